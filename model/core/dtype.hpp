@@ -1,0 +1,35 @@
+// Element types of operands and results.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tritax {
+
+enum class DType : std::uint8_t { fp32, fp16, bf16, fp8 };
+
+inline constexpr int kDTypeCount = 4;
+inline constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{"fp32", "fp16", "bf16", "fp8"};
+
+// Bytes of one element.
+constexpr int bytes_of(DType dtype) {
+  switch (dtype) {
+    case DType::fp32:
+      return 4;
+    case DType::fp16:
+    case DType::bf16:
+      return 2;
+    case DType::fp8:
+      return 1;
+  }
+  return 0;
+}
+
+constexpr std::string_view name_of(DType dtype) { return kDTypeNames[static_cast<std::size_t>(dtype)]; }
+
+// Throws UserError that lists the known names; `where` is the file:line, key or flag to blame.
+DType parse_dtype(std::string_view name, const std::string& where);
+
+}  // namespace tritax

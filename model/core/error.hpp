@@ -1,0 +1,52 @@
+// Errors of Tritax, in two kinds.
+//
+// `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. It carries one
+// message that names the place (file:line, key or flag), the offending value and what is allowed. Programs print it and
+// exit with code 2.
+//
+// `TRITAX_ASSERT` is everything that only a defect of Tritax can cause. It is checked in every build type.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tritax {
+
+class UserError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Prints the failed condition and aborts.
+[[noreturn]] void assertion_failed(const char* condition, const char* message, const char* file, int line);
+
+// Returns the entry of `known` that is spelled most like `word` (Levenshtein distance), or "" when none is close.
+// Used for "did you mean …?" in messages about unknown keys and names.
+template <typename Names>
+std::string nearest_name(const std::string& word, const Names& known);
+
+// Levenshtein distance between two words.
+int edit_distance(const std::string& a, const std::string& b);
+
+template <typename Names>
+std::string nearest_name(const std::string& word, const Names& known) {
+  std::string best;
+  int best_distance = static_cast<int>(word.size()) / 2 + 2;
+  for (const auto& name : known) {
+    const int distance = edit_distance(word, std::string(name));
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = std::string(name);
+    }
+  }
+  return best;
+}
+
+}  // namespace tritax
+
+#define TRITAX_ASSERT(condition, message)                                          \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      ::tritax::assertion_failed(#condition, message, __FILE__, __LINE__);         \
+    }                                                                              \
+  } while (false)

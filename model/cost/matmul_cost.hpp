@@ -1,0 +1,37 @@
+// Cost law of a matrix tile on one compute unit, without contention.
+//
+// Per K step of depth k a workgroup needs, in cycles of the loaded clock f:
+//
+//   t_mfma  = 2·m·n·k / (flop_per_clk · issue_efficiency)
+//   t_port  = (m + n)·k·e / cu_l2_bytes_per_clk                  operands from L2 through the CU's port
+//   t_write = (m + n)·k·e / lds_bytes_per_clk                    operands into LDS (0 with asynchronous copies)
+//   t_read  = waves · (m/wm + n/wn)·k·e / lds_bytes_per_clk      fragments out of LDS, wm × wn waves
+//
+//   serial pipeline:     t = max(t_mfma + t_write + t_read, t_port)
+//   overlapped pipeline: t = max(t_mfma, t_write + t_read, t_port)
+//
+// wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU has
+// asynchronous tile copies. Ragged tiles cost what full tiles cost: the matrix instructions run over padding.
+// Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file; the serial
+// and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage pipeline.
+#pragma once
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+struct MatmulCost {
+  double compute_ns = 0;      // without waiting for memory, all K steps
+  double prologue_ns = 0;     // latency before the first matrix instruction
+  double operand_bytes = 0;   // through the CU's L2 port: (m + n)·K·e
+  double a_bytes = 0;         // of which A
+  double b_bytes = 0;
+  double flops = 0;           // useful, 2·rows·cols·K
+};
+
+// Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`.
+MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows, std::int64_t cols,
+                       std::int64_t k);
+
+}  // namespace tritax

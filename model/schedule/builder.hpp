@@ -1,0 +1,55 @@
+// Builder of tile schedules: names in, indices out. Patterns use it; nothing else is needed to write a schedule in C++.
+//
+//   ScheduleBuilder b("my pattern", ranks);
+//   auto c = b.buffer({"C", DType::fp16, m, n, 256, 256});
+//   auto ready = b.flags("ready", tiles);
+//   auto k = b.kernel({.name = "gemm", .rank = r, ...});
+//   b.workgroup(k);
+//   b.matmul(...); b.store(...); b.signal(...);
+//   b.launch(r, k, stream);
+//   Schedule s = b.finish();
+#pragma once
+
+#include <string>
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(std::string name, int ranks);
+
+  std::int16_t buffer(Buffer buffer);
+  std::int16_t flags(std::string name, std::int32_t count);
+  std::int32_t kernel(Kernel kernel);  // its workgroups are added with workgroup()
+  void result(std::int16_t buffer);
+
+  // Starts the next workgroup of the kernel that was created last; the following operations belong to it.
+  void workgroup(std::int32_t kernel);
+
+  void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
+  void load(std::int16_t buffer, Rect rect, int rank);
+  void store(std::int16_t buffer, Rect rect, int rank);
+  void copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,
+            std::int32_t src_col, int src_rank);
+  void reduce(std::int16_t buffer, Rect rect, int rank);
+  void atomic_add(std::int16_t buffer, Rect rect, int rank);
+  void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope, LockProtocol protocol);
+  void wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope, LockProtocol protocol);
+  void barrier();
+  void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);
+
+  void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
+  void graph_launch(int rank, Graph graph);
+  void host(int rank, HostOpKind kind, std::int32_t stream = 0);
+
+  // Moves the schedule out; the builder is empty afterwards.
+  Schedule finish();
+
+ private:
+  Op& add(OpKind kind);
+  Schedule schedule_;
+};
+
+}  // namespace tritax

@@ -1,0 +1,44 @@
+// The checker: rejects a schedule before anyone runs it.
+//
+// Refused, each with kernel, rank, workgroup and operation named:
+//  * references out of range: buffer, rectangle, rank, flag, index, kernel, stream, graph;
+//  * operations without meaning: matmul in a kernel without a matrix tile, a store with an empty accumulator, k ranges
+//    outside the operands;
+//  * a wait that no set of signals can satisfy, and cycles of waits (deadlock);
+//  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain of program
+//    order, signal and wait, kernel end, stream order or host barrier that orders the write before it;
+//  * with a machine: workgroups that do not fit a compute unit (threads, registers, LDS), persistent kernels that
+//    cannot all be resident together, workgroups that spin on workgroups which may never become resident.
+//
+// Dependences are a Boost.Graph graph whose vertices are operations and host operations; deadlock is a cycle in it,
+// order is reachability.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+struct Finding {
+  enum class Kind : std::uint8_t { out_of_range, meaningless, unsatisfiable_wait, deadlock, unordered_read, resources };
+  Kind kind = Kind::meaningless;
+  std::string where;    // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
+  std::string message;  // what is wrong and what would be right
+};
+
+// All findings that hold on every machine, at most `limit` of them. Empty: the schedule is sound.
+std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit = 20);
+
+// Findings that depend on a machine: ranks, resources and residency.
+std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit = 20);
+
+// Throws UserError with the first findings, if there are any. `origin` is the file or pattern to blame.
+void require_sound(const std::vector<Finding>& findings, const std::string& origin);
+
+// "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"; used by every message about an operation.
+std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t workgroup, std::size_t op);
+
+}  // namespace tritax

@@ -1,0 +1,187 @@
+// The tile schedule: the one description that the simulator, the functional executor and the GPU backend all run.
+//
+// A schedule is plain data and complete: symmetric buffers and flags (on every rank at the same offset), one host
+// program a rank, kernels, and a list of tile operations for every workgroup. It means the same on every machine.
+//
+// Memory model (arXiv:2511.12500 §2.1.3, §3.3.2; ROCm/iris examples): data operations are relaxed. `signal` is a
+// release: all earlier stores of the workgroup are drained and visible in its scope before the flag changes. `wait` is
+// an acquire: later reads of the workgroup see what was released. The end of a kernel releases everything it wrote at
+// gpu scope, a host barrier at system scope. A workgroup has one store in flight: the next operation that is not a
+// store starts while it drains, the next store waits for it.
+//
+// A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it, `store` and
+// `atomic_add` write it out. `store` keeps it, so that it can be stored to several ranks; a `matmul` after a store
+// starts from zero.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/core/dtype.hpp"
+
+namespace tritax {
+
+// A matrix that exists on every rank at the same offset, row-major. The tile shape is what flags usually refer to; the
+// operations name rectangles, so ragged edges need no special form.
+struct Buffer {
+  std::string name;
+  DType dtype = DType::fp16;
+  std::int32_t rows = 0;
+  std::int32_t cols = 0;
+  std::int32_t tile_rows = 0;
+  std::int32_t tile_cols = 0;
+};
+
+// `count` 32-bit counters on every rank, zero at the start.
+struct FlagArray {
+  std::string name;
+  std::int32_t count = 0;
+};
+
+// Rectangle of a buffer, in elements.
+struct Rect {
+  std::int32_t row = 0;
+  std::int32_t col = 0;
+  std::int32_t rows = 0;
+  std::int32_t cols = 0;
+};
+
+enum class OpKind : std::uint8_t {
+  matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..] for k in [k_begin, k_end), A and B on the own rank
+  load,        // accumulator = `buffer`[rect] of `rank`
+  store,       // `buffer`[rect] of `rank` = accumulator
+  copy,        // `buffer`[rect] of `rank` = `src_buffer`[src_row, src_col, same size] of `src_rank`
+  reduce,      // accumulator += `buffer`[rect] of `rank`
+  atomic_add,  // `buffer`[rect] of `rank` += accumulator
+  attend,      // accumulator = softmax(Q·Kᵀ)·V of rect: reserved for attention workloads
+  signal,      // `flag`[index] of `rank` += value, after a release in `scope`
+  wait,        // until `flag`[index] of the own rank >= value, then an acquire in `scope`
+  barrier,     // all waves of the workgroup
+  claim,       // item = `flag`[index]++ of the own rank; if item >= value skip the next `rect.rows` operations
+};
+inline constexpr int kOpKindCount = 11;
+inline constexpr std::array<std::string_view, kOpKindCount> kOpKindNames{
+    "matmul", "load", "store", "copy", "reduce", "atomic_add", "attend", "signal", "wait", "barrier", "claim"};
+
+enum class Scope : std::uint8_t { workgroup, gpu, system };
+inline constexpr std::array<std::string_view, 3> kScopeNames{"workgroup", "gpu", "system"};
+
+// How a flag is set and polled; see overlap taxonomy of ROCm/iris PR 215.
+enum class LockProtocol : std::uint8_t { load_store, exchange, compare_and_swap };
+inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store", "exchange", "compare-and-swap"};
+
+// One tile operation. Which fields count depends on `kind` (see OpKind); the others stay at their defaults.
+struct Op {
+  OpKind kind = OpKind::barrier;
+  Scope scope = Scope::gpu;
+  LockProtocol protocol = LockProtocol::load_store;
+  std::int8_t spare = 0;
+  std::int16_t rank = 0;      // the other side; the own rank for local operations
+  std::int16_t src_rank = 0;  // copy
+  std::int16_t buffer = -1;
+  std::int16_t src_buffer = -1;  // copy: source; matmul: A
+  std::int16_t b_buffer = -1;    // matmul: B
+  std::int16_t flag = -1;
+  Rect rect;
+  std::int32_t src_row = 0;
+  std::int32_t src_col = 0;
+  std::int32_t k_begin = 0;
+  std::int32_t k_end = 0;
+  std::int32_t index = 0;  // of the flag
+  std::int32_t value = 0;
+};
+
+// What one workgroup takes from its compute unit.
+struct Resources {
+  std::int32_t threads = 256;
+  std::int32_t registers_per_thread = 64;  // 32-bit
+  std::int32_t lds_bytes = 0;
+};
+
+// How a matmul inside a kernel feeds its matrix cores; it decides what overlaps inside one workgroup.
+enum class Pipeline : std::uint8_t {
+  serial,      // one wave group: LDS writes, LDS reads and matrix instructions follow each other (Triton, 2 stages)
+  overlapped,  // two wave groups or asynchronous copies: data movement hides behind matrix instructions
+};
+inline constexpr std::array<std::string_view, 2> kPipelineNames{"serial", "overlapped"};
+
+// Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul`.
+struct MatmulTile {
+  std::int32_t m = 0;
+  std::int32_t n = 0;
+  std::int32_t k = 0;
+  std::int32_t waves = 0;
+  Pipeline pipeline = Pipeline::serial;
+};
+
+// How a grid is mapped to compute units.
+enum class Placement : std::uint8_t {
+  dispatch,    // the hardware sends workgroups in order, round robin over dies, as slots become free
+  persistent,  // same, but all workgroups must be resident at once (they may wait for each other)
+};
+inline constexpr std::array<std::string_view, 2> kPlacementNames{"dispatch", "persistent"};
+
+struct Workgroup {
+  std::uint32_t first_op = 0;  // into Schedule::ops
+  std::uint32_t op_count = 0;
+};
+
+struct Kernel {
+  std::string name;
+  std::int32_t rank = 0;
+  Resources resources;
+  MatmulTile tile;
+  Placement placement = Placement::dispatch;
+  std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
+  std::int32_t cu_end = 0;
+  double workgroup_gb_per_s = 0;          // a workgroup moves no faster than this (collective library); 0: no such limit
+  std::vector<Workgroup> workgroups;      // in dispatch order
+};
+
+enum class HostOpKind : std::uint8_t {
+  launch,              // `kernel` on `stream`
+  graph_launch,        // all kernels of `graph`, each on its stream, with one host call
+  stream_synchronize,  // until `stream` is empty
+  device_synchronize,  // until all streams are empty
+  barrier,             // until every rank's host has arrived
+  collective_call,     // host work of a call into the collective library
+  framework_sync,      // host work of a framework around a synchronised step
+};
+inline constexpr std::array<std::string_view, 7> kHostOpKindNames{
+    "launch", "graph_launch", "stream_synchronize", "device_synchronize", "barrier", "collective_call",
+    "framework_sync"};
+
+struct HostOp {
+  HostOpKind kind = HostOpKind::device_synchronize;
+  std::int32_t kernel = -1;
+  std::int32_t stream = 0;
+  std::int32_t graph = -1;
+};
+
+struct GraphNode {
+  std::int32_t kernel = -1;
+  std::int32_t stream = 0;  // nodes of one stream follow each other, streams are independent
+};
+using Graph = std::vector<GraphNode>;
+
+struct Schedule {
+  std::string name;
+  std::int32_t ranks = 1;
+  std::vector<Buffer> buffers;
+  std::vector<FlagArray> flags;
+  std::vector<Kernel> kernels;  // of all ranks
+  std::vector<Graph> graphs;
+  std::vector<std::vector<HostOp>> host;  // host[rank]
+  std::vector<Op> ops;                    // of all workgroups, kernel by kernel
+  std::int32_t result_buffer = -1;        // compared with the reference by functional execution; -1: none
+};
+
+// Bytes of a rectangle of `buffer`.
+inline double bytes_of(const Buffer& buffer, const Rect& rect) {
+  return static_cast<double>(rect.rows) * static_cast<double>(rect.cols) * bytes_of(buffer.dtype);
+}
+
+}  // namespace tritax
