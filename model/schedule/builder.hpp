@@ -25,7 +25,7 @@ class ScheduleBuilder {
   std::int32_t kernel(Kernel kernel);  // its workgroups are added with workgroup()
   void result(std::int16_t buffer);
 
-  // Starts the next workgroup of the kernel that was created last; the following operations belong to it.
+  // Starts the next workgroup of `kernel`; the following operations belong to it.
   void workgroup(std::int32_t kernel);
 
   void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
@@ -49,7 +49,10 @@ class ScheduleBuilder {
 
  private:
   Op& add(OpKind kind);
+  Op& add_tile(OpKind kind, std::int16_t buffer, Rect rect, int rank);
+
   Schedule schedule_;
+  std::int32_t current_kernel_ = -1;
 };
 
 }  // namespace tritax

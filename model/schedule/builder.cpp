@@ -1,0 +1,185 @@
+#include "model/schedule/builder.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Indices of the schedule are 16 bit to keep an operation small; a wrapped index would name the wrong thing.
+std::int16_t narrow(std::int64_t value) {
+  TRITAX_ASSERT(
+      value >= std::numeric_limits<std::int16_t>::min() && value <= std::numeric_limits<std::int16_t>::max(),
+      "ranks, buffers and flag arrays are numbered with 16 bits");
+  return static_cast<std::int16_t>(value);
+}
+
+// Brings the operations into the order of kernels and workgroups, for builders that went back to an earlier
+// kernel.
+void order_by_kernel(Schedule& schedule) {
+  std::uint32_t expected = 0;
+  bool ordered = true;
+  for (const Kernel& kernel : schedule.kernels) {
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      ordered = ordered && workgroup.first_op == expected;
+      expected = workgroup.first_op + workgroup.op_count;
+    }
+  }
+  if (ordered) {
+    return;
+  }
+  std::vector<Op> ops;
+  ops.reserve(schedule.ops.size());
+  for (Kernel& kernel : schedule.kernels) {
+    for (Workgroup& workgroup : kernel.workgroups) {
+      const auto begin = schedule.ops.begin() + workgroup.first_op;
+      workgroup.first_op = static_cast<std::uint32_t>(ops.size());
+      ops.insert(ops.end(), begin, begin + workgroup.op_count);
+    }
+  }
+  schedule.ops = std::move(ops);
+}
+
+}  // namespace
+
+ScheduleBuilder::ScheduleBuilder(std::string name, int ranks) {
+  TRITAX_ASSERT(ranks >= 1, "a schedule has at least one rank");
+  schedule_.name = std::move(name);
+  schedule_.ranks = narrow(ranks);
+  schedule_.host.resize(static_cast<std::size_t>(ranks));
+}
+
+std::int16_t ScheduleBuilder::buffer(Buffer buffer) {
+  schedule_.buffers.push_back(std::move(buffer));
+  return narrow(static_cast<std::int64_t>(schedule_.buffers.size()) - 1);
+}
+
+std::int16_t ScheduleBuilder::flags(std::string name, std::int32_t count) {
+  schedule_.flags.push_back({std::move(name), count});
+  return narrow(static_cast<std::int64_t>(schedule_.flags.size()) - 1);
+}
+
+std::int32_t ScheduleBuilder::kernel(Kernel kernel) {
+  TRITAX_ASSERT(kernel.workgroups.empty(), "workgroups are added with workgroup()");
+  schedule_.kernels.push_back(std::move(kernel));
+  return static_cast<std::int32_t>(schedule_.kernels.size()) - 1;
+}
+
+void ScheduleBuilder::result(std::int16_t buffer) { schedule_.result_buffer = buffer; }
+
+void ScheduleBuilder::workgroup(std::int32_t kernel) {
+  TRITAX_ASSERT(kernel >= 0 && static_cast<std::size_t>(kernel) < schedule_.kernels.size(), "unknown kernel");
+  schedule_.kernels[static_cast<std::size_t>(kernel)].workgroups.push_back(
+      {static_cast<std::uint32_t>(schedule_.ops.size()), 0});
+  current_kernel_ = kernel;
+}
+
+Op& ScheduleBuilder::add(OpKind kind) {
+  TRITAX_ASSERT(current_kernel_ >= 0, "workgroup() comes before its operations");
+  Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(current_kernel_)];
+  ++kernel.workgroups.back().op_count;
+  Op& op = schedule_.ops.emplace_back();
+  op.kind = kind;
+  op.rank = narrow(kernel.rank);
+  return op;
+}
+
+void ScheduleBuilder::matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin,
+                             std::int32_t k_end) {
+  Op& op = add(OpKind::matmul);
+  op.src_buffer = a;
+  op.b_buffer = b;
+  op.rect = rect;
+  op.k_begin = k_begin;
+  op.k_end = k_end;
+}
+
+void ScheduleBuilder::load(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::load, buffer, rect, rank);
+}
+
+void ScheduleBuilder::store(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::store, buffer, rect, rank);
+}
+
+void ScheduleBuilder::reduce(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::reduce, buffer, rect, rank);
+}
+
+void ScheduleBuilder::atomic_add(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::atomic_add, buffer, rect, rank);
+}
+
+Op& ScheduleBuilder::add_tile(OpKind kind, std::int16_t buffer, Rect rect, int rank) {
+  Op& op = add(kind);
+  op.buffer = buffer;
+  op.rect = rect;
+  op.rank = narrow(rank);
+  return op;
+}
+
+void ScheduleBuilder::copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer,
+                           std::int32_t src_row, std::int32_t src_col, int src_rank) {
+  Op& op = add_tile(OpKind::copy, buffer, rect, rank);
+  op.src_buffer = src_buffer;
+  op.src_row = src_row;
+  op.src_col = src_col;
+  op.src_rank = narrow(src_rank);
+}
+
+void ScheduleBuilder::signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
+                             LockProtocol protocol) {
+  Op& op = add(OpKind::signal);
+  op.flag = flag;
+  op.index = index;
+  op.value = value;
+  op.rank = narrow(rank);
+  op.scope = scope;
+  op.protocol = protocol;
+}
+
+void ScheduleBuilder::wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope,
+                           LockProtocol protocol) {
+  Op& op = add(OpKind::wait);
+  op.flag = flag;
+  op.index = index;
+  op.value = value;
+  op.scope = scope;
+  op.protocol = protocol;
+}
+
+void ScheduleBuilder::barrier() { add(OpKind::barrier); }
+
+void ScheduleBuilder::claim(std::int16_t flag, std::int32_t index, std::int32_t limit,
+                            std::int32_t skip_operations) {
+  Op& op = add(OpKind::claim);
+  op.flag = flag;
+  op.index = index;
+  op.value = limit;
+  op.rect.rows = skip_operations;
+}
+
+void ScheduleBuilder::launch(int rank, std::int32_t kernel, std::int32_t stream) {
+  schedule_.host.at(static_cast<std::size_t>(rank)).push_back({HostOpKind::launch, kernel, stream, -1});
+}
+
+void ScheduleBuilder::graph_launch(int rank, Graph graph) {
+  schedule_.graphs.push_back(std::move(graph));
+  const auto index = static_cast<std::int32_t>(schedule_.graphs.size()) - 1;
+  schedule_.host.at(static_cast<std::size_t>(rank)).push_back({HostOpKind::graph_launch, -1, 0, index});
+}
+
+void ScheduleBuilder::host(int rank, HostOpKind kind, std::int32_t stream) {
+  schedule_.host.at(static_cast<std::size_t>(rank)).push_back({kind, -1, stream, -1});
+}
+
+Schedule ScheduleBuilder::finish() {
+  order_by_kernel(schedule_);
+  current_kernel_ = -1;
+  return std::exchange(schedule_, Schedule{});
+}
+
+}  // namespace tritax
