@@ -10,8 +10,15 @@
 //   serial pipeline:     t = max(t_mfma + t_write + t_read, t_port)
 //   overlapped pipeline: t = max(t_mfma, t_write + t_read, t_port)
 //
+// and there are ceil(K / k) steps. wm × wn is the wave grid that reads the fewest fragments; a wave has at least 16×16.
+// Waves or tiles too few to give every matrix core a 16×16 block use their share of the rate only.
+//
 // wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU has
-// asynchronous tile copies. Ragged tiles cost what full tiles cost: the matrix instructions run over padding.
+// asynchronous tile copies; rows are padded to the 64 of the instruction, and an instruction with too few columns is
+// paced by its own operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma reaches its peak from 64 columns
+// on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix instructions run over padding;
+// they load and compute less that is useful.
+//
 // Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file; the serial
 // and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage pipeline.
 #pragma once
@@ -22,15 +29,16 @@
 namespace tritax {
 
 struct MatmulCost {
-  double compute_ns = 0;      // without waiting for memory, all K steps
-  double prologue_ns = 0;     // latency before the first matrix instruction
-  double operand_bytes = 0;   // through the CU's L2 port: (m + n)·K·e
-  double a_bytes = 0;         // of which A
+  double compute_ns = 0;     // without waiting for memory, all K steps
+  double prologue_ns = 0;    // until the first operands arrive: latency of HBM, the worst case
+  double operand_bytes = 0;  // through the CU's L2 port: (rows + cols)·K·e
+  double a_bytes = 0;        // of which A
   double b_bytes = 0;
-  double flops = 0;           // useful, 2·rows·cols·K
+  double flops = 0;  // useful, 2·rows·cols·K
 };
 
-// Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`.
+// Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`, rows <= m and cols <= n.
+// Throws UserError if the GPU has no matrix instruction for the dtype.
 MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows, std::int64_t cols,
                        std::int64_t k);
 

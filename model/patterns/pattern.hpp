@@ -42,6 +42,10 @@ struct Knobs {
   friend bool operator==(const Knobs&, const Knobs&) = default;
 };
 
+// Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with the serial
+// pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them (NVIDIA).
+Knobs default_knobs(const Machine& machine, DType dtype);
+
 // Which knobs change the schedule of a pattern.
 struct KnobUse {
   bool tile = true;

@@ -1,0 +1,94 @@
+#include "model/cost/matmul_cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kInstructionEdge =
+    16;                                    // rows and columns of the smallest matrix instruction of AMD parts
+constexpr std::int32_t kWgmmaRows = 64;    // rows of one wgmma
+constexpr std::int32_t kWavesOfWgmma = 4;  // a warp group
+
+std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+// m/wm + n/wn of the wave grid wm × wn that reads the fewest operand fragments; no wave has less than an
+// instruction.
+double fragment_edge_sum(const MatmulTile& tile) {
+  std::int32_t best = tile.m + tile.n;
+  for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
+    if (tile.waves % wm != 0) continue;
+    const std::int32_t rows = std::max(kInstructionEdge, ceil_div(tile.m, wm));
+    const std::int32_t cols = std::max(kInstructionEdge, ceil_div(tile.n, tile.waves / wm));
+    best = std::min(best, rows + cols);
+  }
+  return best;
+}
+
+// Share of the matrix cores that have a wave with at least one instruction's worth of the tile.
+double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
+  const std::int32_t blocks = ceil_div(tile.m, kInstructionEdge) * ceil_div(tile.n, kInstructionEdge);
+  return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
+}
+
+// Bytes that the wgmma instructions of one K step of depth 1 element read from LDS, per byte of an element:
+// every 64-row instruction reads its rows of A and its columns of B. Warp groups split the rows first, then
+// the columns.
+double wgmma_operand_elements(const MatmulTile& tile) {
+  const std::int32_t row_blocks = ceil_div(tile.m, kWgmmaRows);
+  const std::int32_t groups = std::max(1, tile.waves / kWavesOfWgmma);
+  const std::int32_t column_splits = std::max(1, groups / row_blocks);
+  return static_cast<double>(row_blocks) * (column_splits * kWgmmaRows + tile.n);
+}
+
+// Cycles of one K step.
+double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  const MatrixRate& rate = gpu.rate(dtype);
+  const double e = bytes_of(dtype);
+  const double depth = tile.k;
+  const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
+  const double t_port = (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk;
+
+  if (gpu.async_tile_copy) {
+    const double rows = ceil_div(tile.m, kWgmmaRows) * kWgmmaRows;
+    const double t_flops = 2.0 * rows * tile.n * depth / flop_per_clk;
+    const double t_operands = wgmma_operand_elements(tile) * depth * e / gpu.lds_bytes_per_clk;
+    return std::max({t_flops, t_operands, t_port});
+  }
+
+  const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
+  const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
+  const double t_read = tile.waves * fragment_edge_sum(tile) * depth * e / gpu.lds_bytes_per_clk;
+  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
+                                           : std::max({t_mfma, t_write + t_read, t_port});
+}
+
+}  // namespace
+
+MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows,
+                       std::int64_t cols, std::int64_t k) {
+  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0, "matmul without a tile shape");
+  const MatrixRate& rate = gpu.rate(dtype);
+  if (rate.flop_per_clk_per_cu <= 0) {
+    throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
+  }
+  const double depth = static_cast<double>(k);
+  const double e = bytes_of(dtype);
+  const double steps = static_cast<double>((k + tile.k - 1) / tile.k);
+
+  MatmulCost cost;
+  cost.compute_ns = steps * step_clocks(gpu, dtype, tile) / rate.load_clock_ghz;
+  cost.prologue_ns = gpu.hbm_latency_ns;
+  cost.a_bytes = static_cast<double>(rows) * depth * e;
+  cost.b_bytes = static_cast<double>(cols) * depth * e;
+  cost.operand_bytes = cost.a_bytes + cost.b_bytes;
+  cost.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(cols) * depth;
+  return cost;
+}
+
+}  // namespace tritax

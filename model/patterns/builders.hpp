@@ -1,0 +1,15 @@
+// One builder a pattern; patterns.cpp lists them. Each is called with checked knobs through `build_schedule`.
+#pragma once
+
+#include "model/patterns/pattern.hpp"
+
+namespace tritax {
+
+Schedule build_library(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+Schedule build_bulk_synchronous(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+Schedule build_producer_consumer(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+Schedule build_fused_sequential(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machine& machine,
+                                     const Knobs& knobs);
+
+}  // namespace tritax

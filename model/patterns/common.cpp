@@ -1,0 +1,234 @@
+#include "model/patterns/common.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+std::int32_t columns_begin(const GemmAllScatter& workload, int rank) {
+  return static_cast<std::int32_t>(owned_columns(workload, rank).begin);
+}
+
+std::int32_t columns_of(const GemmAllScatter& workload, int rank) {
+  return static_cast<std::int32_t>(owned_columns(workload, rank).size());
+}
+
+}  // namespace
+
+std::int32_t widest_block(const GemmAllScatter& workload) { return columns_of(workload, 0); }
+
+MatmulTile matmul_tile(const Knobs& knobs) {
+  return {knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.waves, knobs.pipeline};
+}
+
+PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workload_, const Machine& machine_,
+                           const Knobs& knobs_)
+    : workload(workload_),
+      machine(machine_),
+      knobs(knobs_),
+      tile(matmul_tile(knobs_)),
+      gemm_resources(matmul_resources(machine_.gpu, workload_.dtype, tile)),
+      builder(std::string(pattern), workload_.gpus) {
+  const auto m = static_cast<std::int32_t>(workload.m);
+  const auto n = static_cast<std::int32_t>(workload.n);
+  const auto k = static_cast<std::int32_t>(workload.k);
+  a = builder.buffer({"A", workload.dtype, m, k, tile.m, tile.k});
+  b = builder.buffer({"B", workload.dtype, k, widest_block(workload), tile.k, tile.n});
+  c = builder.buffer({"C", workload.dtype, m, n, tile.m, tile.n});
+  builder.result(c);
+}
+
+TileGrid PatternDraft::gemm_grid(int rank) const {
+  return {ceil_div(static_cast<std::int32_t>(workload.m), tile.m),
+          ceil_div(columns_of(workload, rank), tile.n)};
+}
+
+Rect PatternDraft::gemm_tile(int rank, std::int32_t t) const {
+  const TileIndex index = grouped_tile(t, gemm_grid(rank), knobs.group_m);
+  const std::int32_t row = index.row * tile.m;
+  const std::int32_t col = index.col * tile.n;
+  return {row, columns_begin(workload, rank) + col,
+          std::min(tile.m, static_cast<std::int32_t>(workload.m) - row),
+          std::min(tile.n, columns_of(workload, rank) - col)};
+}
+
+std::int32_t PatternDraft::max_tiles() const { return gemm_grid(0).count(); }
+
+Resources copy_resources() { return {256, 64, 0}; }
+
+Resources with_copy_role(const Resources& gemm) {
+  const Resources copy = copy_resources();
+  return {gemm.threads, std::max(gemm.registers_per_thread, copy.registers_per_thread),
+          std::max(gemm.lds_bytes, copy.lds_bytes)};
+}
+
+Split split_cus(const PatternDraft& draft) {
+  const Knobs& knobs = draft.knobs;
+  const std::int32_t cus = draft.machine.gpu.cu_count();
+  if (draft.ranks() == 1) return {all_cus(draft, knobs.gemm_cus), 0};
+  if (cus < 2)
+    throw UserError(fmt::format("{} has one compute unit; this pattern needs two", draft.machine.gpu.name));
+
+  Split split{knobs.gemm_cus, knobs.comm_cus};
+  if (split.gemm == 0 && split.comm == 0) {
+    const auto power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(cus)));
+    split.gemm = power < cus ? power : cus - std::max(1, cus / 8);
+  }
+  if (split.gemm == 0) split.gemm = cus - split.comm;
+  if (split.comm == 0) split.comm = cus - split.gemm;
+  if (split.gemm < 1 || split.comm < 1 || split.gemm + split.comm > cus) {
+    throw UserError(fmt::format(
+        "gemm_cus + comm_cus: {} + {} must both be at least 1 and together at most the {} compute "
+        "units of {}",
+        split.gemm, split.comm, cus, draft.machine.gpu.name));
+  }
+  return split;
+}
+
+std::int32_t all_cus(const PatternDraft& draft, std::int32_t knob) {
+  return knob > 0 ? knob : draft.machine.gpu.cu_count();
+}
+
+std::int32_t first_item(const PatternDraft& draft, std::int32_t p, std::int32_t workgroups) {
+  return draft.knobs.xcd_remap ? remap_to_dies(p, workgroups, draft.machine.gpu.xcds) : p;
+}
+
+std::vector<int> ranks_from(const PatternDraft& draft, int rank) {
+  std::vector<int> order;
+  for (int i = 0; i < draft.ranks(); ++i) {
+    order.push_back(draft.knobs.peer_order == PeerOrder::fixed ? i : (rank + 1 + i) % draft.ranks());
+  }
+  return order;
+}
+
+std::vector<int> peers_of(const PatternDraft& draft, int rank) {
+  std::vector<int> peers = ranks_from(draft, rank);
+  std::erase(peers, rank);
+  return peers;
+}
+
+std::vector<CommItem> comm_items(const PatternDraft& draft, int rank) {
+  const TileGrid grid = draft.gemm_grid(rank);
+  const MatmulTile& tile = draft.tile;
+  std::vector<std::int32_t> tile_at(static_cast<std::size_t>(grid.count()));
+  for (std::int32_t t = 0; t < grid.count(); ++t) {
+    const TileIndex index = grouped_tile(t, grid, draft.knobs.group_m);
+    tile_at[static_cast<std::size_t>(index.row * grid.cols + index.col)] = t;
+  }
+
+  const auto m = static_cast<std::int32_t>(draft.workload.m);
+  const std::int32_t columns = columns_of(draft.workload, rank);
+  const std::int32_t height = draft.knobs.comm_tile_m > 0 ? draft.knobs.comm_tile_m : tile.m;
+  const std::int32_t width = draft.knobs.comm_tile_n > 0 ? draft.knobs.comm_tile_n : tile.n;
+  std::vector<CommItem> items;
+  for (std::int32_t row = 0; row < m; row += height) {
+    for (std::int32_t col = 0; col < columns; col += width) {
+      CommItem item;
+      item.rect = {row, columns_begin(draft.workload, rank) + col, std::min(height, m - row),
+                   std::min(width, columns - col)};
+      for (std::int32_t i = row / tile.m; i <= (row + item.rect.rows - 1) / tile.m; ++i) {
+        for (std::int32_t j = col / tile.n; j <= (col + item.rect.cols - 1) / tile.n; ++j) {
+          item.tiles.push_back(tile_at[static_cast<std::size_t>(i * grid.cols + j)]);
+        }
+      }
+      std::sort(item.tiles.begin(), item.tiles.end());
+      items.push_back(std::move(item));
+    }
+  }
+  std::stable_sort(items.begin(), items.end(),
+                   [](const CommItem& x, const CommItem& y) { return x.tiles.back() < y.tiles.back(); });
+  return items;
+}
+
+void compute_tile(PatternDraft& draft, int rank, std::int32_t t) {
+  Rect rect = draft.gemm_tile(rank, t);
+  rect.col -= columns_begin(draft.workload, rank);  // matmul counts columns within the own block of B
+  draft.builder.matmul(draft.a, draft.b, rect, 0, static_cast<std::int32_t>(draft.workload.k));
+}
+
+void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
+               std::int16_t lock) {
+  if (lock >= 0) {
+    for (const std::int32_t t : item.tiles) draft.builder.wait(lock, t, 1, Scope::gpu, draft.knobs.lock);
+  }
+  for (const int peer : peers) {
+    draft.builder.copy(draft.c, item.rect, peer, draft.c, item.rect.row, item.rect.col, rank);
+  }
+}
+
+void compute_and_store_tiles(PatternDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+                             std::int16_t lock) {
+  const std::int32_t tiles = draft.gemm_grid(rank).count();
+  for (std::int32_t t = first; t < tiles; t += stride) {
+    compute_tile(draft, rank, t);
+    draft.builder.store(draft.c, draft.gemm_tile(rank, t), rank);
+    if (lock >= 0) draft.builder.signal(lock, t, 1, rank, Scope::gpu, draft.knobs.lock);
+  }
+}
+
+std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+  Kernel kernel;
+  kernel.name = "gemm";
+  kernel.rank = rank;
+  kernel.resources = draft.gemm_resources;
+  kernel.tile = draft.tile;
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    draft.builder.workgroup(id);
+    compute_and_store_tiles(draft, rank, first_item(draft, p, workgroups), workgroups, lock);
+  }
+  return id;
+}
+
+std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+  Kernel kernel;
+  kernel.name = "scatter";
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::vector<CommItem> items = comm_items(draft, rank);
+  const std::vector<int> peers = peers_of(draft, rank);
+  for (std::int32_t q = 0; q < workgroups; ++q) {
+    draft.builder.workgroup(id);
+    for (auto i = static_cast<std::size_t>(first_item(draft, q, workgroups)); i < items.size();
+         i += workgroups) {
+      send_item(draft, rank, items[i], peers, lock);
+    }
+  }
+  return id;
+}
+
+void exchange_arrivals(PatternDraft& draft, int rank, std::int32_t index, std::int16_t arrived,
+                       LockProtocol protocol) {
+  const std::int32_t row = index * draft.ranks();
+  const std::vector<int> peers = peers_of(draft, rank);
+  draft.builder.barrier();
+  for (const int peer : peers) draft.builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
+  // Iris polls these with volatile loads whatever the tile locks do.
+  for (const int peer : peers)
+    draft.builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
+}
+
+void host_program(PatternDraft& draft, int rank, const Graph& kernels) {
+  ScheduleBuilder& builder = draft.builder;
+  if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+  if (draft.knobs.launch == LaunchMode::graph) {
+    builder.graph_launch(rank, kernels);
+  } else {
+    for (const GraphNode& node : kernels) builder.launch(rank, node.kernel, node.stream);
+  }
+  builder.host(rank, HostOpKind::device_synchronize);
+  if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+}
+
+}  // namespace tritax

@@ -1,0 +1,104 @@
+// Resources of a workgroup that computes matrix tiles.
+//
+// Registers of a thread (32-bit):
+//   accumulators  m·n / threads, fp32
+//   fragments     two sets (one in use, one arriving), each 32 bytes of K for the wave's rows and columns:
+//   the depth of
+//                 the 16×16 instructions for 16- and 8-bit types. wgmma reads LDS itself: none
+//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
+//   the rest      addresses, masks and counters
+// LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
+// for the overlapped pipeline two, or up to four where copies are asynchronous, as far as LDS allows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/patterns/pattern.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kOtherRegisters =
+    24;  // as compilers report for such kernels, less the parts counted above
+constexpr std::int32_t kFragmentBytesOfK = 32;
+constexpr std::int32_t kInstructionEdge = 16;
+constexpr int kWavesOfWgmma = 4;
+
+std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+std::int32_t stage_bytes(DType dtype, const MatmulTile& tile) {
+  return (tile.m + tile.n) * tile.k * bytes_of(dtype);
+}
+
+std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
+  std::int32_t edges = tile.m + tile.n;
+  for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
+    if (tile.waves % wm != 0) continue;
+    const std::int32_t rows = std::max(kInstructionEdge, ceil_div(tile.m, wm));
+    const std::int32_t cols = std::max(kInstructionEdge, ceil_div(tile.n, tile.waves / wm));
+    edges = std::min(edges, rows + cols);
+  }
+  return 2 * ceil_div(edges * kFragmentBytesOfK, 4 * gpu.lanes_per_wave);
+}
+
+std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  return fmt::format("tile {}x{}x{} of {} with {} waves on {}", tile.m, tile.n, tile.k, name_of(dtype),
+                     tile.waves, gpu.name);
+}
+
+std::int32_t registers_per_thread(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t threads) {
+  const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
+  if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
+  return accumulators + fragment_registers(gpu, tile) + ceil_div(stage_bytes(dtype, tile), 4 * threads) +
+         kOtherRegisters;
+}
+
+std::int32_t lds_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  if (tile.pipeline == Pipeline::serial) return 1;
+  const std::int32_t wanted = gpu.async_tile_copy ? 4 : 2;
+  const auto possible = static_cast<std::int32_t>(gpu.lds_bytes_per_workgroup_max / stage_bytes(dtype, tile));
+  return std::clamp(possible, 1, wanted);
+}
+
+}  // namespace
+
+Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0,
+                "resources of a tile without a shape");
+  const int wave_slots = gpu.simds_per_cu * gpu.waves_per_simd;
+  if (tile.waves > wave_slots) {
+    throw UserError(fmt::format("waves: {} waves are more than the {} that a compute unit of {} holds",
+                                tile.waves, wave_slots, gpu.name));
+  }
+  if (gpu.async_tile_copy && tile.waves % kWavesOfWgmma != 0) {
+    throw UserError(
+        fmt::format("waves: {} is not a multiple of {}; the matrix instructions of {} take whole warp groups",
+                    tile.waves, kWavesOfWgmma, gpu.name));
+  }
+
+  Resources resources;
+  resources.threads = tile.waves * gpu.lanes_per_wave;
+  resources.registers_per_thread = registers_per_thread(gpu, dtype, tile, resources.threads);
+  const double available =
+      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
+  if (resources.registers_per_thread > available) {
+    throw UserError(
+        fmt::format("{} needs {} registers a thread, but only {} are available: use a smaller tile_m or "
+                    "tile_n, or other waves",
+                    describe(gpu, dtype, tile), resources.registers_per_thread, available));
+  }
+  resources.lds_bytes = lds_stages(gpu, dtype, tile) * stage_bytes(dtype, tile);
+  if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
+    throw UserError(
+        fmt::format("{} needs {} bytes of LDS, but a workgroup has at most {}: use a smaller tile_k, tile_m "
+                    "or tile_n",
+                    describe(gpu, dtype, tile), resources.lds_bytes, gpu.lds_bytes_per_workgroup_max));
+  }
+  return resources;
+}
+
+}  // namespace tritax

@@ -1,0 +1,53 @@
+// Workgroup-specialised: one kernel, two roles (arXiv:2511.12500 §4.2.2; ROCm/iris ex. 10).
+//
+//   p' < Gg:         for t in p', p'+Gg, …: matmul; store C(t); signal lock[t] (gpu scope)
+//   q = p' - Gg:     for t in q, q+Gc, …: wait lock[t]; for peers: copy C(t) -> peer
+//                    barrier; for peers: arrived[q][own] += 1 at the peer (system scope); for peers: wait
+//                    arrived[q][peer]
+//
+// As in Iris the role follows from the workgroup number after the XCD remap, so the communicating workgroups
+// sit on the last dies. Registers and LDS are those of the worse role.
+
+#include "model/patterns/builders.hpp"
+#include "model/patterns/common.hpp"
+
+namespace tritax {
+
+Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machine& machine,
+                                     const Knobs& knobs) {
+  PatternDraft draft("workgroup-specialised", workload, machine, knobs);
+  const Split split = split_cus(draft);
+  const bool sends = draft.ranks() > 1;
+  const std::int16_t lock = sends ? draft.builder.flags("lock", draft.max_tiles()) : std::int16_t{-1};
+  const std::int16_t arrived =
+      sends ? draft.builder.flags("arrived", split.comm * draft.ranks()) : std::int16_t{-1};
+  const std::int32_t workgroups = split.gemm + split.comm;
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Kernel kernel;
+    kernel.name = "specialised";
+    kernel.rank = rank;
+    kernel.resources = with_copy_role(draft.gemm_resources);
+    kernel.tile = draft.tile;
+    kernel.placement = Placement::persistent;
+    const std::int32_t id = draft.builder.kernel(std::move(kernel));
+    const std::vector<CommItem> items = sends ? comm_items(draft, rank) : std::vector<CommItem>{};
+    const std::vector<int> peers = peers_of(draft, rank);
+    for (std::int32_t p = 0; p < workgroups; ++p) {
+      draft.builder.workgroup(id);
+      const std::int32_t number = first_item(draft, p, workgroups);
+      if (number < split.gemm) {
+        compute_and_store_tiles(draft, rank, number, split.gemm, lock);
+        continue;
+      }
+      const std::int32_t q = number - split.gemm;
+      for (auto i = static_cast<std::size_t>(q); i < items.size(); i += split.comm) {
+        send_item(draft, rank, items[i], peers, lock);
+      }
+      exchange_arrivals(draft, rank, q, arrived, knobs.lock);
+    }
+    host_program(draft, rank, {{id, 0}});
+  }
+  return draft.builder.finish();
+}
+
+}  // namespace tritax
