@@ -1,0 +1,70 @@
+#include "cli/interrupt.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <csignal>
+#include <cstring>
+
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+// A signal handler can reach nothing but global state; it may use only lock-free atomics, unlink and _exit.
+struct DoomedFile {
+  std::atomic<bool> in_use{false};
+  std::array<char, PATH_MAX> path{};
+};
+std::array<DoomedFile, kMaxDoomedFiles> doomed_files;
+std::atomic<bool> work_is_interruptible{false};
+std::atomic<bool> stop_requested{false};
+
+extern "C" void on_interrupt(int /*signal*/) {
+  if (work_is_interruptible.load() && !stop_requested.exchange(true)) {
+    return;
+  }
+  for (DoomedFile& file : doomed_files) {
+    if (file.in_use.load()) {
+      unlink(file.path.data());
+    }
+  }
+  _exit(kInterruptedExitCode);
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+InterruptibleWork::InterruptibleWork() {
+  stop_requested.store(false);
+  work_is_interruptible.store(true);
+}
+
+InterruptibleWork::~InterruptibleWork() { work_is_interruptible.store(false); }
+
+std::atomic<bool>& InterruptibleWork::flag() const { return stop_requested; }
+
+int doom_file(const std::string& path) {
+  for (int slot = 0; slot < kMaxDoomedFiles; ++slot) {
+    DoomedFile& file = doomed_files[static_cast<std::size_t>(slot)];
+    if (!file.in_use.load() && path.size() < file.path.size()) {
+      std::strncpy(file.path.data(), path.c_str(), file.path.size() - 1);
+      file.in_use.store(true);
+      return slot;
+    }
+  }
+  throw UserError("'" + path + "': the path is too long");
+}
+
+void spare_file(int slot) { doomed_files[static_cast<std::size_t>(slot)].in_use.store(false); }
+
+}  // namespace tritax::cli

@@ -1,0 +1,36 @@
+// What Ctrl-C does.
+//
+// By default it removes unfinished output files and ends the program with code 130 at once. While an
+// `InterruptibleWork` lives, the first Ctrl-C only raises its flag, so that a search can stop and print the
+// best so far; the second ends the program.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace tritax::cli {
+
+inline constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells report it
+
+// Call once, before anything else.
+void install_interrupt_handler();
+
+class InterruptibleWork {
+ public:
+  InterruptibleWork();
+  ~InterruptibleWork();
+  InterruptibleWork(const InterruptibleWork&) = delete;
+  InterruptibleWork& operator=(const InterruptibleWork&) = delete;
+
+  // Raised by Ctrl-C.
+  std::atomic<bool>& flag() const;
+  bool interrupted() const { return flag().load(); }
+};
+
+// Names a file that Ctrl-C removes before the program ends, and forgets it again. At most `kMaxDoomedFiles`
+// at a time; returns a slot for `spare_file`.
+inline constexpr int kMaxDoomedFiles = 4;
+int doom_file(const std::string& path);
+void spare_file(int slot);
+
+}  // namespace tritax::cli

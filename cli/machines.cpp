@@ -1,0 +1,136 @@
+// tritax machines: lists the shipped machines, or every parameter of one with unit, origin and source.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "model/machine/machine.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  std::string name;  // of `show`; "" lists all
+};
+
+std::string_view link_name(LinkKind kind) { return kind == LinkKind::mesh ? "mesh" : "switch"; }
+
+std::string provenance_name(Provenance how) {
+  return std::string(kProvenanceNames[static_cast<std::size_t>(how)]);
+}
+
+void list_machines(Outputs& outputs) {
+  Table table{{{"name", "name"},
+               {"gpus", "GPUs"},
+               {"gpu", "GPU"},
+               {"cus", "CUs"},
+               {"xcds", "dies"},
+               {"hbm_gb_per_s", "HBM", "GB/s", 0},
+               {"links", "links"},
+               {"link_gb_per_s", "link", "GB/s", 0},
+               {"description", "description"}},
+              {}};
+  ordered_json machines = ordered_json::array();
+  for (const std::string& name : shipped_machines()) {
+    const Machine machine = find_machine(name);
+    table.add({machine.name, std::int64_t{machine.gpu_count()}, machine.gpu.name,
+               std::int64_t{machine.gpu.cu_count()}, std::int64_t{machine.gpu.xcds}, machine.gpu.hbm_gb_per_s,
+               std::string(link_name(machine.fabric.kind)), machine.fabric.link_raw_gb_per_s,
+               machine.description});
+    machines.push_back({{"name", machine.name},
+                        {"description", machine.description},
+                        {"gpus", machine.gpu_count()},
+                        {"nodes", machine.nodes},
+                        {"gpu", machine.gpu.name},
+                        {"arch", machine.gpu.arch},
+                        {"cus", machine.gpu.cu_count()},
+                        {"xcds", machine.gpu.xcds},
+                        {"hbm_gb_per_s", machine.gpu.hbm_gb_per_s},
+                        {"links", link_name(machine.fabric.kind)},
+                        {"link_gb_per_s", machine.fabric.link_raw_gb_per_s}});
+  }
+  outputs.print(table);
+  outputs.print(
+      "\n'tritax machines show NAME' explains every parameter; a TOML file of your own works everywhere a "
+      "name does.\n");
+  outputs.csv(table);
+  outputs.json({{"schema", "tritax.machines/1"}, {"machines", machines}});
+}
+
+void show_machine(const std::string& name, Outputs& outputs) {
+  const Machine machine = find_machine(name);
+  Table table{{{"key", "parameter"},
+               {"value", "value"},
+               {"unit", "unit"},
+               {"how", "how"},
+               {"source", "source, or reason of an assumption"}},
+              {}};
+  Table exact = table;
+  ordered_json parameters = ordered_json::array();
+  for (const Parameter& parameter : machine.parameters) {
+    const std::string how = provenance_name(parameter.how);
+    table.add({parameter.key, fmt::format("{}", parameter.value), parameter.unit, how, parameter.source});
+    exact.add({parameter.key, parameter.value, parameter.unit, how, parameter.source});
+    parameters.push_back({{"key", parameter.key},
+                          {"value", parameter.value},
+                          {"unit", parameter.unit},
+                          {"how", how},
+                          {"source", parameter.source},
+                          {"serves", parameter.serves},
+                          {"residual", parameter.residual}});
+  }
+  outputs.print(fmt::format("{}: {}\n{} x {} ({}), {} compute units on {} dies, {} links\n\n",
+                            styled(machine.name, Style::bold), machine.description, machine.gpu_count(),
+                            machine.gpu.name, machine.gpu.arch, machine.gpu.cu_count(), machine.gpu.xcds,
+                            link_name(machine.fabric.kind)));
+  outputs.print(table);
+  outputs.csv(exact);
+  outputs.json({{"schema", "tritax.machine/1"},
+                {"name", machine.name},
+                {"description", machine.description},
+                {"file", machine.file},
+                {"nodes", machine.nodes},
+                {"gpus_per_node", machine.gpus_per_node},
+                {"gpu", machine.gpu.name},
+                {"arch", machine.gpu.arch},
+                {"parameters", parameters}});
+}
+
+}  // namespace
+
+Run add_machines(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("machines", "List the shipped machines, or explain one");
+  add_output_options(command, options->output);
+  command.require_subcommand(0, 1);
+  CLI::App& show =
+      *command.add_subcommand("show", "Every parameter of a machine: value, unit, how obtained, source");
+  show.add_option("NAME", options->name, "A shipped machine or a machine file (TOML)")->required();
+  show.fallthrough();
+  const std::string examples =
+      "Examples:\n"
+      "  tritax machines\n"
+      "  tritax machines show mi300x-8\n"
+      "  tritax machines show ./my-node.toml --json -\n";
+  command.footer(examples);
+  show.footer(examples);
+  return [options] {
+    Outputs outputs(options->output);
+    if (options->name.empty()) {
+      list_machines(outputs);
+    } else {
+      show_machine(options->name, outputs);
+    }
+    return 0;
+  };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,144 @@
+// The `tritax` program: finds the command, runs it, turns errors into messages and exit codes.
+//
+//   0    done
+//   1    a defect of Tritax
+//   2    a mistake that the user can mend; one line on standard error says which
+//   130  interrupted
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+namespace {
+
+// In the order in which help lists them: the main job first.
+constexpr std::array<Run (*)(CLI::App&), 9> kCommands{add_advise,   add_simulate, add_explain,
+                                                      add_trace,    add_check,    add_schedule,
+                                                      add_patterns, add_machines, add_reproduce};
+
+// The innermost command on the command line, for messages about its options.
+const CLI::App& selected_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+  }
+  return *command;
+}
+
+// "tritax machines show", without the program's path.
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? "tritax" : full_name(*parent) + ' ' + command.get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands({})) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+// "'--mahcine' is unknown (did you mean '--machine'?)" for what no option or command took.
+std::string describe_unexpected(const CLI::App& program, const CLI::App& command) {
+  const std::vector<std::string> remaining = program.remaining(true);
+  const std::string word = remaining.empty() ? "" : remaining.front();
+  const bool is_option = word.size() > 1 && word.front() == '-';
+  const std::string nearest = nearest_name(word, is_option ? option_names(command) : command_names(command));
+  return fmt::format("'{}' is {}{}", word, is_option ? "no option of this command" : "not expected here",
+                     nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest));
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') {
+    text.pop_back();
+  }
+  return text;
+}
+
+int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = selected_command(program);
+  const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  const std::string what = unexpected ? describe_unexpected(program, command) : error.what();
+  fmt::print(stderr, "tritax: {}; see '{} --help'\n", one_line(what), full_name(command));
+  return kUserErrorExitCode;
+}
+
+int run(int argc, char** argv) {
+  CLI::App program{
+      "Predicts how a GEMM overlapped with communication runs on a multi-GPU node: which pattern, tile and "
+      "CU split to\n"
+      "build, and what kernel launches, bulk-synchronous waiting and lost locality cost.",
+      "tritax"};
+  program.footer(
+      "Example:\n"
+      "  tritax advise -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8\n\n"
+      "'tritax COMMAND --help' explains a command. Exit codes: 0 done, 2 user error, 130 interrupted.");
+  program.set_version_flag("--version", "tritax " TRITAX_VERSION);
+  program.get_formatter()->column_width(32);
+  program.require_subcommand(1);
+  std::vector<std::pair<const CLI::App*, Run>> commands;
+  for (const auto add : kCommands) {
+    Run command = add(program);
+    commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
+  }
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    write_standard_output(selected_command(program).help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    write_standard_output(fmt::format("{}\n", version.what()));
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return report_parse_error(program, error);
+  }
+  for (const auto& [app, command] : commands) {
+    if (app->parsed()) {
+      return command();
+    }
+  }
+  TRITAX_ASSERT(false, "the parser accepted a command line without a command");
+}
+
+}  // namespace
+}  // namespace tritax::cli
+
+int main(int argc, char** argv) {
+  tritax::cli::install_interrupt_handler();
+  try {
+    return tritax::cli::run(argc, argv);
+  } catch (const tritax::UserError& error) {
+    fmt::print(stderr, "tritax: {}\n", error.what());
+    return tritax::cli::kUserErrorExitCode;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tritax: internal error: {}. Please report this.\n", error.what());
+    return 1;
+  }
+}

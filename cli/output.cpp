@@ -1,0 +1,178 @@
+#include "cli/output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/interrupt.hpp"
+#include "cli/terminal.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& flag, const std::string& path, std::string_view reason) {
+  throw UserError(fmt::format("{}: cannot write '{}': {}", flag, path, reason));
+}
+
+// `--json scenario.toml` is a forgotten file name: it would replace the input by the output.
+void refuse_input_format(const std::string& flag, const std::string& path) {
+  if (path.size() > 5 && path.compare(path.size() - 5, 5, ".toml") == 0) {
+    refuse(flag, path, fmt::format("this is an input file; give '{0} -' or '{0} FILE'", flag));
+  }
+}
+
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  return error ? path : target.string();
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, const std::string& flag) : flag_(flag), path_(std::move(path)) {
+  if (path_.empty()) {
+    throw UserError(fmt::format("{}: the file name is empty; give a name or '-' for standard output", flag_));
+  }
+  refuse_input_format(flag_, path_);
+  struct stat status {};
+  const bool exists = stat(path_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) {
+    refuse(flag_, path_, "it is a directory");
+  }
+  if (exists && !S_ISREG(status.st_mode)) {
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) {
+      refuse(flag_, path_, std::strerror(errno));
+    }
+    return;
+  }
+  if (exists && access(path_.c_str(), W_OK) != 0) {
+    refuse(flag_, path_, std::strerror(errno));
+  }
+  path_ = resolved(path_);  // a symbolic link stays a link
+  temporary_ = fmt::format("{}.{}.tmp", path_, getpid());
+  doom_slot_ = doom_file(temporary_);
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                     exists ? status.st_mode & 0777 : 0666);
+  if (descriptor_ < 0) {
+    spare_file(doom_slot_);
+    refuse(flag_, path_, std::strerror(errno));
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) {
+    close(descriptor_);
+  }
+  if (!temporary_.empty()) {
+    unlink(temporary_.c_str());
+    spare_file(doom_slot_);
+  }
+}
+
+void OutputFile::write_all(std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor_, text.data(), text.size());
+    if (written < 0 && errno != EINTR) {
+      refuse(flag_, path_, std::strerror(errno));
+    }
+    text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
+  }
+}
+
+void OutputFile::commit(std::string_view text) {
+  write_all(text);
+  if (close(std::exchange(descriptor_, -1)) != 0) {
+    refuse(flag_, path_, std::strerror(errno));
+  }
+  if (temporary_.empty()) {
+    return;
+  }
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    refuse(flag_, path_, std::strerror(errno));
+  }
+  temporary_.clear();
+  spare_file(doom_slot_);
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options) {
+  const auto add = [&app](const std::string& flag, std::optional<std::string>& target,
+                          const std::string& form) {
+    app.add_option_function<std::string>(
+           flag, [&target](const std::string& value) { target = value.empty() ? "-" : value; },
+           fmt::format("Write the result as {} to FILE; '-' or nothing: to standard output", form))
+        ->type_name("FILE")
+        ->expected(0, 1)
+        ->group("Output");
+  };
+  add("--json", options.json, "JSON");
+  add("--csv", options.csv, "CSV");
+}
+
+Outputs::Outputs(const OutputOptions& options) : options_(options) {
+  const bool json_to_stdout = options.json == "-";
+  const bool csv_to_stdout = options.csv == "-";
+  if (json_to_stdout && csv_to_stdout) {
+    throw UserError(
+        "--json and --csv: only one of them can have standard output; give the other a file name");
+  }
+  if (options.json && options.csv && *options.json == *options.csv) {
+    throw UserError(fmt::format("--json and --csv: both name '{}'; give two files", *options.json));
+  }
+  for_people_ = !json_to_stdout && !csv_to_stdout;
+  if (options.json && !json_to_stdout) {
+    json_file_.emplace(*options.json, "--json");
+  }
+  if (options.csv && !csv_to_stdout) {
+    csv_file_.emplace(*options.csv, "--csv");
+  }
+}
+
+void Outputs::print(std::string_view text) const {
+  if (for_people_) {
+    write_standard_output(text);
+  }
+}
+
+void Outputs::print(const Table& table) const { print(to_text(table, colour_on_stdout())); }
+
+void Outputs::json(const nlohmann::ordered_json& value) {
+  if (options_.json) {
+    write(json_file_, options_.json,
+          value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+  }
+}
+
+void Outputs::csv(const Table& table) {
+  if (options_.csv) {
+    write(csv_file_, options_.csv, to_csv(table));
+  }
+}
+
+void Outputs::write(std::optional<OutputFile>& file, const std::optional<std::string>& target,
+                    std::string_view text) {
+  if (target == "-") {
+    write_standard_output(text);
+  } else {
+    file->commit(text);
+  }
+}
+
+void write_standard_output(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw UserError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
+  }
+}
+
+}  // namespace tritax::cli

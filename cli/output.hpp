@@ -1,0 +1,80 @@
+// Where results go: tables on the terminal, JSON and CSV to files or standard output.
+//
+// A file appears whole or not at all: it is written beside its target under a temporary name and renamed. The
+// temporary is created before the work starts, so a target that cannot be written is refused at once.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/table.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tritax::cli {
+
+// One file to be. Devices and pipes are written in place, since a rename would replace them.
+class OutputFile {
+ public:
+  // Throws UserError that names `flag` when the file cannot be written.
+  OutputFile(std::string path, const std::string& flag);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Writes all of it and gives the file its name. Throws UserError, for example when the disk is full.
+  void commit(std::string_view text);
+
+ private:
+  void write_all(std::string_view text) const;
+
+  std::string flag_;
+  std::string path_;
+  std::string temporary_;  // "" for a device and after commit
+  int descriptor_ = -1;
+  int doom_slot_ = -1;
+};
+
+// The values of --json and --csv; "-" is standard output.
+struct OutputOptions {
+  std::optional<std::string> json;
+  std::optional<std::string> csv;
+};
+
+void add_output_options(CLI::App& app, OutputOptions& options);
+
+// The outputs of one command, opened before its work starts.
+class Outputs {
+ public:
+  // Throws UserError when a file cannot be written or both forms want standard output.
+  explicit Outputs(const OutputOptions& options);
+
+  // Text for people; nothing when a machine-readable form has standard output for itself.
+  void print(std::string_view text) const;
+  void print(const Table& table) const;
+
+  // Write the form if it was asked for.
+  void json(const nlohmann::ordered_json& value);
+  void csv(const Table& table);
+
+  bool for_people() const { return for_people_; }
+
+ private:
+  void write(std::optional<OutputFile>& file, const std::optional<std::string>& target,
+             std::string_view text);
+
+  OutputOptions options_;
+  std::optional<OutputFile> json_file_;
+  std::optional<OutputFile> csv_file_;
+  bool for_people_ = true;
+};
+
+// Writes to standard output; throws UserError when that fails (a full disk behind a redirection).
+void write_standard_output(std::string_view text);
+
+}  // namespace tritax::cli

@@ -1,0 +1,124 @@
+// tritax patterns: lists the overlap patterns, or says which knobs one has.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/terminal.hpp"
+#include "model/patterns/pattern.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  std::string name;  // of `show`; "" lists all
+};
+
+struct KnobHelp {
+  bool used;
+  std::string knob;
+  std::string option;
+  std::string meaning;
+};
+
+std::vector<KnobHelp> knob_help(const Pattern& pattern) {
+  const KnobUse& uses = pattern.uses;
+  return {{uses.tile, "tile", "--tile MxNxK", "GEMM tile of a workgroup"},
+          {uses.tile, "waves", "--waves", "waves of a GEMM workgroup"},
+          {uses.tile, "pipeline", "--pipeline", "how a workgroup feeds its matrix cores: serial, overlapped"},
+          {uses.comm_tile, "comm_tile", "--comm-tile MxN", "tile of a communication step"},
+          {uses.gemm_cus, "gemm_cus", "--gemm-cus", "workgroups of the compute role"},
+          {uses.comm_cus, "comm_cus", "--comm-cus", "workgroups of the communication role"},
+          {uses.grid_order, "group_m", "--group-m", "row tiles of a group in the grid order"},
+          {uses.grid_order, "xcd_remap", "--[no-]xcd-remap", "every die gets a contiguous range of tiles"},
+          {uses.peer_order, "peer_order", "--peer-order",
+           "ranks 0, 1, … on every rank (fixed), or own + 1, … (rotated)"},
+          {uses.lock, "lock", "--lock", "how flags are set and polled"},
+          {uses.launch, "launch", "--launch", "kernels one by one (stream) or in one call (graph)"}};
+}
+
+std::vector<std::string> used_knobs(const Pattern& pattern) {
+  std::vector<std::string> names;
+  for (const KnobHelp& knob : knob_help(pattern)) {
+    if (knob.used) {
+      names.push_back(knob.knob);
+    }
+  }
+  return names;
+}
+
+void list_patterns(Outputs& outputs) {
+  Table table{{{"name", "name"}, {"summary", "summary"}, {"knobs", "knobs"}}, {}};
+  ordered_json list = ordered_json::array();
+  for (const Pattern& pattern : patterns()) {
+    const std::vector<std::string> knobs = used_knobs(pattern);
+    table.add(
+        {std::string(pattern.name), std::string(pattern.summary), fmt::format("{}", fmt::join(knobs, " "))});
+    list.push_back({{"name", pattern.name}, {"summary", pattern.summary}, {"knobs", knobs}});
+  }
+  outputs.print(table);
+  outputs.csv(table);
+  outputs.json({{"schema", "tritax.patterns/1"}, {"patterns", list}});
+}
+
+void show_pattern(const std::string& name, Outputs& outputs) {
+  const Pattern& pattern = find_pattern(name, "patterns show");
+  const ordered_json defaults = json_of(Knobs{});
+  Table table{{{"knob", "knob"}, {"option", "option"}, {"default", "default"}, {"meaning", "meaning"}}, {}};
+  ordered_json knobs = ordered_json::array();
+  for (const KnobHelp& knob : knob_help(pattern)) {
+    if (knob.used) {
+      const ordered_json& value = defaults.at(knob.knob);
+      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      table.add({knob.knob, knob.option, text, knob.meaning});
+      knobs.push_back(
+          {{"knob", knob.knob}, {"option", knob.option}, {"default", value}, {"meaning", knob.meaning}});
+    }
+  }
+  outputs.print(fmt::format("{}: {}\n\n", styled(pattern.name, Style::bold), pattern.summary));
+  outputs.print(table);
+  outputs.csv(table);
+  outputs.json({{"schema", "tritax.pattern/1"},
+                {"name", pattern.name},
+                {"summary", pattern.summary},
+                {"knobs", knobs}});
+}
+
+}  // namespace
+
+Run add_patterns(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("patterns", "List the overlap patterns, or explain one");
+  add_output_options(command, options->output);
+  command.require_subcommand(0, 1);
+  CLI::App& show = *command.add_subcommand("show", "The knobs of a pattern, with defaults and meaning");
+  show.add_option("NAME", options->name, "A pattern")->required();
+  show.fallthrough();
+  const std::string examples =
+      "Examples:\n"
+      "  tritax patterns\n"
+      "  tritax patterns show producer-consumer\n"
+      "  tritax patterns --json -\n";
+  command.footer(examples);
+  show.footer(examples);
+  return [options] {
+    Outputs outputs(options->output);
+    if (options->name.empty()) {
+      list_patterns(outputs);
+    } else {
+      show_pattern(options->name, outputs);
+    }
+    return 0;
+  };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,195 @@
+#include "cli/report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/machine/topology.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct AccountPart {
+  std::string key;
+  std::string title;
+  double TimeAccount::*ns;
+};
+
+const std::array<AccountPart, 7>& account_parts() {
+  static const std::array<AccountPart, 7> parts{{
+      {"compute", "useful compute", &TimeAccount::compute_ns},
+      {"memory", "useful memory", &TimeAccount::memory_ns},
+      {"wire", "useful wire", &TimeAccount::wire_ns},
+      {"launch", "launch tax", &TimeAccount::launch_ns},
+      {"bulk_synchronous", "bulk-synchronous tax", &TimeAccount::bulk_synchronous_ns},
+      {"locality", "locality tax", &TimeAccount::locality_ns},
+      {"contention", "contention", &TimeAccount::contention_ns},
+  }};
+  return parts;
+}
+
+double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+std::string shape_text(std::int32_t m, std::int32_t n) { return fmt::format("{}x{}", m, n); }
+
+}  // namespace
+
+ordered_json json_of(const GemmAllScatter& workload) {
+  return {{"name", "gemm-all-scatter"},       {"m", workload.m},      {"n", workload.n}, {"k", workload.k},
+          {"dtype", name_of(workload.dtype)}, {"gpus", workload.gpus}};
+}
+
+ordered_json json_of(const Knobs& knobs) {
+  return {{"tile", fmt::format("{}x{}", shape_text(knobs.tile_m, knobs.tile_n), knobs.tile_k)},
+          {"waves", knobs.waves},
+          {"pipeline", kPipelineNames[static_cast<std::size_t>(knobs.pipeline)]},
+          {"comm_tile", shape_text(knobs.comm_tile_m, knobs.comm_tile_n)},
+          {"gemm_cus", knobs.gemm_cus},
+          {"comm_cus", knobs.comm_cus},
+          {"group_m", knobs.group_m},
+          {"xcd_remap", knobs.xcd_remap},
+          {"peer_order", kPeerOrderNames[static_cast<std::size_t>(knobs.peer_order)]},
+          {"lock", kLockProtocolNames[static_cast<std::size_t>(knobs.lock)]},
+          {"launch", kLaunchModeNames[static_cast<std::size_t>(knobs.launch)]},
+          {"host_barriers", knobs.host_barriers}};
+}
+
+ordered_json json_of(const TimeAccount& account) {
+  ordered_json json;
+  for (const AccountPart& part : account_parts()) {
+    json[part.key + "_us"] = us(account.*part.ns);
+  }
+  return json;
+}
+
+ordered_json json_of(const Taxes& taxes) {
+  return {{"critical_path",
+           {{"launch_us", us(taxes.account.launch_ns)},
+            {"bulk_synchronous_us", us(taxes.account.bulk_synchronous_ns)},
+            {"locality_us", us(taxes.account.locality_ns)}}},
+          {"counterfactual",
+           {{"launch_us", us(taxes.launch_ns)},
+            {"bulk_synchronous_us", us(taxes.bulk_synchronous_ns)},
+            {"locality_us", us(taxes.locality_ns)},
+            {"remainder_us", us(taxes.remainder_ns)},
+            {"time_without_taxes_us", us(taxes.all_removed_ns)}}}};
+}
+
+std::string describe(const Knobs& knobs, const KnobUse& uses) {
+  std::vector<std::string> words;
+  if (uses.tile) {
+    words.push_back(fmt::format("{}x{}x{}", knobs.tile_m, knobs.tile_n, knobs.tile_k));
+  }
+  if (uses.comm_tile && knobs.comm_tile_m > 0) {
+    words.push_back("comm tile " + shape_text(knobs.comm_tile_m, knobs.comm_tile_n));
+  }
+  if (uses.gemm_cus && knobs.gemm_cus > 0) {
+    words.push_back(fmt::format("{} gemm CUs", knobs.gemm_cus));
+  }
+  if (uses.comm_cus && knobs.comm_cus > 0) {
+    words.push_back(fmt::format("{} comm CUs", knobs.comm_cus));
+  }
+  if (uses.grid_order) {
+    words.push_back(fmt::format("group-M {}{}", knobs.group_m, knobs.xcd_remap ? "" : ", no XCD remap"));
+  }
+  if (uses.peer_order) {
+    words.push_back(fmt::format("{} peers", kPeerOrderNames[static_cast<std::size_t>(knobs.peer_order)]));
+  }
+  if (uses.lock && knobs.lock != LockProtocol::load_store) {
+    words.emplace_back(kLockProtocolNames[static_cast<std::size_t>(knobs.lock)]);
+  }
+  if (uses.launch && knobs.launch == LaunchMode::graph) {
+    words.emplace_back("graph launch");
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Table account_table(const TimeAccount& account) {
+  Table table{
+      {{"part", "along the critical path"}, {"time_us", "time", "us"}, {"share_percent", "share", "%"}}, {}};
+  for (const AccountPart& part : account_parts()) {
+    table.add({part.title, us(account.*part.ns), share(account.*part.ns, account.sum_ns())});
+  }
+  table.add({std::string("sum"), us(account.sum_ns()), account.sum_ns() > 0 ? 100.0 : 0.0});
+  return table;
+}
+
+Table tax_table(const Taxes& taxes) {
+  Table table{{{"tax", "tax"},
+               {"critical_path_us", "critical path", "us"},
+               {"counterfactual_us", "saved without it", "us"},
+               {"share_percent", "share of the time", "%"}},
+              {}};
+  const auto add = [&](const std::string& name, Cell on_path, double saved_ns) {
+    table.add({name, std::move(on_path), us(saved_ns), share(saved_ns, taxes.makespan_ns)});
+  };
+  add("launch", us(taxes.account.launch_ns), taxes.launch_ns);
+  add("bulk-synchronous", us(taxes.account.bulk_synchronous_ns), taxes.bulk_synchronous_ns);
+  add("locality", us(taxes.account.locality_ns), taxes.locality_ns);
+  add("remainder", {}, taxes.remainder_ns);
+  add("all three removed", {}, taxes.makespan_ns - taxes.all_removed_ns);
+  return table;
+}
+
+Table rank_table(const SimulationResult& result, const Machine& machine) {
+  Table table{{{"gpu", "GPU"},
+               {"time_us", "time", "us"},
+               {"kernels_us", "kernels", "us"},
+               {"busy_percent", "CUs busy", "%"}},
+              {}};
+  for (const AccountPart& part : account_parts()) {
+    table.columns.push_back(
+        {part.key + "_us", part.key == "bulk_synchronous" ? "bulk-sync" : part.key, "us"});
+  }
+  const auto add = [&](const std::string& name, double makespan_ns, double kernels_ns, double busy,
+                       const TimeAccount& account) {
+    std::vector<Cell> row{name, us(makespan_ns), us(kernels_ns), 100 * busy};
+    for (const AccountPart& part : account_parts()) {
+      row.emplace_back(us(account.*part.ns));
+    }
+    table.add(std::move(row));
+  };
+  const double cus = machine.gpu.cu_count();
+  const auto busy = [cus](double busy_ns, double kernels_ns) {
+    return kernels_ns > 0 ? busy_ns / (cus * kernels_ns) : 0;
+  };
+  double busy_ns = 0;
+  for (std::size_t rank = 0; rank < result.ranks.size(); ++rank) {
+    const RankResult& gpu = result.ranks[rank];
+    busy_ns += gpu.cu_busy_ns / static_cast<double>(result.ranks.size());
+    add(fmt::format("{}", rank), gpu.makespan_ns, gpu.kernels_ns, busy(gpu.cu_busy_ns, gpu.kernels_ns),
+        gpu.account);
+  }
+  add("node", result.makespan_ns, result.kernels_ns, busy(busy_ns, result.kernels_ns), result.account);
+  return table;
+}
+
+Table link_table(const SimulationResult& result, const Machine& machine, int gpus) {
+  Table table{{{"link", "link"},
+               {"megabytes", "data", "MB"},
+               {"gb_per_s", "mean rate", "GB/s"},
+               {"utilisation_percent", "use of the raw rate", "%"}},
+              {}};
+  const Topology topology = build_topology(machine, gpus);
+  TRITAX_ASSERT(result.link_bytes.size() <= topology.edges.size(),
+                "the simulator counts links of the topology");
+  for (std::size_t edge = 0; edge < result.link_bytes.size(); ++edge) {
+    const double bytes = result.link_bytes[edge];
+    if (bytes > 0) {
+      const double rate = bytes / result.makespan_ns;
+      table.add(
+          {topology.edges[edge].name, bytes / 1e6, rate, share(rate, topology.edges[edge].raw_gb_per_s)});
+    }
+  }
+  return table;
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,37 @@
+// A table that is written twice: aligned for people, comma-separated for programs.
+//
+// Cells keep their type, so the text form can round while the CSV form keeps every digit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tritax::cli {
+
+struct Column {
+  std::string key;        // CSV header; carries the unit as suffix ("time_us")
+  std::string title;      // text header
+  std::string unit = "";  // shown behind the title; "" for counts and words
+  int decimals = 1;       // of floating point cells in the text form
+};
+
+// monostate is an empty cell; NaN and infinity print as one.
+using Cell = std::variant<std::monostate, std::string, std::int64_t, double>;
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;  // as wide as `columns`
+
+  void add(std::vector<Cell> row);
+};
+
+// Aligned columns, numbers to the right, words to the left, a header line with units. `bold_header`: for a
+// terminal.
+std::string to_text(const Table& table, bool bold_header = false);
+
+// RFC 4180: header of keys, then one line a row.
+std::string to_csv(const Table& table);
+
+}  // namespace tritax::cli

@@ -1,0 +1,58 @@
+#include "cli/terminal.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace tritax::cli {
+
+bool colour_on_stdout() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::string styled(std::string_view text, Style style) {
+  if (!colour_on_stdout()) {
+    return std::string(text);
+  }
+  const int code = style == Style::bold ? 1 : style == Style::good ? 32 : style == Style::bad ? 31 : 2;
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+Progress::Progress(std::string label)
+    : label_(std::move(label)),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      start_(Clock::now()),
+      last_draw_(start_) {}
+
+Progress::~Progress() {
+  if (drawn_) {
+    fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  }
+}
+
+void Progress::update(std::size_t done, std::size_t total) {
+  using namespace std::chrono_literals;
+  constexpr std::size_t kBarWidth = 30;
+  if (!terminal_ || total == 0) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  if (now - start_ < 1s || now - last_draw_ < 100ms) {
+    return;
+  }
+  last_draw_ = now;
+  drawn_ = true;
+  const std::size_t filled = kBarWidth * std::min(done, total) / total;
+  fmt::print(stderr, "\r{} [{}{}] {}/{}\x1b[K", label_, std::string(filled, '#'),
+             std::string(kBarWidth - filled, '.'), done, total);
+  std::fflush(stderr);
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,41 @@
+// What only a terminal gets: colours and a progress bar.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tritax::cli {
+
+// True when standard output is a terminal and NO_COLOR (https://no-color.org) is not set.
+bool colour_on_stdout();
+
+enum class Style { bold, good, bad, faint };
+
+// `text` in a style, or as it is when standard output shows no colours.
+std::string styled(std::string_view text, Style style);
+
+// A bar on standard error, drawn only if that is a terminal and the work takes over a second. Any thread may
+// update it.
+class Progress {
+ public:
+  explicit Progress(std::string label);
+  ~Progress();  // clears the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(std::size_t done, std::size_t total);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string label_;
+  bool terminal_;
+  bool drawn_ = false;
+  Clock::time_point start_;
+  Clock::time_point last_draw_;
+  std::mutex mutex_;
+};
+
+}  // namespace tritax::cli
