@@ -1,29 +1,63 @@
 // Functional execution: the schedule on real numbers, in simulated order, checked against Eigen.
 //
-// Every rank's buffers hold real matrices. Operations take effect at their simulated start (reads) and end (writes).
-// A read is stale when nothing orders the write before it: each workgroup carries a vector clock that program order,
-// release/acquire on flags, kernel boundaries, stream order and host barriers advance; a read of an element whose last
-// write is not in the reader's past, or that was never written, is reported with the operation that made it.
+// Every rank's buffers hold real matrices. Operations take effect at their simulated start (reads) and end
+// (writes). A read is stale when nothing orders the write before it (sim/happens_before.hpp): a read of an
+// element that was never written, whose last write is not in the reader's past, or that is still being
+// written, is reported with the operation that made it, even if the timing happened to be lucky.
+//
+// Elements are kept in fp32 and sums in fp64 whatever the dtype of a buffer: the dtype decides bytes, never
+// results. A right schedule is therefore within 1e-6 of the reference, and a wrong one is not.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "sim/observer.hpp"
 
 namespace tritax {
 
 struct FunctionalResult {
-  std::vector<std::string> stale_reads;  // at most 20, in simulated order; each names the reading operation and the tile
-  double max_relative_error = 0;         // of the result buffer against the reference, over all ranks
-  std::vector<double> error_of_rank;
+  std::vector<std::string>
+      stale_reads;  // at most 20, in simulated order; each names the reading operation and the tile
+  double max_relative_error =
+      0;  // of the result buffer, over all ranks; infinite if an element was not written
+  std::vector<double> error_of_rank;  // max |difference| / max |reference|
 };
 
-// Executes a GEMM + all-scatter schedule: buffers "A" and "B" of every rank are filled with random numbers from `seed`
-// (A the same on all ranks), everything else is unwritten. The reference of the result buffer is A·[B_0 … B_{W-1}].
-// Throws UserError when the schedule has no such buffers or result.
+// Executes a GEMM + all-scatter schedule: buffers "A" and "B" of every rank are filled with random numbers
+// from `seed` (A the same on all ranks), everything else is unwritten. The reference of the result buffer is
+// A·[B_0 … B_{W-1}], where B_r is as wide as rank r's share of the columns (model/workload: owned_columns).
+// Throws UserError when the schedule has no such buffers or result, is out of range or meaningless
+// (check.hpp), does not fit the machine or stalls.
 FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed);
+
+// The executor itself, for use beside other observers. `schedule` must outlive it and have passed
+// check_schedule.
+class FunctionalExecutor : public SimulationObserver {
+ public:
+  // Throws UserError like execute_functionally, and for `attend`, which has no functional effect yet.
+  FunctionalExecutor(const Schedule& schedule, std::uint64_t seed);
+  ~FunctionalExecutor() override;
+  FunctionalExecutor(const FunctionalExecutor&) = delete;
+  FunctionalExecutor& operator=(const FunctionalExecutor&) = delete;
+
+  void op_started(const OpPlace& place, double time_ns) override;
+  void op_finished(const OpPlace& place, double time_ns) override;
+  void kernel_started(std::uint32_t kernel, double time_ns) override;
+  void kernel_finished(std::uint32_t kernel, double time_ns) override;
+  void host_op_started(int rank, std::uint32_t host_op, double time_ns) override;
+  void host_op_finished(int rank, std::uint32_t host_op, double time_ns) override;
+
+  // What was found so far, and how far the result buffers are from the reference now.
+  FunctionalResult result() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace tritax

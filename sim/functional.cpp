@@ -1,0 +1,335 @@
+#include "sim/functional.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+#include "model/workload/gemm_all_scatter.hpp"
+#include "sim/functional_memory.hpp"
+#include "sim/happens_before.hpp"
+#include "sim/op_name.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::size_t kMaxStaleReads = 20;
+
+// The GEMM that a schedule computes, as far as its buffers tell.
+struct Problem {
+  std::int16_t a = -1;
+  std::int16_t b = -1;
+  std::int16_t result = -1;
+  GemmAllScatter workload;
+};
+
+std::int16_t find_buffer(const Schedule& schedule, const std::string& name) {
+  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
+    if (schedule.buffers[i].name == name) {
+      return static_cast<std::int16_t>(i);
+    }
+  }
+  throw UserError(
+      fmt::format("schedule '{}': no buffer '{}'; functional execution needs the GEMM operands as buffers "
+                  "'A' (M x K) and "
+                  "'B' (K x columns of a rank)",
+                  schedule.name, name));
+}
+
+std::string shape(const Buffer& buffer) {
+  return fmt::format("'{}' is {} x {}", buffer.name, buffer.rows, buffer.cols);
+}
+
+Problem find_problem(const Schedule& schedule) {
+  Problem problem;
+  problem.a = find_buffer(schedule, "A");
+  problem.b = find_buffer(schedule, "B");
+  if (schedule.result_buffer < 0 ||
+      static_cast<std::size_t>(schedule.result_buffer) >= schedule.buffers.size()) {
+    throw UserError(fmt::format(
+        "schedule '{}': no result buffer, so there is nothing to compare with the reference", schedule.name));
+  }
+  problem.result = static_cast<std::int16_t>(schedule.result_buffer);
+  const Buffer& a = schedule.buffers[static_cast<std::size_t>(problem.a)];
+  const Buffer& b = schedule.buffers[static_cast<std::size_t>(problem.b)];
+  const Buffer& result = schedule.buffers[static_cast<std::size_t>(problem.result)];
+  problem.workload = {result.rows, result.cols, a.cols, a.dtype, schedule.ranks};
+  check(problem.workload, fmt::format("schedule '{}'", schedule.name));
+  const auto widest = owned_columns(problem.workload, 0).size();
+  if (a.rows != result.rows || a.cols != b.rows || b.cols < widest) {
+    throw UserError(fmt::format(
+        "schedule '{}': {}, {} and {}: that is no product A·[B_0 … B_{}]; allowed are A of M x K, B of K x "
+        "at least {} columns and a result of M x N",
+        schedule.name, shape(a), shape(b), shape(result), schedule.ranks - 1, widest));
+  }
+  return problem;
+}
+
+// Uniform in [-1, 1), the same on every platform.
+FunctionalMemory::Elements random_elements(const Buffer& buffer, std::mt19937_64& random) {
+  FunctionalMemory::Elements elements(buffer.rows, buffer.cols);
+  for (Eigen::Index i = 0; i < elements.size(); ++i) {
+    elements.data()[i] = static_cast<float>(random() >> 40) * 0x1p-23F - 1.0F;
+  }
+  return elements;
+}
+
+// What an operation that has started will do when it ends.
+struct OpenOp {
+  std::uint32_t op = 0;
+  Eigen::MatrixXd values;
+  std::optional<FunctionalMemory::OpenWrite> write;  // store, copy, atomic_add
+};
+
+struct WorkgroupState {
+  Eigen::MatrixXd accumulator;  // 0 x 0: empty
+  bool stored = false;          // a matmul starts from zero
+  std::vector<OpenOp> open;     // at most the store in flight and the current operation
+};
+
+}  // namespace
+
+struct FunctionalExecutor::State {
+  State(const Schedule& s, std::uint64_t seed) : schedule(s), problem(find_problem(s)), memory(s), order(s) {
+    for (std::size_t kernel = 0; kernel < schedule.kernels.size(); ++kernel) {
+      const auto& programs = schedule.kernels[kernel].workgroups;
+      workgroups.emplace_back(programs.size());
+      for (std::size_t w = 0; w < programs.size(); ++w) {
+        refuse_attend(kernel, w, programs[w]);
+      }
+    }
+    std::mt19937_64 random(seed);
+    const auto a = random_elements(schedule.buffers[static_cast<std::size_t>(problem.a)], random);
+    reference.resize(problem.workload.m, problem.workload.n);
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+      const auto b = random_elements(schedule.buffers[static_cast<std::size_t>(problem.b)], random);
+      const ColumnRange own = owned_columns(problem.workload, rank);
+      reference.middleCols(own.begin, own.size()) = a.cast<double>() * b.leftCols(own.size()).cast<double>();
+      memory.fill(problem.a, rank, a);
+      memory.fill(problem.b, rank, b);
+    }
+  }
+
+  void refuse_attend(std::size_t kernel, std::size_t workgroup, const Workgroup& program) const {
+    for (std::uint32_t op = 0; op < program.op_count; ++op) {
+      if (schedule.ops[program.first_op + op].kind == OpKind::attend) {
+        throw UserError(
+            fmt::format("{}: attend is reserved and cannot be executed functionally; allowed are {}",
+                        describe_op(schedule, kernel, workgroup, op),
+                        "matmul, load, store, copy, reduce and atomic_add"));
+      }
+    }
+  }
+
+  const Op& op_at(const OpPlace& place) const {
+    return schedule.ops[schedule.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op];
+  }
+  WorkgroupState& workgroup_at(const OpPlace& place) { return workgroups[place.kernel][place.workgroup]; }
+  int rank_of(const OpPlace& place) const { return schedule.kernels[place.kernel].rank; }
+  std::string describe(const OpPlace& place) const {
+    return describe_op(schedule, place.kernel, place.workgroup, place.op);
+  }
+
+  Eigen::MatrixXd read(const OpPlace& place, const FunctionalMemory::Region& region, bool for_add);
+  void report(const OpPlace& reader, const FunctionalMemory::Region& region,
+              const FunctionalMemory::Fault& fault);
+  const Eigen::MatrixXd& accumulator_for(const OpPlace& place, const Rect& rect);
+  void start(const OpPlace& place);
+  void finish(const OpPlace& place);
+  void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
+
+  const Schedule& schedule;
+  Problem problem;
+  FunctionalMemory memory;
+  HappensBefore order;
+  std::vector<std::vector<WorkgroupState>> workgroups;  // by kernel
+  Eigen::MatrixXd reference;
+  std::vector<std::string> stale_reads;
+};
+
+void FunctionalExecutor::State::report(const OpPlace& reader, const FunctionalMemory::Region& region,
+                                       const FunctionalMemory::Fault& fault) {
+  if (stale_reads.size() >= kMaxStaleReads) {
+    return;
+  }
+  const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(region.buffer)];
+  std::string why;
+  switch (fault.kind) {
+    case FunctionalMemory::Fault::Kind::unwritten:
+      why = "was never written";
+      break;
+    case FunctionalMemory::Fault::Kind::in_flight:
+      why = fmt::format("is still being written by {}", describe(fault.writer));
+      break;
+    case FunctionalMemory::Fault::Kind::unordered:
+      why = fmt::format(
+          "was written by {}, which no signal and wait, kernel end, stream or barrier orders before it",
+          describe(fault.writer));
+      break;
+  }
+  stale_reads.push_back(fmt::format("{} reads tile {} ({}) of rank {}: element ({}, {}) {}", describe(reader),
+                                    tile_name(buffer, region.rect), region_name(buffer, region.rect),
+                                    region.rank, fault.row, fault.col, why));
+}
+
+Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const FunctionalMemory::Region& region,
+                                                bool for_add) {
+  const auto is_before = [&](Epoch write) { return order.is_before(write, place.kernel, place.workgroup); };
+  if (const auto fault = memory.find_fault(region, for_add, is_before)) {
+    report(place, region, *fault);
+  }
+  return memory.read(region);
+}
+
+const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace& place, const Rect& rect) {
+  const Eigen::MatrixXd& accumulator = workgroup_at(place).accumulator;
+  if (accumulator.rows() != rect.rows || accumulator.cols() != rect.cols) {
+    throw UserError(
+        fmt::format("{}: the rectangle is {} x {}, the accumulator {} x {}; they must be the same",
+                    describe(place), rect.rows, rect.cols, accumulator.rows(), accumulator.cols()));
+  }
+  return accumulator;
+}
+
+void FunctionalExecutor::State::start(const OpPlace& place) {
+  const Epoch epoch = order.op_started(place.kernel, place.workgroup, place.op);
+  const Op& op = op_at(place);
+  const int rank = rank_of(place);
+  const FunctionalMemory::Region there{op.buffer, op.rank, op.rect};
+  OpenOp open;
+  open.op = place.op;
+  switch (op.kind) {
+    case OpKind::matmul: {
+      const std::int32_t depth = op.k_end - op.k_begin;
+      const Rect& c = op.rect;
+      const auto a = read(place, {op.src_buffer, rank, {c.row, op.k_begin, c.rows, depth}}, false);
+      const auto b = read(place, {op.b_buffer, rank, {op.k_begin, c.col, depth, c.cols}}, false);
+      open.values = a * b;
+      break;
+    }
+    case OpKind::load:
+    case OpKind::reduce:
+      open.values = read(place, there, false);
+      break;
+    case OpKind::copy:
+      open.values = read(
+          place, {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}}, false);
+      open.write = memory.begin_write(there, false, epoch, place);
+      break;
+    case OpKind::store:
+    case OpKind::atomic_add: {
+      const bool add = op.kind == OpKind::atomic_add;
+      open.values = accumulator_for(place, op.rect);
+      workgroup_at(place).stored = true;
+      if (add) {
+        read(place, there, true);
+      }
+      open.write = memory.begin_write(there, add, epoch, place);
+      break;
+    }
+    default:
+      return;  // synchronisation has no data of its own
+  }
+  workgroup_at(place).open.push_back(std::move(open));
+}
+
+void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values) {
+  WorkgroupState& workgroup = workgroup_at(place);
+  const bool from_zero = op_at(place).kind == OpKind::matmul && workgroup.stored;
+  if (from_zero || workgroup.accumulator.size() == 0) {
+    workgroup.accumulator = std::move(values);
+  } else {
+    accumulator_for(place, op_at(place).rect);
+    workgroup.accumulator += values;
+  }
+  workgroup.stored = false;
+}
+
+void FunctionalExecutor::State::finish(const OpPlace& place) {
+  WorkgroupState& workgroup = workgroup_at(place);
+  const auto at = std::find_if(workgroup.open.begin(), workgroup.open.end(),
+                               [&](const OpenOp& open) { return open.op == place.op; });
+  if (at != workgroup.open.end()) {
+    OpenOp open = std::move(*at);
+    workgroup.open.erase(at);
+    if (open.write) {
+      memory.end_write(*open.write, open.values);
+    } else if (op_at(place).kind == OpKind::load) {
+      workgroup.accumulator = std::move(open.values);
+      workgroup.stored = false;
+    } else {
+      add_to_accumulator(place, std::move(open.values));
+    }
+  }
+  order.op_finished(place.kernel, place.workgroup, place.op);
+}
+
+FunctionalExecutor::FunctionalExecutor(const Schedule& schedule, std::uint64_t seed)
+    : state_(std::make_unique<State>(schedule, seed)) {}
+
+FunctionalExecutor::~FunctionalExecutor() = default;
+
+void FunctionalExecutor::op_started(const OpPlace& place, double /*time_ns*/) { state_->start(place); }
+
+void FunctionalExecutor::op_finished(const OpPlace& place, double /*time_ns*/) { state_->finish(place); }
+
+void FunctionalExecutor::kernel_started(std::uint32_t kernel, double /*time_ns*/) {
+  state_->order.kernel_started(kernel);
+  // Registers do not outlive a launch.
+  auto& workgroups = state_->workgroups[kernel];
+  std::fill(workgroups.begin(), workgroups.end(), WorkgroupState{});
+}
+
+void FunctionalExecutor::kernel_finished(std::uint32_t kernel, double /*time_ns*/) {
+  state_->order.kernel_finished(kernel);
+}
+
+void FunctionalExecutor::host_op_started(int rank, std::uint32_t host_op, double /*time_ns*/) {
+  state_->order.host_op_started(rank, host_op);
+}
+
+void FunctionalExecutor::host_op_finished(int rank, std::uint32_t host_op, double /*time_ns*/) {
+  state_->order.host_op_finished(rank, host_op);
+}
+
+FunctionalResult FunctionalExecutor::result() const {
+  FunctionalResult result;
+  result.stale_reads = state_->stale_reads;
+  const double scale = state_->reference.cwiseAbs().maxCoeff();
+  for (int rank = 0; rank < state_->schedule.ranks; ++rank) {
+    double error = std::numeric_limits<double>::infinity();
+    const auto values = state_->memory.elements(state_->problem.result, rank).cast<double>();
+    // Not a number comes from a read of unwritten elements; it must not lose a comparison.
+    if (state_->memory.complete(state_->problem.result, rank) && !values.hasNaN()) {
+      error = (values - state_->reference).cwiseAbs().maxCoeff() / scale;
+    }
+    result.error_of_rank.push_back(error);
+    result.max_relative_error = std::max(result.max_relative_error, error);
+  }
+  return result;
+}
+
+FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed) {
+  // Unordered reads and deadlocks are for the execution to show; only what cannot be executed at all is
+  // refused here.
+  std::vector<Finding> refused = check_schedule(schedule, std::numeric_limits<std::size_t>::max());
+  std::erase_if(refused, [](const Finding& finding) {
+    return finding.kind != Finding::Kind::out_of_range && finding.kind != Finding::Kind::meaningless;
+  });
+  require_sound(refused, fmt::format("schedule '{}'", schedule.name));
+  FunctionalExecutor executor(schedule, seed);
+  SimulationOptions options;
+  options.observer = &executor;
+  simulate(schedule, machine, options);
+  return executor.result();
+}
+
+}  // namespace tritax

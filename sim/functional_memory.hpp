@@ -1,0 +1,90 @@
+// The symmetric buffers of all ranks with real elements, and for every element the write that it comes from.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "model/schedule/schedule.hpp"
+#include "sim/happens_before.hpp"
+#include "sim/observer.hpp"
+
+namespace tritax {
+
+class FunctionalMemory {
+ public:
+  using Elements = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+  // A rectangle of a buffer of a rank.
+  struct Region {
+    std::int16_t buffer = 0;
+    int rank = 0;
+    Rect rect;
+  };
+
+  // Why a region must not be read, at its first such element.
+  struct Fault {
+    enum class Kind : std::uint8_t { unwritten, in_flight, unordered };
+    Kind kind = Kind::unwritten;
+    std::int32_t row = 0;
+    std::int32_t col = 0;
+    OpPlace writer;  // unless unwritten
+  };
+
+  // A write between its start and its end.
+  struct OpenWrite {
+    Region region;
+    bool add = false;
+    std::vector<std::int32_t> records;
+  };
+
+  explicit FunctionalMemory(const Schedule& schedule);
+
+  // Sets elements before the first operation; everybody may read them.
+  void fill(std::int16_t buffer, int rank, const Elements& values);
+
+  const Elements& elements(std::int16_t buffer, int rank) const { return at(buffer, rank).elements; }
+  Eigen::MatrixXd read(const Region& region) const;
+
+  // `is_before(epoch)` tells whether a write is ordered before the reader. A write in flight may be seen or
+  // not, so it is a fault whatever it is ordered with. An atomic add (`for_add`) reads too, but in any order
+  // with other adds.
+  std::optional<Fault> find_fault(const Region& region, bool for_add,
+                                  const std::function<bool(Epoch)>& is_before) const;
+
+  OpenWrite begin_write(const Region& region, bool add, Epoch epoch, const OpPlace& writer);
+  void end_write(const OpenWrite& write, const Eigen::MatrixXd& values);
+
+  // True if no element is unwritten or in flight.
+  bool complete(std::int16_t buffer, int rank) const;
+
+ private:
+  // `record` numbers in Memory::last_write.
+  static constexpr std::int32_t kUnwritten = -1;
+  static constexpr std::int32_t kInitial = 0;
+
+  struct Write {
+    Epoch epoch;
+    OpPlace writer;
+    std::int32_t beneath = kUnwritten;  // of an add: the write that it added to
+    bool add = false;
+    bool in_flight = false;
+  };
+  struct Memory {
+    Elements elements;
+    Eigen::Matrix<std::int32_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> last_write;
+  };
+
+  Memory& at(std::int16_t buffer, int rank);
+  const Memory& at(std::int16_t buffer, int rank) const;
+  std::optional<Fault> find_record_fault(std::int32_t record, bool for_add,
+                                         const std::function<bool(Epoch)>& is_before) const;
+
+  std::size_t buffers_ = 0;
+  std::vector<Memory> memory_;  // rank by rank
+  std::vector<Write> writes_;
+};
+
+}  // namespace tritax

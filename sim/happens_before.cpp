@@ -1,0 +1,223 @@
+#include "sim/happens_before.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+void VectorClock::advance(Epoch epoch) {
+  const auto at =
+      std::lower_bound(entries_.begin(), entries_.end(), epoch.agent,
+                       [](const Epoch& entry, std::uint32_t agent) { return entry.agent < agent; });
+  if (at == entries_.end() || at->agent != epoch.agent) {
+    entries_.insert(at, epoch);
+  } else {
+    at->time = std::max(at->time, epoch.time);
+  }
+}
+
+void VectorClock::join(const VectorClock& other) {
+  if (entries_.empty()) {
+    entries_ = other.entries_;
+    return;
+  }
+  std::vector<Epoch> joined;
+  joined.reserve(entries_.size() + other.entries_.size());
+  auto a = entries_.begin();
+  auto b = other.entries_.begin();
+  while (a != entries_.end() && b != other.entries_.end()) {
+    if (a->agent < b->agent) {
+      joined.push_back(*a++);
+    } else if (b->agent < a->agent) {
+      joined.push_back(*b++);
+    } else {
+      joined.push_back({a->agent, std::max(a->time, b->time)});
+      ++a;
+      ++b;
+    }
+  }
+  joined.insert(joined.end(), a, entries_.end());
+  joined.insert(joined.end(), b, other.entries_.end());
+  entries_ = std::move(joined);
+}
+
+bool VectorClock::contains(Epoch epoch) const {
+  const auto at =
+      std::lower_bound(entries_.begin(), entries_.end(), epoch.agent,
+                       [](const Epoch& entry, std::uint32_t agent) { return entry.agent < agent; });
+  return at != entries_.end() && at->agent == epoch.agent && at->time >= epoch.time;
+}
+
+HappensBefore::HappensBefore(const Schedule& schedule) : schedule_(schedule) {
+  const auto ranks = static_cast<std::size_t>(schedule.ranks);
+  std::uint32_t agents = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    first_agent_.push_back(agents);
+    agents += static_cast<std::uint32_t>(kernel.workgroups.size());
+  }
+  agents_.resize(agents);
+  kernels_.resize(schedule.kernels.size());
+  streams_.resize(ranks);
+  hosts_.resize(ranks);
+  barriers_reached_.resize(ranks, 0);
+  std::size_t flags = 0;
+  for (const FlagArray& array : schedule.flags) {
+    first_flag_.push_back(flags);
+    flags += ranks * static_cast<std::size_t>(array.count);
+  }
+  flags_.resize(flags);
+}
+
+const Op& HappensBefore::op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const {
+  return schedule_.ops[schedule_.kernels[kernel].workgroups[workgroup].first_op + op];
+}
+
+HappensBefore::Flag& HappensBefore::flag_at(std::int16_t flag, int rank, std::int32_t index) {
+  const auto count = static_cast<std::size_t>(schedule_.flags[static_cast<std::size_t>(flag)].count);
+  return flags_[first_flag_[static_cast<std::size_t>(flag)] + static_cast<std::size_t>(rank) * count +
+                static_cast<std::size_t>(index)];
+}
+
+void HappensBefore::enqueue(std::int32_t kernel, std::int32_t stream, const VectorClock& host) {
+  const auto index = static_cast<std::uint32_t>(kernel);
+  const auto rank = static_cast<std::size_t>(schedule_.kernels[index].rank);
+  streams_[rank][stream].queue.push_back({index, host});
+}
+
+void HappensBefore::host_op_started(int rank, std::uint32_t host_op) {
+  const auto r = static_cast<std::size_t>(rank);
+  const HostOp& op = schedule_.host[r][host_op];
+  if (op.kind == HostOpKind::launch) {
+    enqueue(op.kernel, op.stream, hosts_[r]);
+  } else if (op.kind == HostOpKind::graph_launch) {
+    for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+      enqueue(node.kernel, node.stream, hosts_[r]);
+    }
+  } else if (op.kind == HostOpKind::barrier) {
+    const std::size_t barrier = barriers_reached_[r]++;
+    if (barrier >= barriers_.size()) {
+      barriers_.resize(barrier + 1);
+    }
+    barriers_[barrier].join(hosts_[r]);
+  }
+}
+
+void HappensBefore::host_op_finished(int rank, std::uint32_t host_op) {
+  const auto r = static_cast<std::size_t>(rank);
+  const HostOp& op = schedule_.host[r][host_op];
+  if (op.kind == HostOpKind::stream_synchronize) {
+    hosts_[r].join(streams_[r][op.stream].done);
+  } else if (op.kind == HostOpKind::device_synchronize) {
+    for (const auto& [number, stream] : streams_[r]) {
+      hosts_[r].join(stream.done);
+    }
+  } else if (op.kind == HostOpKind::barrier) {
+    hosts_[r].join(barriers_[barriers_reached_[r] - 1]);
+  }
+}
+
+void HappensBefore::kernel_started(std::uint32_t kernel) {
+  for (auto& [number, stream] : streams_[static_cast<std::size_t>(schedule_.kernels[kernel].rank)]) {
+    if (!stream.running && !stream.queue.empty() && stream.queue.front().kernel == kernel) {
+      stream.running = true;
+      KernelState& state = kernels_[kernel];
+      state.start = stream.queue.front().host;
+      state.start.join(stream.done);
+      state.stream = number;
+      ++state.launches;
+      return;
+    }
+  }
+  TRITAX_ASSERT(false, "a kernel started that is not next in any stream");
+}
+
+void HappensBefore::kernel_finished(std::uint32_t kernel) {
+  Stream& stream =
+      streams_[static_cast<std::size_t>(schedule_.kernels[kernel].rank)][kernels_[kernel].stream];
+  TRITAX_ASSERT(stream.running && stream.queue.front().kernel == kernel,
+                "a kernel ended that was not running");
+  stream.done.join(kernels_[kernel].start);
+  const auto workgroups = static_cast<std::uint32_t>(schedule_.kernels[kernel].workgroups.size());
+  for (std::uint32_t workgroup = 0; workgroup < workgroups; ++workgroup) {
+    stream.done.join(agents_[agent_of(kernel, workgroup)].clock);
+  }
+  stream.queue.pop_front();
+  stream.running = false;
+}
+
+Epoch HappensBefore::op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) {
+  const std::uint32_t id = agent_of(kernel, workgroup);
+  Agent& agent = agents_[id];
+  if (agent.launch != kernels_[kernel].launches) {
+    agent.launch = kernels_[kernel].launches;
+    agent.clock = kernels_[kernel].start;
+  }
+  const Epoch epoch{id, ++agent.time};
+  agent.clock.advance(epoch);
+  if (op_at(kernel, workgroup, op).kind == OpKind::signal) {
+    agent.open_signals.push_back({op, epoch, agent.clock});
+  }
+  return epoch;
+}
+
+void HappensBefore::op_finished(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op_index) {
+  const std::uint32_t id = agent_of(kernel, workgroup);
+  const Op& op = op_at(kernel, workgroup, op_index);
+  const int rank = schedule_.kernels[kernel].rank;
+  switch (op.kind) {
+    case OpKind::signal:
+      return release(agents_[id], rank, op_index, op);
+    case OpKind::wait:
+      return acquire(agents_[id], rank, op);
+    case OpKind::claim:
+      ++flag_at(op.flag, rank, op.index).value;
+      return;
+    default:
+      return;
+  }
+}
+
+void HappensBefore::release(Agent& agent, int rank, std::uint32_t op_index, const Op& op) {
+  const auto open = std::find_if(agent.open_signals.begin(), agent.open_signals.end(),
+                                 [&](const OpenSignal& signal) { return signal.op == op_index; });
+  TRITAX_ASSERT(open != agent.open_signals.end(), "a signal ended that had not started");
+  Flag& flag = flag_at(op.flag, op.rank, op.index);
+  flag.value += op.value;
+  flag.releases.push_back({open->epoch, std::move(open->clock), op.value, rank, op.scope});
+  agent.open_signals.erase(open);
+}
+
+void HappensBefore::acquire(Agent& agent, int rank, const Op& op) {
+  const Flag& flag = flag_at(op.flag, rank, op.index);
+  TRITAX_ASSERT(flag.value >= op.value, "a wait ended before its flag was set");
+  if (op.scope == Scope::workgroup) {
+    return;
+  }
+  for (const Release& release : flag.releases) {
+    const bool same_gpu = release.rank == rank && release.scope != Scope::workgroup;
+    const bool system = release.scope == Scope::system && op.scope == Scope::system;
+    if (!same_gpu && !system) {
+      continue;
+    }
+    std::int64_t without = flag.value - release.value;  // reachable if this signal had not come
+    for (const Release& other : flag.releases) {
+      if (without < op.value) {
+        break;
+      }
+      if (&other != &release && other.clock.contains(release.epoch)) {
+        without -= other.value;
+      }
+    }
+    if (without < op.value) {
+      agent.clock.join(release.clock);
+    }
+  }
+}
+
+bool HappensBefore::is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup) const {
+  return agents_[agent_of(kernel, workgroup)].clock.contains(earlier);
+}
+
+}  // namespace tritax

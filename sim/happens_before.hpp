@@ -1,0 +1,128 @@
+// Happens-before: which operations of a schedule are ordered before which others, whatever the timing.
+//
+// Law (Lamport 1978; vector clocks as in Flanagan and Freund, "FastTrack", PLDI 2009). Every workgroup is an
+// agent that counts its operations; an epoch (agent, count) names one operation. Every agent carries a vector
+// clock: for each other agent the last operation that is ordered before it. Clocks grow by
+//
+//   program order    an operation is after all earlier ones of its workgroup (stores too: what reads them
+//   early is
+//                    caught as a read of a write in flight, and a signal drains them);
+//   signal → wait    the wait takes over the clock of every signal without which it could not have ended;
+//   kernel           starts after the host's launch and after the previous kernel of its stream, and its end
+//   is after
+//                    all its workgroups;
+//   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
+//   arrived.
+//
+// Scopes (schedule.hpp): a signal orders a wait on the same GPU if both have gpu scope or wider, a wait on
+// another GPU only if both have system scope.
+//
+// A signal that merely happened to come early orders nothing: a wait for n takes over a signal s only if the
+// signals seen so far that are not after s sum to less than n, that is, if no other arrival order could have
+// ended the wait without s.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// One operation: the `time`-th that its agent started, counted from 1.
+struct Epoch {
+  std::uint32_t agent = 0;
+  std::uint32_t time = 0;
+};
+
+// For each agent the last operation known; agents that are not listed are at 0.
+class VectorClock {
+ public:
+  void advance(Epoch epoch);            // raises one agent's entry to at least epoch.time
+  void join(const VectorClock& other);  // entry-wise maximum
+  bool contains(Epoch epoch) const;
+
+ private:
+  std::vector<Epoch> entries_;  // sorted by agent
+};
+
+// Follows one run: call in simulated order. Holds a reference to the schedule.
+class HappensBefore {
+ public:
+  explicit HappensBefore(const Schedule& schedule);
+
+  void host_op_started(int rank, std::uint32_t host_op);
+  void host_op_finished(int rank, std::uint32_t host_op);
+  void kernel_started(std::uint32_t kernel);
+  void kernel_finished(std::uint32_t kernel);
+
+  // Counts the operation and returns its epoch.
+  Epoch op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
+  // Makes signals seen and lets waits acquire.
+  void op_finished(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
+
+  // True if `earlier` is ordered before whatever the workgroup does now.
+  bool is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup) const;
+
+ private:
+  struct OpenSignal {
+    std::uint32_t op = 0;
+    Epoch epoch;
+    VectorClock clock;  // at its start: what it releases
+  };
+  struct Agent {
+    VectorClock clock;
+    std::uint32_t time = 0;
+    std::uint32_t launch = 0;  // launch of its kernel that the clock belongs to
+    std::vector<OpenSignal> open_signals;
+  };
+  struct KernelState {
+    VectorClock start;
+    std::uint32_t launches = 0;
+    std::int32_t stream = 0;  // of the running launch
+  };
+  struct Launch {
+    std::uint32_t kernel = 0;
+    VectorClock host;
+  };
+  struct Stream {
+    std::deque<Launch> queue;  // launched, in order; the front may be running
+    bool running = false;
+    VectorClock done;  // of all finished kernels
+  };
+  struct Release {
+    Epoch epoch;
+    VectorClock clock;
+    std::int64_t value = 0;
+    int rank = 0;  // of the signalling workgroup
+    Scope scope = Scope::gpu;
+  };
+  struct Flag {
+    std::int64_t value = 0;
+    std::vector<Release> releases;
+  };
+
+  std::uint32_t agent_of(std::uint32_t kernel, std::uint32_t workgroup) const {
+    return first_agent_[kernel] + workgroup;
+  }
+  const Op& op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
+  Flag& flag_at(std::int16_t flag, int rank, std::int32_t index);
+  void enqueue(std::int32_t kernel, std::int32_t stream, const VectorClock& host);
+  void release(Agent& agent, int rank, std::uint32_t op_index, const Op& op);
+  void acquire(Agent& agent, int rank, const Op& op);
+
+  const Schedule& schedule_;
+  std::vector<std::uint32_t> first_agent_;  // by kernel
+  std::vector<Agent> agents_;
+  std::vector<KernelState> kernels_;
+  std::vector<std::map<std::int32_t, Stream>> streams_;  // by rank, stream
+  std::vector<VectorClock> hosts_;                       // by rank
+  std::vector<std::size_t> barriers_reached_;            // by rank
+  std::vector<VectorClock> barriers_;                    // joined clocks of those who arrived
+  std::vector<std::size_t> first_flag_;                  // by flag array
+  std::vector<Flag> flags_;
+};
+
+}  // namespace tritax
