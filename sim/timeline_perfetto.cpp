@@ -1,0 +1,254 @@
+// The Chrome trace event format:
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "model/machine/topology.hpp"
+#include "sim/op_name.hpp"
+#include "sim/timeline.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Track (thread) numbers inside the process of a GPU; their order is the order on screen.
+constexpr int kHostTrack = 1;
+constexpr int kFirstStreamTrack = 2;
+constexpr int kFirstCuTrack = 1000;
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Workgroups that share a compute unit at the same time get different slots, so that no track overlaps
+// itself.
+class Slots {
+ public:
+  explicit Slots(const Timeline& timeline) {
+    std::map<Residency, std::pair<double, double>> spans;
+    std::vector<Residency> in_order;
+    for (const OpInterval& op : timeline.ops) {
+      const Residency residency = residency_of(op);
+      const auto [at, is_new] = spans.try_emplace(residency, op.begin_ns, op.end_ns);
+      at->second.second = std::max(at->second.second, op.end_ns);
+      if (is_new) {
+        in_order.push_back(residency);
+      }
+    }
+    std::map<std::pair<int, int>, std::vector<double>> free_from;  // by rank, CU: when each slot is free
+    for (const Residency& residency : in_order) {
+      const auto [begin, end] = spans[residency];
+      auto& slots = free_from[{std::get<0>(residency), std::get<1>(residency)}];
+      auto slot = std::find_if(slots.begin(), slots.end(), [b = begin](double free) { return free <= b; });
+      if (slot == slots.end()) {
+        slot = slots.insert(slots.end(), 0.0);
+      }
+      *slot = end;
+      slot_of_[residency] = static_cast<int>(slot - slots.begin());
+      per_cu_ = std::max(per_cu_, static_cast<int>(slots.size()));
+    }
+  }
+
+  int slot_of(const OpInterval& op) const { return slot_of_.at(residency_of(op)); }
+  int per_cu() const { return per_cu_; }
+
+ private:
+  using Residency = std::tuple<std::int32_t, std::int32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  static Residency residency_of(const OpInterval& op) {
+    return {op.place.rank, op.place.cu, op.place.kernel, op.place.workgroup, op.launch};
+  }
+
+  std::map<Residency, int> slot_of_;
+  int per_cu_ = 1;
+};
+
+class TraceWriter {
+ public:
+  TraceWriter(const Timeline& timeline, const Schedule& schedule, const Topology& topology)
+      : timeline_(timeline),
+        schedule_(schedule),
+        topology_(topology),
+        slots_(timeline),
+        sinks_(accumulator_sinks(schedule)),
+        names_(schedule.ops.size()) {}
+
+  std::string write() {
+    put("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"schedule\":\"{}\"}},\"traceEvents\":[\n",
+        escaped(schedule_.name));
+    for (int rank = 0; rank < schedule_.ranks; ++rank) {
+      name_process(rank, fmt::format("GPU {}", rank));
+      name_track(rank, kHostTrack, "host");
+    }
+    write_host_ops();
+    write_kernels();
+    write_ops();
+    write_links();
+    put("\n]}}\n");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  void begin_event() {
+    put("{}", first_ ? "" : ",\n");
+    first_ = false;
+  }
+
+  void name_process(int process, const std::string& name) {
+    begin_event();
+    put(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"{}"}}}})", process,
+        escaped(name));
+    begin_event();
+    put(R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}})", process,
+        process);
+  }
+
+  void name_track(int process, int track, const std::string& name) {
+    if (!named_.emplace(process, track).second) {
+      return;
+    }
+    begin_event();
+    put(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", process, track,
+        escaped(name));
+    begin_event();
+    put(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", process,
+        track, track);
+  }
+
+  // Whole nanoseconds, so that intervals that touch in the simulation touch in the trace too.
+  static std::int64_t whole_ns(double time_ns) { return std::llround(time_ns); }
+
+  // An event from begin to end, up to its arguments; the caller writes those and closes two braces.
+  void begin_interval(int process, int track, const std::string& name, std::string_view category,
+                      double begin_ns, double end_ns) {
+    const std::int64_t begin = whole_ns(begin_ns);
+    const std::int64_t duration = whole_ns(end_ns) - begin;
+    begin_event();
+    put(R"({{"ph":"X","pid":{},"tid":{},"name":"{}","cat":"{}","ts":{}.{:03},"dur":{}.{:03},"args":{{)",
+        process, track, name, category, begin / 1000, begin % 1000, duration / 1000, duration % 1000);
+  }
+
+  void write_host_ops() {
+    for (const HostInterval& interval : timeline_.host_ops) {
+      const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
+      const std::string_view kind = kHostOpKindNames[static_cast<std::size_t>(op.kind)];
+      std::string name(kind);
+      if (op.kind == HostOpKind::launch) {
+        name += " " + escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name);
+      }
+      begin_interval(interval.rank, kHostTrack, name, "host", interval.begin_ns, interval.end_ns);
+      put(R"("stream":{}}}}})", op.stream);
+    }
+  }
+
+  void write_kernels() {
+    for (const KernelInterval& interval : timeline_.kernels) {
+      const Kernel& kernel = schedule_.kernels[interval.kernel];
+      const int track = kFirstStreamTrack + interval.stream;
+      name_track(kernel.rank, track, fmt::format("stream {}", interval.stream));
+      begin_interval(kernel.rank, track, escaped(kernel.name), "kernel", interval.begin_ns, interval.end_ns);
+      put(R"("workgroups":{}}}}})", kernel.workgroups.size());
+    }
+  }
+
+  // Track of an operation: a store drains beside the operations that follow it.
+  int cu_track(const OpInterval& interval) {
+    const int slot = slots_.slot_of(interval);
+    const int store = interval.kind == OpKind::store ? 1 : 0;
+    const int track = kFirstCuTrack + (interval.place.cu * slots_.per_cu() + slot) * 2 + store;
+    if (named_.count({interval.place.rank, track}) == 0) {
+      const std::string which = slot == 0 ? std::string() : fmt::format(" slot {}", slot + 1);
+      name_track(interval.place.rank, track,
+                 fmt::format("CU {}{}{}", interval.place.cu, which, store == 1 ? " stores" : ""));
+    }
+    return track;
+  }
+
+  const std::string& name_of_op(std::size_t op, int rank) {
+    if (names_[op].empty()) {
+      names_[op] = escaped(op_name(schedule_, sinks_, op, rank));
+    }
+    return names_[op];
+  }
+
+  void write_ops() {
+    for (const OpInterval& interval : timeline_.ops) {
+      const OpPlace& place = interval.place;
+      const Kernel& kernel = schedule_.kernels[place.kernel];
+      const std::size_t index = kernel.workgroups[place.workgroup].first_op + place.op;
+      begin_interval(place.rank, cu_track(interval), name_of_op(index, place.rank),
+                     kOpKindNames[static_cast<std::size_t>(interval.kind)], interval.begin_ns,
+                     interval.end_ns);
+      write_op_arguments(kernel, place, schedule_.ops[index]);
+    }
+  }
+
+  void write_op_arguments(const Kernel& kernel, const OpPlace& place, const Op& op) {
+    put(R"("kernel":"{}","workgroup":{},"operation":{})", escaped(kernel.name), place.workgroup, place.op);
+    if (op.kind == OpKind::matmul) {
+      put(R"(,"k_begin":{},"k_end":{})", op.k_begin, op.k_end);
+    } else if (op.flag >= 0) {
+      put(R"(,"flag":"{}","index":{},"value":{})",
+          escaped(schedule_.flags[static_cast<std::size_t>(op.flag)].name), op.index, op.value);
+    } else if (op.buffer >= 0) {
+      put(R"(,"bytes":{:.0f})", bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect));
+    }
+    put("}}}}");
+  }
+
+  void write_links() {
+    if (timeline_.links.empty()) {
+      return;
+    }
+    const int process = schedule_.ranks;
+    name_process(process, "links");
+    for (const LinkSample& sample : timeline_.links) {
+      const std::int64_t at = whole_ns(sample.time_ns);
+      begin_event();
+      put(R"({{"ph":"C","pid":{},"name":"{}","ts":{}.{:03},"args":{{"GB/s":{:.3f}}}}})", process,
+          escaped(topology_.edges[static_cast<std::size_t>(sample.edge)].name), at / 1000, at % 1000,
+          sample.gb_per_s);
+    }
+  }
+
+  const Timeline& timeline_;
+  const Schedule& schedule_;
+  const Topology& topology_;
+  Slots slots_;
+  std::vector<std::int32_t> sinks_;
+  std::vector<std::string> names_;       // by operation, once needed
+  std::set<std::pair<int, int>> named_;  // tracks that have a name
+  fmt::memory_buffer out_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
+                                      const Topology& topology) {
+  return TraceWriter(timeline, schedule, topology).write();
+}
+
+}  // namespace tritax
