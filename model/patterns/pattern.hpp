@@ -52,6 +52,7 @@ struct KnobUse {
   bool comm_tile = false;
   bool gemm_cus = false;
   bool comm_cus = false;
+  bool splits_cus = false;  // gemm_cus and comm_cus run side by side and share the compute units
   bool grid_order = true;
   bool peer_order = false;
   bool lock = false;
