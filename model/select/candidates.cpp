@@ -1,0 +1,308 @@
+#include "model/select/candidates.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
+constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
+constexpr std::int32_t kSmallestPiece = 16;
+constexpr std::int32_t kSmallestUsefulSide =
+    64;  // smaller ones only for matrices that are smaller themselves
+constexpr std::array<std::int32_t, 8> kCommCus{8, 16, 24, 32, 48, 64, 96, 128};
+constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
+constexpr std::array<CommPiece, 4> kPieces{{{1, 1}, {2, 1}, {4, 1}, {2, 2}}};
+
+template <typename T>
+void add_unique(std::vector<T>& values, const T& value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+std::int64_t largest_shard(const GemmAllScatter& workload) { return owned_columns(workload, 0).size(); }
+
+bool fits(const Gpu& gpu, DType dtype, const TileShape& tile, Pipeline pipeline) {
+  try {
+    matmul_resources(gpu, dtype, {tile.m, tile.n, tile.k, tile.waves, pipeline});
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Sides worth trying for an extent: the usual ones, but none of more than twice the (rounded) extent, and the
+// ones below the usual only when the extent itself is that small.
+std::vector<std::int32_t> sides_for(std::int64_t extent, const std::optional<std::int32_t>& pin) {
+  if (pin) return {*pin};
+  const auto rounded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
+  const std::int64_t smallest = std::clamp<std::int64_t>(rounded, kTileSides.back(), kSmallestUsefulSide);
+  std::vector<std::int32_t> sides;
+  for (const std::int32_t side : kTileSides) {
+    if (side >= smallest && side <= std::max<std::int64_t>(rounded, smallest)) sides.push_back(side);
+  }
+  return sides;
+}
+
+std::vector<TileShape> tiles_for(const GemmAllScatter& workload, const Machine& machine, const KnobPins& pins,
+                                 const Knobs& base) {
+  std::vector<std::int32_t> depths{base.tile_k, base.tile_k / 2, base.tile_k * 2};
+  if (pins.tile_k) depths = {*pins.tile_k};
+  std::vector<TileShape> tiles;
+  const auto try_shape = [&](std::int32_t m, std::int32_t n) {
+    for (const std::int32_t k : depths) {
+      const TileShape tile{m, n, k, base.waves};
+      if (fits(machine.gpu, workload.dtype, tile, base.pipeline)) add_unique(tiles, tile);
+    }
+  };
+  for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {
+    for (const std::int32_t n : sides_for(largest_shard(workload), pins.tile_n)) try_shape(m, n);
+  }
+  try_shape(base.tile_m, base.tile_n);
+  if (tiles.empty()) {
+    // Nothing fits: let the law of resources say why, for the pinned values.
+    matmul_resources(machine.gpu, workload.dtype,
+                     {base.tile_m, base.tile_n, base.tile_k, base.waves, base.pipeline});
+    throw UserError("no GEMM tile of the search fits a compute unit of " + machine.gpu.name +
+                    "; pin tile_m, tile_n and tile_k to ones that do");
+  }
+  return tiles;
+}
+
+// The split of patterns that say nothing (ROCm/iris example 11): the largest power of two computes, the rest
+// communicates; one CU in eight where nothing would be left.
+std::int32_t default_comm_cus(std::int32_t cus) {
+  const auto power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(cus)));
+  return power < cus ? cus - power : std::max(1, cus / 8);
+}
+
+CuSplit pinned_split(const KnobUse& uses, std::int32_t cus, const KnobPins& pins) {
+  if (!uses.splits_cus) {
+    return {uses.gemm_cus ? pins.gemm_cus.value_or(cus) : 0, uses.comm_cus ? pins.comm_cus.value_or(cus) : 0};
+  }
+  const std::int32_t comm = pins.comm_cus ? *pins.comm_cus : cus - *pins.gemm_cus;
+  const std::int32_t gemm = pins.gemm_cus ? *pins.gemm_cus : cus - comm;
+  if (gemm < 1 || comm < 1 || gemm + comm > cus) {
+    throw UserError("gemm_cus, comm_cus: the split " + std::to_string(gemm) + " + " + std::to_string(comm) +
+                    " is not possible; both must be at least 1 and together at most " + std::to_string(cus));
+  }
+  return {gemm, comm};
+}
+
+void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& workload, const Machine& machine,
+                const KnobPins& pins) {
+  const std::int32_t cus = machine.gpu.cu_count();
+  if (workload.gpus == 1 && uses.comm_cus) {  // nobody communicates
+    space.default_split = {uses.gemm_cus ? pins.gemm_cus.value_or(cus) : 0, 0};
+  } else if ((uses.gemm_cus && pins.gemm_cus) || (uses.comm_cus && pins.comm_cus)) {
+    space.default_split = pinned_split(uses, cus, pins);
+  } else if (uses.splits_cus) {
+    const std::int32_t usual = default_comm_cus(cus);
+    space.default_split = {cus - usual, usual};
+    std::vector<std::int32_t> comm_cus(kCommCus.begin(), kCommCus.end());
+    add_unique(comm_cus, usual);
+    std::sort(comm_cus.begin(), comm_cus.end());
+    for (const std::int32_t comm : comm_cus) {
+      if (comm == usual || 2 * comm <= cus) space.splits.push_back({cus - comm, comm});
+    }
+    return;
+  } else {
+    space.default_split = {uses.gemm_cus ? cus : 0, uses.comm_cus ? cus : 0};
+    for (const std::int32_t comm : kCommCus) {
+      if (uses.comm_cus && comm >= 32 && comm < cus)
+        space.splits.push_back({space.default_split.gemm_cus, comm});
+    }
+  }
+  space.splits.push_back(space.default_split);
+}
+
+std::vector<GridOrder> orders_for(const KnobUse& uses, const Machine& machine, const Knobs& base,
+                                  const KnobPins& pins) {
+  if (!uses.grid_order) return {{base.group_m, base.xcd_remap}};
+  std::vector<std::int32_t> groups(kGroups.begin(), kGroups.end());
+  if (pins.group_m) groups = {*pins.group_m};
+  std::vector<bool> remaps{true, false};
+  if (pins.xcd_remap) {
+    remaps = {*pins.xcd_remap};
+  } else if (machine.gpu.xcds == 1) {
+    remaps = {false};  // with one die the remap is the identity
+  }
+  std::vector<GridOrder> orders;
+  for (const std::int32_t group : groups) {
+    for (const bool remap : remaps) add_unique(orders, GridOrder{group, remap});
+  }
+  return orders;
+}
+
+Knobs pinned_base(const Machine& machine, DType dtype, const KnobPins& pins) {
+  Knobs base = default_knobs(machine, dtype);
+  const auto take = [](auto& knob, const auto& pin) { knob = pin.value_or(knob); };
+  take(base.tile_m, pins.tile_m);
+  take(base.tile_n, pins.tile_n);
+  take(base.tile_k, pins.tile_k);
+  take(base.waves, pins.waves);
+  take(base.pipeline, pins.pipeline);
+  take(base.comm_tile_m, pins.comm_tile_m);
+  take(base.comm_tile_n, pins.comm_tile_n);
+  take(base.group_m, pins.group_m);
+  take(base.xcd_remap, pins.xcd_remap);
+  take(base.peer_order, pins.peer_order);
+  take(base.lock, pins.lock);
+  take(base.launch, pins.launch);
+  take(base.host_barriers, pins.host_barriers);
+  return base;
+}
+
+struct Choice {
+  TileShape tile;
+  CuSplit split;
+  CommPiece piece;
+  GridOrder order;
+  PeerOrder peer_order = PeerOrder::fixed;
+  LaunchMode launch = LaunchMode::stream;
+};
+
+// Knobs of a choice. Group heights that walk the tiles in the same order become one: none is higher than the
+// grid, and a grid of one column has one order.
+Knobs to_knobs(const KnobSpace& space, const GemmAllScatter& workload, const Choice& choice) {
+  Knobs knobs = space.base;
+  knobs.tile_m = choice.tile.m;
+  knobs.tile_n = choice.tile.n;
+  knobs.tile_k = choice.tile.k;
+  knobs.waves = choice.tile.waves;
+  knobs.gemm_cus = choice.split.gemm_cus;
+  knobs.comm_cus = choice.split.comm_cus;
+  if (!space.comm_tile_pinned && choice.piece != CommPiece{}) {
+    knobs.comm_tile_m = choice.tile.m / choice.piece.rows;
+    knobs.comm_tile_n = choice.tile.n / choice.piece.cols;
+  }
+  const std::int64_t rows = (workload.m + choice.tile.m - 1) / choice.tile.m;
+  knobs.group_m = static_cast<std::int32_t>(std::min<std::int64_t>(choice.order.group_m, rows));
+  if (space.orders.size() > 1 && largest_shard(workload) <= choice.tile.n) knobs.group_m = 1;
+  knobs.xcd_remap = choice.order.xcd_remap;
+  knobs.peer_order = choice.peer_order;
+  knobs.launch = choice.launch;
+  return knobs;
+}
+
+Choice default_choice(const KnobSpace& space) {
+  const Knobs& base = space.base;
+  Choice choice{{base.tile_m, base.tile_n, base.tile_k, base.waves},
+                space.default_split,
+                space.pieces.front(),
+                space.orders.front(),
+                space.peer_orders.front(),
+                space.launches.front()};
+  const bool fits_as_is = std::find(space.tiles.begin(), space.tiles.end(), choice.tile) != space.tiles.end();
+  if (!fits_as_is) choice.tile = space.tiles.front();
+  return choice;
+}
+
+// The choice that `knobs` came from. Group heights that were cut are found by what they were cut to.
+Choice to_choice(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs) {
+  Choice choice = default_choice(space);
+  choice.tile = {knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.waves};
+  choice.split = {knobs.gemm_cus, knobs.comm_cus};
+  choice.order = {knobs.group_m, knobs.xcd_remap};
+  choice.peer_order = knobs.peer_order;
+  choice.launch = knobs.launch;
+  for (const CommPiece& piece : space.pieces) {
+    choice.piece = piece;
+    if (to_knobs(space, workload, choice) == knobs) break;
+  }
+  return choice;
+}
+
+}  // namespace
+
+KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, const Machine& machine,
+                     const KnobPins& pins) {
+  const KnobUse& uses = pattern.uses;
+  KnobSpace space;
+  space.base = pinned_base(machine, workload.dtype, pins);
+  space.comm_tile_pinned = pins.comm_tile_m || pins.comm_tile_n;
+  if (uses.tile) {
+    space.tiles = tiles_for(workload, machine, pins, space.base);
+  } else {
+    space.tiles = {{space.base.tile_m, space.base.tile_n, space.base.tile_k, space.base.waves}};
+  }
+  set_splits(space, uses, workload, machine, pins);
+  space.pieces = {CommPiece{}};
+  if (uses.comm_tile && !space.comm_tile_pinned && workload.gpus > 1) {
+    space.pieces.assign(kPieces.begin(), kPieces.end());
+  }
+  space.orders = orders_for(uses, machine, space.base, pins);
+  space.peer_orders = {PeerOrder::fixed, PeerOrder::rotated};
+  if (!uses.peer_order || workload.gpus == 1 || pins.peer_order) space.peer_orders = {space.base.peer_order};
+  space.launches = {LaunchMode::stream, LaunchMode::graph};
+  if (!uses.launch || pins.launch) space.launches = {space.base.launch};
+  return space;
+}
+
+std::vector<Knobs> coarse_candidates(const KnobSpace& space, const GemmAllScatter& workload) {
+  Choice choice = default_choice(space);
+  std::vector<Knobs> candidates{to_knobs(space, workload, choice)};
+  std::int32_t last_m = 0;
+  std::int32_t last_n = 0;
+  for (const TileShape& tile : space.tiles) {
+    if (tile.m == last_m && tile.n == last_n) continue;  // the other depths of a shape are neighbours
+    last_m = tile.m;
+    last_n = tile.n;
+    choice.tile = tile;
+    for (const CuSplit& split : space.splits) {
+      choice.split = split;
+      add_unique(candidates, to_knobs(space, workload, choice));
+    }
+  }
+  return candidates;
+}
+
+std::vector<Knobs> neighbours(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs) {
+  const Choice present = to_choice(space, workload, knobs);
+  std::vector<Knobs> found;
+  const auto consider = [&](const Choice& choice) {
+    const Knobs other = to_knobs(space, workload, choice);
+    if (!(other == knobs)) add_unique(found, other);
+  };
+  for (const GridOrder& order : space.orders) {
+    Choice choice = present;
+    choice.order = order;
+    consider(choice);
+  }
+  for (const CommPiece& piece : space.pieces) {
+    Choice choice = present;
+    choice.piece = piece;
+    if (knobs.tile_m / piece.rows >= kSmallestPiece && knobs.tile_n / piece.cols >= kSmallestPiece)
+      consider(choice);
+  }
+  for (const PeerOrder peer_order : space.peer_orders) {
+    Choice choice = present;
+    choice.peer_order = peer_order;
+    consider(choice);
+  }
+  for (const LaunchMode launch : space.launches) {
+    Choice choice = present;
+    choice.launch = launch;
+    consider(choice);
+  }
+  for (const TileShape& tile : space.tiles) {
+    if (tile.m != knobs.tile_m || tile.n != knobs.tile_n) continue;
+    Choice choice = present;
+    choice.tile = tile;
+    consider(choice);
+  }
+  const auto here = std::find(space.splits.begin(), space.splits.end(), present.split);
+  for (auto split = space.splits.begin(); split != space.splits.end(); ++split) {
+    if (std::abs(std::distance(here, split)) > 1) continue;
+    Choice choice = present;
+    choice.split = *split;
+    consider(choice);
+  }
+  return found;
+}
+
+}  // namespace tritax
