@@ -1,8 +1,8 @@
 // What a machine is: one kind of GPU, how the GPUs are linked, and what the host pays to use them.
 //
-// Every number is a physical property of the part, never of a workload, a shape or a pattern. Numbers live in a TOML
-// file (model/machine/machines/*.toml), each with value, unit, source and how it was obtained; `read_machine` converts
-// them to the units used throughout Tritax:
+// Every number is a physical property of the part, never of a workload, a shape or a pattern. Numbers live in
+// a TOML file (model/machine/machines/*.toml), each with value, unit, source and how it was obtained;
+// `read_machine` converts them to the units used throughout Tritax:
 //
 //   time      ns      (suffix _ns)
 //   data      bytes   (suffix _bytes)
@@ -24,8 +24,8 @@ namespace tritax {
 
 // How the value of a parameter was obtained.
 enum class Provenance : std::uint8_t { datasheet, measured, derived, calibrated, assumed };
-inline constexpr std::array<std::string_view, 5> kProvenanceNames{"datasheet", "measured", "derived", "calibrated",
-                                                                  "assumed"};
+inline constexpr std::array<std::string_view, 5> kProvenanceNames{"datasheet", "measured", "derived",
+                                                                  "calibrated", "assumed"};
 
 // One line of a machine file, as written.
 struct Parameter {
@@ -34,8 +34,8 @@ struct Parameter {
   std::string unit;    // "" for counts
   std::string source;  // paper, repository and commit, or the reason for an assumption
   Provenance how = Provenance::assumed;
-  std::string serves;  // ids of published rows that set this value, blank-separated; they are no predictions
-  double residual = 0; // relative uncertainty of a calibrated value, 0 if unknown
+  std::string serves;   // ids of published rows that set this value, blank-separated; they are no predictions
+  double residual = 0;  // relative uncertainty of a calibrated value, 0 if unknown
 };
 
 // Matrix-core behaviour of one dtype on one GPU.
@@ -59,10 +59,10 @@ struct Gpu {
   double registers_per_thread_max = 0;  // 32-bit registers
   double lds_bytes_per_cu = 0;
   double lds_bytes_per_workgroup_max = 0;
-  double lds_bytes_per_clk = 0;         // one CU
-  double cu_l2_bytes_per_clk = 0;       // one CU's port towards L2
+  double lds_bytes_per_clk = 0;    // one CU
+  double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
-  bool async_tile_copy = false;         // memory-to-LDS copies that need no registers and no waves (TMA)
+  bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   std::array<MatrixRate, kDTypeCount> matrix{};
 
   // Memory. One HBM and one memory-side last-level cache a GPU (0 bytes: none); one L2 a die.
@@ -82,12 +82,12 @@ struct Gpu {
   double cu_remote_atomic_gb_per_s = 0;
 
   // Flags.
-  double flag_same_die_ns = 0;   // gpu scope: release on one CU to acquire on another of the same die
-  double flag_cross_die_ns = 0;  // gpu scope, other die
-  double release_ns = 0;         // drain and write-back before a release is visible
-  double poll_load_ns = 0;       // one poll by volatile load
-  double poll_atomic_ns = 0;     // one poll by exchange or compare-and-swap
-  bool acquire_drops_l2 = false; // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
+  double flag_same_die_ns = 0;    // gpu scope: release on one CU to acquire on another of the same die
+  double flag_cross_die_ns = 0;   // gpu scope, other die
+  double release_ns = 0;          // drain and write-back before a release is visible
+  double poll_load_ns = 0;        // one poll by volatile load
+  double poll_atomic_ns = 0;      // one poll by exchange or compare-and-swap
+  bool acquire_drops_l2 = false;  // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
 
   // Dispatch.
   double workgroup_dispatch_ns = 0;  // between two workgroups sent to one die
@@ -98,22 +98,22 @@ struct Gpu {
 
 // Costs of the host side of one GPU: launches, graphs, synchronisation.
 struct HostCosts {
-  double launch_call_ns = 0;         // host thread busy per kernel launch
-  double launch_latency_ns = 0;      // launch call returns to first workgroup, GPU idle
-  double kernel_gap_ns = 0;          // end of a kernel to the start of the next in the same stream
-  double graph_launch_call_ns = 0;   // host thread busy per graph replay
-  double graph_node_gap_ns = 0;      // end of a graph node to the start of its successor
-  double synchronize_ns = 0;         // last kernel's end to the return of a stream or device synchronisation
-  double barrier_ns = 0;             // host barrier over all ranks of a node, after the last arrives
+  double launch_call_ns = 0;        // host thread busy per kernel launch
+  double launch_latency_ns = 0;     // launch call returns to first workgroup, GPU idle
+  double kernel_gap_ns = 0;         // end of a kernel to the start of the next in the same stream
+  double graph_launch_call_ns = 0;  // host thread busy per graph replay
+  double graph_node_gap_ns = 0;     // end of a graph node to the start of its successor
+  double synchronize_ns = 0;        // last kernel's end to the return of a stream or device synchronisation
+  double barrier_ns = 0;            // host barrier over all ranks of a node, after the last arrives
 };
 
 // The vendor's collective library, as the baseline pattern uses it.
 struct LibraryCosts {
-  double collective_call_ns = 0;         // host time of one collective call
-  double collective_start_ns = 0;        // handshake before the first byte moves
-  int channels = 0;                      // workgroups of the collective kernel
-  double channel_gb_per_s = 0;           // one channel, to all its peers together
-  double framework_sync_ns = 0;          // host work of the framework around a synchronised step
+  double collective_call_ns = 0;   // host time of one collective call
+  double collective_start_ns = 0;  // handshake before the first byte moves
+  int channels = 0;                // workgroups of the collective kernel
+  double channel_gb_per_s = 0;     // one channel, to all its peers together
+  double framework_sync_ns = 0;    // host work of the framework around a synchronised step
 };
 
 enum class LinkKind : std::uint8_t { mesh, node_switch };
@@ -121,10 +121,10 @@ enum class LinkKind : std::uint8_t { mesh, node_switch };
 // Links of a node. Rates are payload rates that software can reach; the raw rate is kept for reports.
 struct Fabric {
   LinkKind kind = LinkKind::mesh;
-  double link_raw_gb_per_s = 0;    // one direction of one link (mesh) or of one GPU's port (switch)
-  double store_efficiency = 0;     // payload/raw of remote stores over one link
-  double load_efficiency = 0;      // payload/raw of remote loads
-  double atomic_efficiency = 0;    // payload/raw of remote atomics on data
+  double link_raw_gb_per_s = 0;       // one direction of one link (mesh) or of one GPU's port (switch)
+  double store_efficiency = 0;        // payload/raw of remote stores over one link
+  double load_efficiency = 0;         // payload/raw of remote loads
+  double atomic_efficiency = 0;       // payload/raw of remote atomics on data
   double store_egress_gb_per_s = 0;   // one GPU storing to all peers
   double store_ingress_gb_per_s = 0;  // one GPU being stored to by all peers
   double load_ingress_gb_per_s = 0;   // one GPU loading from all peers (reader's request limit)
@@ -133,7 +133,7 @@ struct Fabric {
   double load_round_trip_ns = 0;      // remote load of one line
   double flag_latency_ns = 0;         // system scope: release at one GPU to acquire at another
   double remote_atomic_ns = 0;        // one dependent remote atomic, issue to return
-  double arbitration_spread = 0;      // relative spread of the service that equal requesters get on a shared link
+  double arbitration_spread = 0;  // relative spread of the service that equal requesters get on a shared link
 
   // Several nodes: GPUs of different nodes talk through one network port a GPU (0 when there is one node).
   double network_gb_per_s = 0;
@@ -156,8 +156,9 @@ struct Machine {
   int gpu_count() const { return nodes * gpus_per_node; }
 };
 
-// Reads and checks a machine file. Throws UserError with file, line, key, value and what is allowed: unknown keys (with
-// the nearest known name), missing keys, wrong units, negative or zero values where they make no sense.
+// Reads and checks a machine file. Throws UserError with file, line, key, value and what is allowed: unknown
+// keys (with the nearest known name), missing keys, wrong units, negative or zero values where they make no
+// sense.
 Machine read_machine(const std::string& path);
 
 // Same, from text; `origin` is used in messages.

@@ -1,9 +1,10 @@
 // The links between the GPUs of a machine as a directed Boost.Graph graph, and the routes over it.
 //
-// Vertices are GPUs, switches and network ports; an edge is one direction of a link with its raw rate. A mesh has an
-// edge for every ordered pair of GPUs of a node; a switched node has a port edge from each GPU to the switch and back;
-// several nodes are joined through a network vertex. A route is the list of edges with the fewest hops (ties: smallest
-// vertex numbers), so a GPU pair of a mesh has one edge, of a switch two, across nodes four.
+// Vertices are GPUs, switches and network ports; an edge is one direction of a link with its raw rate. A mesh
+// has an edge for every ordered pair of GPUs of a node; a switched node has a port edge from each GPU to the
+// switch and back; several nodes are joined through a network vertex. A route is the list of edges with the
+// fewest hops (ties: smallest vertex numbers), so a GPU pair of a mesh has one edge, of a switch two, across
+// nodes four.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
@@ -23,10 +24,10 @@ struct TopologyVertex {
 };
 
 struct TopologyEdge {
-  int index = 0;           // dense, in order of creation
-  double raw_gb_per_s = 0; // one direction
-  bool network = false;    // crosses nodes
-  std::string name;        // "gpu0->gpu1"
+  int index = 0;            // dense, in order of creation
+  double raw_gb_per_s = 0;  // one direction
+  bool network = false;     // crosses nodes
+  std::string name;         // "gpu0->gpu1"
 };
 
 using TopologyGraph =
@@ -38,8 +39,8 @@ struct Topology {
   std::vector<std::vector<std::vector<int>>> routes;  // routes[from][to]: edge indices, empty for from == to
 };
 
-// Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between them.
-// Throws UserError if gpus < 1 or more than the machine has.
+// Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between
+// them. Throws UserError if gpus < 1 or more than the machine has.
 Topology build_topology(const Machine& machine, int gpus);
 
 }  // namespace tritax

@@ -1,0 +1,77 @@
+#include "model/machine/check_machine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace tritax {
+
+namespace {
+
+using Findings = std::vector<Inconsistency>;
+
+// Payload rates are quoted with three or four digits, so a rate may exceed its bound by rounding.
+constexpr double kRounding = 1.001;
+
+void check_at_most(Findings& findings, std::string key, double value, double limit,
+                   std::string_view limit_name) {
+  if (value <= limit * kRounding) return;
+  findings.push_back({std::move(key), fmt::format("{:g} exceeds {} ({:g})", value, limit_name, limit)});
+}
+
+void check_compute(const Gpu& gpu, Findings& findings) {
+  check_at_most(findings, "gpu.registers_per_thread_max", gpu.registers_per_thread_max, gpu.registers_per_cu,
+                "gpu.registers_per_cu");
+  check_at_most(findings, "gpu.lds_per_workgroup_max", gpu.lds_bytes_per_workgroup_max, gpu.lds_bytes_per_cu,
+                "gpu.lds_per_cu");
+  for (std::size_t i = 0; i < gpu.matrix.size(); ++i) {
+    check_at_most(findings, fmt::format("gpu.matrix.{}.load_clock", kDTypeNames[i]),
+                  gpu.matrix[i].load_clock_ghz, gpu.boost_clock_ghz, "gpu.boost_clock");
+  }
+}
+
+void check_memory(const Gpu& gpu, Findings& findings) {
+  const bool has_llc = gpu.llc_bytes > 0;
+  if (has_llc != (gpu.llc_gb_per_s > 0)) {
+    findings.push_back({"gpu.llc_bandwidth", "must be 0 exactly if gpu.llc_size is 0"});
+  }
+  if (has_llc != (gpu.llc_latency_ns > 0)) {
+    findings.push_back({"gpu.llc_latency", "must be 0 exactly if gpu.llc_size is 0"});
+  }
+  check_at_most(findings, "gpu.l2_size", gpu.l2_bytes * gpu.xcds, gpu.hbm_bytes,
+                "gpu.hbm_size, over all dies,");
+  check_at_most(findings, "gpu.llc_size", gpu.llc_bytes, gpu.hbm_bytes, "gpu.hbm_size");
+  check_at_most(findings, "gpu.l2_latency", gpu.l2_latency_ns, gpu.hbm_latency_ns, "gpu.hbm_latency");
+  check_at_most(findings, "gpu.llc_latency", gpu.llc_latency_ns, gpu.hbm_latency_ns, "gpu.hbm_latency");
+}
+
+void check_fabric(const Machine& machine, Findings& findings) {
+  const Fabric& fabric = machine.fabric;
+  if (machine.gpus_per_node > 1) {
+    const double raw = raw_gpu_gb_per_s(machine);
+    constexpr std::string_view kLinks = "the raw rate of all links of a GPU";
+    check_at_most(findings, "fabric.store_egress", fabric.store_egress_gb_per_s, raw, kLinks);
+    check_at_most(findings, "fabric.store_ingress", fabric.store_ingress_gb_per_s, raw, kLinks);
+    check_at_most(findings, "fabric.load_ingress", fabric.load_ingress_gb_per_s, raw, kLinks);
+    check_at_most(findings, "fabric.load_egress", fabric.load_egress_gb_per_s, raw, kLinks);
+  }
+  check_at_most(findings, "fabric.store_latency", fabric.store_latency_ns, fabric.load_round_trip_ns,
+                "fabric.load_round_trip");
+}
+
+}  // namespace
+
+double raw_gpu_gb_per_s(const Machine& machine) {
+  const int links = machine.fabric.kind == LinkKind::mesh ? std::max(machine.gpus_per_node - 1, 0) : 1;
+  return links * machine.fabric.link_raw_gb_per_s;
+}
+
+std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {
+  Findings findings;
+  check_compute(machine.gpu, findings);
+  check_memory(machine.gpu, findings);
+  check_fabric(machine, findings);
+  return findings;
+}
+
+}  // namespace tritax

@@ -1,0 +1,45 @@
+// The machines that come with the program: their files are compiled in (cmake/TritaxModule.cmake,
+// tritax_embed).
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/machine/machine.hpp"
+
+namespace tritax {
+
+namespace embedded {
+// Defined in the generated file: (file stem, file text) of model/machine/machines/*.toml.
+std::span<const std::pair<std::string_view, std::string_view>> machine_files();
+}  // namespace embedded
+
+std::vector<std::string> shipped_machines() {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : embedded::machine_files()) names.emplace_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Machine find_machine(const std::string& name_or_path) {
+  for (const auto& [name, text] : embedded::machine_files()) {
+    if (name == name_or_path) return parse_machine(text, fmt::format("{}.toml (shipped)", name));
+  }
+  const std::filesystem::path path(name_or_path);
+  std::error_code ignored;
+  const bool looks_like_a_path = path.has_parent_path() || path.extension() == ".toml";
+  if (looks_like_a_path || std::filesystem::is_regular_file(path, ignored)) return read_machine(name_or_path);
+
+  const std::vector<std::string> known = shipped_machines();
+  const std::string nearest = nearest_name(name_or_path, known);
+  std::string message = fmt::format("unknown machine \"{}\"", name_or_path);
+  if (!nearest.empty()) message += fmt::format(", did you mean \"{}\"?", nearest);
+  message += "; shipped:";
+  for (const std::string& name : known) message += " " + name;
+  throw UserError(message + "; or give the path of a TOML file");
+}
+
+}  // namespace tritax

@@ -1,0 +1,242 @@
+#include "model/machine/parameters.hpp"
+
+#include <array>
+
+namespace tritax {
+
+namespace {
+
+// Upper limits are generous: they catch slipped units (a latency of hours, a cache of exabytes), not unusual
+// parts.
+constexpr Bounds kPositiveTime{0, 1e12, false};  // below 1000 s
+constexpr Bounds kTime{0, 1e12, true};
+constexpr Bounds kPositiveRate{0, 1e9, false};  // below 1e18 B/s
+constexpr Bounds kRate{0, 1e9, true};
+constexpr Bounds kPositiveData{0, 1e18, false};
+constexpr Bounds kData{0, 1e18, true};
+constexpr Bounds kClock{0, 100, false};
+constexpr Bounds kPerClk{0, 1e6, false};
+constexpr Bounds kEfficiency{0, 1, false};
+constexpr Bounds kSpread{0, 0.9, true};
+constexpr Bounds kFlag{0, 1, true};
+
+constexpr Bounds count_up_to(double high) { return {1, high, true}; }
+
+using D = Dimension;
+
+constexpr std::array kSpecs{
+    ParameterSpec{"", "prediction_residual", &Machine::prediction_residual, D::share, kSpread,
+                  "relative error left over by calibration; the uncertainty band of predictions",
+                  Presence::optional},
+
+    ParameterSpec{"gpu", "xcds", &Gpu::xcds, D::count, count_up_to(64),
+                  "dies that own compute units and an L2 (NVIDIA: 1)"},
+    ParameterSpec{"gpu", "cus_per_xcd", &Gpu::cus_per_xcd, D::count, count_up_to(4096),
+                  "compute units (SMs) in use per die"},
+    ParameterSpec{"gpu", "simds_per_cu", &Gpu::simds_per_cu, D::count, count_up_to(64),
+                  "SIMDs (schedulers) per compute unit"},
+    ParameterSpec{"gpu", "waves_per_simd", &Gpu::waves_per_simd, D::count, count_up_to(256),
+                  "resident waves (warps) per SIMD"},
+    ParameterSpec{"gpu", "lanes_per_wave", &Gpu::lanes_per_wave, D::count, count_up_to(1024),
+                  "threads of a wave (warp)"},
+    ParameterSpec{"gpu", "registers_per_cu", &Gpu::registers_per_cu, D::count, count_up_to(1e8),
+                  "32-bit vector registers per compute unit"},
+    ParameterSpec{"gpu", "registers_per_thread_max", &Gpu::registers_per_thread_max, D::count,
+                  count_up_to(65536), "32-bit vector registers that one thread can have"},
+    ParameterSpec{"gpu", "lds_per_cu", &Gpu::lds_bytes_per_cu, D::data, kPositiveData,
+                  "LDS (shared memory) per compute unit"},
+    ParameterSpec{"gpu", "lds_per_workgroup_max", &Gpu::lds_bytes_per_workgroup_max, D::data, kPositiveData,
+                  "LDS that one workgroup can have"},
+    ParameterSpec{"gpu", "lds_bandwidth", &Gpu::lds_bytes_per_clk, D::bytes_per_clk, kPerClk,
+                  "LDS port of one compute unit"},
+    ParameterSpec{"gpu", "cu_l2_bandwidth", &Gpu::cu_l2_bytes_per_clk, D::bytes_per_clk, kPerClk,
+                  "port of one compute unit towards L2"},
+    ParameterSpec{"gpu", "boost_clock", &Gpu::boost_clock_ghz, D::clock, kClock,
+                  "clock while the matrix cores are idle or nearly so"},
+    ParameterSpec{"gpu", "async_tile_copy", &Gpu::async_tile_copy, D::boolean, kFlag,
+                  "memory-to-LDS copies that take no registers and no waves (TMA)"},
+
+    ParameterSpec{"gpu.matrix", "flop_per_clk", &MatrixRate::flop_per_clk_per_cu, D::flop_per_clk, kPerClk,
+                  "dense matrix operations of one compute unit"},
+    ParameterSpec{"gpu.matrix", "issue_efficiency", &MatrixRate::issue_efficiency, D::share, kEfficiency,
+                  "best sustained share of the peak at the loaded clock"},
+    ParameterSpec{"gpu.matrix", "load_clock", &MatrixRate::load_clock_ghz, D::clock, kClock,
+                  "sustained clock when all matrix cores work on random data of this dtype"},
+
+    ParameterSpec{"gpu", "l2_size", &Gpu::l2_bytes, D::data, kPositiveData, "L2 of one die"},
+    ParameterSpec{"gpu", "l2_bandwidth", &Gpu::l2_gb_per_s, D::rate, kPositiveRate, "L2 of one die"},
+    ParameterSpec{"gpu", "l2_latency", &Gpu::l2_latency_ns, D::time, kPositiveTime, "load that hits L2"},
+    ParameterSpec{"gpu", "llc_size", &Gpu::llc_bytes, D::data, kData,
+                  "memory-side last-level cache of the GPU, 0 if there is none"},
+    ParameterSpec{"gpu", "llc_bandwidth", &Gpu::llc_gb_per_s, D::rate, kRate,
+                  "last-level cache, 0 if there is none"},
+    ParameterSpec{"gpu", "llc_latency", &Gpu::llc_latency_ns, D::time, kTime,
+                  "load that hits the last-level cache, 0 if there is none"},
+    ParameterSpec{"gpu", "hbm_size", &Gpu::hbm_bytes, D::data, kPositiveData, "memory of the GPU"},
+    ParameterSpec{"gpu", "hbm_bandwidth", &Gpu::hbm_gb_per_s, D::rate, kPositiveRate,
+                  "sustained, reads and writes together"},
+    ParameterSpec{"gpu", "hbm_latency", &Gpu::hbm_latency_ns, D::time, kPositiveTime,
+                  "load that misses all caches"},
+    ParameterSpec{"gpu", "cu_load_bandwidth", &Gpu::cu_load_gb_per_s, D::rate, kPositiveRate,
+                  "one compute unit loading from its own GPU's memory"},
+    ParameterSpec{"gpu", "cu_store_bandwidth", &Gpu::cu_store_gb_per_s, D::rate, kPositiveRate,
+                  "one compute unit storing to its own GPU's memory"},
+    ParameterSpec{"gpu", "cu_remote_store_bandwidth", &Gpu::cu_remote_store_gb_per_s, D::rate, kPositiveRate,
+                  "one compute unit storing to peers"},
+    ParameterSpec{"gpu", "cu_remote_load_bandwidth", &Gpu::cu_remote_load_gb_per_s, D::rate, kPositiveRate,
+                  "one compute unit loading from peers"},
+    ParameterSpec{"gpu", "cu_remote_atomic_bandwidth", &Gpu::cu_remote_atomic_gb_per_s, D::rate,
+                  kPositiveRate, "one compute unit doing atomics on the data of peers"},
+
+    ParameterSpec{"gpu", "flag_same_die_latency", &Gpu::flag_same_die_ns, D::time, kPositiveTime,
+                  "GPU scope: release to acquire between compute units of one die"},
+    ParameterSpec{"gpu", "flag_cross_die_latency", &Gpu::flag_cross_die_ns, D::time, kPositiveTime,
+                  "GPU scope: release to acquire between dies"},
+    ParameterSpec{"gpu", "release_time", &Gpu::release_ns, D::time, kTime,
+                  "drain and write-back before a release is visible"},
+    ParameterSpec{"gpu", "poll_load_time", &Gpu::poll_load_ns, D::time, kPositiveTime,
+                  "one poll of a flag by volatile load"},
+    ParameterSpec{"gpu", "poll_atomic_time", &Gpu::poll_atomic_ns, D::time, kPositiveTime,
+                  "one poll of a flag by exchange or compare-and-swap"},
+    ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
+                  "an acquire at GPU scope or wider invalidates the die's L2"},
+    ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
+                  "between two workgroups sent to one die"},
+
+    ParameterSpec{"host", "launch_call_time", &HostCosts::launch_call_ns, D::time, kTime,
+                  "host thread busy per kernel launch"},
+    ParameterSpec{"host", "launch_latency", &HostCosts::launch_latency_ns, D::time, kTime,
+                  "launch call returns to first workgroup, GPU idle"},
+    ParameterSpec{"host", "kernel_gap", &HostCosts::kernel_gap_ns, D::time, kTime,
+                  "end of a kernel to the start of the next in the same stream"},
+    ParameterSpec{"host", "graph_launch_call_time", &HostCosts::graph_launch_call_ns, D::time, kTime,
+                  "host thread busy per graph replay"},
+    ParameterSpec{"host", "graph_node_gap", &HostCosts::graph_node_gap_ns, D::time, kTime,
+                  "end of a graph node to the start of its successor"},
+    ParameterSpec{"host", "synchronize_time", &HostCosts::synchronize_ns, D::time, kTime,
+                  "end of the last kernel to the return of a synchronisation call"},
+    ParameterSpec{"host", "barrier_time", &HostCosts::barrier_ns, D::time, kTime,
+                  "host barrier over all ranks of a node, after the last arrives"},
+
+    ParameterSpec{"library", "collective_call_time", &LibraryCosts::collective_call_ns, D::time, kTime,
+                  "host time of one collective call"},
+    ParameterSpec{"library", "collective_start_time", &LibraryCosts::collective_start_ns, D::time, kTime,
+                  "handshake before the first byte moves"},
+    ParameterSpec{"library", "channels", &LibraryCosts::channels, D::count, count_up_to(1024),
+                  "workgroups of the collective kernel"},
+    ParameterSpec{"library", "channel_bandwidth", &LibraryCosts::channel_gb_per_s, D::rate, kPositiveRate,
+                  "one channel, to all its peers together"},
+    ParameterSpec{"library", "framework_sync_time", &LibraryCosts::framework_sync_ns, D::time, kTime,
+                  "host work of the framework around a synchronised step"},
+
+    ParameterSpec{"fabric", "link", &Fabric::link_raw_gb_per_s, D::rate, kPositiveRate,
+                  "raw rate, one direction, of one link (mesh) or one GPU's port (switch)"},
+    ParameterSpec{"fabric", "store_efficiency", &Fabric::store_efficiency, D::share, kEfficiency,
+                  "payload share of the raw rate, remote stores over one link"},
+    ParameterSpec{"fabric", "load_efficiency", &Fabric::load_efficiency, D::share, kEfficiency,
+                  "payload share of the raw rate, remote loads"},
+    ParameterSpec{"fabric", "atomic_efficiency", &Fabric::atomic_efficiency, D::share, kEfficiency,
+                  "payload share of the raw rate, remote atomics on data"},
+    ParameterSpec{"fabric", "store_egress", &Fabric::store_egress_gb_per_s, D::rate, kPositiveRate,
+                  "one GPU storing to all peers"},
+    ParameterSpec{"fabric", "store_ingress", &Fabric::store_ingress_gb_per_s, D::rate, kPositiveRate,
+                  "one GPU being stored to by all peers"},
+    ParameterSpec{"fabric", "load_ingress", &Fabric::load_ingress_gb_per_s, D::rate, kPositiveRate,
+                  "one GPU loading from all peers"},
+    ParameterSpec{"fabric", "load_egress", &Fabric::load_egress_gb_per_s, D::rate, kPositiveRate,
+                  "one GPU being read by all peers"},
+    ParameterSpec{"fabric", "store_latency", &Fabric::store_latency_ns, D::time, kPositiveTime,
+                  "first byte leaves to first byte visible at the peer"},
+    ParameterSpec{"fabric", "load_round_trip", &Fabric::load_round_trip_ns, D::time, kPositiveTime,
+                  "remote load of one line"},
+    ParameterSpec{"fabric", "flag_latency", &Fabric::flag_latency_ns, D::time, kPositiveTime,
+                  "system scope: release at one GPU to acquire at another"},
+    ParameterSpec{"fabric", "remote_atomic_time", &Fabric::remote_atomic_ns, D::time, kPositiveTime,
+                  "one dependent remote atomic, issue to return"},
+    ParameterSpec{"fabric", "arbitration_spread", &Fabric::arbitration_spread, D::share, kSpread,
+                  "relative spread of the service that equal requesters get on a shared link"},
+    ParameterSpec{"fabric", "network_bandwidth", &Fabric::network_gb_per_s, D::rate, kPositiveRate,
+                  "network port of one GPU between nodes, one direction", Presence::several_nodes},
+    ParameterSpec{"fabric", "network_latency", &Fabric::network_latency_ns, D::time, kPositiveTime,
+                  "one way between GPUs of different nodes", Presence::several_nodes},
+};
+
+struct Unit {
+  Dimension dimension;
+  std::string_view name;
+  double factor;  // to the internal unit
+};
+
+constexpr double kKi = 1024;
+constexpr double kMi = kKi * kKi;
+constexpr double kGi = kKi * kMi;
+
+constexpr std::array kUnits{
+    Unit{D::count, "", 1},
+    Unit{D::boolean, "", 1},
+    Unit{D::share, "share", 1},
+    Unit{D::share, "%", 0.01},
+    Unit{D::time, "ns", 1},
+    Unit{D::time, "us", 1e3},
+    Unit{D::time, "ms", 1e6},
+    Unit{D::time, "s", 1e9},
+    Unit{D::data, "B", 1},
+    Unit{D::data, "KB", 1e3},
+    Unit{D::data, "MB", 1e6},
+    Unit{D::data, "GB", 1e9},
+    Unit{D::data, "TB", 1e12},
+    Unit{D::data, "KiB", kKi},
+    Unit{D::data, "MiB", kMi},
+    Unit{D::data, "GiB", kGi},
+    Unit{D::rate, "B/s", 1e-9},
+    Unit{D::rate, "KB/s", 1e-6},
+    Unit{D::rate, "MB/s", 1e-3},
+    Unit{D::rate, "GB/s", 1},
+    Unit{D::rate, "TB/s", 1e3},
+    Unit{D::rate, "MiB/s", kMi * 1e-9},
+    Unit{D::rate, "GiB/s", kGi * 1e-9},
+    Unit{D::clock, "Hz", 1e-9},
+    Unit{D::clock, "MHz", 1e-3},
+    Unit{D::clock, "GHz", 1},
+    Unit{D::bytes_per_clk, "B/clk", 1},
+    Unit{D::flop_per_clk, "flop/clk", 1},
+};
+
+}  // namespace
+
+std::span<const ParameterSpec> parameter_specs() { return kSpecs; }
+
+const ParameterSpec* find_parameter_spec(std::string_view key) {
+  const std::size_t dot = key.rfind('.');
+  std::string_view table = dot == std::string_view::npos ? "" : key.substr(0, dot);
+  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
+  constexpr std::string_view kMatrix = "gpu.matrix.";
+  if (table.starts_with(kMatrix)) {
+    for (const std::string_view dtype : kDTypeNames) {
+      if (table.substr(kMatrix.size()) == dtype) table = "gpu.matrix";
+    }
+  }
+  for (const ParameterSpec& spec : kSpecs) {
+    if (spec.table == table && spec.name == name) return &spec;
+  }
+  return nullptr;
+}
+
+std::string unit_names(Dimension dimension) {
+  std::string names;
+  for (const Unit& unit : kUnits) {
+    if (unit.dimension != dimension) continue;
+    if (!names.empty()) names += ", ";
+    names += unit.name.empty() ? std::string("\"\"") : std::string(unit.name);
+  }
+  return names;
+}
+
+double unit_factor(Dimension dimension, std::string_view unit) {
+  for (const Unit& candidate : kUnits) {
+    if (candidate.dimension == dimension && candidate.name == unit) return candidate.factor;
+  }
+  return 0;
+}
+
+}  // namespace tritax

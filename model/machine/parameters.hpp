@@ -1,0 +1,75 @@
+// The list of all numbers of a machine file: key, place in `Machine`, dimension, bounds, meaning.
+//
+// The reader, the messages, `tritax machines show` and docs/machines.md all follow this one list. To add a
+// parameter, add the field to model/machine/machine.hpp and one entry to the list in parameters.cpp.
+//
+// Keys are the field names without the unit suffix, because a file states the unit itself:
+//
+//   gpu.l2_bandwidth = { value = 17, unit = "TB/s", source = "…", how = "derived" }     →  Gpu::l2_gb_per_s
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+
+namespace tritax {
+
+enum class Dimension : std::uint8_t {
+  count,          // whole number, unit ""
+  share,          // fraction, internally 0 … 1
+  boolean,        // true or false
+  time,           // internally ns
+  data,           // internally bytes
+  rate,           // internally GB/s, decimal
+  clock,          // internally GHz
+  bytes_per_clk,  // bytes per clock cycle
+  flop_per_clk    // floating-point operations per clock cycle
+};
+
+// Allowed values, in internal units.
+struct Bounds {
+  double low = 0;
+  double high = 0;
+  bool low_allowed = true;  // false: the value must be greater than `low`
+};
+
+// Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …
+using ParameterTarget =
+    std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
+                 double HostCosts::*, int LibraryCosts::*, double LibraryCosts::*, double Fabric::*>;
+
+enum class Presence : std::uint8_t {
+  required,
+  optional,       // 0 when missing
+  several_nodes,  // required when the machine has more than one node, else optional
+};
+
+struct ParameterSpec {
+  std::string_view table;  // "gpu", "gpu.matrix", "host", "library", "fabric", or "" for the top level
+  std::string_view name;   // "l2_bandwidth"
+  ParameterTarget target;
+  Dimension dimension = Dimension::count;
+  Bounds bounds;
+  std::string_view meaning;  // one line
+  Presence presence = Presence::required;
+};
+
+// All parameters, in the order of the structs of machine.hpp.
+std::span<const ParameterSpec> parameter_specs();
+
+// The description of a parameter by its dotted key ("fabric.link", "gpu.matrix.fp16.load_clock"); nullptr if
+// there is none.
+const ParameterSpec* find_parameter_spec(std::string_view key);
+
+// Units that a dimension accepts, for messages: `ns, us, ms, s`.
+std::string unit_names(Dimension dimension);
+
+// Factor from `unit` to the internal unit of `dimension`; 0 when the dimension has no such unit.
+double unit_factor(Dimension dimension, std::string_view unit);
+
+}  // namespace tritax

@@ -1,0 +1,325 @@
+// Reads machine files: TOML → checked `Machine`. What can be asked for stands in parameters.cpp.
+#define TOML_HEADER_ONLY 1
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <tuple>
+
+#include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
+#include "model/machine/machine.hpp"
+#include "model/machine/parameters.hpp"
+
+namespace tritax {
+
+namespace {
+
+// A machine file is a few kilobytes; the limit keeps a device or a data file given by mistake from filling
+// memory.
+constexpr std::size_t kLargestFileBytes = 1 << 20;
+
+std::string dotted(std::string_view table, std::string_view name) {
+  return table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
+}
+
+// One pass over one machine file.
+class MachineReader {
+ public:
+  MachineReader(const toml::table& root, const std::string& origin) : root_(root), origin_(origin) {}
+
+  Machine read();
+
+ private:
+  struct Number {
+    double value = 0;   // as written
+    std::string unit;   // as written
+    double factor = 1;  // to the internal unit
+  };
+
+  std::string place(const toml::node& node) const {
+    return fmt::format("{}:{}", origin_, std::max<std::uint32_t>(node.source().begin.line, 1));
+  }
+  [[noreturn]] void fail(const toml::node& node, const std::string& key, const std::string& problem) const {
+    throw UserError(fmt::format("{}: {}: {}", place(node), key, problem));
+  }
+
+  const toml::node& require(const toml::table& table, std::string_view path, std::string_view name) const;
+  const toml::table& subtable(const toml::table& table, std::string_view path, std::string_view name) const;
+  std::string text(const toml::table& table, std::string_view path, std::string_view name) const;
+  int whole_number(std::string_view name, int high) const;
+
+  void refuse_unknown_keys(const toml::table& table, std::string_view path,
+                           const std::vector<std::string>& known) const;
+  void read_table(const toml::table& table, std::string_view path, std::string_view spec_table,
+                  const std::vector<std::string>& other_keys, MatrixRate* rate);
+  void read_matrix_rates(const toml::table& gpu);
+  void read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
+                      MatrixRate* rate);
+  Number read_value(const toml::table& entry, const std::string& key, const ParameterSpec& spec) const;
+  void check_range(const toml::table& entry, const std::string& key, const ParameterSpec& spec,
+                   const Number& number) const;
+  void read_provenance(const toml::table& entry, Parameter& parameter) const;
+  void assign(const ParameterTarget& target, double value, MatrixRate* rate);
+
+  const toml::table& root_;
+  const std::string& origin_;
+  Machine machine_;
+};
+
+const toml::node& MachineReader::require(const toml::table& table, std::string_view path,
+                                         std::string_view name) const {
+  const toml::node* node = table.get(name);
+  if (!node) fail(table, dotted(path, name), "is missing");
+  return *node;
+}
+
+const toml::table& MachineReader::subtable(const toml::table& table, std::string_view path,
+                                           std::string_view name) const {
+  const toml::node& node = require(table, path, name);
+  const toml::table* found = node.as_table();
+  if (!found) fail(node, dotted(path, name), fmt::format("must be a table, [{}]", dotted(path, name)));
+  return *found;
+}
+
+std::string MachineReader::text(const toml::table& table, std::string_view path,
+                                std::string_view name) const {
+  const toml::node& node = require(table, path, name);
+  const auto* value = node.as_string();
+  if (!value || value->get().empty()) fail(node, dotted(path, name), "must be a text that is not empty");
+  return value->get();
+}
+
+int MachineReader::whole_number(std::string_view name, int high) const {
+  const toml::node& node = require(root_, "", name);
+  const auto* value = node.as_integer();
+  if (!value || value->get() < 1 || value->get() > high) {
+    fail(node, std::string(name), fmt::format("must be a whole number from 1 to {}", high));
+  }
+  return static_cast<int>(value->get());
+}
+
+void MachineReader::refuse_unknown_keys(const toml::table& table, std::string_view path,
+                                        const std::vector<std::string>& known) const {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    bool found = false;
+    for (const std::string& candidate : known) found = found || candidate == name;
+    if (found) continue;
+    const std::string nearest = nearest_name(name, known);
+    std::string cure;
+    if (!nearest.empty()) {
+      cure = fmt::format("; did you mean \"{}\"?", nearest);
+    } else {
+      cure = "; known here:";
+      for (const std::string& candidate : known) cure += " " + candidate;
+    }
+    fail(node, dotted(path, name), "unknown key" + cure);
+  }
+}
+
+// Reads all parameters of one table. `other_keys` are those that the caller reads; `rate` is where a dtype's
+// table goes.
+void MachineReader::read_table(const toml::table& table, std::string_view path, std::string_view spec_table,
+                               const std::vector<std::string>& other_keys, MatrixRate* rate) {
+  std::vector<std::string> known = other_keys;
+  for (const ParameterSpec& spec : parameter_specs()) {
+    if (spec.table == spec_table) known.emplace_back(spec.name);
+  }
+  refuse_unknown_keys(table, path, known);
+  for (const ParameterSpec& spec : parameter_specs()) {
+    if (spec.table != spec_table) continue;
+    const std::string key = dotted(path, spec.name);
+    const toml::node* node = table.get(spec.name);
+    if (node) {
+      read_parameter(*node, key, spec, rate);
+      continue;
+    }
+    if (spec.presence == Presence::required) fail(table, key, fmt::format("is missing ({})", spec.meaning));
+    if (spec.presence == Presence::several_nodes && machine_.nodes > 1) {
+      fail(table, key, fmt::format("is missing; a machine of {} nodes needs it", machine_.nodes));
+    }
+  }
+}
+
+// A dtype without a table is one that the GPU's matrix cores do not have.
+void MachineReader::read_matrix_rates(const toml::table& gpu) {
+  const toml::table& matrix = subtable(gpu, "gpu", "matrix");
+  std::vector<std::string> dtypes;
+  for (const std::string_view dtype : kDTypeNames) dtypes.emplace_back(dtype);
+  refuse_unknown_keys(matrix, "gpu.matrix", dtypes);
+  if (matrix.empty()) fail(matrix, "gpu.matrix", "needs at least one dtype: fp32, fp16, bf16, fp8");
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    if (!matrix.contains(dtypes[i])) continue;
+    const toml::table& table = subtable(matrix, "gpu.matrix", dtypes[i]);
+    read_table(table, "gpu.matrix." + dtypes[i], "gpu.matrix", {}, &machine_.gpu.matrix[i]);
+  }
+}
+
+void MachineReader::read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
+                                   MatrixRate* rate) {
+  const toml::table* entry = node.as_table();
+  if (!entry) {
+    fail(node, key, "must be written { value = …, unit = \"…\", source = \"…\", how = \"…\" }");
+  }
+  refuse_unknown_keys(*entry, key, {"value", "unit", "source", "how", "serves", "residual"});
+  const Number number = read_value(*entry, key, spec);
+  Parameter parameter;
+  parameter.key = key;
+  parameter.value = number.value;
+  parameter.unit = number.unit;
+  read_provenance(*entry, parameter);
+  machine_.parameters.push_back(parameter);
+  assign(spec.target, number.value * number.factor, rate);
+}
+
+MachineReader::Number MachineReader::read_value(const toml::table& entry, const std::string& key,
+                                                const ParameterSpec& spec) const {
+  const toml::node& node = require(entry, key, "value");
+  Number number;
+  if (spec.dimension == Dimension::boolean) {
+    const auto* truth = node.as_boolean();
+    if (!truth) fail(node, key, "value must be true or false");
+    number.value = truth->get() ? 1 : 0;
+  } else if (const auto* integer = node.as_integer()) {
+    number.value = static_cast<double>(integer->get());
+  } else if (const auto* real = node.as_floating_point()) {
+    number.value = real->get();
+  } else {
+    fail(node, key, "value must be a number");
+  }
+  if (const toml::node* unit = entry.get("unit")) {
+    if (!unit->is_string()) fail(*unit, key, "unit must be a text");
+    number.unit = unit->as_string()->get();
+  }
+  number.factor = unit_factor(spec.dimension, number.unit);
+  if (number.factor == 0) {
+    fail(entry, key,
+         fmt::format("unit \"{}\" does not fit; allowed: {}", number.unit, unit_names(spec.dimension)));
+  }
+  check_range(entry, key, spec, number);
+  return number;
+}
+
+void MachineReader::check_range(const toml::table& entry, const std::string& key, const ParameterSpec& spec,
+                                const Number& number) const {
+  const double value = number.value * number.factor;
+  const bool low_ok = spec.bounds.low_allowed ? value >= spec.bounds.low : value > spec.bounds.low;
+  if (!std::isfinite(value) || !low_ok || value > spec.bounds.high) {
+    const std::string low = spec.bounds.low_allowed ? "at least" : "more than";
+    fail(entry, key,
+         fmt::format("value {}{}{} is out of range; allowed: {} {:g} and at most {:g}", number.value,
+                     number.unit.empty() ? "" : " ", number.unit, low, spec.bounds.low / number.factor,
+                     spec.bounds.high / number.factor));
+  }
+  if (spec.dimension == Dimension::count && value != std::floor(value)) {
+    fail(entry, key, fmt::format("value {} must be a whole number", number.value));
+  }
+}
+
+void MachineReader::read_provenance(const toml::table& entry, Parameter& parameter) const {
+  const std::string how = text(entry, parameter.key, "how");
+  std::string allowed;
+  bool found = false;
+  for (std::size_t i = 0; i < kProvenanceNames.size(); ++i) {
+    allowed += fmt::format("{}{}", i == 0 ? "" : ", ", kProvenanceNames[i]);
+    if (how != kProvenanceNames[i]) continue;
+    parameter.how = static_cast<Provenance>(i);
+    found = true;
+  }
+  if (!found) fail(entry, parameter.key, fmt::format("how = \"{}\" is unknown; allowed: {}", how, allowed));
+
+  const auto* source = entry["source"].as_string();
+  if (!source || source->get().empty()) {
+    fail(entry, parameter.key,
+         parameter.how == Provenance::assumed ? "an assumed value needs its reason in `source`"
+                                              : "`source` must name where the value comes from");
+  }
+  parameter.source = source->get();
+
+  if (entry.contains("serves")) parameter.serves = text(entry, parameter.key, "serves");
+  if (const toml::node* residual = entry.get("residual")) {
+    const auto value = residual->value<double>();
+    if (!value || !(*value >= 0 && *value < 1))
+      fail(*residual, parameter.key, "residual must be at least 0 and below 1");
+    parameter.residual = *value;
+  }
+}
+
+void MachineReader::assign(const ParameterTarget& target, double value, MatrixRate* rate) {
+  MatrixRate none;
+  const auto parts =
+      std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.host, machine_.library, machine_.fabric);
+  std::visit([&]<typename Field, typename Part>(
+                 Field Part::*member) { std::get<Part&>(parts).*member = static_cast<Field>(value); },
+             target);
+}
+
+Machine MachineReader::read() {
+  machine_.file = origin_;
+  machine_.name = text(root_, "", "name");
+  machine_.description = text(root_, "", "description");
+  machine_.nodes = whole_number("nodes", 4096);
+  machine_.gpus_per_node = whole_number("gpus_per_node", 1024);
+  read_table(root_, "", "",
+             {"name", "description", "nodes", "gpus_per_node", "gpu", "host", "library", "fabric"}, nullptr);
+
+  const toml::table& gpu = subtable(root_, "", "gpu");
+  machine_.gpu.name = text(gpu, "gpu", "name");
+  machine_.gpu.arch = text(gpu, "gpu", "arch");
+  read_table(gpu, "gpu", "gpu", {"name", "arch", "matrix"}, nullptr);
+  read_matrix_rates(gpu);
+  read_table(subtable(root_, "", "host"), "host", "host", {}, nullptr);
+  read_table(subtable(root_, "", "library"), "library", "library", {}, nullptr);
+
+  const toml::table& fabric = subtable(root_, "", "fabric");
+  const std::string kind = text(fabric, "fabric", "kind");
+  if (kind != "mesh" && kind != "switch") {
+    fail(*fabric.get("kind"), "fabric.kind", fmt::format("\"{}\" is unknown; allowed: mesh, switch", kind));
+  }
+  machine_.fabric.kind = kind == "mesh" ? LinkKind::mesh : LinkKind::node_switch;
+  read_table(fabric, "fabric", "fabric", {"kind"}, nullptr);
+
+  for (const Inconsistency& found : find_inconsistencies(machine_)) {
+    const toml::node* node = root_.at_path(found.key).node();
+    fail(node ? *node : root_, found.key, found.problem);
+  }
+  return std::move(machine_);
+}
+
+std::string read_whole_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UserError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  std::string text(kLargestFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof())) {
+    throw UserError(fmt::format("{}: cannot be read: is it a machine file?", path));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLargestFileBytes) {
+    throw UserError(
+        fmt::format("{}: is larger than {} bytes: is it a machine file?", path, kLargestFileBytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+Machine parse_machine(std::string_view toml, const std::string& origin) {
+  toml::table root;
+  try {
+    root = toml::parse(toml, origin);
+  } catch (const toml::parse_error& error) {
+    throw UserError(fmt::format("{}:{}: is no valid TOML: {}", origin,
+                                std::max<std::uint32_t>(error.source().begin.line, 1), error.description()));
+  }
+  return MachineReader(root, origin).read();
+}
+
+Machine read_machine(const std::string& path) { return parse_machine(read_whole_file(path), path); }
+
+}  // namespace tritax
