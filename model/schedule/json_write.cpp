@@ -1,0 +1,287 @@
+// Writes the JSON form by hand, not through a JSON tree: one operation a line reads better than one key a
+// line, and schedules of 10^5 operations are common.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "model/core/error.hpp"
+#include "model/schedule/json.hpp"
+#include "model/schedule/names.hpp"
+
+namespace tritax {
+
+namespace {
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// A reference is a name where that is unique, else a number.
+template <typename Items>
+std::vector<std::string> references(const Items& items) {
+  const UniqueNames names(items);
+  std::vector<std::string> result;
+  result.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const bool unique = names.find(items[i].name) == static_cast<std::int64_t>(i);
+    result.push_back(unique ? json_string(items[i].name) : fmt::to_string(i));
+  }
+  return result;
+}
+
+class Writer {
+ public:
+  Writer(const Schedule& schedule, bool pretty)
+      : schedule_(schedule),
+        pretty_(pretty),
+        buffers_(references(schedule.buffers)),
+        flags_(references(schedule.flags)),
+        kernel_names_(schedule) {}
+
+  std::string write() {
+    raw("{");
+    line(1, R"("schema": "tritax.schedule/1",)");
+    line(1, fmt::format(R"("name": {},)", json_string(schedule_.name)));
+    line(1, fmt::format(R"("ranks": {},)", schedule_.ranks));
+    if (schedule_.result_buffer >= 0) {
+      line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
+    }
+    list(1, "buffers", schedule_.buffers, [this](const Buffer& buffer) { write_buffer(buffer); });
+    list(1, "flags", schedule_.flags, [this](const FlagArray& flag) {
+      put(R"({{"name": {}, "count": {}}})", json_string(flag.name), flag.count);
+    });
+    list(1, "kernels", schedule_.kernels, [this](const Kernel& kernel) { write_kernel(kernel); });
+    if (!schedule_.graphs.empty()) {
+      list(1, "graphs", schedule_.graphs, [this](const Graph& graph) { write_graph(graph); });
+    }
+    line(1, R"("host": [)");
+    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      line(2, "[");
+      write_items(3, schedule_.host[rank],
+                  [this, rank](const HostOp& op) { write_host_op(op, static_cast<std::int32_t>(rank)); });
+      line(2, rank + 1 < schedule_.host.size() ? "]," : "]");
+    }
+    line(1, "]");
+    line(0, "}");
+    if (pretty_) {
+      raw("\n");
+    }
+    return fmt::to_string(out_);
+  }
+
+ private:
+  void raw(std::string_view text) { out_.append(text.data(), text.data() + text.size()); }
+
+  void newline(int depth) {
+    if (pretty_) {
+      out_.push_back('\n');
+      for (int i = 0; i < depth; ++i) {
+        raw("  ");
+      }
+    }
+  }
+
+  void line(int depth, std::string_view text) {
+    newline(depth);
+    raw(text);
+  }
+
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  template <typename Items, typename WriteItem>
+  void write_items(int depth, const Items& items, WriteItem write_item) {
+    bool first = true;
+    for (const auto& item : items) {
+      if (!first) {
+        raw(",");
+      }
+      first = false;
+      newline(depth);
+      write_item(item);
+    }
+  }
+
+  template <typename Items, typename WriteItem>
+  void list(int depth, std::string_view key, const Items& items, WriteItem write_item) {
+    line(depth, fmt::format(R"("{}": [)", key));
+    write_items(depth + 1, items, write_item);
+    line(depth, "],");
+  }
+
+  static std::string reference(const std::vector<std::string>& names, std::int64_t index) {
+    const bool known = index >= 0 && index < static_cast<std::int64_t>(names.size());
+    return known ? names[static_cast<std::size_t>(index)] : fmt::to_string(index);
+  }
+
+  std::string kernel_reference(std::int32_t kernel, std::int32_t rank) const {
+    if (kernel >= 0 && static_cast<std::size_t>(kernel) < schedule_.kernels.size()) {
+      const std::string& name = schedule_.kernels[static_cast<std::size_t>(kernel)].name;
+      if (kernel_names_.find(name, rank) == kernel) {
+        return json_string(name);
+      }
+    }
+    return fmt::to_string(kernel);
+  }
+
+  void write_buffer(const Buffer& buffer) {
+    put(R"({{"name": {}, "dtype": "{}", "shape": [{}, {}], "tile": [{}, {}]}})", json_string(buffer.name),
+        name_of(buffer.dtype), buffer.rows, buffer.cols, buffer.tile_rows, buffer.tile_cols);
+  }
+
+  void write_kernel(const Kernel& kernel) {
+    const Resources usual;
+    put(R"({{"name": {}, "rank": {})", json_string(kernel.name), kernel.rank);
+    write_unless("threads", kernel.resources.threads, usual.threads);
+    write_unless("registers_per_thread", kernel.resources.registers_per_thread, usual.registers_per_thread);
+    write_unless("lds_bytes", kernel.resources.lds_bytes, usual.lds_bytes);
+    const MatmulTile& tile = kernel.tile;
+    if (tile.m != 0 || tile.n != 0 || tile.k != 0 || tile.waves != 0 || tile.pipeline != Pipeline::serial) {
+      put(R"(, "tile": {{"m": {}, "n": {}, "k": {}, "waves": {}, "pipeline": "{}"}})", tile.m, tile.n, tile.k,
+          tile.waves, kPipelineNames[static_cast<std::size_t>(tile.pipeline)]);
+    }
+    if (kernel.placement != Placement::dispatch) {
+      put(R"(, "placement": "{}")", kPlacementNames[static_cast<std::size_t>(kernel.placement)]);
+    }
+    if (kernel.cu_begin != 0 || kernel.cu_end != 0) {
+      put(R"(, "cus": [{}, {}])", kernel.cu_begin, kernel.cu_end);
+    }
+    write_unless("workgroup_gb_per_s", kernel.workgroup_gb_per_s, 0.0);
+    raw(R"(, "workgroups": [)");
+    write_items(3, kernel.workgroups,
+                [this, &kernel](const Workgroup& workgroup) { write_workgroup(kernel, workgroup); });
+    line(2, "]}");
+  }
+
+  template <typename Value>
+  void write_unless(std::string_view key, Value value, Value usual) {
+    if (value != usual) {
+      put(R"(, "{}": {})", key, value);
+    }
+  }
+
+  void write_workgroup(const Kernel& kernel, const Workgroup& workgroup) {
+    TRITAX_ASSERT(std::uint64_t{workgroup.first_op} + workgroup.op_count <= schedule_.ops.size(),
+                  "the operations of a workgroup lie inside the schedule");
+    raw(R"({"ops": [)");
+    for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+      if (i > 0) {
+        raw(",");
+      }
+      newline(4);
+      write_op(schedule_.ops[workgroup.first_op + i], kernel.rank);
+    }
+    raw("]}");
+  }
+
+  void write_op(const Op& op, std::int32_t own) {
+    put(R"({{"op": "{}")", kOpKindNames[static_cast<std::size_t>(op.kind)]);
+    switch (op.kind) {
+      case OpKind::matmul:
+        put(R"(, "a": {}, "b": {})", reference(buffers_, op.src_buffer), reference(buffers_, op.b_buffer));
+        write_rect(op.rect);
+        put(R"(, "k": [{}, {}])", op.k_begin, op.k_end);
+        break;
+      case OpKind::load:
+      case OpKind::reduce:
+        write_unless<std::int32_t>("from", op.rank, own);
+        write_tile(op);
+        break;
+      case OpKind::store:
+      case OpKind::atomic_add:
+        write_unless<std::int32_t>("to", op.rank, own);
+        write_tile(op);
+        break;
+      case OpKind::copy:
+        write_unless<std::int32_t>("to", op.rank, own);
+        write_tile(op);
+        put(R"(, "from": {{"rank": {}, "buffer": {}, "at": [{}, {}]}})", op.src_rank,
+            reference(buffers_, op.src_buffer), op.src_row, op.src_col);
+        break;
+      case OpKind::attend:
+        write_rect(op.rect);
+        break;
+      case OpKind::signal:
+      case OpKind::wait:
+        write_flag_op(op, own);
+        break;
+      case OpKind::barrier:
+        break;
+      case OpKind::claim:
+        put(R"(, "flag": {}, "index": {}, "limit": {}, "skip": {})", reference(flags_, op.flag), op.index,
+            op.value, op.rect.rows);
+        break;
+    }
+    raw("}");
+  }
+
+  void write_rect(const Rect& rect) {
+    put(R"(, "at": [{}, {}], "shape": [{}, {}])", rect.row, rect.col, rect.rows, rect.cols);
+  }
+
+  void write_tile(const Op& op) {
+    put(R"(, "buffer": {})", reference(buffers_, op.buffer));
+    write_rect(op.rect);
+  }
+
+  void write_flag_op(const Op& op, std::int32_t own) {
+    put(R"(, "flag": {}, "index": {}, "value": {})", reference(flags_, op.flag), op.index, op.value);
+    if (op.kind == OpKind::signal) {
+      write_unless<std::int32_t>("rank", op.rank, own);
+    }
+    if (op.scope != Scope::gpu) {
+      put(R"(, "scope": "{}")", kScopeNames[static_cast<std::size_t>(op.scope)]);
+    }
+    if (op.protocol != LockProtocol::load_store) {
+      put(R"(, "protocol": "{}")", kLockProtocolNames[static_cast<std::size_t>(op.protocol)]);
+    }
+  }
+
+  // Kernel names are looked up on one rank; a graph has the rank of its first kernel.
+  void write_graph(const Graph& graph) {
+    std::int32_t rank = 0;
+    if (!graph.empty() && graph[0].kernel >= 0 &&
+        static_cast<std::size_t>(graph[0].kernel) < schedule_.kernels.size()) {
+      rank = schedule_.kernels[static_cast<std::size_t>(graph[0].kernel)].rank;
+    }
+    put(R"({{"rank": {}, "nodes": [)", rank);
+    write_items(3, graph, [this, rank](const GraphNode& node) {
+      put(R"({{"kernel": {})", kernel_reference(node.kernel, rank));
+      write_unless("stream", node.stream, 0);
+      raw("}");
+    });
+    raw("]}");
+  }
+
+  void write_host_op(const HostOp& op, std::int32_t rank) {
+    put(R"({{"op": "{}")", kHostOpKindNames[static_cast<std::size_t>(op.kind)]);
+    if (op.kind == HostOpKind::launch) {
+      put(R"(, "kernel": {})", kernel_reference(op.kernel, rank));
+    }
+    if (op.kind == HostOpKind::graph_launch) {
+      put(R"(, "graph": {})", op.graph);
+    }
+    if (op.kind == HostOpKind::launch || op.kind == HostOpKind::stream_synchronize) {
+      write_unless("stream", op.stream, 0);
+    }
+    raw("}");
+  }
+
+  const Schedule& schedule_;
+  bool pretty_;
+  std::vector<std::string> buffers_;
+  std::vector<std::string> flags_;
+  KernelNames kernel_names_;
+  fmt::memory_buffer out_;
+};
+
+}  // namespace
+
+std::string schedule_to_json(const Schedule& schedule, bool pretty) {
+  return Writer(schedule, pretty).write();
+}
+
+}  // namespace tritax

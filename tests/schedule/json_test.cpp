@@ -1,0 +1,200 @@
+#include "model/schedule/json.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "model/core/error.hpp"
+#include "tests/schedule/random_schedule.hpp"
+
+namespace tritax {
+namespace {
+
+// A correct schedule with one place that tests damage.
+std::string schedule_with_op(const std::string& op) {
+  return R"({"schema": "tritax.schedule/1", "ranks": 2,
+    "buffers": [{"name": "A", "dtype": "fp16", "shape": [64, 64]}, {"name": "C", "dtype": "fp16", "shape": [64, 64]}],
+    "flags": [{"name": "ready", "count": 4}],
+    "kernels": [{"name": "gemm", "rank": 1, "workgroups": [{"ops": [{"op": "barrier"}, )" +
+         op + R"(]}]}],
+    "host": [[], [{"op": "launch", "kernel": "gemm"}]]})";
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    schedule_from_json(text, "s.json");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_error(const std::string& text, const std::vector<std::string>& parts) {
+  const std::string message = error_of(text);
+  for (const std::string& part : parts) {
+    EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
+  }
+}
+
+RC_GTEST_PROP(ScheduleJson, WritingAndReadingGivesTheSameText, ()) {
+  const Schedule schedule = *random_schedule();
+  const bool pretty = *rc::gen::arbitrary<bool>();
+  const std::string text = schedule_to_json(schedule, pretty);
+  RC_ASSERT(schedule_to_json(schedule_from_json(text, "text"), pretty) == text);
+}
+
+RC_GTEST_PROP(ScheduleJson, ReadingRestoresEveryOperation, ()) {
+  const Schedule written = *random_schedule();
+  const Schedule read = schedule_from_json(schedule_to_json(written), "text");
+  RC_ASSERT(read.ops.size() == written.ops.size());
+  for (std::size_t i = 0; i < read.ops.size(); ++i) {
+    RC_ASSERT(fields_of(read.ops[i]) == fields_of(written.ops[i]));
+  }
+}
+
+RC_GTEST_PROP(ScheduleJson, TruncatedTextIsRefusedWithLineAndColumn, ()) {
+  const std::string text = schedule_to_json(*random_schedule(), true);
+  const auto last = static_cast<int>(text.find_last_of('}'));
+  const auto length = static_cast<std::size_t>(*rc::gen::inRange(0, last));
+  const std::string message = error_of(text.substr(0, length));
+  const auto lines = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length), '\n') + 1;
+  RC_ASSERT(message.starts_with("s.json:" + std::to_string(lines) + ":"));
+  RC_ASSERT(message.find("ends too early") != std::string::npos);
+}
+
+RC_GTEST_PROP(ScheduleJson, DamagedTextIsReadOrRefusedButNeverCrashes, ()) {
+  std::string text = schedule_to_json(*random_schedule());
+  for (int i = 0; i < 3; ++i) {
+    text[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(text.size())))] =
+        *rc::gen::arbitrary<char>();
+  }
+  try {
+    schedule_from_json(text, "text");
+  } catch (const UserError& error) {
+    RC_ASSERT(std::string(error.what()).starts_with("text"));
+  }
+}
+
+TEST(ScheduleJson, DefaultsAreTheOwnRankGpuScopeAndOne) {
+  const Schedule schedule =
+      schedule_from_json(schedule_with_op(R"({"op": "signal", "flag": "ready"})"), "s.json");
+  const Op& op = schedule.ops.at(1);
+  EXPECT_EQ(op.rank, 1);
+  EXPECT_EQ(op.flag, 0);
+  EXPECT_EQ(op.index, 0);
+  EXPECT_EQ(op.value, 1);
+  EXPECT_EQ(op.scope, Scope::gpu);
+  EXPECT_EQ(op.protocol, LockProtocol::load_store);
+}
+
+TEST(ScheduleJson, ACopyTakesTheSameTileUnlessItSaysOtherwise) {
+  const Schedule schedule = schedule_from_json(
+      schedule_with_op(
+          R"({"op": "copy", "to": 0, "buffer": "C", "at": [0, 32], "shape": [8, 8], "from": {}})"),
+      "s");
+  const Op& op = schedule.ops.at(1);
+  EXPECT_EQ(op.rank, 0);
+  EXPECT_EQ(op.src_rank, 1);
+  EXPECT_EQ(op.src_buffer, 1);
+  EXPECT_EQ(op.src_row, 0);
+  EXPECT_EQ(op.src_col, 32);
+}
+
+TEST(ScheduleJson, AnUnknownKeyIsRefusedWithItsPathAndTheNearestKey) {
+  expect_error(schedule_with_op(R"({"op": "store", "bufer": "C", "shape": [8, 8]})"),
+               {"s.json: kernels[0].workgroups[0].ops[1]: unknown key 'bufer', did you mean 'buffer'?"});
+}
+
+TEST(ScheduleJson, AKeyOfAnotherOperationIsRefused) {
+  expect_error(schedule_with_op(R"({"op": "load", "to": 1, "buffer": "C", "shape": [8, 8]})"),
+               {"unknown key 'to'", "allowed: op, from, buffer, at, shape"});
+}
+
+TEST(ScheduleJson, AnUnknownOperationIsRefusedWithTheNearestName) {
+  expect_error(schedule_with_op(R"({"op": "stroe"})"),
+               {"kernels[0].workgroups[0].ops[1].op", "'stroe'", "did you mean 'store'?", "matmul"});
+}
+
+TEST(ScheduleJson, AnUnknownBufferIsRefusedWithTheKnownOnes) {
+  expect_error(schedule_with_op(R"({"op": "store", "buffer": "D", "shape": [8, 8]})"),
+               {"ops[1].buffer: unknown buffer 'D'", "A, C"});
+}
+
+TEST(ScheduleJson, AnUnknownFlagIsRefused) {
+  expect_error(schedule_with_op(R"({"op": "wait", "flag": "redy"})"),
+               {"ops[1].flag: unknown flag 'redy', did you mean 'ready'?"});
+}
+
+TEST(ScheduleJson, AKernelOfAnotherRankIsRefused) {
+  std::string text = schedule_with_op(R"({"op": "barrier"})");
+  text.replace(text.find("[[]"), 3, R"([[{"op": "launch", "kernel": "gemm"}])");
+  expect_error(text, {"host[0][0].kernel: unknown kernel of rank 0 'gemm'"});
+}
+
+TEST(ScheduleJson, NumbersThatOverflowAreRefused) {
+  for (const char* value :
+       {"2147483648", "99999999999999999999999", "-1", "1.5", "1e400", "\"1\"", "null", "true"}) {
+    expect_error(
+        schedule_with_op(R"({"op": "signal", "flag": "ready", "index": )" + std::string(value) + "}"),
+        {"s.json"});
+  }
+  expect_error(schedule_with_op(R"({"op": "signal", "flag": "ready", "index": 2147483648})"),
+               {"ops[1].index: 2147483648 is not allowed; give an integer from 0 to 2147483647"});
+  expect_error(schedule_with_op(R"({"op": "signal", "flag": "ready", "rank": 40000})"),
+               {"ops[1].rank: 40000 is not allowed; give an integer from 0 to 32767"});
+}
+
+TEST(ScheduleJson, AMissingKeyIsNamed) {
+  expect_error(schedule_with_op(R"({"op": "store", "buffer": "C"})"), {"ops[1]: the key 'shape' is missing"});
+}
+
+TEST(ScheduleJson, ARepeatedKeyIsRefused) {
+  expect_error(schedule_with_op(R"({"op": "signal", "flag": "ready", "flag": "ready"})"),
+               {"'flag' is given twice"});
+}
+
+TEST(ScheduleJson, AnotherSchemaIsRefused) {
+  expect_error(R"({"schema": "tritax.schedule/2"})", {"schema: \"tritax.schedule/2\"", "tritax.schedule/1"});
+}
+
+TEST(ScheduleJson, TheNumberOfHostProgramsIsTheNumberOfRanks) {
+  expect_error(R"({"schema": "tritax.schedule/1", "ranks": 2, "host": [[]]})",
+               {"host: an array of 1 is not allowed", "one host program a rank"});
+}
+
+TEST(ScheduleJson, DeepNestingIsRefused) { expect_error(std::string(100000, '['), {"nested more than"}); }
+
+TEST(ScheduleJson, ValuesOfTheWrongTypeAreRefusedAtEveryPlace) {
+  const std::string good =
+      schedule_with_op(R"({"op": "copy", "buffer": "C", "shape": [8, 8], "from": {"rank": 0}})");
+  ASSERT_EQ(error_of(good), "no error");
+  const auto tree = nlohmann::json::parse(good);
+  const auto flat = tree.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    auto damaged = tree;
+    damaged[nlohmann::json::json_pointer(path)] = nlohmann::json::array({nlohmann::json::object()});
+    if (!value.empty()) {  // an empty host program may hold something else
+      expect_error(damaged.dump(), {"s.json: "});
+      EXPECT_NE(error_of(damaged.dump()), "no error") << path;
+    }
+  }
+}
+
+TEST(ScheduleJson, AFileThatIsMissingIsNamed) {
+  EXPECT_THROW(
+      {
+        try {
+          read_schedule("/no/such/schedule.json");
+        } catch (const UserError& error) {
+          EXPECT_NE(std::string(error.what()).find("/no/such/schedule.json: cannot be read"),
+                    std::string::npos);
+          throw;
+        }
+      },
+      UserError);
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,110 @@
+// Random well-formed schedules for the laws of the JSON form: every field is in the range of the format,
+// references exist, but nobody promises that the schedule is sound.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <tuple>
+#include <vector>
+
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+inline auto fields_of(const Op& op) {
+  return std::tuple(op.kind, op.scope, op.protocol, op.rank, op.src_rank, op.buffer, op.src_buffer,
+                    op.b_buffer, op.flag, op.rect.row, op.rect.col, op.rect.rows, op.rect.cols, op.src_row,
+                    op.src_col, op.k_begin, op.k_end, op.index, op.value);
+}
+
+inline int below(int limit) { return *rc::gen::inRange(0, limit); }
+inline int natural() { return *rc::gen::oneOf(rc::gen::inRange(0, 1000), rc::gen::just(2147483647)); }
+inline Rect random_rect() { return {natural(), natural(), 1 + below(300), 1 + below(300)}; }
+
+inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int flags) {
+  const auto buffer = [&] { return static_cast<std::int16_t>(below(buffers)); };
+  const auto flag = [&] { return static_cast<std::int16_t>(below(flags)); };
+  const auto scope = [&] { return static_cast<Scope>(below(3)); };
+  const auto protocol = [&] { return static_cast<LockProtocol>(below(3)); };
+  switch (static_cast<OpKind>(below(kOpKindCount))) {
+    case OpKind::matmul:
+      return builder.matmul(buffer(), buffer(), random_rect(), natural(), natural());
+    case OpKind::load:
+      return builder.load(buffer(), random_rect(), below(ranks));
+    case OpKind::store:
+      return builder.store(buffer(), random_rect(), below(ranks));
+    case OpKind::copy:
+      return builder.copy(buffer(), random_rect(), below(ranks), buffer(), natural(), natural(),
+                          below(ranks));
+    case OpKind::reduce:
+      return builder.reduce(buffer(), random_rect(), below(ranks));
+    case OpKind::atomic_add:
+      return builder.atomic_add(buffer(), random_rect(), below(ranks));
+    case OpKind::signal:
+      return builder.signal(flag(), natural(), natural(), below(ranks), scope(), protocol());
+    case OpKind::wait:
+      return builder.wait(flag(), natural(), natural(), scope(), protocol());
+    case OpKind::claim:
+      return builder.claim(flag(), natural(), natural(), natural());
+    default:
+      return builder.barrier();
+  }
+}
+
+inline Kernel random_kernel(int ranks) {
+  Kernel kernel;
+  kernel.name = *rc::gen::element<std::string>("gemm", "scatter", "", "a \"quoted\"\n name", "käse");
+  kernel.rank = below(ranks);
+  kernel.resources = {1 + natural() / 2, natural(), natural()};
+  kernel.tile = {natural(), below(300), below(300), below(16), static_cast<Pipeline>(below(2))};
+  kernel.placement = static_cast<Placement>(below(2));
+  kernel.cu_begin = below(100);
+  kernel.cu_end = below(300);
+  kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
+  return kernel;
+}
+
+inline rc::Gen<Schedule> random_schedule() {
+  return rc::gen::exec([] {
+    const int ranks = 1 + below(4);
+    ScheduleBuilder builder(*rc::gen::element<std::string>("", "random", "ünï\\code"), ranks);
+    const int buffers = 1 + below(4);
+    for (int i = 0; i < buffers; ++i) {
+      const auto name = *rc::gen::element<std::string>("A", "B", "C", "");
+      builder.buffer({name, static_cast<DType>(below(kDTypeCount)), 1 + below(900), 1 + below(900),
+                      1 + below(300), 1 + below(300)});
+    }
+    const int flags = 1 + below(3);
+    for (int i = 0; i < flags; ++i) {
+      builder.flags(*rc::gen::element<std::string>("ready", "done", ""), 1 + natural() / 2);
+    }
+    if (below(2) == 1) {
+      builder.result(static_cast<std::int16_t>(below(buffers)));
+    }
+    const int kernels = 1 + below(4);
+    for (int i = 0; i < kernels; ++i) {
+      const auto kernel = builder.kernel(random_kernel(ranks));
+      for (int workgroups = below(4); workgroups > 0; --workgroups) {
+        builder.workgroup(kernel);
+        for (int ops = below(5); ops > 0; --ops) {
+          add_random_op(builder, ranks, buffers, flags);
+        }
+      }
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int ops = below(4); ops > 0; --ops) {
+        const auto kind = static_cast<HostOpKind>(below(7));
+        if (kind == HostOpKind::launch) {
+          builder.launch(rank, below(kernels), below(3));
+        } else if (kind == HostOpKind::graph_launch) {
+          builder.graph_launch(rank, {{below(kernels), below(3)}, {below(kernels), 0}});
+        } else {
+          builder.host(rank, kind, kind == HostOpKind::stream_synchronize ? below(3) : 0);
+        }
+      }
+    }
+    return builder.finish();
+  });
+}
+
+}  // namespace tritax
