@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "model/scenario/workload_schedules.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+namespace {
+
+// The shard of a rank cut into tiles, row by row.
+std::vector<Rect> shard_tiles(const AllGather& workload, std::int32_t tile_rows, std::int32_t tile_cols) {
+  const auto rows = static_cast<std::int32_t>(workload.rows);
+  const auto cols = static_cast<std::int32_t>(workload.cols);
+  std::vector<Rect> tiles;
+  for (std::int32_t row = 0; row < rows; row += tile_rows) {
+    for (std::int32_t col = 0; col < cols; col += tile_cols) {
+      tiles.push_back({row, col, std::min(tile_rows, rows - row), std::min(tile_cols, cols - col)});
+    }
+  }
+  return tiles;
+}
+
+// Piece `piece` of a shard cut along its rows into `pieces`.
+Rect piece_of(const Rect& shard, std::int32_t pieces, std::int32_t piece) {
+  const auto cut = [&](std::int32_t i) {
+    return static_cast<std::int32_t>(std::int64_t{shard.rows} * i / pieces);
+  };
+  return {shard.row + cut(piece), shard.col, cut(piece + 1) - cut(piece), shard.cols};
+}
+
+// One workgroup a channel, each no faster than a channel is; its chunks go to the peers one after the other,
+// and channels start at different peers, so that all links are busy from the start.
+Schedule library_all_gather_schedule(const AllGather& workload, const Machine& machine) {
+  constexpr std::int32_t kChunks = 32;  // a channel: enough to follow its pace, few enough to simulate fast
+  const auto rows = static_cast<std::int32_t>(workload.rows);
+  const auto cols = static_cast<std::int32_t>(workload.cols);
+  const std::int32_t channels = std::max(1, std::min(machine.library.channels, rows));
+  const std::int32_t pieces = channels * std::min(kChunks, rows / channels);
+  const int peers = workload.gpus - 1;
+
+  ScheduleBuilder builder("all-gather", workload.gpus);
+  const std::int16_t shard = builder.buffer({"shard", workload.dtype, rows, cols, rows, cols});
+  const std::int16_t gathered =
+      builder.buffer({"gathered", workload.dtype, rows * workload.gpus, cols, rows, cols});
+  for (int rank = 0; rank < workload.gpus; ++rank) {
+    Kernel kernel;
+    kernel.name = "library_all_gather";
+    kernel.rank = rank;
+    kernel.placement = Placement::persistent;
+    kernel.workgroup_gb_per_s = machine.library.channel_gb_per_s;
+    const std::int32_t index = builder.kernel(std::move(kernel));
+    for (std::int32_t channel = 0; channel < channels; ++channel) {
+      builder.workgroup(index);
+      for (std::int32_t piece = channel; piece < pieces; piece += channels) {
+        const Rect from = piece_of({0, 0, rows, cols}, pieces, piece);
+        Rect to = from;
+        to.row += rank * rows;
+        for (int step = 0; step < peers; ++step) {
+          builder.copy(gathered, to, (rank + 1 + (channel + step) % peers) % workload.gpus, shard, from.row,
+                       from.col, rank);
+        }
+        builder.copy(gathered, to, rank, shard, from.row, from.col, rank);
+      }
+    }
+    builder.host(rank, HostOpKind::collective_call);
+    builder.launch(rank, index);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  builder.result(gathered);
+  return builder.finish();
+}
+
+}  // namespace
+
+Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, const Knobs& knobs) {
+  if (workload.library) return library_all_gather_schedule(workload, machine);
+  constexpr std::int32_t kDefaultTile = 128;  // ROCm/iris iris/ccl/config.py
+  const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kDefaultTile;
+  const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kDefaultTile;
+  const auto rows = static_cast<std::int32_t>(workload.rows);
+  const auto cols = static_cast<std::int32_t>(workload.cols);
+  const std::vector<Rect> tiles = shard_tiles(workload, tile_rows, tile_cols);
+  const std::size_t workgroups = std::min(tiles.size(), static_cast<std::size_t>(knobs.comm_cus));
+
+  ScheduleBuilder builder("all-gather", workload.gpus);
+  const std::int16_t shard = builder.buffer({"shard", workload.dtype, rows, cols, tile_rows, tile_cols});
+  const std::int16_t gathered =
+      builder.buffer({"gathered", workload.dtype, rows * workload.gpus, cols, tile_rows, tile_cols});
+  for (int rank = 0; rank < workload.gpus; ++rank) {
+    Kernel kernel;
+    kernel.name = "all-gather";
+    kernel.rank = rank;
+    const std::int32_t index = builder.kernel(std::move(kernel));
+    for (std::size_t p = 0; p < workgroups; ++p) {
+      builder.workgroup(index);
+      for (std::size_t t = p; t < tiles.size(); t += workgroups) {
+        builder.load(shard, tiles[t], rank);
+        Rect destination = tiles[t];
+        destination.row += rank * rows;
+        for (int step = 0; step < workload.gpus; ++step) {
+          const int to = knobs.peer_order == PeerOrder::rotated ? (rank + 1 + step) % workload.gpus : step;
+          builder.store(gathered, destination, to);
+        }
+      }
+    }
+    builder.launch(rank, index);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  builder.result(gathered);
+  return builder.finish();
+}
+
+}  // namespace tritax

@@ -1,0 +1,17 @@
+// Reads one scenario from TOML tables. Internal: include it from .cpp files only, since it pulls in toml++.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <string>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+
+namespace tritax {
+
+// The scenarios that one table describes: one, or one a pattern where `pattern` is a list (ids end in
+// "/pattern"). A key is taken from the first table of `chain` that has it. Throws UserError.
+std::vector<Scenario> scenarios_from_tables(std::vector<const toml::table*> chain, const std::string& origin);
+
+}  // namespace tritax

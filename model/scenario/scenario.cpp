@@ -1,0 +1,123 @@
+#include "model/scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include "model/core/error.hpp"
+#include "model/scenario/workload_schedules.hpp"
+
+namespace tritax {
+
+namespace {
+
+template <typename... Cases>
+struct Overload : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overload(Cases...) -> Overload<Cases...>;
+
+std::string key_of(const Knobs& knobs) {
+  return fmt::format(
+      "tile {}x{}x{} waves {} pipeline {} comm {}x{} cus {}+{} group {} remap {} order {} lock {} "
+      "launch {} barriers {}",
+      knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.waves, static_cast<int>(knobs.pipeline),
+      knobs.comm_tile_m, knobs.comm_tile_n, knobs.gemm_cus, knobs.comm_cus, knobs.group_m, knobs.xcd_remap,
+      static_cast<int>(knobs.peer_order), static_cast<int>(knobs.lock), static_cast<int>(knobs.launch),
+      knobs.host_barriers);
+}
+
+std::string key_of(const Workload& workload) {
+  return std::visit(Overload{
+                        [](const GemmAllScatter& w) {
+                          return fmt::format("gemm-all-scatter {}x{}x{} {} gpus {}", w.m, w.n, w.k,
+                                             name_of(w.dtype), w.gpus);
+                        },
+                        [](const LibraryGemm& w) {
+                          return fmt::format("library-gemm {}x{}x{} {}", w.m, w.n, w.k, name_of(w.dtype));
+                        },
+                        [](const RemoteAccess& w) {
+                          return fmt::format("remote-access {} peers {} bytes {} block {} gpus {}",
+                                             static_cast<int>(w.operation), static_cast<int>(w.peers),
+                                             w.bytes, w.block_bytes, w.gpus);
+                        },
+                        [](const AllGather& w) {
+                          return fmt::format("all-gather {}x{} {} gpus {} library {}", w.rows, w.cols,
+                                             name_of(w.dtype), w.gpus, w.library);
+                        },
+                    },
+                    workload);
+}
+
+}  // namespace
+
+int gpus_of(const Scenario& scenario) {
+  return std::visit(Overload{[](const LibraryGemm&) { return 1; }, [](const auto& w) { return w.gpus; }},
+                    scenario.workload);
+}
+
+Knobs resolved_knobs(const Scenario& scenario, const Machine& machine) {
+  Knobs knobs = scenario.knobs;
+  const auto* workload = std::get_if<GemmAllScatter>(&scenario.workload);
+  if (workload == nullptr) return knobs;
+  const Knobs defaults = default_knobs(machine, workload->dtype);
+  if (!scenario.tile_given) {
+    knobs.tile_m = defaults.tile_m;
+    knobs.tile_n = defaults.tile_n;
+    knobs.tile_k = defaults.tile_k;
+  }
+  if (!scenario.pipeline_given) knobs.pipeline = defaults.pipeline;
+  return knobs;
+}
+
+double flops_of(const Scenario& scenario) {
+  return std::visit(Overload{[](const GemmAllScatter& w) { return flops(w); },
+                             [](const LibraryGemm& w) {
+                               return 2.0 * static_cast<double>(w.m) * static_cast<double>(w.n) *
+                                      static_cast<double>(w.k);
+                             },
+                             [](const auto&) { return 0.0; }},
+                    scenario.workload);
+}
+
+double bytes_per_gpu_of(const Scenario& scenario) {
+  return std::visit(Overload{[](const RemoteAccess& w) {
+                               const int peers = w.peers == Peers::all ? w.gpus - 1 : 1;
+                               return static_cast<double>(w.bytes) * peers;
+                             },
+                             [](const AllGather& w) {
+                               return static_cast<double>(w.rows) * static_cast<double>(w.cols) *
+                                      bytes_of(w.dtype) * (w.gpus - 1);
+                             },
+                             [](const auto&) { return 0.0; }},
+                    scenario.workload);
+}
+
+std::string scenario_key(const Scenario& scenario) {
+  return fmt::format("{} | {} | {} | {} given {}{}", scenario.machine, key_of(scenario.workload),
+                     scenario.pattern, key_of(scenario.knobs), scenario.tile_given, scenario.pipeline_given);
+}
+
+Schedule build_scenario(const Scenario& scenario, const Machine& machine) {
+  const int gpus = gpus_of(scenario);
+  if (gpus > machine.gpu_count()) {
+    throw UserError(fmt::format("{}: gpus = {} is not allowed; machine {} has {}", scenario.where, gpus,
+                                machine.name, machine.gpu_count()));
+  }
+  return std::visit(
+      Overload{[&](const GemmAllScatter& w) {
+                 if (scenario.pattern.empty()) {
+                   throw UserError(
+                       fmt::format("{}: scenario \"{}\" has no 'pattern'; name one to run it, or let `tritax "
+                                   "advise` choose",
+                                   scenario.where, scenario.id));
+                 }
+                 const Pattern& pattern = find_pattern(scenario.pattern, scenario.where);
+                 return build_schedule(pattern, w, machine, resolved_knobs(scenario, machine));
+               },
+               [&](const LibraryGemm& w) { return library_gemm_schedule(w, machine); },
+               [&](const RemoteAccess& w) { return remote_access_schedule(w, machine); },
+               [&](const AllGather& w) { return all_gather_schedule(w, machine, scenario.knobs); }},
+      scenario.workload);
+}
+
+}  // namespace tritax
