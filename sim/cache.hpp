@@ -1,0 +1,79 @@
+// Which level of the memory hierarchy serves a slab: reuse followed per slab and cache.
+//
+// A slab is what a matrix tile streams through once: the rows of A or the columns of B of one tile, over its
+// K range. Workgroups that share a slab and run at about the same time read each chunk of it shortly after
+// one another; a later workgroup reads each chunk a constant delay after the last. So all chunks of a slab
+// have the same LRU stack distance, and it is known without following chunks: the bytes that entered the
+// cache between the last start on the slab and this one. The access hits if and only if
+//
+//     I(now) - I(last start on the slab) <= capacity,     I(t) = ∫ fill rate dt
+//
+// where the fill rate is the sum, over the running operations that miss, of their missed bytes per time. This
+// is exact LRU for slabs that are streamed at equal speed; sim/lru_reference.hpp follows chunks one by one,
+// and a test holds the two together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tritax {
+
+class ReuseCache {
+ public:
+  explicit ReuseCache(double capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+
+  // Starts an access to `slab` (dense ids from 0). Returns whether it is served from this cache.
+  bool touch(std::uint32_t slab, double now_ns) {
+    advance(now_ns);
+    if (slab >= last_.size()) last_.resize(slab + 1, kNever);
+    const bool hit = inserted_bytes_ - last_[slab] <= capacity_bytes_;
+    last_[slab] = inserted_bytes_;
+    return hit;
+  }
+
+  // A running operation misses at this rate from now on / no longer.
+  void begin_fill(double bytes_per_ns, double now_ns) {
+    advance(now_ns);
+    fill_rate_ += bytes_per_ns;
+  }
+  void end_fill(double bytes_per_ns, double now_ns) {
+    advance(now_ns);
+    fill_rate_ -= bytes_per_ns;
+    if (fill_rate_ < 0) fill_rate_ = 0;
+  }
+
+  // A tile is written or read through the cache at once.
+  void insert(double bytes, double now_ns) {
+    advance(now_ns);
+    inserted_bytes_ += bytes;
+  }
+
+  // The position of something inserted now; hand it to `holds` later.
+  double mark(double now_ns) {
+    advance(now_ns);
+    return inserted_bytes_;
+  }
+  bool holds(double mark, double now_ns) {
+    advance(now_ns);
+    return inserted_bytes_ - mark <= capacity_bytes_;
+  }
+
+  // Everything in the cache is lost (an acquire that invalidates it).
+  void drop(double now_ns) { insert(2 * capacity_bytes_, now_ns); }
+
+ private:
+  static constexpr double kNever = -1e300;
+
+  void advance(double now_ns) {
+    inserted_bytes_ += fill_rate_ * (now_ns - since_ns_);
+    since_ns_ = now_ns;
+  }
+
+  double capacity_bytes_ = 0;
+  double inserted_bytes_ = 0;
+  double fill_rate_ = 0;
+  double since_ns_ = 0;
+  std::vector<double> last_;
+};
+
+}  // namespace tritax

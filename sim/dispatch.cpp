@@ -1,0 +1,65 @@
+#include "sim/dispatch.hpp"
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+Dispatcher::Dispatcher(const Gpu& gpu) : cus_per_die_(gpu.cus_per_xcd), lanes_per_wave_(gpu.lanes_per_wave) {
+  empty_.waves_free = gpu.simds_per_cu * gpu.waves_per_simd;
+  empty_.registers_free = static_cast<std::int64_t>(gpu.registers_per_cu);
+  empty_.lds_free = static_cast<std::int64_t>(gpu.lds_bytes_per_cu);
+  cus_.assign(static_cast<std::size_t>(gpu.cu_count()), empty_);
+}
+
+std::int32_t Dispatcher::waves_of(const Kernel& kernel) const {
+  return (kernel.resources.threads + lanes_per_wave_ - 1) / lanes_per_wave_;
+}
+
+bool Dispatcher::has_room(const ComputeUnit& cu, const Kernel& kernel) const {
+  const auto registers =
+      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
+  return cu.waves_free >= waves_of(kernel) && cu.registers_free >= registers &&
+         cu.lds_free >= kernel.resources.lds_bytes;
+}
+
+bool Dispatcher::fits(const Kernel& kernel) const { return has_room(empty_, kernel); }
+
+std::int32_t Dispatcher::place(std::int32_t die, const Kernel& kernel) const {
+  const std::int32_t first = die * cus_per_die_;
+  std::int32_t begin = first;
+  std::int32_t end = first + cus_per_die_;
+  if (kernel.cu_end > 0) {
+    begin = std::max(begin, kernel.cu_begin);
+    end = std::min(end, kernel.cu_end);
+  }
+  std::int32_t best = -1;
+  for (std::int32_t cu = begin; cu < end; ++cu) {
+    if (!has_room(cus_[cu], kernel)) continue;
+    if (cus_[cu].workgroups == 0) return cu;
+    if (best < 0 || cus_[cu].workgroups < cus_[best].workgroups) best = cu;
+  }
+  return best;
+}
+
+void Dispatcher::take(std::int32_t cu, const Kernel& kernel) {
+  ComputeUnit& unit = cus_[cu];
+  TRITAX_ASSERT(has_room(unit, kernel), "a workgroup was sent to a full compute unit");
+  unit.waves_free -= waves_of(kernel);
+  unit.registers_free -=
+      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
+  unit.lds_free -= kernel.resources.lds_bytes;
+  ++unit.workgroups;
+}
+
+void Dispatcher::release(std::int32_t cu, const Kernel& kernel) {
+  ComputeUnit& unit = cus_[cu];
+  unit.waves_free += waves_of(kernel);
+  unit.registers_free +=
+      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
+  unit.lds_free += kernel.resources.lds_bytes;
+  --unit.workgroups;
+}
+
+}  // namespace tritax

@@ -1,0 +1,52 @@
+// Compute units as slots, and the hardware dispatcher that fills them.
+//
+// A workgroup takes waves, registers and LDS of one compute unit while it runs. Workgroup w of a kernel goes
+// to die w mod X (arXiv:2511.02132 §2); every die takes its own workgroups in order as slots become free, so
+// a slow die is not helped by the others. Within a die the least loaded compute unit with room takes the
+// workgroup (ties: lowest number); the hardware's order is not documented. Kernels of different streams are
+// served in launch order; a kernel whose next workgroup does not fit does not block the others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// What is free on one compute unit.
+struct ComputeUnit {
+  std::int32_t waves_free = 0;
+  std::int64_t registers_free = 0;
+  std::int64_t lds_free = 0;
+  std::int32_t workgroups = 0;
+};
+
+class Dispatcher {
+ public:
+  explicit Dispatcher(const Gpu& gpu);
+
+  // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
+  std::int32_t place(std::int32_t die, const Kernel& kernel) const;
+
+  void take(std::int32_t cu, const Kernel& kernel);
+  void release(std::int32_t cu, const Kernel& kernel);
+
+  std::int32_t resident(std::int32_t cu) const { return cus_[cu].workgroups; }
+  std::int32_t die_of(std::int32_t cu) const { return cu / cus_per_die_; }
+
+  // True if an empty compute unit can run the workgroup at all.
+  bool fits(const Kernel& kernel) const;
+
+ private:
+  bool has_room(const ComputeUnit& cu, const Kernel& kernel) const;
+  std::int32_t waves_of(const Kernel& kernel) const;
+
+  std::vector<ComputeUnit> cus_;
+  ComputeUnit empty_;
+  std::int32_t cus_per_die_ = 0;
+  std::int32_t lanes_per_wave_ = 0;
+};
+
+}  // namespace tritax

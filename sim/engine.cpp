@@ -1,0 +1,342 @@
+#include "sim/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+
+namespace tritax {
+
+Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options)
+    : schedule_(schedule),
+      machine_(machine),
+      options_(options),
+      host_costs_(machine.host),
+      topology_(build_topology(machine, schedule.ranks)) {
+  if (options_.counterfactual.free_launches) {
+    host_costs_ = {};
+    host_costs_.barrier_ns = machine.host.barrier_ns;
+  }
+  add_resources();
+  index_schedule();
+}
+
+Engine::GpuState::GpuState(const Gpu& gpu)
+    : dispatcher(gpu),
+      llc(gpu.llc_bytes),
+      l2(static_cast<std::size_t>(gpu.xcds), ReuseCache(gpu.l2_bytes)),
+      atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
+      dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
+      matmul_workgroups(static_cast<std::size_t>(gpu.cu_count()), 0),
+      data_workgroups(matmul_workgroups),
+      matmuls_on_cu(matmul_workgroups) {}
+
+void Engine::add_resources() {
+  const Gpu& gpu = machine_.gpu;
+  const Fabric& fabric = machine_.fabric;
+  const auto wire = [&](double capacity) {
+    is_wire_.push_back(1);
+    return fluid_.add_resource(capacity);
+  };
+  const auto memory = [&](double capacity) {
+    is_wire_.push_back(0);
+    return fluid_.add_resource(capacity);
+  };
+  for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
+  link_bytes_.assign(topology_.edges.size(), 0.0);
+  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+    GpuState state(gpu);
+    state.hbm = memory(gpu.hbm_gb_per_s);
+    state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
+    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
+    state.store_egress = wire(fabric.store_egress_gb_per_s);
+    state.store_ingress = wire(fabric.store_ingress_gb_per_s);
+    state.load_ingress = wire(fabric.load_ingress_gb_per_s);
+    state.load_egress = wire(fabric.load_egress_gb_per_s);
+    gpus_.push_back(std::move(state));
+  }
+}
+
+void Engine::index_schedule() {
+  const std::size_t ranks = static_cast<std::size_t>(schedule_.ranks);
+  // Flags: one dense table.
+  std::uint32_t flags = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const FlagArray& array : schedule_.flags) {
+      flag_base_.push_back(flags);
+      flags += static_cast<std::uint32_t>(array.count);
+    }
+  }
+  flags_.resize(flags);
+  records_.resize(ranks * schedule_.buffers.size());
+
+  hosts_.resize(ranks);
+  kernels_.resize(schedule_.kernels.size());
+  std::map<std::tuple<std::uint32_t, std::int32_t, std::int32_t, std::int32_t>, std::uint32_t> shape_ids;
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::uint32_t> slab_ids;
+  shape_of_op_.assign(schedule_.ops.size(), 0);
+  a_slab_.assign(schedule_.ops.size(), 0);
+  b_slab_.assign(schedule_.ops.size(), 0);
+  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, std::int32_t k_begin) {
+    const auto key = std::make_tuple(buffer, origin, size, k_begin);
+    return slab_ids.emplace(key, static_cast<std::uint32_t>(slab_ids.size())).first->second;
+  };
+  for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
+    const Kernel& kernel = schedule_.kernels[k];
+    KernelState& state = kernels_[k];
+    state.first_workgroup = static_cast<std::uint32_t>(workgroups_.size());
+    state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
+    for (int die = 0; die < machine_.gpu.xcds; ++die)
+      state.next_of_die.push_back(static_cast<std::uint32_t>(die));
+    for (std::uint32_t w = 0; w < kernel.workgroups.size(); ++w) {
+      WorkgroupState wg;
+      wg.kernel = k;
+      wg.number = w;
+      wg.pc = kernel.workgroups[w].first_op;
+      wg.end = wg.pc + kernel.workgroups[w].op_count;
+      workgroups_.push_back(wg);
+      for (std::uint32_t o = wg.pc; o < wg.end; ++o) {
+        const Op& op = schedule_.ops[o];
+        if (op.kind != OpKind::matmul) continue;
+        a_slab_[o] = slab(op.src_buffer, op.rect.row, op.rect.rows, op.k_begin);
+        b_slab_[o] = slab(op.b_buffer, op.rect.col, op.rect.cols, op.k_begin);
+        const auto key = std::make_tuple(k, op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
+        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
+        shape_of_op_[o] = entry->second;
+        if (!added) continue;
+        MatmulShape shape{
+            .kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
+        shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+        shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+        MatmulTile overlapped = kernel.tile;
+        overlapped.pipeline = Pipeline::overlapped;
+        const MatmulCost best =
+            matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+        shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
+        shapes_.push_back(shape);
+      }
+    }
+    if (kernel.workgroups.empty()) continue;
+    if (!gpus_[0].dispatcher.fits(kernel)) {
+      throw UserError(
+          fmt::format("kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
+                      "does not fit a compute "
+                      "unit of {}",
+                      kernel.name, kernel.rank, kernel.resources.threads,
+                      kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::int32_t streams = 1;
+    for (const HostOp& op : schedule_.host[rank]) streams = std::max(streams, op.stream + 1);
+    for (const Graph& graph : schedule_.graphs) {
+      for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
+    }
+    hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
+    queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+  }
+}
+
+SimulationResult Engine::run() {
+  double now = 0;
+  for (;;) {
+    const double next = std::min(queue_.next_time_ns(), fluid_.next_completion_ns());
+    if (next == std::numeric_limits<double>::infinity()) break;
+    TRITAX_ASSERT(next >= now, "the clock went backwards");
+    now = next;
+    if (options_.give_up_after_ns > 0 && now > options_.give_up_after_ns) {
+      totals_.gave_up = true;
+      break;
+    }
+    while (fluid_.next_completion_ns() <= now) {
+      const FluidNetwork::Completion completion = fluid_.complete(now);
+      completed(completion, fluid_.bottleneck(completion.class_id), now);
+    }
+    while (queue_.next_time_ns() <= now) handle(queue_.pop().payload, now);
+    fluid_.settle(now);
+  }
+  if (!totals_.gave_up) {
+    for (const HostState& host : hosts_) {
+      if (host.wait != HostWait::done) report_stall(now);
+    }
+  }
+  return result(now);
+}
+
+void Engine::handle(const Event& event, double now) {
+  ++totals_.events;
+  switch (event.kind) {
+    case EventKind::start_workgroup:
+      start_workgroup(event.id, now);
+      break;
+    case EventKind::resume_workgroup:
+      resume(event.id, now);
+      break;
+    case EventKind::flag_arrives: {
+      const Arrival arrival = arrivals_[event.id];
+      free_arrivals_.push_back(event.id);
+      raise_flag(arrival, now);
+      break;
+    }
+    case EventKind::start_kernel:
+      start_kernel(event.id, now);
+      break;
+    case EventKind::host_step:
+      host_step(static_cast<std::int32_t>(event.id), now);
+      break;
+  }
+}
+
+void Engine::start_kernel(std::uint32_t kernel, double now) {
+  KernelState& state = kernels_[kernel];
+  const std::int32_t rank = schedule_.kernels[kernel].rank;
+  state.start.charge(&TimeAccount::launch_ns, now);
+  if (first_start_ns_ < 0) first_start_ns_ = now;
+  if (options_.observer) options_.observer->kernel_started(kernel, now);
+  if (state.remaining == 0) {
+    state.end = state.start;
+    finish_kernel(kernel, now);
+    return;
+  }
+  gpus_[rank].running.push_back(kernel);
+  for (int die = 0; die < machine_.gpu.xcds; ++die) dispatch(rank, die, now);
+}
+
+void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
+  GpuState& gpu = gpus_[rank];
+  const std::uint32_t dies = static_cast<std::uint32_t>(machine_.gpu.xcds);
+  bool exhausted = false;
+  last_dispatched_.clear();
+  for (const std::uint32_t k : gpu.running) {
+    KernelState& state = kernels_[k];
+    const Kernel& kernel = schedule_.kernels[k];
+    std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
+    while (next < kernel.workgroups.size()) {
+      const std::int32_t cu = gpu.dispatcher.place(die, kernel);
+      if (cu < 0) break;
+      gpu.dispatcher.take(cu, kernel);
+      ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
+      const std::uint32_t id = state.first_workgroup + next;
+      workgroups_[id].cu = cu;
+      next += dies;
+      double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(die)];
+      free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
+      workgroups_[id].path = state.start;
+      last_dispatched_.push_back(id);
+      queue_.push(free_at, {EventKind::start_workgroup, id});
+    }
+    exhausted = exhausted || next >= kernel.workgroups.size();
+  }
+  if (!exhausted) return;
+  std::erase_if(gpu.running, [&](std::uint32_t k) {
+    return std::all_of(kernels_[k].next_of_die.begin(), kernels_[k].next_of_die.end(),
+                       [&](std::uint32_t next) { return next >= schedule_.kernels[k].workgroups.size(); });
+  });
+}
+
+void Engine::start_workgroup(std::uint32_t wg, double now) {
+  workgroups_[wg].path.charge(&TimeAccount::launch_ns, now);
+  step(wg, now);
+}
+
+void Engine::finish_workgroup(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  KernelState& state = kernels_[wg.kernel];
+  GpuState& gpu = gpus_[kernel.rank];
+  gpu.dispatcher.release(wg.cu, kernel);
+  --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[wg.cu];
+  TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
+  if (wg.path.time_ns >= state.end.time_ns) state.end = wg.path;
+  --state.remaining;
+  if (!gpu.running.empty()) {
+    // Successors in the freed slot continue this workgroup's path.
+    const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+    const Path handover = wg.path;
+    dispatch(kernel.rank, die, now);
+    for (const std::uint32_t successor : last_dispatched_) workgroups_[successor].path = handover;
+  }
+  if (state.remaining == 0) finish_kernel(wg.kernel, now);
+}
+
+void Engine::finish_kernel(std::uint32_t kernel, double now) {
+  KernelState& state = kernels_[kernel];
+  const std::int32_t rank = schedule_.kernels[kernel].rank;
+  last_end_ns_ = std::max(last_end_ns_, now);
+  if (options_.observer) options_.observer->kernel_finished(kernel, now);
+  StreamState& stream = hosts_[rank].streams[static_cast<std::size_t>(state.stream)];
+  stream.busy = false;
+  stream.last_end = state.end;
+  start_next_in_stream(rank, state.stream);
+  stream_progressed(rank, now);
+}
+
+OpPlace Engine::place_of(const WorkgroupState& wg, std::uint32_t op) const {
+  const Workgroup& workgroup = schedule_.kernels[wg.kernel].workgroups[wg.number];
+  return {wg.kernel, wg.number, op - workgroup.first_op, rank_of(wg), wg.cu};
+}
+
+void Engine::report_stall(double now) const {
+  std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
+  int listed = 0;
+  for (const WorkgroupState& wg : workgroups_) {
+    if (wg.waiting != Waiting::flag || listed == 10) continue;
+    ++listed;
+    const Op& op = schedule_.ops[wg.pc];
+    const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+    const std::size_t array = static_cast<std::size_t>(rank_of(wg)) * schedule_.flags.size() + op.flag;
+    const FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+    text +=
+        fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
+                    describe_op(schedule_, wg.kernel, wg.number, wg.pc - first),
+                    schedule_.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value, flag.value);
+  }
+  for (std::size_t k = 0; k < kernels_.size() && listed < 14; ++k) {
+    const std::size_t total = schedule_.kernels[k].workgroups.size();
+    std::size_t dispatched = 0;
+    for (std::uint32_t w = 0; w < total; ++w)
+      dispatched += workgroups_[kernels_[k].first_workgroup + w].cu >= 0;
+    if (kernels_[k].launched && dispatched < total) {
+      ++listed;
+      text += fmt::format("\n  kernel '{}' rank {}: {} of {} workgroups wait for a free compute unit",
+                          schedule_.kernels[k].name, schedule_.kernels[k].rank, total - dispatched, total);
+    }
+  }
+  for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {
+    if (hosts_[rank].wait == HostWait::done) continue;
+    ++listed;
+    text +=
+        fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
+                    kHostOpKindNames[static_cast<std::size_t>(schedule_.host[rank][hosts_[rank].pc].kind)]);
+  }
+  throw UserError(text);
+}
+
+SimulationResult Engine::result(double now) {
+  SimulationResult out = totals_;
+  out.makespan_ns = totals_.gave_up ? now : 0;
+  out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
+  for (const HostState& host : hosts_) {
+    RankResult rank;
+    rank.account = host.path.account;
+    rank.makespan_ns = host.path.time_ns;
+    out.ranks.push_back(rank);
+    if (!totals_.gave_up && host.path.time_ns >= out.makespan_ns) {
+      out.makespan_ns = host.path.time_ns;
+      out.account = host.path.account;
+    }
+  }
+  out.link_bytes = link_bytes_;
+  for (const GpuState& gpu : gpus_) out.hbm_bytes += fluid_.carried(gpu.hbm, now);
+  out.l2_hit_fraction = l2_bytes_asked_ > 0 ? 1 - l2_bytes_missed_ / l2_bytes_asked_ : 0;
+  out.llc_hit_fraction =
+      machine_.gpu.llc_bytes > 0 && l2_bytes_missed_ > 0 ? 1 - llc_bytes_missed_ / l2_bytes_missed_ : 0;
+  return out;
+}
+
+}  // namespace tritax

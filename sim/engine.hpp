@@ -1,0 +1,304 @@
+// The engine behind `simulate`: state of hosts, streams, kernels, workgroups and flags, and the event loop.
+//
+// One event queue for everything that takes a known time, one fluid network for everything that shares
+// bandwidth. The loop takes the earlier of the two, handles all that happens at that time, and settles the
+// rates once.
+//
+// Every agent (host or workgroup) carries the account of the path that led to its present state, so the
+// account of the last completion is that of the critical path and sums to the makespan: when an agent is
+// released by another (a signal, a kernel end, a barrier), it continues with the releaser's account if the
+// releaser came last.
+//
+// Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
+// engine_ops.cpp (tile operations), engine_traffic.cpp (which resources an operation uses).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/cost/matmul_cost.hpp"
+#include "model/machine/topology.hpp"
+#include "sim/cache.hpp"
+#include "sim/dispatch.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/fluid.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+// An account together with the time up to which it accounts.
+struct Path {
+  TimeAccount account;
+  double time_ns = 0;
+
+  // Everything from the time of the path to `until_ns` belongs to `part`.
+  void charge(double TimeAccount::*part, double until_ns) {
+    if (until_ns > time_ns) {
+      account.*part += until_ns - time_ns;
+      time_ns = until_ns;
+    }
+  }
+};
+
+class Engine {
+ public:
+  Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options);
+  SimulationResult run();
+
+ private:
+  static constexpr std::uint32_t kNobody = 0xffffffffu;
+
+  enum class EventKind : std::uint8_t {
+    start_workgroup,
+    resume_workgroup,
+    flag_arrives,
+    start_kernel,
+    host_step
+  };
+  struct Event {
+    EventKind kind = EventKind::host_step;
+    std::uint32_t id = 0;
+  };
+
+  enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
+
+  enum class Waiting : std::uint8_t { nothing, activity, store, flag, time };
+
+  struct WorkgroupState {
+    std::uint32_t kernel = 0;
+    std::uint32_t number = 0;  // within the kernel
+    std::uint32_t pc = 0;      // index into schedule.ops
+    std::uint32_t end = 0;
+    std::int32_t cu = -1;
+    Waiting waiting = Waiting::nothing;
+    bool store_in_flight = false;
+    bool remote_dirty = false;  // stored to a peer since the last release
+    bool read_since_start = false;
+    double op_start_ns = 0;
+    double op_alone_ns = 0;  // duration of the running activity without others
+    double store_start_ns = 0;
+    double store_alone_ns = 0;
+    std::uint32_t store_op = 0;
+    double TimeAccount::*op_part = &TimeAccount::compute_ns;
+    double TimeAccount::*store_part = &TimeAccount::wire_ns;
+    double l2_fill_gb_per_s = 0;
+    double llc_fill_gb_per_s = 0;
+    std::uint32_t next_waiter = kNobody;
+    Path path;
+  };
+
+  struct KernelState {
+    std::uint32_t first_workgroup = 0;
+    std::uint32_t remaining = 0;
+    std::int32_t stream = 0;
+    bool launched = false;
+    std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
+    double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none
+    Path start;                              // of the path when the kernel starts
+    Path end;
+  };
+
+  struct StreamState {
+    struct Pending {
+      std::uint32_t kernel = 0;
+      double earliest_ns = 0;
+      double gap_ns = 0;
+      double synchronized_ns = -1;
+      Path launch;
+    };
+    std::vector<Pending> queue;
+    std::size_t head = 0;
+    bool busy = false;
+    bool used = false;
+    Path last_end;
+  };
+
+  enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
+
+  struct HostState {
+    std::uint32_t pc = 0;
+    HostWait wait = HostWait::nothing;
+    std::int32_t wait_stream = -1;    // -1: all
+    std::uint32_t busy_op = kNobody;  // operation whose end is known and lies ahead
+    double synchronized_ns = -1;      // kernels up to this time were waited for by the host
+    std::vector<StreamState> streams;
+    Path path;
+  };
+
+  struct FlagState {
+    std::int32_t value = 0;
+    std::int32_t pollers = 0;
+    std::uint32_t first_waiter = kNobody;
+  };
+
+  struct Arrival {  // a signal on its way to a flag
+    std::uint32_t flag = 0;
+    std::int32_t value = 0;
+    std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
+    Path path;
+  };
+
+  struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
+    double l2_mark = -1e300;
+    double llc_mark = -1e300;
+    std::int32_t die = -1;
+    bool written = false;
+    Path path;  // of the last writer
+  };
+
+  struct GpuState {
+    explicit GpuState(const Gpu& gpu);
+
+    Dispatcher dispatcher;
+    ReuseCache llc;
+    std::vector<ReuseCache> l2;                   // by die
+    std::vector<std::int32_t> atomic_pollers;     // by die
+    std::vector<double> dispatch_free_ns;         // by die
+    std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order
+    std::vector<std::int32_t> matmul_workgroups;  // by CU: resident, of kernels with a matrix tile
+    std::vector<std::int32_t> data_workgroups;    // by CU: resident, of the others
+    std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
+    std::int32_t busy_matrix_cus = 0;
+    std::int32_t clock_bin = 0;
+    std::vector<std::int32_t> matmul_classes;  // for clock changes
+    std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
+                 load_egress = 0;
+    std::vector<std::int32_t> l2_port;
+  };
+
+  struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length
+    std::uint32_t kernel = 0;
+    std::int32_t rows = 0, cols = 0, k = 0;
+    DType dtype = DType::fp16;
+    MatmulCost cost{};
+    double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+  };
+
+  struct ClassKey {
+    std::uint64_t what = 0;
+    std::uint64_t cap_bits = 0;
+    bool operator==(const ClassKey&) const = default;
+  };
+  struct ClassKeyHash {
+    std::size_t operator()(const ClassKey& key) const {
+      return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits);
+    }
+  };
+
+  struct DataPath {  // what a data operation loads, and how fast one workgroup can drive it
+    enum class Kind : std::uint8_t {
+      local_load,
+      local_store,
+      local_copy,
+      remote_load,
+      remote_store,
+      remote_copy,
+      remote_get,
+      remote_atomic,
+      local_atomic
+    };
+    Kind kind = Kind::local_store;
+    std::int32_t rank = 0;  // the workgroup's GPU
+    std::int32_t peer = 0;
+    Level source = Level::chip;
+    double cap_gb_per_s = 0;
+  };
+
+  // engine.cpp
+  void add_resources();
+  void index_schedule();
+  void handle(const Event& event, double now);
+  void start_kernel(std::uint32_t kernel, double now);
+  void dispatch(std::int32_t rank, std::int32_t die, double now);
+  void start_workgroup(std::uint32_t wg, double now);
+  void finish_workgroup(std::uint32_t wg, double now);
+  void finish_kernel(std::uint32_t kernel, double now);
+  [[noreturn]] void report_stall(double now) const;
+  SimulationResult result(double now);
+  std::int32_t rank_of(const WorkgroupState& wg) const { return schedule_.kernels[wg.kernel].rank; }
+  OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
+
+  // engine_host.cpp
+  void host_step(std::int32_t rank, double now);
+  bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
+  void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
+  void start_next_in_stream(std::int32_t rank, std::int32_t stream);
+  void stream_progressed(std::int32_t rank, double now);
+  bool streams_idle(const HostState& host) const;
+  void finish_synchronize(HostState& host, double now);
+  void arrive_at_barrier(std::int32_t rank, double now);
+
+  // engine_ops.cpp
+  void step(std::uint32_t wg, double now);
+  bool begin_op(std::uint32_t id, const Op& op, double now);
+  void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
+  void begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  void begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  void resume(std::uint32_t id, double now);
+  void completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now);
+  void finish_matmul(WorkgroupState& wg, const Op& op, double now);
+  void raise_flag(const Arrival& arrival, double now);
+  void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
+  void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change);
+  double poll_ns(const Op& op) const;
+  void charge_activity(Path& path, double start, double alone, double TimeAccount::*part,
+                       std::int32_t bottleneck, double now) const;
+  void notify_start(const WorkgroupState& wg, double now);
+  void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
+  void blame_boundary(WorkgroupState& wg, const TileRecord& record);
+
+  // engine_traffic.cpp
+  std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
+                            std::uint32_t misses);
+  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const;
+  double clock_factor(const GpuState& gpu, DType dtype) const;
+  void update_clock(std::int32_t rank);
+  std::int32_t data_class(const DataPath& path);
+  DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
+  double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
+  TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
+  Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
+  void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
+                 double now);
+  void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
+  double latency_of(Level level) const;
+  double spread_of(std::uint32_t id, std::uint32_t op) const;
+  void count_bytes(std::int32_t from, std::int32_t to, double bytes);
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const SimulationOptions options_;
+  HostCosts host_costs_;  // with free launches: all zero but the barrier
+  Topology topology_;
+  FluidNetwork fluid_;
+  EventQueue<Event> queue_;
+  std::vector<GpuState> gpus_;
+  std::vector<HostState> hosts_;
+  std::vector<KernelState> kernels_;
+  std::vector<WorkgroupState> workgroups_;
+  std::vector<FlagState> flags_;
+  std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
+  std::vector<Arrival> arrivals_;
+  std::vector<std::uint32_t> free_arrivals_;
+  std::vector<MatmulShape> shapes_;
+  std::vector<std::uint32_t> shape_of_op_;        // matmul: index into shapes_
+  std::vector<std::uint32_t> a_slab_, b_slab_;    // matmul: slab ids
+  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
+  std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
+  std::vector<std::pair<std::uint32_t, std::int32_t>> matmul_class_shape_;  // by class: shape + 1, sharers
+  std::vector<std::int32_t> link_resource_;                                 // by topology edge
+  std::vector<std::uint8_t> is_wire_;  // by resource: link, egress or ingress port
+  std::vector<double> link_bytes_;
+  std::vector<std::int32_t> at_barrier_;
+  SimulationResult totals_;
+  double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
+  double first_start_ns_ = -1, last_end_ns_ = 0;
+  std::vector<std::uint32_t> last_dispatched_;  // by the last call of dispatch
+};
+
+}  // namespace tritax

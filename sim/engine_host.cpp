@@ -1,0 +1,154 @@
+// Host programs, streams and launches.
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+void Engine::host_step(std::int32_t rank, double now) {
+  HostState& host = hosts_[rank];
+  const auto& program = schedule_.host[rank];
+  if (host.busy_op != kNobody) {
+    if (options_.observer) options_.observer->host_op_finished(rank, host.busy_op, now);
+    host.busy_op = kNobody;
+  }
+  while (host.pc < program.size()) {
+    if (options_.observer) options_.observer->host_op_started(rank, host.pc, now);
+    const std::uint32_t pc = host.pc;
+    double until = now;
+    if (!run_host_op(rank, program[pc], until)) return;  // somebody else will continue this host
+    ++host.pc;
+    if (until > now) {
+      // The operation keeps the host busy; its end is told when it comes.
+      queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+      host.busy_op = pc;
+      return;
+    }
+    if (options_.observer) options_.observer->host_op_finished(rank, pc, now);
+  }
+  host.wait = HostWait::done;
+}
+
+// Runs one operation at `now` and moves `now` to its end; false if the end is not known yet.
+bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
+  HostState& host = hosts_[rank];
+  switch (op.kind) {
+    case HostOpKind::launch:
+      now += host_costs_.launch_call_ns;
+      host.path.charge(&TimeAccount::launch_ns, now);
+      launch(rank, static_cast<std::uint32_t>(op.kernel), op.stream, now + host_costs_.launch_latency_ns,
+             host_costs_.kernel_gap_ns);
+      return true;
+    case HostOpKind::graph_launch:
+      now += host_costs_.graph_launch_call_ns;
+      host.path.charge(&TimeAccount::launch_ns, now);
+      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+        launch(rank, static_cast<std::uint32_t>(node.kernel), node.stream,
+               now + host_costs_.launch_latency_ns, host_costs_.graph_node_gap_ns);
+      }
+      return true;
+    case HostOpKind::stream_synchronize:
+    case HostOpKind::device_synchronize:
+      host.wait = HostWait::streams;
+      host.wait_stream = op.kind == HostOpKind::device_synchronize ? -1 : op.stream;
+      if (!streams_idle(host)) return false;
+      now += host_costs_.synchronize_ns;
+      finish_synchronize(host, now);
+      return true;
+    case HostOpKind::barrier:
+      host.wait = HostWait::barrier;
+      arrive_at_barrier(rank, now);
+      return false;
+    case HostOpKind::collective_call:
+      now += options_.counterfactual.free_launches ? 0 : machine_.library.collective_call_ns;
+      host.path.charge(&TimeAccount::launch_ns, now);
+      return true;
+    case HostOpKind::framework_sync:
+      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_sync_ns;
+      host.path.charge(&TimeAccount::launch_ns, now);
+      return true;
+  }
+  TRITAX_ASSERT(false, "unknown host operation");
+}
+
+// The host continues with the path of the kernel it waited for, if that ended last.
+void Engine::finish_synchronize(HostState& host, double now) {
+  for (const StreamState& stream : host.streams) {
+    if (!stream.used) continue;
+    const std::int32_t index = static_cast<std::int32_t>(&stream - host.streams.data());
+    if (host.wait_stream >= 0 && host.wait_stream != index) continue;
+    if (stream.last_end.time_ns > host.path.time_ns) host.path = stream.last_end;
+  }
+  host.wait = HostWait::nothing;
+  host.synchronized_ns = host.path.time_ns;
+  host.path.charge(&TimeAccount::launch_ns, now);
+}
+
+bool Engine::streams_idle(const HostState& host) const {
+  for (std::size_t i = 0; i < host.streams.size(); ++i) {
+    if (host.wait_stream >= 0 && host.wait_stream != static_cast<std::int32_t>(i)) continue;
+    if (host.streams[i].busy || host.streams[i].head < host.streams[i].queue.size()) return false;
+  }
+  return true;
+}
+
+void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,
+                    double gap) {
+  TRITAX_ASSERT(!kernels_[kernel].launched, "a kernel can be launched once");
+  kernels_[kernel].launched = true;
+  kernels_[kernel].stream = stream;
+  HostState& host = hosts_[rank];
+  StreamState& state = host.streams[static_cast<std::size_t>(stream)];
+  state.queue.push_back({kernel, earliest, gap, host.synchronized_ns, host.path});
+  start_next_in_stream(rank, stream);
+}
+
+void Engine::start_next_in_stream(std::int32_t rank, std::int32_t stream) {
+  StreamState& state = hosts_[rank].streams[static_cast<std::size_t>(stream)];
+  if (state.busy || state.head == state.queue.size()) return;
+  const StreamState::Pending pending = state.queue[state.head++];
+  KernelState& kernel = kernels_[pending.kernel];
+  double start = pending.earliest_ns;
+  kernel.start = pending.launch;
+  kernel.boundary_ns = pending.synchronized_ns;
+  if (state.used) {
+    const double after_gap = state.last_end.time_ns + pending.gap_ns;
+    kernel.boundary_ns = std::max(kernel.boundary_ns, state.last_end.time_ns);
+    if (after_gap >= start) {
+      start = after_gap;
+      kernel.start = state.last_end;
+    }
+  }
+  state.busy = true;
+  state.used = true;
+  queue_.push(start, {EventKind::start_kernel, pending.kernel});
+}
+
+void Engine::stream_progressed(std::int32_t rank, double now) {
+  HostState& host = hosts_[rank];
+  if (host.wait != HostWait::streams || !streams_idle(host)) return;
+  const double until = now + host_costs_.synchronize_ns;
+  finish_synchronize(host, until);
+  host.busy_op = host.pc++;
+  queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+}
+
+void Engine::arrive_at_barrier(std::int32_t rank, double now) {
+  at_barrier_.push_back(rank);
+  if (at_barrier_.size() < hosts_.size()) return;
+  // `rank` came last: its path is everybody's.
+  const double until = now + host_costs_.barrier_ns;
+  Path path = hosts_[rank].path;
+  path.charge(&TimeAccount::bulk_synchronous_ns, until);
+  for (const std::int32_t waiting : at_barrier_) {
+    HostState& host = hosts_[waiting];
+    host.path = path;
+    host.wait = HostWait::nothing;
+    host.busy_op = host.pc++;
+    queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(waiting)});
+  }
+  at_barrier_.clear();
+}
+
+}  // namespace tritax

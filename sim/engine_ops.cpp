@@ -1,0 +1,359 @@
+// Tile operations of workgroups.
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+namespace {
+// Fluid tokens: workgroup and whether the activity is its asynchronous store.
+constexpr std::uint32_t token_of(std::uint32_t wg, bool store) { return wg << 1 | (store ? 1u : 0u); }
+
+bool drains(OpKind kind) {
+  return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
+         kind == OpKind::signal;
+}
+}  // namespace
+
+void Engine::notify_start(const WorkgroupState& wg, double now) {
+  if (options_.observer) options_.observer->op_started(place_of(wg, wg.pc), now);
+}
+
+void Engine::notify_finish(const WorkgroupState& wg, std::uint32_t op, double now) {
+  if (options_.observer) options_.observer->op_finished(place_of(wg, op), now);
+}
+
+// Runs operations of a workgroup until one takes time.
+void Engine::step(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  while (wg.pc < wg.end) {
+    const Op& op = schedule_.ops[wg.pc];
+    if (wg.store_in_flight && drains(op.kind)) {
+      wg.waiting = Waiting::store;
+      return;
+    }
+    wg.op_start_ns = now;
+    ++totals_.tile_operations;
+    notify_start(wg, now);
+    if (begin_op(id, op, now)) return;
+    ++wg.pc;
+  }
+  if (wg.store_in_flight) {
+    wg.waiting = Waiting::store;
+    return;
+  }
+  wg.waiting = Waiting::nothing;
+  finish_workgroup(id, now);
+}
+
+// Starts one operation; true if the workgroup has to wait for it.
+bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  switch (op.kind) {
+    case OpKind::matmul:
+      begin_matmul(wg, id, now);
+      return true;
+    case OpKind::load:
+    case OpKind::reduce:
+      begin_transfer(wg, id, op, now);
+      return true;
+    case OpKind::store:
+    case OpKind::copy:
+    case OpKind::atomic_add:
+      begin_transfer(wg, id, op, now);
+      return false;
+    case OpKind::signal:
+      begin_signal(wg, id, op, now);
+      return true;
+    case OpKind::wait:
+      return begin_wait(wg, id, op, now);
+    case OpKind::barrier:
+      notify_finish(wg, wg.pc, now);
+      return false;
+    case OpKind::claim:
+      begin_claim(wg, id, op, now);
+      return true;
+    case OpKind::attend:
+      break;
+  }
+  throw UserError(
+      "operation 'attend' is reserved and cannot be simulated yet; allowed: all other tile operations");
+}
+
+void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
+  const std::int32_t rank = rank_of(wg);
+  GpuState& gpu = gpus_[rank];
+  const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
+  const std::uint32_t shape_id = shape_of_op_[wg.pc];
+  const MatmulShape& shape = shapes_[shape_id];
+  count_matrix_cu(gpu, wg.cu, +1);
+  update_clock(rank);
+
+  // Bits: A misses L2, B misses L2, A misses the last-level cache, B misses it.
+  std::uint32_t misses = 0;
+  double l2_missed = 0;
+  double llc_missed = 0;
+  const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
+  const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
+    const bool in_l2 = l2.touch(slab, now) && !no_l2;
+    if (in_l2) return;
+    misses |= l2_bit;
+    l2_missed += bytes;
+    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now)) return;
+    misses |= llc_bit;
+    llc_missed += bytes;
+  };
+  look_up(a_slab_[wg.pc], shape.cost.a_bytes, 1, 4);
+  look_up(b_slab_[wg.pc], shape.cost.b_bytes, 2, 8);
+  l2_bytes_asked_ += shape.cost.operand_bytes;
+  l2_bytes_missed_ += l2_missed;
+  llc_bytes_missed_ += llc_missed;
+  wg.l2_fill_gb_per_s = l2_missed / shape.cost.compute_ns;
+  wg.llc_fill_gb_per_s = llc_missed / shape.cost.compute_ns;
+  l2.begin_fill(wg.l2_fill_gb_per_s, now);
+  gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
+
+  const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
+  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
+  wg.op_alone_ns = shape.cost.operand_bytes / fluid_.cap(class_id);
+  wg.op_part = &TimeAccount::compute_ns;
+  wg.waiting = Waiting::activity;
+  fluid_.start(class_id, shape.cost.operand_bytes, 1.0, token_of(id, false), now);
+}
+
+void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
+  const std::int32_t rank = rank_of(wg);
+  GpuState& gpu = gpus_[rank];
+  gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].end_fill(wg.l2_fill_gb_per_s, now);
+  gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
+  count_matrix_cu(gpu, wg.cu, -1);
+  update_clock(rank);
+  totals_.matrix_flops += 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
+}
+
+void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change) {
+  std::int32_t& running = gpu.matmuls_on_cu[static_cast<std::size_t>(cu)];
+  const bool before = running > 0;
+  running += change;
+  gpu.busy_matrix_cus += (running > 0) - before;
+}
+
+void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+  const DataPath path = path_of(wg, op, now);
+  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
+  const bool remote = path.peer != path.rank;
+  // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
+  double latency = latency_of(path.source);
+  if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
+    latency += machine_.fabric.load_round_trip_ns;
+  }
+  DataPath capped = path;
+  if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / path.cap_gb_per_s);
+  const std::int32_t class_id = data_class(capped);
+  const double alone = bytes / capped.cap_gb_per_s;
+  double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
+  if (asynchronous) {
+    wg.store_in_flight = true;
+    wg.store_start_ns = now;
+    wg.store_alone_ns = alone;
+    wg.store_part = part;
+    wg.store_op = wg.pc;
+    wg.remote_dirty = wg.remote_dirty || remote;
+  } else {
+    wg.op_alone_ns = alone;
+    wg.op_part = part;
+    wg.waiting = Waiting::activity;
+  }
+  fluid_.start(class_id, bytes, spread_of(id, wg.pc), token_of(id, asynchronous), now);
+}
+
+void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+  const std::int32_t rank = rank_of(wg);
+  const std::size_t array =
+      static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  const FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  double cost = machine_.gpu.release_ns;
+  if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
+  // The releasing access queues behind the atomics of those who spin on the same word.
+  if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
+  if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
+  wg.op_part = op.rank == rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
+  wg.remote_dirty = false;
+  wg.waiting = Waiting::time;
+  queue_.push(now + cost, {EventKind::resume_workgroup, id});
+}
+
+double Engine::poll_ns(const Op& op) const {
+  return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
+                                                       : machine_.gpu.poll_load_ns;
+}
+
+bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+  const std::int32_t rank = rank_of(wg);
+  GpuState& gpu = gpus_[rank];
+  const std::size_t array =
+      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  if (flag.value >= op.value) {
+    wg.op_part = &TimeAccount::memory_ns;
+    wg.waiting = Waiting::time;
+    queue_.push(now + poll_ns(op), {EventKind::resume_workgroup, id});
+    return true;
+  }
+  wg.waiting = Waiting::flag;
+  wg.next_waiter = flag.first_waiter;
+  flag.first_waiter = id;
+  ++flag.pollers;
+  if (op.protocol == LockProtocol::compare_and_swap) {
+    ++gpu.atomic_pollers[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))];
+  }
+  return true;
+}
+
+void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+  // The atomic returns after one trip to the counter; claims of one counter are served one by one.
+  const std::int32_t rank = rank_of(wg);
+  const std::size_t array =
+      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  ++flag.pollers;
+  wg.op_part = &TimeAccount::memory_ns;
+  wg.waiting = Waiting::time;
+  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) * machine_.gpu.poll_atomic_ns,
+              {EventKind::resume_workgroup, id});
+}
+
+// A timed operation has ended.
+void Engine::resume(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  const Op& op = schedule_.ops[wg.pc];
+  const std::int32_t rank = rank_of(wg);
+  wg.path.charge(wg.op_part, now);
+  wg.waiting = Waiting::nothing;
+  notify_finish(wg, wg.pc, now);
+  ++wg.pc;
+  if (op.kind == OpKind::signal) {
+    const std::size_t array =
+        static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+    Arrival arrival{flag_base_[array] + static_cast<std::uint32_t>(op.index), op.value, -1, wg.path};
+    if (op.rank == rank) {
+      arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
+      raise_flag(arrival, now);
+    } else {
+      std::uint32_t slot = static_cast<std::uint32_t>(arrivals_.size());
+      if (free_arrivals_.empty()) {
+        arrivals_.push_back(arrival);
+      } else {
+        slot = free_arrivals_.back();
+        free_arrivals_.pop_back();
+        arrivals_[slot] = arrival;
+      }
+      queue_.push(now + machine_.fabric.flag_latency_ns, {EventKind::flag_arrives, slot});
+    }
+  } else if (op.kind == OpKind::wait) {
+    GpuState& gpu = gpus_[rank];
+    if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup) {
+      gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].drop(now);
+    }
+  } else if (op.kind == OpKind::claim) {
+    const std::size_t array =
+        static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+    FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+    --flag.pollers;
+    const std::int32_t item = flag.value++;
+    if (item >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);
+  }
+  step(id, now);
+}
+
+void Engine::raise_flag(const Arrival& arrival, double now) {
+  flags_[arrival.flag].value += arrival.value;
+  wake_waiters(arrival.flag, arrival, now);
+}
+
+void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double now) {
+  FlagState& flag = flags_[flag_id];
+  std::uint32_t* link = &flag.first_waiter;
+  while (*link != kNobody) {
+    const std::uint32_t id = *link;
+    WorkgroupState& wg = workgroups_[id];
+    const Op& op = schedule_.ops[wg.pc];
+    if (flag.value < op.value) {
+      link = &wg.next_waiter;
+      continue;
+    }
+    *link = wg.next_waiter;
+    GpuState& gpu = gpus_[rank_of(wg)];
+    const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+    if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
+    double visible = now;
+    if (arrival.from_die >= 0) {
+      visible += arrival.from_die == die ? machine_.gpu.flag_same_die_ns : machine_.gpu.flag_cross_die_ns;
+    }
+    // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.
+    const double period =
+        poll_ns(op) * (op.protocol == LockProtocol::compare_and_swap ? std::max(1, flag.pollers) : 1);
+    --flag.pollers;
+    const double polls = period > 0 ? std::ceil((visible - wg.op_start_ns) / period) : 0;
+    const double seen = period > 0 ? wg.op_start_ns + polls * period : visible;
+    wg.path = arrival.path;
+    wg.op_part = arrival.from_die >= 0 ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
+    wg.waiting = Waiting::time;
+    queue_.push(std::max(seen, visible), {EventKind::resume_workgroup, id});
+  }
+}
+
+// Splits the duration of an activity: what it takes alone, and what others or a full resource added.
+void Engine::charge_activity(Path& path, double start, double alone, double TimeAccount::*part,
+                             std::int32_t bottleneck, double now) const {
+  path.charge(part, std::min(now, start + alone));
+  const bool own_wire = bottleneck != FluidNetwork::kNone && is_wire_[static_cast<std::size_t>(bottleneck)] &&
+                        part == &TimeAccount::wire_ns;
+  path.charge(own_wire ? &TimeAccount::wire_ns : &TimeAccount::contention_ns, now);
+}
+
+void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now) {
+  ++totals_.events;
+  const std::uint32_t id = completion.token >> 1;
+  WorkgroupState& wg = workgroups_[id];
+  if (completion.token & 1u) {
+    const Op& op = schedule_.ops[wg.store_op];
+    wg.store_in_flight = false;
+    note_write(op.rank, op, wg, now);
+    notify_finish(wg, wg.store_op, now);
+    if (wg.waiting != Waiting::store) return;
+    wg.waiting = Waiting::nothing;
+    charge_activity(wg.path, wg.store_start_ns, wg.store_alone_ns, wg.store_part, bottleneck, now);
+    step(id, now);
+    return;
+  }
+  const Op& op = schedule_.ops[wg.pc];
+  charge_activity(wg.path, wg.op_start_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
+  if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
+  wg.waiting = Waiting::nothing;
+  notify_finish(wg, wg.pc, now);
+  ++wg.pc;
+  step(id, now);
+}
+
+// A workgroup whose kernel was held back by a boundary reads its first tile: from the moment the tile was
+// written, the wait is the bulk-synchronous tax, up to the boundary; what follows the boundary is launch tax.
+void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
+  const KernelState& kernel = kernels_[wg.kernel];
+  if (wg.read_since_start) return;
+  wg.read_since_start = true;
+  if (kernel.boundary_ns < 0 || !record.written || record.path.time_ns >= kernel.boundary_ns) return;
+  const double now = wg.path.time_ns;
+  // Only a workgroup of the first wave waited for the boundary; later ones waited for a compute unit.
+  if (wg.op_start_ns > kernel.start.time_ns + machine_.gpu.workgroup_dispatch_ns * machine_.gpu.cus_per_xcd)
+    return;
+  wg.path = record.path;
+  wg.path.charge(&TimeAccount::bulk_synchronous_ns, kernel.boundary_ns);
+  wg.path.charge(&TimeAccount::launch_ns, now);
+}
+
+}  // namespace tritax

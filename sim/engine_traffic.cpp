@@ -1,0 +1,301 @@
+// Which resources an operation uses, at which rate one workgroup can drive it, and where its data is.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "model/core/error.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+namespace {
+constexpr int kClockBins = 32;
+
+// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a hash whose output bits are all well mixed.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+}  // namespace
+
+// Clock of the matrix cores relative to the clock with all of them busy. Under a power cap dynamic power is
+// shared by the busy compute units and grows with the cube of the clock (frequency times voltage squared), so
+// a fraction u of busy units runs (1/u)^(1/3) faster, up to the boost clock.
+double Engine::clock_factor(const GpuState& gpu, DType dtype) const {
+  const MatrixRate& rate = machine_.gpu.rate(dtype);
+  const double busy = static_cast<double>(std::max(1, gpu.clock_bin)) / kClockBins;
+  return std::min(std::cbrt(1.0 / busy), machine_.gpu.boost_clock_ghz / rate.load_clock_ghz);
+}
+
+void Engine::update_clock(std::int32_t rank) {
+  GpuState& gpu = gpus_[rank];
+  const std::int32_t cus = machine_.gpu.cu_count();
+  const std::int32_t bin = (gpu.busy_matrix_cus * kClockBins + cus - 1) / cus;
+  if (bin == gpu.clock_bin) return;
+  gpu.clock_bin = bin;
+  for (const std::int32_t id : gpu.matmul_classes) {
+    const auto [shape, sharers] = matmul_class_shape_[static_cast<std::size_t>(id)];
+    fluid_.set_cap(id, matmul_cap(shapes_[shape - 1], sharers, gpu));
+  }
+}
+
+double Engine::matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const {
+  // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
+  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
+  const double alone_ns =
+      shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together) + shape.cost.prologue_ns;
+  return shape.cost.operand_bytes / alone_ns;
+}
+
+std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
+                                  std::int32_t sharers, std::uint32_t misses) {
+  const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
+                         static_cast<std::uint64_t>(die) << 40 | static_cast<std::uint64_t>(sharers) << 32 |
+                         static_cast<std::uint64_t>(shape_id) << 4 | misses,
+                     0};
+  const auto found = class_ids_.find(key);
+  if (found != class_ids_.end()) return found->second;
+  GpuState& gpu = gpus_[rank];
+  const MatmulShape& shape = shapes_[shape_id];
+  const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
+  const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
+  const double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0);
+  const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
+  std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
+  if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
+  uses.push_back({gpu.hbm, llc_miss});
+  const std::int32_t id = fluid_.add_class(uses, matmul_cap(shape, sharers, gpu));
+  class_ids_.emplace(key, id);
+  gpu.matmul_classes.push_back(id);
+  matmul_class_shape_.resize(static_cast<std::size_t>(id) + 1, {0, 0});
+  matmul_class_shape_[static_cast<std::size_t>(id)] = {shape_id + 1, sharers};
+  return id;
+}
+
+double Engine::latency_of(Level level) const {
+  switch (level) {
+    case Level::chip:
+      return 0;
+    case Level::l2:
+      return machine_.gpu.l2_latency_ns;
+    case Level::llc:
+      return machine_.gpu.llc_latency_ns;
+    case Level::hbm:
+      return machine_.gpu.hbm_latency_ns;
+  }
+  return 0;
+}
+
+// What one workgroup gets of its compute unit's issue limit: the limit is shared by the data workgroups on
+// it.
+double Engine::workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const {
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  const GpuState& gpu = gpus_[kernel.rank];
+  const auto& residents = kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups;
+  const double share = cu_gb_per_s / std::max(1, residents[static_cast<std::size_t>(wg.cu)]);
+  return kernel.workgroup_gb_per_s > 0 ? std::min(share, kernel.workgroup_gb_per_s) : share;
+}
+
+Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row,
+                                      std::int32_t col) {
+  const Buffer& shape = schedule_.buffers[static_cast<std::size_t>(buffer)];
+  auto& table =
+      records_[static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer)];
+  const std::int32_t tile_rows = std::max(1, shape.tile_rows);
+  const std::int32_t tile_cols = std::max(1, shape.tile_cols);
+  const std::int32_t columns = (shape.cols + tile_cols - 1) / tile_cols;
+  if (table.empty()) {
+    table.resize(static_cast<std::size_t>((shape.rows + tile_rows - 1) / tile_rows) *
+                 static_cast<std::size_t>(columns));
+  }
+  return table[static_cast<std::size_t>(row / tile_rows) * static_cast<std::size_t>(columns) +
+               static_cast<std::size_t>(col / tile_cols)];
+}
+
+Engine::Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
+  GpuState& gpu = gpus_[rank];
+  if (options_.counterfactual.intermediates_on_chip && record.written) return Level::chip;
+  if (record.die == die && gpu.l2[static_cast<std::size_t>(die)].holds(record.l2_mark, now)) return Level::l2;
+  if (machine_.gpu.llc_bytes > 0 && gpu.llc.holds(record.llc_mark, now)) return Level::llc;
+  return Level::hbm;
+}
+
+void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
+                       double now) {
+  GpuState& gpu = gpus_[rank];
+  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
+  if (level == Level::llc || level == Level::hbm) l2.insert(bytes, now);
+  if (level == Level::hbm && machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
+  record.die = die;
+  record.l2_mark = l2.mark(now);
+  record.llc_mark = gpu.llc.mark(now);
+}
+
+// A tile has been written to `rank`: it lies in that GPU's last-level cache, and in the writer's L2 if it is
+// local.
+void Engine::note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now) {
+  GpuState& gpu = gpus_[rank];
+  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
+  if (rank != rank_of(wg)) return;
+  TileRecord& record = record_of(rank, op.buffer, op.rect.row, op.rect.col);
+  const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
+  l2.insert(bytes, now);
+  record.die = die;
+  record.l2_mark = l2.mark(now);
+  record.llc_mark = gpu.llc.mark(now);
+  record.written = true;
+  record.path = wg.path;
+  record.path.charge(wg.store_part, now);
+}
+
+Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double now) {
+  const Gpu& gpu = machine_.gpu;
+  const std::int32_t rank = rank_of(wg);
+  const std::int32_t die = gpus_[rank].dispatcher.die_of(wg.cu);
+  DataPath path{.rank = rank, .peer = rank};
+  double cu_limit = gpu.cu_store_gb_per_s;
+  const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
+    TileRecord& record = record_of(rank, buffer, row, col);
+    path.source = level_of(record, rank, die, now);
+    const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], op.rect);
+    WorkgroupState& reader = workgroups_[static_cast<std::size_t>(&wg - workgroups_.data())];
+    blame_boundary(reader, record);
+    note_read(record, rank, die, path.source, bytes, now);
+  };
+  using Kind = DataPath::Kind;
+  switch (op.kind) {
+    case OpKind::load:
+    case OpKind::reduce:
+      if (op.rank == rank) {
+        path.kind = Kind::local_load;
+        cu_limit = gpu.cu_load_gb_per_s;
+        read_locally(op.buffer, op.rect.row, op.rect.col);
+      } else {
+        path.kind = Kind::remote_load;
+        path.peer = op.rank;
+        cu_limit = gpu.cu_remote_load_gb_per_s;
+      }
+      break;
+    case OpKind::store:
+      path.kind = op.rank == rank ? Kind::local_store : Kind::remote_store;
+      path.peer = op.rank;
+      if (op.rank != rank) cu_limit = gpu.cu_remote_store_gb_per_s;
+      break;
+    case OpKind::copy:
+      if (op.src_rank != rank) {
+        path.kind = Kind::remote_get;
+        path.peer = op.src_rank;
+        cu_limit = gpu.cu_remote_load_gb_per_s;
+      } else {
+        path.kind = op.rank == rank ? Kind::local_copy : Kind::remote_copy;
+        path.peer = op.rank;
+        read_locally(op.src_buffer, op.src_row, op.src_col);
+        cu_limit = std::min(gpu.cu_load_gb_per_s,
+                            op.rank == rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s);
+      }
+      break;
+    case OpKind::atomic_add:
+      path.kind = op.rank == rank ? Kind::local_atomic : Kind::remote_atomic;
+      path.peer = op.rank;
+      if (op.rank != rank) cu_limit = gpu.cu_remote_atomic_gb_per_s;
+      break;
+    default:
+      TRITAX_ASSERT(false, "not a data operation");
+  }
+  path.cap_gb_per_s = workgroup_cap(wg, cu_limit);
+  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  if (path.peer != rank) {
+    const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
+    count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, bytes);
+  }
+  return path;
+}
+
+void Engine::count_bytes(std::int32_t from, std::int32_t to, double bytes) {
+  for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+    link_bytes_[static_cast<std::size_t>(edge)] += bytes;
+  }
+}
+
+std::int32_t Engine::data_class(const DataPath& path) {
+  using Kind = DataPath::Kind;
+  const ClassKey key{static_cast<std::uint64_t>(path.kind) << 40 |
+                         static_cast<std::uint64_t>(path.rank) << 24 |
+                         static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
+                     std::bit_cast<std::uint64_t>(path.cap_gb_per_s)};
+  const auto found = class_ids_.find(key);
+  if (found != class_ids_.end()) return found->second;
+  const GpuState& own = gpus_[path.rank];
+  const GpuState& peer = gpus_[path.peer];
+  const Fabric& fabric = machine_.fabric;
+  std::vector<FluidNetwork::Use> uses;
+  const auto memory_of = [&](const GpuState& gpu, double llc, double hbm) {
+    if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
+    uses.push_back({gpu.hbm, hbm});
+  };
+  const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
+    for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+      uses.push_back({link_resource_[static_cast<std::size_t>(edge)], 1 / efficiency});
+    }
+  };
+  // Reading what was loaded or written before: from the last-level cache or from HBM.
+  const double from_llc = path.source == Level::llc || path.source == Level::hbm ? 1 : 0;
+  const double from_hbm = path.source == Level::hbm ? 1 : 0;
+  switch (path.kind) {
+    case Kind::local_load:
+      memory_of(own, from_llc, from_hbm);
+      break;
+    case Kind::local_store:
+      memory_of(own, 1, 1);
+      break;
+    case Kind::local_copy:
+      memory_of(own, 1 + from_llc, 1 + from_hbm);
+      break;
+    case Kind::local_atomic:
+      memory_of(own, 2, 2);
+      break;
+    case Kind::remote_store:
+    case Kind::remote_copy:
+      memory_of(own, from_llc, from_hbm);
+      uses.push_back({own.store_egress, 1});
+      route(path.rank, path.peer, fabric.store_efficiency);
+      uses.push_back({peer.store_ingress, 1});
+      memory_of(peer, 1, 1);
+      break;
+    case Kind::remote_atomic:
+      uses.push_back({own.store_egress, 1});
+      route(path.rank, path.peer, fabric.atomic_efficiency);
+      uses.push_back({peer.store_ingress, 1});
+      memory_of(peer, 2, 2);
+      break;
+    case Kind::remote_load:
+    case Kind::remote_get:
+      memory_of(peer, 1, 1);
+      uses.push_back({peer.load_egress, 1});
+      route(path.peer, path.rank, fabric.load_efficiency);
+      uses.push_back({own.load_ingress, 1});
+      if (path.kind == Kind::remote_get) memory_of(own, 1, 1);
+      break;
+  }
+  const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
+  const std::int32_t id = fluid_.add_class(uses, cap);
+  class_ids_.emplace(key, id);
+  return id;
+}
+
+// Equal requesters do not get equal service on a shared fabric; every transfer has its own weight, uniform
+// with mean 1 and the machine's relative standard deviation, drawn from the seed and the operation.
+double Engine::spread_of(std::uint32_t id, std::uint32_t op) const {
+  const double spread = machine_.fabric.arbitration_spread;
+  if (spread == 0) return 1;
+  const std::uint64_t bits = mix(mix(options_.seed ^ static_cast<std::uint64_t>(id) << 32) ^ op);
+  const double unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
+  return 1 + spread * std::sqrt(3.0) * (2 * unit - 1);
+}
+
+}  // namespace tritax

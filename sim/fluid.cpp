@@ -1,0 +1,402 @@
+#include "sim/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Loads are sums of up to a few hundred rates; a resource counts as saturated within this relative distance.
+constexpr double kTolerance = 1e-9;
+}  // namespace
+
+std::int32_t FluidNetwork::add_resource(double capacity_per_ns) {
+  TRITAX_ASSERT(capacity_per_ns > 0, "a resource needs a positive capacity");
+  Resource resource;
+  resource.capacity = capacity_per_ns;
+  resources_.push_back(std::move(resource));
+  return static_cast<std::int32_t>(resources_.size()) - 1;
+}
+
+std::int32_t FluidNetwork::add_class(std::span<const Use> uses, double cap) {
+  TRITAX_ASSERT(cap > 0, "a class needs a positive cap");
+  Class c;
+  c.cap = cap;
+  for (const Use& use : uses) {
+    if (use.coefficient == 0) continue;
+    TRITAX_ASSERT(use.coefficient > 0, "a class cannot relieve a resource");
+    const auto begin = c.uses.begin();
+    const auto end = begin + c.use_count;
+    const auto same = std::find_if(begin, end, [&](const Use& u) { return u.resource == use.resource; });
+    if (same != end) {
+      same->coefficient += use.coefficient;
+      continue;
+    }
+    TRITAX_ASSERT(c.use_count < kMaxUses, "too many resources in one class");
+    c.uses[static_cast<std::size_t>(c.use_count++)] = use;
+  }
+  TRITAX_ASSERT(c.use_count > 0 || cap < kInfinity, "a class without resources needs a finite cap");
+  classes_.push_back(std::move(c));
+  return static_cast<std::int32_t>(classes_.size()) - 1;
+}
+
+void FluidNetwork::set_cap(std::int32_t class_id, double cap) {
+  Class& c = classes_[class_id];
+  if (c.cap == cap) return;
+  c.cap = cap;
+  if (!c.ends.empty()) mark_changed(class_id);
+}
+
+void FluidNetwork::advance(Class& c, double now_ns) {
+  if (now_ns > c.since_ns) {
+    c.virtual_time += c.level * (now_ns - c.since_ns);
+    c.since_ns = now_ns;
+  }
+}
+
+void FluidNetwork::list(std::int32_t id) {
+  Class& c = classes_[id];
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    auto& users = resources_[c.uses[i].resource].users;
+    c.user_slot[i] = static_cast<std::int32_t>(users.size());
+    users.push_back(id);
+  }
+  c.listed = true;
+}
+
+void FluidNetwork::unlist(std::int32_t id) {
+  Class& c = classes_[id];
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    const std::int32_t resource = c.uses[i].resource;
+    auto& users = resources_[resource].users;
+    const std::int32_t slot = c.user_slot[i];
+    const std::int32_t moved = users.back();
+    users[slot] = moved;
+    users.pop_back();
+    if (moved == id) continue;
+    Class& m = classes_[moved];
+    for (std::int32_t j = 0; j < m.use_count; ++j) {
+      if (m.uses[j].resource == resource) m.user_slot[j] = slot;
+    }
+  }
+  c.listed = false;
+}
+
+void FluidNetwork::mark_changed(std::int32_t id) {
+  Class& c = classes_[id];
+  if (!c.changed) {
+    c.changed = true;
+    changed_.push_back(id);
+  }
+}
+
+void FluidNetwork::start(std::int32_t class_id, double amount, double weight, std::uint32_t token,
+                         double now_ns) {
+  TRITAX_ASSERT(amount >= 0 && weight > 0, "an activity needs work and a weight");
+  Class& c = classes_[class_id];
+  if (c.ends.empty()) {
+    // Nothing runs: restart the class clock, which keeps virtual times small and precise.
+    c.virtual_time = 0;
+    c.since_ns = now_ns;
+  } else {
+    advance(c, now_ns);
+  }
+  c.weight = c.ends.empty() ? weight : c.weight + weight;
+  c.ends.push_back({c.virtual_time + amount / weight, weight, sequence_++, token});
+  std::push_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
+    return a.virtual_time != b.virtual_time ? a.virtual_time > b.virtual_time : a.sequence > b.sequence;
+  });
+  mark_changed(class_id);
+}
+
+double FluidNetwork::next_completion_ns() const {
+  return heap_.empty() ? kInfinity : classes_[heap_[0]].next_end_ns;
+}
+
+FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
+  TRITAX_ASSERT(!heap_.empty() && classes_[heap_[0]].next_end_ns <= now_ns, "nothing completes now");
+  const std::int32_t id = heap_[0];
+  Class& c = classes_[id];
+  advance(c, now_ns);
+  std::pop_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
+    return a.virtual_time != b.virtual_time ? a.virtual_time > b.virtual_time : a.sequence > b.sequence;
+  });
+  const End end = c.ends.back();
+  c.ends.pop_back();
+  // Rounding must not leave the class behind the work that it has finished.
+  c.virtual_time = std::max(c.virtual_time, end.virtual_time);
+  c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
+  mark_changed(id);
+  schedule(id, now_ns);
+  return {end.token, id};
+}
+
+bool FluidNetwork::saturated(std::int32_t resource) const {
+  const Resource& r = resources_[resource];
+  return r.load >= r.capacity * (1 - kTolerance);
+}
+
+double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
+  const Resource& r = resources_[resource];
+  return r.carried + r.load * (now_ns - r.since_ns);
+}
+
+void FluidNetwork::change_load(std::int32_t resource, double delta, double now_ns) {
+  Resource& r = resources_[resource];
+  r.carried += r.load * (now_ns - r.since_ns);
+  r.since_ns = now_ns;
+  r.load += delta;
+  // Sums of differences drift; an unused resource has no load at all.
+  if (r.users.empty() || r.load < 0) r.load = 0;
+}
+
+// A change that leaves every other class alone: the class runs at its cap before and after, and no resource
+// that it uses was or becomes saturated.
+bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
+  Class& c = classes_[id];
+  const double delta = c.weight - c.settled_weight;
+  const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == kNone);
+  if (!at_cap || c.cap == kInfinity) return false;
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    const Resource& r = resources_[c.uses[i].resource];
+    if (r.load >= r.capacity * (1 - kTolerance)) return false;
+    if (r.load + delta * c.cap * c.uses[i].coefficient > r.capacity * (1 - kTolerance)) return false;
+  }
+  if (c.weight > 0) {
+    if (!c.listed) list(id);
+    c.level = c.cap;
+    c.bottleneck = kNone;
+  } else {
+    if (c.listed) unlist(id);
+    c.level = 0;
+  }
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    change_load(c.uses[i].resource, delta * c.cap * c.uses[i].coefficient, now_ns);
+  }
+  c.settled_weight = c.weight;
+  schedule(id, now_ns);
+  return true;
+}
+
+void FluidNetwork::include(std::int32_t id) {
+  Class& c = classes_[id];
+  if (c.mark == solve_number_) return;
+  c.mark = solve_number_;
+  members_.push_back(id);
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    Resource& r = resources_[c.uses[i].resource];
+    if (r.mark != solve_number_) {
+      r.mark = solve_number_;
+      touched_.push_back(c.uses[i].resource);
+    }
+  }
+}
+
+void FluidNetwork::include_sharers_of_saturated() {
+  for (; next_to_expand_ < members_.size(); ++next_to_expand_) {
+    const std::int32_t id = members_[next_to_expand_];
+    for (std::int32_t i = 0; i < classes_[id].use_count; ++i) {
+      const std::int32_t resource = classes_[id].uses[i].resource;
+      if (!saturated(resource)) continue;
+      for (const std::int32_t user : resources_[resource].users) include(user);
+    }
+  }
+}
+
+// After a solve: a resource that is now full but has users that were not solved for may have to slow them
+// down.
+bool FluidNetwork::include_newly_constrained() {
+  const std::size_t before = members_.size();
+  for (std::size_t t = 0; t < touched_.size(); ++t) {
+    Resource& r = resources_[touched_[t]];
+    if (r.room > r.capacity * kTolerance) continue;
+    for (const std::int32_t user : r.users) include(user);
+  }
+  return members_.size() != before;
+}
+
+// Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
+void FluidNetwork::fill() {
+  for (const std::int32_t t : touched_) {
+    resources_[t].room = resources_[t].capacity - resources_[t].load;
+    resources_[t].demand = 0;
+  }
+  levels_.assign(members_.size(), 0.0);
+  bottlenecks_.assign(members_.size(), kNone);
+  fixed_.assign(members_.size(), 0);
+  std::size_t open = 0;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const Class& c = classes_[members_[m]];
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      Resource& r = resources_[c.uses[i].resource];
+      r.room += c.level * c.settled_weight * c.uses[i].coefficient;
+      r.demand += c.weight * c.uses[i].coefficient;
+    }
+    if (c.weight > 0) {
+      ++open;
+    } else {
+      fixed_[m] = 1;
+    }
+  }
+  while (open > 0) {
+    double level = kInfinity;
+    for (const std::int32_t t : touched_) {
+      const Resource& r = resources_[t];
+      if (r.demand > 0) level = std::min(level, std::max(r.room, 0.0) / r.demand);
+    }
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      if (!fixed_[m]) level = std::min(level, classes_[members_[m]].cap);
+    }
+    TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
+    const double full = level * (1 + kTolerance);
+    // Decide against the state before this round, so that the order of the classes does not matter.
+    for (const std::int32_t t : touched_) {
+      Resource& r = resources_[t];
+      r.mark = r.demand > 0 && std::max(r.room, 0.0) / r.demand <= full ? solve_number_ | 0x80000000u
+                                                                        : solve_number_;
+    }
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      if (fixed_[m]) continue;
+      const Class& c = classes_[members_[m]];
+      std::int32_t bottleneck = kNone;
+      if (c.cap > full) {
+        for (std::int32_t i = 0; i < c.use_count && bottleneck == kNone; ++i) {
+          if (resources_[c.uses[i].resource].mark != solve_number_) bottleneck = c.uses[i].resource;
+        }
+        if (bottleneck == kNone) continue;
+      }
+      fixed_[m] = 1;
+      --open;
+      levels_[m] = bottleneck == kNone ? c.cap : level;
+      bottlenecks_[m] = bottleneck;
+    }
+    for (const std::int32_t t : touched_) {
+      resources_[t].room = resources_[t].capacity - resources_[t].load;
+      resources_[t].demand = 0;
+      resources_[t].mark = solve_number_;
+    }
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      const Class& c = classes_[members_[m]];
+      for (std::int32_t i = 0; i < c.use_count; ++i) {
+        Resource& r = resources_[c.uses[i].resource];
+        r.room +=
+            (c.level * c.settled_weight - (fixed_[m] ? levels_[m] * c.weight : 0)) * c.uses[i].coefficient;
+        if (!fixed_[m]) r.demand += c.weight * c.uses[i].coefficient;
+      }
+    }
+  }
+}
+
+void FluidNetwork::apply(double now_ns) {
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    Class& c = classes_[members_[m]];
+    const double before = c.level * c.settled_weight;
+    const double after = levels_[m] * c.weight;
+    if (c.weight > 0 && !c.listed) list(members_[m]);
+    if (c.weight == 0 && c.listed) unlist(members_[m]);
+    if (before != after) {
+      for (std::int32_t i = 0; i < c.use_count; ++i) {
+        change_load(c.uses[i].resource, (after - before) * c.uses[i].coefficient, now_ns);
+      }
+    }
+    const bool reschedule = c.level != levels_[m] || c.settled_weight != c.weight;
+    if (c.level != levels_[m]) {
+      advance(c, now_ns);
+      c.level = levels_[m];
+    }
+    c.settled_weight = c.weight;
+    c.bottleneck = bottlenecks_[m];
+    if (reschedule) schedule(members_[m], now_ns);
+  }
+}
+
+void FluidNetwork::settle(double now_ns) {
+  if (changed_.empty()) return;
+  solve_number_ = (solve_number_ + 1) & 0x7fffffffu;
+  members_.clear();
+  touched_.clear();
+  next_to_expand_ = 0;
+  for (const std::int32_t id : changed_) {
+    classes_[id].changed = false;
+    if (classes_[id].mark == solve_number_) continue;
+    if (!settle_without_solving(id, now_ns)) include(id);
+  }
+  changed_.clear();
+  if (members_.empty()) return;
+  ++solves_;
+  do {
+    include_sharers_of_saturated();
+    fill();
+  } while (include_newly_constrained());
+  apply(now_ns);
+}
+
+void FluidNetwork::schedule(std::int32_t id, double now_ns) {
+  Class& c = classes_[id];
+  if (c.ends.empty() || c.level <= 0) {
+    if (c.heap_slot != kNone) heap_remove(id);
+    return;
+  }
+  advance(c, now_ns);
+  c.next_end_ns = now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level;
+  if (c.heap_slot == kNone) {
+    c.heap_slot = static_cast<std::int32_t>(heap_.size());
+    heap_.push_back(id);
+    heap_up(heap_.size() - 1);
+  } else {
+    heap_up(static_cast<std::size_t>(c.heap_slot));
+    heap_down(static_cast<std::size_t>(c.heap_slot));
+  }
+}
+
+bool FluidNetwork::earlier(std::int32_t a, std::int32_t b) const {
+  const double ta = classes_[a].next_end_ns;
+  const double tb = classes_[b].next_end_ns;
+  return ta != tb ? ta < tb : a < b;
+}
+
+void FluidNetwork::heap_up(std::size_t slot) {
+  const std::int32_t id = heap_[slot];
+  while (slot > 0) {
+    const std::size_t parent = (slot - 1) / 2;
+    if (!earlier(id, heap_[parent])) break;
+    heap_[slot] = heap_[parent];
+    classes_[heap_[slot]].heap_slot = static_cast<std::int32_t>(slot);
+    slot = parent;
+  }
+  heap_[slot] = id;
+  classes_[id].heap_slot = static_cast<std::int32_t>(slot);
+}
+
+void FluidNetwork::heap_down(std::size_t slot) {
+  const std::int32_t id = heap_[slot];
+  for (;;) {
+    std::size_t child = 2 * slot + 1;
+    if (child >= heap_.size()) break;
+    if (child + 1 < heap_.size() && earlier(heap_[child + 1], heap_[child])) ++child;
+    if (!earlier(heap_[child], id)) break;
+    heap_[slot] = heap_[child];
+    classes_[heap_[slot]].heap_slot = static_cast<std::int32_t>(slot);
+    slot = child;
+  }
+  heap_[slot] = id;
+  classes_[id].heap_slot = static_cast<std::int32_t>(slot);
+}
+
+void FluidNetwork::heap_remove(std::int32_t id) {
+  const std::size_t slot = static_cast<std::size_t>(classes_[id].heap_slot);
+  classes_[id].heap_slot = kNone;
+  const std::int32_t last = heap_.back();
+  heap_.pop_back();
+  if (last == id) return;
+  heap_[slot] = last;
+  classes_[last].heap_slot = static_cast<std::int32_t>(slot);
+  heap_up(slot);
+  heap_down(static_cast<std::size_t>(classes_[last].heap_slot));
+}
+
+}  // namespace tritax

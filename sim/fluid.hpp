@@ -1,0 +1,159 @@
+// Fluid bandwidth: activities that share resources, with max-min fair rates.
+//
+// A resource has a capacity (units per ns). A class is a set of activities that use the same resources in the
+// same proportions; an activity has an amount of work and a weight. The rate of activity i of class c is
+//
+//     rate_i = weight_i · min(level_c, cap_c)
+//
+// and the levels are max-min fair: no level can be raised without lowering one that is not larger (Bertsekas
+// and Gallager, Data Networks, §6.5.2). Equivalently every class runs at its cap or has a *bottleneck*: a
+// saturated resource on which no other class has a larger level. A class c loads resource r with
+// coefficient_cr · Σ rate_i.
+//
+// Cost. All activities of a class advance together, so a class keeps one virtual time V (work done per unit
+// of weight) and a heap of the V at which each activity ends: starting or ending an activity costs O(log n).
+// Rates are solved over classes, and only over those that a change can reach: the changed classes and,
+// transitively, the classes that share a saturated resource with them. An activity that starts at its cap
+// without saturating anything, or ends without having used anything saturated, changes no other rate and is
+// not solved for at all.
+//
+// Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
+// clock moves on; between the two the rates are stale.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tritax {
+
+class FluidNetwork {
+ public:
+  struct Use {
+    std::int32_t resource = 0;
+    double coefficient = 1;
+  };
+
+  struct Completion {
+    std::uint32_t token = 0;
+    std::int32_t class_id = 0;
+  };
+
+  static constexpr int kMaxUses = 8;
+  static constexpr std::int32_t kNone = -1;
+
+  std::int32_t add_resource(double capacity_per_ns);
+
+  // `cap` is the largest level; infinity for none (the class must then use a resource). Uses of one resource
+  // add up.
+  std::int32_t add_class(std::span<const Use> uses, double cap);
+
+  // Changes the cap of a class (clock changes); takes effect at the next settle.
+  void set_cap(std::int32_t class_id, double cap);
+
+  // Starts an activity; `token` comes back when it completes. amount >= 0, weight > 0.
+  void start(std::int32_t class_id, double amount, double weight, std::uint32_t token, double now_ns);
+
+  // Recomputes the rates that the changes since the last call can have altered.
+  void settle(double now_ns);
+
+  // Time of the next completion, infinity if nothing is active or everything active has rate zero.
+  double next_completion_ns() const;
+
+  // Ends the activity that completes next; next_completion_ns() must be finite and not later than `now_ns`.
+  Completion complete(double now_ns);
+
+  // Rate and load, as of the last settle.
+  double level(std::int32_t class_id) const { return classes_[class_id].level; }
+  double class_rate(std::int32_t class_id) const {
+    return classes_[class_id].level * classes_[class_id].weight;
+  }
+  double load(std::int32_t resource) const { return resources_[resource].load; }
+  double capacity(std::int32_t resource) const { return resources_[resource].capacity; }
+  bool saturated(std::int32_t resource) const;
+  // The saturated resource that holds the class below its cap, kNone if it runs at its cap.
+  std::int32_t bottleneck(std::int32_t class_id) const { return classes_[class_id].bottleneck; }
+  std::int32_t active(std::int32_t class_id) const {
+    return static_cast<std::int32_t>(classes_[class_id].ends.size());
+  }
+  double cap(std::int32_t class_id) const { return classes_[class_id].cap; }
+
+  // Work that has gone through a resource so far.
+  double carried(std::int32_t resource, double now_ns) const;
+
+  std::size_t class_count() const { return classes_.size(); }
+  std::size_t resource_count() const { return resources_.size(); }
+  std::uint64_t solves() const { return solves_; }
+
+ private:
+  struct End {
+    double virtual_time = 0;
+    double weight = 1;
+    std::uint32_t sequence = 0;
+    std::uint32_t token = 0;
+  };
+
+  struct Class {
+    std::array<Use, kMaxUses> uses{};
+    std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
+    std::int32_t use_count = 0;
+    double cap = 0;
+    double weight = 0;  // of all active activities
+    double level = 0;
+    double virtual_time = 0;
+    double since_ns = 0;  // virtual_time is as of this time
+    std::int32_t bottleneck = kNone;
+    std::int32_t heap_slot = kNone;
+    double settled_weight = 0;  // weight that the current loads account for
+    double next_end_ns = 0;
+    bool changed = false;
+    bool listed = false;     // in the resources' user lists
+    std::uint32_t mark = 0;  // member of the solve with this number
+    std::vector<End> ends;   // min-heap on (virtual_time, sequence)
+  };
+
+  struct Resource {
+    double capacity = 0;
+    double load = 0;
+    double carried = 0;  // integral of load, as of since_ns
+    double since_ns = 0;
+    std::uint32_t mark = 0;
+    double room = 0;                  // scratch of the solver
+    double demand = 0;                // scratch of the solver: Σ coefficient · weight of unfixed classes
+    std::vector<std::int32_t> users;  // classes with active activities
+  };
+
+  void advance(Class& c, double now_ns);
+  void list(std::int32_t id);
+  void unlist(std::int32_t id);
+  void mark_changed(std::int32_t id);
+  bool settle_without_solving(std::int32_t id, double now_ns);
+  void include(std::int32_t id);
+  void include_sharers_of_saturated();
+  bool include_newly_constrained();
+  void fill();
+  void apply(double now_ns);
+  void change_load(std::int32_t resource, double delta, double now_ns);
+  void schedule(std::int32_t id, double now_ns);
+  bool earlier(std::int32_t a, std::int32_t b) const;
+  void heap_up(std::size_t slot);
+  void heap_down(std::size_t slot);
+  void heap_remove(std::int32_t id);
+
+  std::vector<Class> classes_;
+  std::vector<Resource> resources_;
+  std::vector<std::int32_t> heap_;     // classes by next end
+  std::vector<std::int32_t> changed_;  // classes to settle
+  std::vector<std::int32_t> members_;  // classes of the current solve
+  std::vector<std::int32_t> touched_;  // resources of the current solve
+  std::vector<double> levels_;         // by position in members_
+  std::vector<std::int32_t> bottlenecks_;
+  std::vector<std::uint8_t> fixed_;
+  std::size_t next_to_expand_ = 0;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t solve_number_ = 0;
+  std::uint64_t solves_ = 0;
+};
+
+}  // namespace tritax
