@@ -43,7 +43,7 @@ TimelineRecorder::TimelineRecorder(const Schedule& schedule)
 }
 
 void TimelineRecorder::op_started(const OpPlace& place, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   const Workgroup& workgroup = schedule_.kernels[place.kernel].workgroups[place.workgroup];
   const OpKind kind = schedule_.ops[workgroup.first_op + place.op].kind;
   open_ops_[place.kernel][place.workgroup].push_back({place.op, timeline_.ops.size()});
@@ -51,7 +51,7 @@ void TimelineRecorder::op_started(const OpPlace& place, double time_ns) {
 }
 
 void TimelineRecorder::op_finished(const OpPlace& place, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   auto& open = open_ops_[place.kernel][place.workgroup];
   const auto at = std::find_if(open.begin(), open.end(),
                                [&](const OpenOp& candidate) { return candidate.op == place.op; });
@@ -61,7 +61,7 @@ void TimelineRecorder::op_finished(const OpPlace& place, double time_ns) {
 }
 
 void TimelineRecorder::kernel_started(std::uint32_t kernel, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   const auto& streams = streams_of_kernel_[kernel];
   TRITAX_ASSERT(launches_[kernel] < streams.size(), "a kernel started more often than the hosts launch it");
   open_kernels_[kernel] = timeline_.kernels.size();
@@ -69,23 +69,23 @@ void TimelineRecorder::kernel_started(std::uint32_t kernel, double time_ns) {
 }
 
 void TimelineRecorder::kernel_finished(std::uint32_t kernel, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   timeline_.kernels[open_kernels_[kernel]].end_ns = time_ns;
 }
 
 void TimelineRecorder::host_op_started(int rank, std::uint32_t host_op, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   open_host_ops_[static_cast<std::size_t>(rank)] = timeline_.host_ops.size();
   timeline_.host_ops.push_back({rank, host_op, time_ns, kOpen});
 }
 
 void TimelineRecorder::host_op_finished(int rank, std::uint32_t /*host_op*/, double time_ns) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   timeline_.host_ops[open_host_ops_[static_cast<std::size_t>(rank)]].end_ns = time_ns;
 }
 
 void TimelineRecorder::link_rate(int edge, double time_ns, double gb_per_s) {
-  now_ns_ = time_ns;
+  now_ns_ = std::max(now_ns_, time_ns);
   timeline_.links.push_back({edge, time_ns, gb_per_s});
 }
 
