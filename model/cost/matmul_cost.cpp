@@ -17,19 +17,6 @@ constexpr std::int32_t kWavesOfWgmma = 4;  // a warp group
 
 std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
-// m/wm + n/wn of the wave grid wm × wn that reads the fewest operand fragments; no wave has less than an
-// instruction.
-double fragment_edge_sum(const MatmulTile& tile) {
-  std::int32_t best = tile.m + tile.n;
-  for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
-    if (tile.waves % wm != 0) continue;
-    const std::int32_t rows = std::max(kInstructionEdge, ceil_div(tile.m, wm));
-    const std::int32_t cols = std::max(kInstructionEdge, ceil_div(tile.n, tile.waves / wm));
-    best = std::min(best, rows + cols);
-  }
-  return best;
-}
-
 // Share of the matrix cores that have a wave with at least one instruction's worth of the tile.
 double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
   const std::int32_t blocks = ceil_div(tile.m, kInstructionEdge) * ceil_div(tile.n, kInstructionEdge);
@@ -63,12 +50,23 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
 
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
   const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
-  const double t_read = tile.waves * fragment_edge_sum(tile) * depth * e / gpu.lds_bytes_per_clk;
+  const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
   return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
                                            : std::max({t_mfma, t_write + t_read, t_port});
 }
 
 }  // namespace
+
+std::int32_t fragment_edges(const MatmulTile& tile) {
+  std::int32_t best = tile.m + tile.n;
+  for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
+    if (tile.waves % wm != 0) continue;
+    const std::int32_t rows = std::max(kInstructionEdge, ceil_div(tile.m, wm));
+    const std::int32_t cols = std::max(kInstructionEdge, ceil_div(tile.n, tile.waves / wm));
+    best = std::min(best, rows + cols);
+  }
+  return best;
+}
 
 MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows,
                        std::int64_t cols, std::int64_t k) {

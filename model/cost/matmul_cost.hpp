@@ -4,23 +4,25 @@
 //
 //   t_mfma  = 2·m·n·k / (flop_per_clk · issue_efficiency)
 //   t_port  = (m + n)·k·e / cu_l2_bytes_per_clk                  operands from L2 through the CU's port
-//   t_write = (m + n)·k·e / lds_bytes_per_clk                    operands into LDS (0 with asynchronous copies)
-//   t_read  = waves · (m/wm + n/wn)·k·e / lds_bytes_per_clk      fragments out of LDS, wm × wn waves
+//   t_write = (m + n)·k·e / lds_bytes_per_clk                    operands into LDS (0 with asynchronous
+//   copies) t_read  = waves · (m/wm + n/wn)·k·e / lds_bytes_per_clk      fragments out of LDS, wm × wn waves
 //
 //   serial pipeline:     t = max(t_mfma + t_write + t_read, t_port)
 //   overlapped pipeline: t = max(t_mfma, t_write + t_read, t_port)
 //
-// and there are ceil(K / k) steps. wm × wn is the wave grid that reads the fewest fragments; a wave has at least 16×16.
-// Waves or tiles too few to give every matrix core a 16×16 block use their share of the rate only.
+// and there are ceil(K / k) steps. wm × wn is the wave grid that reads the fewest fragments; a wave has at
+// least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use their share of the rate
+// only.
 //
-// wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU has
-// asynchronous tile copies; rows are padded to the 64 of the instruction, and an instruction with too few columns is
-// paced by its own operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma reaches its peak from 64 columns
-// on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix instructions run over padding;
-// they load and compute less that is useful.
+// wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU
+// has asynchronous tile copies; rows are padded to the 64 of the instruction, and an instruction with too few
+// columns is paced by its own operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma reaches its
+// peak from 64 columns on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix
+// instructions run over padding; they load and compute less that is useful.
 //
-// Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file; the serial
-// and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage pipeline.
+// Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file;
+// the serial and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage
+// pipeline.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -37,9 +39,12 @@ struct MatmulCost {
   double flops = 0;  // useful, 2·rows·cols·K
 };
 
+// m/wm + n/wn of the wave grid of `tile` that reads the fewest operand fragments; a wave has at least 16×16.
+std::int32_t fragment_edges(const MatmulTile& tile);
+
 // Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`, rows <= m and cols <= n.
 // Throws UserError if the GPU has no matrix instruction for the dtype.
-MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows, std::int64_t cols,
-                       std::int64_t k);
+MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows,
+                       std::int64_t cols, std::int64_t k);
 
 }  // namespace tritax

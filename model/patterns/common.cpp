@@ -11,8 +11,6 @@ namespace tritax {
 
 namespace {
 
-std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
-
 std::int32_t columns_begin(const GemmAllScatter& workload, int rank) {
   return static_cast<std::int32_t>(owned_columns(workload, rank).begin);
 }

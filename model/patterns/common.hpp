@@ -14,6 +14,8 @@
 
 namespace tritax {
 
+constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
 // A schedule in the making. Buffers: A (M × K) and B (K × widest column block) are inputs, C (M × N) is the
 // result.
 struct PatternDraft {

@@ -29,8 +29,6 @@ namespace {
 constexpr std::int32_t kChunksOfChannel = 32;  // enough to follow its pace, few enough to simulate fast
 constexpr std::int32_t kCopiesOfCu = 4;        // rounds of the copy kernel
 
-std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
-
 // Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
 std::optional<double> gemm_ns(const GemmAllScatter& workload, const Gpu& gpu, const MatmulTile& tile) {
   try {

@@ -16,7 +16,8 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
-#include "model/patterns/pattern.hpp"
+#include "model/cost/matmul_cost.hpp"
+#include "model/patterns/common.hpp"
 
 namespace tritax {
 
@@ -25,24 +26,14 @@ namespace {
 constexpr std::int32_t kOtherRegisters =
     24;  // as compilers report for such kernels, less the parts counted above
 constexpr std::int32_t kFragmentBytesOfK = 32;
-constexpr std::int32_t kInstructionEdge = 16;
 constexpr int kWavesOfWgmma = 4;
-
-std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
 std::int32_t stage_bytes(DType dtype, const MatmulTile& tile) {
   return (tile.m + tile.n) * tile.k * bytes_of(dtype);
 }
 
 std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
-  std::int32_t edges = tile.m + tile.n;
-  for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
-    if (tile.waves % wm != 0) continue;
-    const std::int32_t rows = std::max(kInstructionEdge, ceil_div(tile.m, wm));
-    const std::int32_t cols = std::max(kInstructionEdge, ceil_div(tile.n, tile.waves / wm));
-    edges = std::min(edges, rows + cols);
-  }
-  return 2 * ceil_div(edges * kFragmentBytesOfK, 4 * gpu.lanes_per_wave);
+  return 2 * ceil_div(fragment_edges(tile) * kFragmentBytesOfK, 4 * gpu.lanes_per_wave);
 }
 
 std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
@@ -82,21 +73,22 @@ Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) 
 
   Resources resources;
   resources.threads = tile.waves * gpu.lanes_per_wave;
-  resources.registers_per_thread = registers_per_thread(gpu, dtype, tile, resources.threads);
-  const double available =
-      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
-  if (resources.registers_per_thread > available) {
-    throw UserError(
-        fmt::format("{} needs {} registers a thread, but only {} are available: use a smaller tile_m or "
-                    "tile_n, or other waves",
-                    describe(gpu, dtype, tile), resources.registers_per_thread, available));
-  }
   resources.lds_bytes = lds_stages(gpu, dtype, tile) * stage_bytes(dtype, tile);
   if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
     throw UserError(
         fmt::format("{} needs {} bytes of LDS, but a workgroup has at most {}: use a smaller tile_k, tile_m "
                     "or tile_n",
                     describe(gpu, dtype, tile), resources.lds_bytes, gpu.lds_bytes_per_workgroup_max));
+  }
+
+  resources.registers_per_thread = registers_per_thread(gpu, dtype, tile, resources.threads);
+  const double available =
+      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
+  if (resources.registers_per_thread > available) {
+    throw UserError(fmt::format(
+        "{} needs {} registers a thread, but only {} are available: use a smaller tile_m, tile_n or "
+        "tile_k, or other waves",
+        describe(gpu, dtype, tile), resources.registers_per_thread, available));
   }
   return resources;
 }

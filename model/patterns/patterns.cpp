@@ -114,13 +114,24 @@ void check_size(const GemmAllScatter& workload, const Knobs& knobs) {
   }
 }
 
-void check_memory(const Schedule& schedule, const Gpu& gpu) {
-  double bytes = 0;
-  for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
+void check_memory(std::string_view pattern, double bytes, const Gpu& gpu) {
   if (bytes > gpu.hbm_bytes) {
     throw UserError(fmt::format("workload: pattern {} needs {:.1f} GB on every GPU; {} has {:.1f} GB",
-                                schedule.name, bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
+                                pattern, bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
   }
+}
+
+// A, B and C.
+double matrix_bytes(const GemmAllScatter& workload) {
+  const std::int64_t elements =
+      workload.m * workload.k + workload.k * widest_block(workload) + workload.m * workload.n;
+  return static_cast<double>(elements) * bytes_of(workload.dtype);
+}
+
+double buffer_bytes(const Schedule& schedule) {
+  double bytes = 0;
+  for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
+  return bytes;
 }
 
 }  // namespace
@@ -154,9 +165,10 @@ Schedule build_schedule(const Pattern& pattern, const GemmAllScatter& workload, 
   check(workload, "workload");
   check_machine(workload, machine);
   check_knobs(knobs, machine.gpu);
+  check_memory(pattern.name, matrix_bytes(workload), machine.gpu);
   check_size(workload, knobs);
   Schedule schedule = pattern.build(workload, machine, knobs);
-  check_memory(schedule, machine.gpu);
+  check_memory(pattern.name, buffer_bytes(schedule), machine.gpu);  // with what the pattern adds
   return schedule;
 }
 

@@ -1,0 +1,74 @@
+#include "model/patterns/grid_order.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace tritax {
+namespace {
+
+TEST(GridOrder, FollowsTheWorkedExampleOfTheIrisKernels) {
+  // ROCm/iris examples/07: G = 304, X = 8, p = 9; M = 8192, Nl = 512, tiles 256×128, groups of 6.
+  EXPECT_EQ(remap_to_dies(9, 304, 8), 39);
+  const TileIndex index = grouped_tile(39, {32, 4}, 6);
+  EXPECT_EQ(index.row, 9);
+  EXPECT_EQ(index.col, 2);
+}
+
+RC_GTEST_PROP(RemapToDies, IsABijectionForEveryGridAndEveryNumberOfDies, ()) {
+  const auto workgroups = *rc::gen::inRange(1, 2000);
+  const auto dies = *rc::gen::inRange(1, 17);
+  std::vector<bool> seen(static_cast<std::size_t>(workgroups), false);
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    const std::int32_t mapped = remap_to_dies(p, workgroups, dies);
+    RC_ASSERT(mapped >= 0 && mapped < workgroups);
+    RC_ASSERT(!seen[static_cast<std::size_t>(mapped)]);
+    seen[static_cast<std::size_t>(mapped)] = true;
+  }
+}
+
+RC_GTEST_PROP(RemapToDies, GivesEveryDieAContiguousRange, ()) {
+  const auto workgroups = *rc::gen::inRange(1, 2000);
+  const auto dies = *rc::gen::inRange(1, 17);
+  std::vector<int> die_of(static_cast<std::size_t>(workgroups));
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    die_of[static_cast<std::size_t>(remap_to_dies(p, workgroups, dies))] = p % dies;
+  }
+  RC_ASSERT(std::is_sorted(die_of.begin(), die_of.end()));
+}
+
+RC_GTEST_PROP(RemapToDies, IsTheIrisFormulaWhereThatIsABijection, ()) {
+  const auto dies = *rc::gen::inRange(1, 17);
+  const auto workgroups = dies * *rc::gen::inRange(1, 100);
+  const auto p = *rc::gen::inRange(0, workgroups);
+  RC_ASSERT(remap_to_dies(p, workgroups, dies) == p % dies * (workgroups / dies) + p / dies);
+}
+
+RC_GTEST_PROP(GroupedTile, VisitsEveryTileOnce, ()) {
+  const TileGrid grid{*rc::gen::inRange(1, 60), *rc::gen::inRange(1, 60)};
+  const auto group = *rc::gen::inRange(1, 80);
+  std::set<std::pair<int, int>> seen;
+  for (std::int32_t t = 0; t < grid.count(); ++t) {
+    const TileIndex index = grouped_tile(t, grid, group);
+    RC_ASSERT(index.row >= 0 && index.row < grid.rows && index.col >= 0 && index.col < grid.cols);
+    RC_ASSERT(seen.emplace(index.row, index.col).second);
+  }
+}
+
+TEST(GroupedTile, WithAGroupOfOneWalksRowByRow) {
+  EXPECT_EQ(grouped_tile(5, {3, 4}, 1).row, 1);
+  EXPECT_EQ(grouped_tile(5, {3, 4}, 1).col, 1);
+}
+
+TEST(GroupedTile, DoesNotOverflowWithHugeGroups) {
+  const TileIndex index = grouped_tile(7, {3, 4}, 2147483647);
+  EXPECT_EQ(index.row, 1);
+  EXPECT_EQ(index.col, 2);
+}
+
+}  // namespace
+}  // namespace tritax
