@@ -83,9 +83,10 @@ class TimelineRecorder : public SimulationObserver {
 };
 
 // The trace as JSON ("traceEvents"), to open in ui.perfetto.dev or chrome://tracing: one process a GPU with a
-// track for the host, each stream, each compute unit and the stores of each compute unit (they overlap the
-// next operation), and one process with a counter a link. Times are in microseconds with nanosecond digits.
-// Compute units that hold several workgroups at once get a track for each ("CU 7 slot 2").
+// track for the host, each stream, each compute unit and, beside it, its stores, copies and atomic adds (they
+// overlap the operations that follow them), and one process with a counter a link. Times are in microseconds
+// with nanosecond digits. Compute units that hold several workgroups at once get a track for each ("CU 7 slot
+// 2").
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
                                       const Topology& topology);
 

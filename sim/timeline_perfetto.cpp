@@ -156,7 +156,8 @@ class TraceWriter {
       const std::string_view kind = kHostOpKindNames[static_cast<std::size_t>(op.kind)];
       std::string name(kind);
       if (op.kind == HostOpKind::launch) {
-        name += " " + escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name);
+        name =
+            fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
       }
       begin_interval(interval.rank, kHostTrack, name, "host", interval.begin_ns, interval.end_ns);
       put(R"("stream":{}}}}})", op.stream);
@@ -173,10 +174,15 @@ class TraceWriter {
     }
   }
 
-  // Track of an operation: a store drains beside the operations that follow it.
+  // Stores, copies and atomic adds drain beside the operations that follow them, so they have a track of
+  // their own.
+  static bool is_asynchronous(OpKind kind) {
+    return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add;
+  }
+
   int cu_track(const OpInterval& interval) {
     const int slot = slots_.slot_of(interval);
-    const int store = interval.kind == OpKind::store ? 1 : 0;
+    const int store = is_asynchronous(interval.kind) ? 1 : 0;
     const int track = kFirstCuTrack + (interval.place.cu * slots_.per_cu() + slot) * 2 + store;
     if (named_.count({interval.place.rank, track}) == 0) {
       const std::string which = slot == 0 ? std::string() : fmt::format(" slot {}", slot + 1);
