@@ -1,5 +1,7 @@
 #include "model/machine/parameters.hpp"
 
+#include <fmt/core.h>
+
 #include <array>
 
 namespace tritax {
@@ -202,20 +204,24 @@ constexpr std::array kUnits{
     Unit{D::flop_per_clk, "flop/clk", 1},
 };
 
+// "gpu.matrix.fp16" and its like share the entries of "gpu.matrix".
+std::string_view table_of_specs(std::string_view table) {
+  constexpr std::string_view kMatrix = "gpu.matrix";
+  for (const std::string_view dtype : kDTypeNames) {
+    if (table == fmt::format("{}.{}", kMatrix, dtype)) return kMatrix;
+  }
+  return table;
+}
+
 }  // namespace
 
 std::span<const ParameterSpec> parameter_specs() { return kSpecs; }
 
 const ParameterSpec* find_parameter_spec(std::string_view key) {
   const std::size_t dot = key.rfind('.');
-  std::string_view table = dot == std::string_view::npos ? "" : key.substr(0, dot);
-  const std::string_view name = dot == std::string_view::npos ? key : key.substr(dot + 1);
-  constexpr std::string_view kMatrix = "gpu.matrix.";
-  if (table.starts_with(kMatrix)) {
-    for (const std::string_view dtype : kDTypeNames) {
-      if (table.substr(kMatrix.size()) == dtype) table = "gpu.matrix";
-    }
-  }
+  const bool top_level = dot == std::string_view::npos;
+  const std::string_view table = top_level ? "" : table_of_specs(key.substr(0, dot));
+  const std::string_view name = top_level ? key : key.substr(dot + 1);
   for (const ParameterSpec& spec : kSpecs) {
     if (spec.table == table && spec.name == name) return &spec;
   }

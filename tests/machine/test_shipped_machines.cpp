@@ -1,0 +1,170 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "machine_text.hpp"
+#include "model/machine/check_machine.hpp"
+#include "model/machine/parameters.hpp"
+
+namespace tritax {
+
+namespace embedded {
+std::span<const std::pair<std::string_view, std::string_view>> machine_files();
+}
+
+namespace {
+
+TEST(ShippedMachines, AreTheFiveOfTheReadme) {
+  EXPECT_EQ(shipped_machines(),
+            (std::vector<std::string>{"h200-4", "h200-8", "mi300x-8", "mi325x-8", "mi355x-8"}));
+}
+
+TEST(ShippedMachines, AreCompiledInByteForByte) {
+  std::size_t files = 0;
+  const std::string folder = std::string(TRITAX_SOURCE_DIR) + "/model/machine/machines";
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files += entry.path().extension() == ".toml";
+  EXPECT_EQ(embedded::machine_files().size(), files);
+  for (const auto& [name, text] : embedded::machine_files()) {
+    EXPECT_EQ(text, read_text(shipped_path(std::string(name)))) << name;
+  }
+}
+
+TEST(ShippedMachines, AreNamedLikeTheirFiles) {
+  for (const std::string& name : shipped_machines()) {
+    EXPECT_EQ(find_machine(name).name, name);
+    EXPECT_EQ(read_machine(shipped_path(name)).name, name);
+    EXPECT_EQ(find_machine(shipped_path(name)).name, name);
+  }
+}
+
+TEST(ShippedMachines, StateEveryParameterOfEveryDtypeOnce) {
+  std::size_t expected = 0;
+  for (const ParameterSpec& spec : parameter_specs()) {
+    if (spec.presence == Presence::required) expected += spec.table == "gpu.matrix" ? kDTypeCount : 1;
+  }
+  for (const std::string& name : shipped_machines()) {
+    std::set<std::string> keys;
+    for (const Parameter& parameter : find_machine(name).parameters) {
+      EXPECT_TRUE(keys.insert(parameter.key).second) << name << " " << parameter.key;
+      EXPECT_NE(find_parameter_spec(parameter.key), nullptr) << parameter.key;
+      EXPECT_GE(parameter.source.size(), 10U)
+          << name << " " << parameter.key << ": name the source or the reason";
+    }
+    EXPECT_EQ(keys.size(), expected) << name;
+  }
+}
+
+// A published row sets at most one machine's parameters, or it would count as a prediction elsewhere by
+// mistake.
+TEST(ShippedMachines, AnAssumedValueServesNoPublishedRow) {
+  for (const std::string& name : shipped_machines()) {
+    for (const Parameter& parameter : find_machine(name).parameters) {
+      if (parameter.how != Provenance::assumed) continue;
+      EXPECT_EQ(parameter.serves, "") << name << " " << parameter.key;
+    }
+  }
+}
+
+TEST(ShippedMachines, AnUnknownNameOffersTheNearest) {
+  try {
+    find_machine("mi300x8");
+    FAIL() << "found a machine of that name";
+  } catch (const UserError& error) {
+    expect_contains(error.what(), "unknown machine \"mi300x8\", did you mean \"mi300x-8\"?");
+    expect_contains(error.what(), "h200-8");
+  }
+}
+
+TEST(ShippedMachines, APathThatDoesNotExistIsNoMachineName) {
+  try {
+    find_machine("mine.toml");
+    FAIL() << "read a file that does not exist";
+  } catch (const UserError& error) {
+    expect_contains(error.what(), "mine.toml: cannot be opened");
+  }
+}
+
+// Data sheet peaks (stas00/ml-engineering @744d01e compute/accelerator/README.md; vendors' data sheets),
+// dense TFLOP/s. `ghz` is the clock to which the data sheet refers.
+struct Peak {
+  std::string machine;
+  DType dtype;
+  double ghz;
+  double tflops;
+};
+
+class DataSheet : public testing::TestWithParam<Peak> {};
+
+TEST_P(DataSheet, PeakIsComputeUnitsTimesRateTimesClock) {
+  const Peak& peak = GetParam();
+  const Gpu gpu = find_machine(peak.machine).gpu;
+  const double tflops = gpu.cu_count() * gpu.rate(peak.dtype).flop_per_clk_per_cu * peak.ghz * 1e-3;
+  EXPECT_NEAR(tflops / peak.tflops, 1, 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Peaks, DataSheet,
+    testing::Values(Peak{"mi300x-8", DType::fp16, 2.1, 1307.4}, Peak{"mi300x-8", DType::bf16, 2.1, 1307.4},
+                    Peak{"mi300x-8", DType::fp8, 2.1, 2614.9}, Peak{"mi300x-8", DType::fp32, 2.1, 163.4},
+                    Peak{"mi325x-8", DType::bf16, 2.1, 1307.4}, Peak{"mi325x-8", DType::fp8, 2.1, 2614.9},
+                    Peak{"mi355x-8", DType::bf16, 2.4, 2516.6}, Peak{"mi355x-8", DType::fp8, 2.4, 5033},
+                    Peak{"mi355x-8", DType::fp32, 2.4, 157.3}, Peak{"h200-4", DType::bf16, 1.83, 989.4},
+                    Peak{"h200-8", DType::fp8, 1.83, 1979}, Peak{"h200-8", DType::fp32, 1.98, 67.0}));
+
+// Best rates found with real kernels, TFLOP/s: AMD ROCm blog on max-achievable FLOPS; stas00/ml-engineering
+// @744d01e.
+TEST(ShippedMachines, SustainedMatrixRateIsTheBestThatKernelsReach) {
+  const auto sustained = [](const std::string& machine, DType dtype) {
+    const Gpu gpu = find_machine(machine).gpu;
+    const MatrixRate& rate = gpu.rate(dtype);
+    return gpu.cu_count() * rate.flop_per_clk_per_cu * rate.issue_efficiency * rate.load_clock_ghz * 1e-3;
+  };
+  EXPECT_NEAR(sustained("mi300x-8", DType::fp16), 654, 2);
+  EXPECT_NEAR(sustained("mi300x-8", DType::bf16), 708, 2);
+  EXPECT_NEAR(sustained("mi300x-8", DType::fp8), 1273, 2);
+  EXPECT_NEAR(sustained("mi325x-8", DType::fp16), 794, 2);
+  EXPECT_NEAR(sustained("mi325x-8", DType::bf16), 843, 2);
+  EXPECT_NEAR(sustained("mi325x-8", DType::fp8), 1519, 2);
+  EXPECT_NEAR(sustained("mi355x-8", DType::bf16), 1565, 2);
+  EXPECT_NEAR(sustained("h200-8", DType::bf16), 794.5, 1);
+  EXPECT_NEAR(sustained("h200-8", DType::fp8), 1453.4, 2);
+}
+
+// Nothing can be used more than fully: sustained rates stay below the vendors' peaks.
+TEST(ShippedMachines, SustainedRatesStayBelowPeaks) {
+  const std::vector<std::pair<std::string, double>> hbm_peaks{
+      {"mi300x-8", 5300}, {"mi325x-8", 6000}, {"mi355x-8", 8000}, {"h200-4", 4800}, {"h200-8", 4800}};
+  for (const auto& [name, peak] : hbm_peaks) {
+    const Machine machine = find_machine(name);
+    EXPECT_LT(machine.gpu.hbm_gb_per_s, peak) << name;
+    EXPECT_GT(machine.gpu.hbm_gb_per_s, 0.6 * peak) << name;
+    EXPECT_TRUE(find_inconsistencies(machine).empty()) << name;
+  }
+}
+
+// ROCm/iris @3b4c197 examples/02_all_load, 03_all_store: 8 MI300X at once push twice as fast as they pull,
+// although one pair pulls a little faster than it pushes.
+TEST(ShippedMachines, Mi300xPushesFasterThanItPullsWhenAllGpusMove) {
+  const Fabric fabric = find_machine("mi300x-8").fabric;
+  EXPECT_GT(fabric.load_efficiency, fabric.store_efficiency);
+  EXPECT_NEAR(fabric.store_egress_gb_per_s / fabric.load_ingress_gb_per_s, 300.6 / 139.1, 1e-9);
+}
+
+TEST(Inconsistencies, AreFoundInEveryPartOfAMachine) {
+  Machine machine = find_machine("h200-4");
+  ASSERT_TRUE(find_inconsistencies(machine).empty());
+  machine.gpu.registers_per_thread_max = machine.gpu.registers_per_cu + 100;
+  machine.gpu.l2_bytes = 2 * machine.gpu.hbm_bytes;
+  machine.fabric.store_latency_ns = 2 * machine.fabric.load_round_trip_ns;
+  std::vector<std::string> keys;
+  for (const Inconsistency& found : find_inconsistencies(machine)) keys.push_back(found.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"gpu.registers_per_thread_max", "gpu.l2_size",
+                                            "fabric.store_latency"}));
+}
+
+}  // namespace
+}  // namespace tritax
