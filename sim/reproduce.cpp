@@ -1,0 +1,249 @@
+#include "sim/reproduce.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+// One simulation, shared by all entries that need it.
+struct Job {
+  Scenario scenario;
+  const Machine* machine = nullptr;
+  std::optional<Prediction> prediction;
+  std::string failure;
+};
+
+// The simulations of one variant of an entry.
+struct VariantJobs {
+  std::vector<std::size_t> alternatives;  // the fastest counts
+  std::optional<std::size_t> reference;
+};
+
+class JobList {
+ public:
+  VariantJobs add(const PublishedEntry& entry, std::size_t variant) {
+    const Scenario& scenario = entry.scenarios[variant];
+    VariantJobs jobs;
+    if (entry.metric == Metric::best_speedup) {
+      for (const Pattern& pattern : patterns()) {
+        Scenario one = scenario;
+        one.pattern = pattern.name;
+        if (&pattern == &patterns().front()) {
+          jobs.reference = add(std::move(one));  // the library baseline
+        } else {
+          jobs.alternatives.push_back(add(std::move(one)));
+        }
+      }
+      return jobs;
+    }
+    jobs.alternatives.push_back(add(scenario));
+    if (!entry.references.empty()) jobs.reference = add(entry.references[variant]);
+    return jobs;
+  }
+
+  const Machine& machine(const Scenario& scenario) {
+    const auto found = machines_.find(scenario.machine);
+    if (found != machines_.end()) return found->second;
+    try {
+      return machines_.emplace(scenario.machine, find_machine(scenario.machine)).first->second;
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{}: {}", scenario.where, error.what()));
+    }
+  }
+
+  std::vector<Job>& jobs() { return jobs_; }
+
+ private:
+  std::size_t add(Scenario scenario) {
+    const auto [place, fresh] = index_.emplace(scenario_key(scenario), jobs_.size());
+    if (fresh) {
+      const Machine& its_machine = machine(scenario);
+      jobs_.push_back({std::move(scenario), &its_machine, std::nullopt, {}});
+    }
+    return place->second;
+  }
+
+  std::map<std::string, Machine> machines_;  // nodes do not move, jobs point to them
+  std::map<std::string, std::size_t> index_;
+  std::vector<Job> jobs_;
+};
+
+void run(std::vector<Job>& jobs, const ReproduceOptions& options) {
+  std::mutex mutex;
+  std::size_t done = 0;
+  const auto run_one = [&](std::size_t i) {
+    if (options.cancelled && options.cancelled()) return;
+    Job& job = jobs[i];
+    try {
+      job.prediction = predict(job.scenario, *job.machine);
+    } catch (const UserError& error) {
+      job.failure = error.what();
+    }
+    if (options.progress) {
+      const std::lock_guard lock(mutex);
+      options.progress(++done, jobs.size());
+    }
+  };
+  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
+  arena.execute([&] { tbb::parallel_for(std::size_t{0}, jobs.size(), run_one, tbb::simple_partitioner()); });
+}
+
+// Value of one variant in the units of Prediction.
+double value_of(const PublishedEntry& entry, const VariantJobs& variant, const std::vector<Job>& jobs) {
+  const auto time_ns = [&](std::size_t job) { return jobs[job].prediction->time_ns(entry.clock); };
+  double fastest_ns = time_ns(variant.alternatives.front());
+  for (const std::size_t job : variant.alternatives) fastest_ns = std::min(fastest_ns, time_ns(job));
+  switch (entry.metric) {
+    case Metric::speedup:
+    case Metric::best_speedup:
+      return time_ns(*variant.reference) / fastest_ns;
+    case Metric::time_difference:
+      return fastest_ns - time_ns(*variant.reference);
+    default:
+      return jobs[variant.alternatives.front()].prediction->value(entry.metric, entry.clock);
+  }
+}
+
+double aggregate(Aggregate how, const std::vector<double>& values) {
+  if (how == Aggregate::min) return *std::min_element(values.begin(), values.end());
+  if (how == Aggregate::max) return *std::max_element(values.begin(), values.end());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// Whether the id stands in `serves` of a parameter of the machine.
+bool served(const PublishedEntry& entry, const Machine& machine) {
+  for (const Parameter& parameter : machine.parameters) {
+    std::istringstream ids(parameter.serves);
+    for (std::string id; ids >> id;) {
+      if (id == entry.id) return true;
+    }
+  }
+  return false;
+}
+
+ReproducedRow row_of(const PublishedEntry& entry) {
+  ReproducedRow row;
+  row.id = entry.id;
+  row.group = entry.group;
+  row.metric = kMetricNames[static_cast<std::size_t>(entry.metric)];
+  row.unit = entry.unit;
+  row.low = entry.low;
+  row.high = entry.high;
+  row.bound = !entry.value && !(entry.low && entry.high);
+  row.source = entry.source;
+  row.confidence = entry.confidence;
+  row.notes = entry.notes;
+  if (entry.value) {
+    row.published = *entry.value;
+  } else if (row.bound) {
+    row.published = entry.low ? *entry.low : *entry.high;
+  } else {
+    row.published = (*entry.low + *entry.high) / 2;
+  }
+  return row;
+}
+
+void judge(ReproducedRow& row, double predicted) {
+  row.predicted = predicted;
+  const bool above = !row.low || predicted >= *row.low;
+  const bool below = !row.high || predicted <= *row.high;
+  row.within_published_range = (row.low || row.high) && above && below;
+  row.error = row.bound && row.within_published_range ? 0 : (predicted - row.published) / row.published;
+}
+
+// Fills the prediction of a row. Returns false when a simulation of it was left out.
+bool fill(ReproducedRow& row, const PublishedEntry& entry, const std::vector<VariantJobs>& variants,
+          const std::vector<Job>& jobs) {
+  for (const VariantJobs& variant : variants) {
+    std::vector<std::size_t> needed = variant.alternatives;
+    if (variant.reference) needed.push_back(*variant.reference);
+    for (const std::size_t job : needed) {
+      if (jobs[job].prediction) continue;
+      if (jobs[job].failure.empty()) return false;
+      row.failure = jobs[job].failure;
+      return true;
+    }
+  }
+  std::vector<double> values;
+  for (const VariantJobs& variant : variants) values.push_back(value_of(entry, variant, jobs));
+  judge(row, aggregate(entry.aggregate, values) / entry.unit_scale);
+  return true;
+}
+
+void require_different_ids(const std::vector<PublishedEntry>& entries) {
+  std::map<std::string, std::string> places;
+  for (const PublishedEntry& entry : entries) {
+    const auto [place, fresh] = places.emplace(entry.id, entry.where);
+    if (!fresh) {
+      throw UserError(fmt::format("{}: id \"{}\" is already used at {}; ids must differ", entry.where,
+                                  entry.id, place->second));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
+                                     const ReproduceOptions& options) {
+  require_different_ids(entries);
+  JobList list;
+  std::vector<std::vector<VariantJobs>> jobs_of_entry;
+  for (const PublishedEntry& entry : entries) {
+    auto& variants = jobs_of_entry.emplace_back();
+    for (std::size_t i = 0; i < entry.scenarios.size(); ++i) variants.push_back(list.add(entry, i));
+  }
+  run(list.jobs(), options);
+  std::vector<ReproducedRow> rows;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    ReproducedRow row = row_of(entries[i]);
+    row.calibration = served(entries[i], list.machine(entries[i].scenarios.front()));
+    if (fill(row, entries[i], jobs_of_entry[i], list.jobs())) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<GroupSummary> summarise(const std::vector<ReproducedRow>& rows) {
+  std::vector<GroupSummary> groups;
+  std::vector<std::vector<double>> errors;
+  for (const ReproducedRow& row : rows) {
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.group == row.group; });
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), GroupSummary{});
+      group->group = row.group;
+      errors.emplace_back();
+    }
+    if (!row.predicted) {
+      ++group->failed;
+    } else if (row.calibration) {
+      ++group->calibration;
+    } else if (!row.bound || *row.error != 0) {
+      errors[static_cast<std::size_t>(group - groups.begin())].push_back(std::abs(*row.error));
+    }
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::vector<double>& list = errors[i];
+    groups[i].predictions = list.size();
+    if (list.empty()) continue;
+    std::sort(list.begin(), list.end());
+    const std::size_t half = list.size() / 2;
+    groups[i].median_error = list.size() % 2 == 1 ? list[half] : (list[half - 1] + list[half]) / 2;
+    groups[i].worst_error = list.back();
+  }
+  return groups;
+}
+
+}  // namespace tritax
