@@ -1,8 +1,7 @@
 // Fused sequential: every workgroup computes a tile and stores it to all ranks (arXiv:2511.12500 §4.2.1;
 // ROCm/iris ex. 07).
 //
-//   G workgroups:  for t in p', p'+G, …: matmul; for q in ranks: store C(t) -> q   (q = own rank is the local
-//   store)
+//   G workgroups:  for t in p', p'+G, …: matmul; for q in ranks: store C(t) -> q   (q = own: the local store)
 //
 // C goes out of registers and is never read again; no locks. The stores drain behind the next tile's matmul,
 // and the last round pays both.

@@ -5,8 +5,8 @@
 //   host:                                   stream synchronisation, framework, collective call
 //   stream 1, ALL-GATHER, one workgroup a channel:
 //       for chunks of the channel: for peers: copy chunk -> same place at the peer
-//       for peers: arrived[channel][own] += 1 at the peer (system scope); for peers: wait
-//       arrived[channel][peer]
+//       for peers: arrived[channel][own] += 1 at the peer (system scope)
+//       for peers: wait arrived[channel][peer]
 //   stream 1, COPY:                         slots of `gathered` -> column slices of C
 //   host:                                   stream synchronisation
 //

@@ -2,8 +2,8 @@
 //
 //   p' < Gg:         for t in p', p'+Gg, …: matmul; store C(t); signal lock[t] (gpu scope)
 //   q = p' - Gg:     for t in q, q+Gc, …: wait lock[t]; for peers: copy C(t) -> peer
-//                    barrier; for peers: arrived[q][own] += 1 at the peer (system scope); for peers: wait
-//                    arrived[q][peer]
+//                    barrier; for peers: arrived[q][own] += 1 at the peer (system scope)
+//                    for peers: wait arrived[q][peer]
 //
 // As in Iris the role follows from the workgroup number after the XCD remap, so the communicating workgroups
 // sit on the last dies. Registers and LDS are those of the worse role.
