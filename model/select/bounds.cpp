@@ -1,0 +1,511 @@
+#include "model/select/bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "model/cost/matmul_cost.hpp"
+
+namespace tritax {
+
+namespace {
+
+enum class Traffic : std::uint8_t { local, store, load, atomic };
+
+// Which way the bytes of a data operation go, and to or from which rank.
+struct Move {
+  Traffic traffic = Traffic::local;
+  int peer = 0;
+};
+
+Move move_of(const Op& op, int rank) {
+  switch (op.kind) {
+    case OpKind::copy:
+      if (op.src_rank != rank) return {Traffic::load, op.src_rank};
+      return {op.rank == rank ? Traffic::local : Traffic::store, op.rank};
+    case OpKind::store:
+      return {op.rank == rank ? Traffic::local : Traffic::store, op.rank};
+    case OpKind::atomic_add:
+      return {op.rank == rank ? Traffic::local : Traffic::atomic, op.rank};
+    case OpKind::load:
+    case OpKind::reduce:
+      return {op.rank == rank ? Traffic::local : Traffic::load, op.rank};
+    default:
+      return {};
+  }
+}
+
+bool moves_data(OpKind kind) {
+  return kind == OpKind::copy || kind == OpKind::store || kind == OpKind::atomic_add ||
+         kind == OpKind::load || kind == OpKind::reduce;
+}
+
+// Waits for the workgroup's store in flight.
+bool drains(OpKind kind) {
+  return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
+         kind == OpKind::signal;
+}
+
+std::span<const Op> ops_of(const Schedule& schedule, const Workgroup& workgroup) {
+  return {schedule.ops.data() + workgroup.first_op, workgroup.op_count};
+}
+
+// Unobstructed matmul times of a kernel; nearly all of them are alike, so the last one is kept.
+class MatmulTimes {
+ public:
+  MatmulTimes(const Schedule& schedule, const Machine& machine, const Kernel& kernel)
+      : schedule_(schedule), gpu_(machine.gpu), tile_(kernel.tile) {}
+
+  double operator()(const Op& op) {
+    const std::int32_t k = op.k_end - op.k_begin;
+    if (k != k_ || op.src_buffer != buffer_) {
+      k_ = k;
+      buffer_ = op.src_buffer;
+      const DType dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+      ns_ = matmul_cost(gpu_, dtype, tile_, op.rect.rows, op.rect.cols, k).compute_ns;
+      MatmulTile overlapped = tile_;
+      overlapped.pipeline = Pipeline::overlapped;
+      gain_ = std::max(gain_,
+                       ns_ / matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k).compute_ns);
+      boost_ = std::max(boost_, gpu_.boost_clock_ghz / gpu_.rate(dtype).load_clock_ghz);
+    }
+    return ns_;
+  }
+
+  double gain() const { return gain_; }    // of several workgroups on one compute unit over one, largest seen
+  double boost() const { return boost_; }  // highest clock over the clock under full load
+
+ private:
+  const Schedule& schedule_;
+  const Gpu& gpu_;
+  MatmulTile tile_;
+  std::int32_t k_ = -1;
+  std::int16_t buffer_ = -1;
+  double ns_ = 0;
+  double gain_ = 1;
+  double boost_ = 1;
+};
+
+// Rate limit of one compute unit for a data operation; what the simulator allows one workgroup is not above
+// it.
+double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
+  switch (move.traffic) {
+    case Traffic::store:
+      return gpu.cu_remote_store_gb_per_s;
+    case Traffic::load:
+      return gpu.cu_remote_load_gb_per_s;
+    case Traffic::atomic:
+      return gpu.cu_remote_atomic_gb_per_s;
+    case Traffic::local:
+      break;
+  }
+  return op.kind == OpKind::load || op.kind == OpKind::reduce ? gpu.cu_load_gb_per_s : gpu.cu_store_gb_per_s;
+}
+
+// Shortest time of a data operation. Arbitration weights have mean 1 and a uniform distribution of the
+// machine's relative standard deviation, so none is above 1 + √3 · spread.
+double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& kernel, const Op& op,
+               const Move& move) {
+  double limit = unit_gb_per_s(machine.gpu, op, move);
+  if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
+  const double weight = 1 + std::sqrt(3.0) * machine.fabric.arbitration_spread;
+  return bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect) / (limit * weight);
+}
+
+struct Chain {
+  double matmul_ns = 0;  // at the clock under full load
+  double total_ns = 0;   // matmuls at the boost clock, with what the workgroup moves
+};
+
+Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
+               const Workgroup& workgroup, MatmulTimes& matmul_times) {
+  Chain chain;
+  double now = 0;
+  double store_done = 0;
+  for (const Op& op : ops_of(schedule, workgroup)) {
+    if (op.kind == OpKind::claim) break;
+    if (drains(op.kind)) now = std::max(now, store_done);
+    if (op.kind == OpKind::matmul) {
+      const double ns = matmul_times(op);
+      chain.matmul_ns += ns;
+      now += ns / matmul_times.boost();
+    } else if (moves_data(op.kind)) {
+      const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank));
+      (drains(op.kind) ? store_done : now) = now + ns;
+    } else if (op.kind == OpKind::signal) {
+      now += machine.gpu.release_ns;
+    }
+  }
+  chain.total_ns = std::max(now, store_done);
+  return chain;
+}
+
+// ∫ (N(s) / C)^(1/3) ds; `works` is sorted here.
+double power_bound_ns(std::vector<double>& works, int compute_units) {
+  std::sort(works.begin(), works.end());
+  double total = 0;
+  double done = 0;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    if (works[i] <= done) continue;
+    total += std::cbrt(static_cast<double>(works.size() - i) / compute_units) * (works[i] - done);
+    done = works[i];
+  }
+  return total;
+}
+
+// Workgroups of the kernel that fit one compute unit together.
+int residents_at_most(const Gpu& gpu, const Resources& resources) {
+  const int waves = (resources.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
+  double residents = static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / std::max(1, waves);
+  const double registers = static_cast<double>(waves * gpu.lanes_per_wave) * resources.registers_per_thread;
+  if (registers > 0) residents = std::min(residents, gpu.registers_per_cu / registers);
+  if (resources.lds_bytes > 0) residents = std::min(residents, gpu.lds_bytes_per_cu / resources.lds_bytes);
+  return std::max(1, static_cast<int>(residents));
+}
+
+// Most matmul work that one compute unit does per unit of time, relative to one workgroup alone on it. A
+// matmul keeps the share that it started with: the i-th resident starts with min(i, gain) / i.
+double shared_gain(double gain, int residents) {
+  double sum = 0;
+  for (int i = 1; i <= residents; ++i) sum += std::min<double>(i, gain) / i;
+  return sum;
+}
+
+struct KernelBound {
+  double compute_ns = 0;
+  double total_ns = 0;
+};
+
+KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
+                          bool may_share) {
+  MatmulTimes matmul_times(schedule, machine, kernel);
+  std::vector<double> works;
+  double work = 0;
+  double longest_matmuls = 0;
+  KernelBound bound;
+  for (const Workgroup& workgroup : kernel.workgroups) {
+    const Chain chain = chain_of(schedule, machine, kernel, workgroup, matmul_times);
+    if (chain.matmul_ns > 0) works.push_back(chain.matmul_ns);
+    work += chain.matmul_ns;
+    longest_matmuls = std::max(longest_matmuls, chain.matmul_ns);
+    bound.total_ns = std::max(bound.total_ns, chain.total_ns);
+  }
+  if (!works.empty()) {
+    const int cus = machine.gpu.cu_count();
+    const int residents = may_share ? residents_at_most(machine.gpu, kernel.resources) : 1;
+    double power = work / (shared_gain(matmul_times.gain(), residents) * cus);
+    if (residents == 1 && works.size() <= static_cast<std::size_t>(cus)) power = power_bound_ns(works, cus);
+    bound.compute_ns = std::max(power, longest_matmuls / matmul_times.boost());
+  }
+  bound.total_ns = std::max(bound.total_ns, bound.compute_ns);
+  return bound;
+}
+
+// Shortest time of links and ports for the bytes that go over them, in ns of each.
+class Wires {
+ public:
+  Wires(const Schedule& schedule, const Machine& machine, const Topology& topology)
+      : schedule_(schedule), machine_(machine), topology_(topology) {
+    reset();
+  }
+
+  void reset() {
+    const auto ranks = static_cast<std::size_t>(schedule_.ranks);
+    edge_ns_.assign(topology_.edges.size(), 0.0);
+    for (auto& port : port_ns_) port.assign(ranks, 0.0);
+  }
+
+  void add(const Kernel& kernel) {
+    // Bytes by peer and kind first: there are far more operations than pairs.
+    std::vector<std::array<double, 4>> bytes(static_cast<std::size_t>(schedule_.ranks), {0, 0, 0, 0});
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (const Op& op : ops_of(schedule_, workgroup)) {
+        if (op.kind == OpKind::claim) break;
+        if (!moves_data(op.kind)) continue;
+        const Move move = move_of(op, kernel.rank);
+        bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic)] +=
+            bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+      }
+    }
+    const Fabric& fabric = machine_.fabric;
+    for (int peer = 0; peer < schedule_.ranks; ++peer) {
+      if (peer == kernel.rank) continue;
+      const auto& [local, stored, loaded, added] = bytes[static_cast<std::size_t>(peer)];
+      send(kernel.rank, peer, stored, fabric.store_efficiency, store_ports());
+      send(kernel.rank, peer, added, fabric.atomic_efficiency, store_ports());
+      send(peer, kernel.rank, loaded, fabric.load_efficiency, load_ports());
+    }
+  }
+
+  double busiest_ns() const {
+    double busiest = edge_ns_.empty() ? 0 : *std::max_element(edge_ns_.begin(), edge_ns_.end());
+    for (const auto& port : port_ns_)
+      busiest = std::max(busiest, *std::max_element(port.begin(), port.end()));
+    return busiest;
+  }
+
+ private:
+  struct Ports {
+    std::size_t out = 0;
+    std::size_t in = 0;
+    double out_gb_per_s = 0;
+    double in_gb_per_s = 0;
+  };
+  Ports store_ports() const {
+    return {0, 1, machine_.fabric.store_egress_gb_per_s, machine_.fabric.store_ingress_gb_per_s};
+  }
+  Ports load_ports() const {
+    return {2, 3, machine_.fabric.load_egress_gb_per_s, machine_.fabric.load_ingress_gb_per_s};
+  }
+
+  void send(int from, int to, double bytes, double efficiency, const Ports& ports) {
+    if (bytes == 0) return;
+    const auto f = static_cast<std::size_t>(from);
+    const auto t = static_cast<std::size_t>(to);
+    for (const int edge : topology_.routes[f][t]) {
+      const auto e = static_cast<std::size_t>(edge);
+      edge_ns_[e] += bytes / (efficiency * topology_.edges[e].raw_gb_per_s);
+    }
+    port_ns_[ports.out][f] += bytes / ports.out_gb_per_s;
+    port_ns_[ports.in][t] += bytes / ports.in_gb_per_s;
+  }
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const Topology& topology_;
+  std::vector<double> edge_ns_;
+  std::array<std::vector<double>, 4> port_ns_;
+};
+
+// Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
+// stored.
+double memory_ns(const Schedule& schedule, const Machine& machine,
+                 const std::vector<std::uint8_t>& launched) {
+  using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
+  std::vector<std::pair<Slab, double>> slabs;
+  double bytes = 0;
+  for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
+    const Kernel& kernel = schedule.kernels[k];
+    if (!launched[k]) continue;
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (const Op& op : ops_of(schedule, workgroup)) {
+        if (op.kind == OpKind::claim) break;
+        if (op.kind == OpKind::matmul && kernel.rank == 0) {
+          const double depth = op.k_end - op.k_begin;
+          const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
+          slabs.push_back(
+              {{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin}, op.rect.rows * depth * element});
+          slabs.push_back(
+              {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
+        } else if (op.kind == OpKind::store && op.rank == 0) {
+          bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+        }
+      }
+    }
+  }
+  std::sort(slabs.begin(), slabs.end());
+  for (std::size_t i = 0; i < slabs.size(); ++i) {
+    if (i == 0 || slabs[i].first != slabs[i - 1].first) bytes += slabs[i].second;
+  }
+  return bytes / machine.gpu.hbm_gb_per_s;
+}
+
+// The host programs with every kernel at its bound: when each host is done.
+class HostWalk {
+ public:
+  HostWalk(const Schedule& schedule, const Machine& machine, const std::vector<double>& kernel_ns)
+      : schedule_(schedule), machine_(machine), kernel_ns_(kernel_ns), hosts_(schedule.host.size()) {}
+
+  double run() {
+    for (;;) {
+      bool waiting = false;
+      double last = 0;
+      for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+        waiting |= advance_to_barrier(hosts_[rank], schedule_.host[rank]);
+        last = std::max(last, hosts_[rank].now);
+      }
+      if (!waiting) return last;
+      for (Host& host : hosts_) host.now = last + machine_.host.barrier_ns;
+    }
+  }
+
+  double first_start_ns() const { return first_start_ns_; }
+
+ private:
+  struct Host {
+    std::size_t pc = 0;
+    double now = 0;
+    std::vector<double> stream_end;  // negative: nothing launched yet
+  };
+
+  // True if the host has arrived at a barrier, false if its program has ended.
+  bool advance_to_barrier(Host& host, const std::vector<HostOp>& program) {
+    const HostCosts& costs = machine_.host;
+    while (host.pc < program.size()) {
+      const HostOp& op = program[host.pc++];
+      switch (op.kind) {
+        case HostOpKind::launch:
+          host.now += costs.launch_call_ns;
+          launch(host, op.kernel, op.stream, costs.kernel_gap_ns);
+          break;
+        case HostOpKind::graph_launch:
+          host.now += costs.graph_launch_call_ns;
+          for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+            launch(host, node.kernel, node.stream, costs.graph_node_gap_ns);
+          }
+          break;
+        case HostOpKind::stream_synchronize:
+          host.now = std::max(host.now, end_of(host, op.stream)) + costs.synchronize_ns;
+          break;
+        case HostOpKind::device_synchronize:
+          for (const double end : host.stream_end) host.now = std::max(host.now, end);
+          host.now += costs.synchronize_ns;
+          break;
+        case HostOpKind::barrier:
+          return true;
+        case HostOpKind::collective_call:
+          host.now += machine_.library.collective_call_ns;
+          break;
+        case HostOpKind::framework_sync:
+          host.now += machine_.library.framework_sync_ns;
+          break;
+      }
+    }
+    return false;
+  }
+
+  double& end_of(Host& host, std::int32_t stream) {
+    const auto index = static_cast<std::size_t>(stream);
+    if (index >= host.stream_end.size()) host.stream_end.resize(index + 1, -1.0);
+    return host.stream_end[index];
+  }
+
+  void launch(Host& host, std::int32_t kernel, std::int32_t stream, double gap_ns) {
+    double start = host.now + machine_.host.launch_latency_ns;
+    double& end = end_of(host, stream);
+    if (end >= 0) start = std::max(start, end + gap_ns);
+    end = start + kernel_ns_[static_cast<std::size_t>(kernel)];
+    first_start_ns_ = std::min(first_start_ns_, start);
+  }
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const std::vector<double>& kernel_ns_;
+  std::vector<Host> hosts_;
+  double first_start_ns_ = std::numeric_limits<double>::infinity();
+};
+
+std::vector<std::uint8_t> launched_kernels(const Schedule& schedule) {
+  std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
+  for (const auto& program : schedule.host) {
+    for (const HostOp& op : program) {
+      if (op.kind == HostOpKind::launch) launched[static_cast<std::size_t>(op.kernel)] = 1;
+      if (op.kind != HostOpKind::graph_launch) continue;
+      for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
+        launched[static_cast<std::size_t>(node.kernel)] = 1;
+      }
+    }
+  }
+  return launched;
+}
+
+// Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
+// If all of them together fit one to a compute unit, no two workgroups ever share one: the dispatcher takes
+// empty units first.
+bool may_share_units(const Schedule& schedule, const Machine& machine, std::size_t rank) {
+  std::vector<std::int64_t> most(1, 0);
+  const auto dies = static_cast<std::int64_t>(machine.gpu.xcds);
+  const auto count = [&](std::int32_t kernel, std::int32_t stream) {
+    const auto index = static_cast<std::size_t>(stream);
+    if (index >= most.size()) most.resize(index + 1, 0);
+    const Kernel& launched = schedule.kernels[static_cast<std::size_t>(kernel)];
+    const auto workgroups = static_cast<std::int64_t>(launched.workgroups.size());
+    const bool restricted = launched.cu_end > 0;  // its units may be fewer than its workgroups
+    most[index] =
+        std::max(most[index], restricted ? machine.gpu.cus_per_xcd + 1 : (workgroups + dies - 1) / dies);
+  };
+  for (const HostOp& op : schedule.host[rank]) {
+    if (op.kind == HostOpKind::launch) count(op.kernel, op.stream);
+    if (op.kind != HostOpKind::graph_launch) continue;
+    for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)])
+      count(node.kernel, node.stream);
+  }
+  std::int64_t together = 0;
+  for (const std::int64_t workgroups : most) together += workgroups;
+  return together > machine.gpu.cus_per_xcd;
+}
+
+}  // namespace
+
+TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
+  std::vector<std::uint8_t> may_share;
+  for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
+    may_share.push_back(may_share_units(schedule, machine, rank));
+  }
+  const std::vector<std::uint8_t> launched = launched_kernels(schedule);
+  TimeBound bound;
+  std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
+  Wires all(schedule, machine, topology);
+  Wires one(schedule, machine, topology);
+  for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
+    if (!launched[k]) continue;
+    const Kernel& kernel = schedule.kernels[k];
+    const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
+    const KernelBound compute = compute_bound(schedule, machine, kernel, share);
+    one.reset();
+    one.add(kernel);
+    all.add(kernel);
+    kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
+    bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
+  }
+  bound.wire_ns = all.busiest_ns();
+  bound.memory_ns = memory_ns(schedule, machine, launched);
+  HostWalk walk(schedule, machine, kernel_ns);
+  const double end_ns = walk.run();
+  const bool launches = std::isfinite(walk.first_start_ns());
+  const double traffic_ns = launches ? walk.first_start_ns() + std::max(bound.wire_ns, bound.memory_ns) : 0;
+  bound.total_ns = std::max(end_ns, traffic_ns);
+  return bound;
+}
+
+Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
+  Rounds found;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.rank != 0) continue;
+    MatmulTimes matmul_times(schedule, machine, kernel);
+    std::int64_t tiles = 0;
+    std::int32_t workers = 0;
+    std::int64_t rounds = 0;
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      std::int64_t own = 0;
+      double sent = 0;
+      for (const Op& op : ops_of(schedule, workgroup)) {
+        if (op.kind == OpKind::matmul) {
+          ++own;
+          found.tile_ns = std::max(found.tile_ns, matmul_times(op));
+        } else if (moves_data(op.kind) && op.rank != kernel.rank) {
+          sent += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+        }
+      }
+      found.sent_bytes += sent;
+      found.senders += own == 0 && sent > 0;
+      workers += own > 0;
+      tiles += own;
+      rounds = std::max(rounds, own);
+    }
+    if (kernel.placement == Placement::dispatch && workers > machine.gpu.cu_count()) {
+      // One workgroup a tile: the units take them as they become free.
+      workers = machine.gpu.cu_count();
+      rounds = (tiles + workers - 1) / workers;
+    }
+    found.tiles += tiles;
+    found.workers = std::max(found.workers, workers);
+    found.rounds += rounds;
+  }
+  return found;
+}
+
+}  // namespace tritax

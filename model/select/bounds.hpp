@@ -1,0 +1,60 @@
+// A lower bound of the time of a schedule, without simulating it.
+//
+// The bound walks the host programs of all ranks, as the simulator does, with every kernel at a time that it
+// cannot beat. With u_w the unobstructed matmul time of workgroup w at the clock under full load, C the
+// compute units of a GPU, and f the clock relative to that load clock:
+//
+//   kernel >= chain    operations of a workgroup follow each other; stores, copies and signals wait for the
+//                      store before them, the rest runs beside it. Matmuls count at the boost clock, stores
+//                      at the limit of one compute unit and the largest arbitration weight.
+//   kernel >= power    ∫ (N(s) / C)^(1/3) ds, N(s) = number of workgroups with u_w > s
+//   kernel >= wire     bytes / rate of every link and fabric port that the kernel sends over
+//   rank   >= memory   operands and results over the HBM rate, from the first launch on
+//
+// Power: b busy compute units run at f <= (C/b)^(1/3), so a piece ds of progress of all of them takes at
+// least (b/C)^(1/3) ds. That cost is concave in b and 0 at b = 0, hence least when the busy times of the
+// workgroups are nested, all starting together; this is the integral. Where workgroups may share compute
+// units, or there are more of them than units, a unit does at most `gain` times the work of one workgroup
+// alone, and the cost is least with all units busy: Σ u_w / (gain · C).
+//
+// Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only
+// delays. The bound knows no pattern, it reads the schedule: a new pattern needs no bound of its own.
+// Operations behind a `claim` may be skipped and count nowhere.
+#pragma once
+
+#include <cstdint>
+
+#include "model/machine/machine.hpp"
+#include "model/machine/topology.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+struct TimeBound {
+  double total_ns = 0;    // no simulation of the schedule ends earlier
+  double compute_ns = 0;  // chain and power bound of the matmuls, largest over all kernels
+  double wire_ns = 0;     // busiest link or fabric port
+  double memory_ns = 0;   // operands out of HBM and results into it
+};
+
+// `topology` is that of schedule.ranks GPUs. Throws UserError when the GPU has no matrix instruction for the
+// dtype.
+TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology);
+
+// How the matmuls of one rank fall onto its compute units.
+struct Rounds {
+  std::int64_t tiles = 0;    // matmul operations
+  std::int32_t workers = 0;  // workgroups or compute units that run them side by side
+  std::int64_t rounds = 0;   // matmuls that the busiest of them runs one after another
+  double tile_ns = 0;        // one matmul, unobstructed, at the clock under full load
+  double sent_bytes = 0;     // to all other ranks
+  std::int32_t senders = 0;  // workgroups that send and do not compute
+  double fill() const {      // share of the slots in all rounds that have a tile
+    return rounds == 0 ? 0 : static_cast<double>(tiles) / (static_cast<double>(rounds) * workers);
+  }
+};
+
+// Of rank 0, which has the widest share of the columns.
+Rounds gemm_rounds(const Schedule& schedule, const Machine& machine);
+
+}  // namespace tritax

@@ -1,0 +1,307 @@
+#include "sim/advise.hpp"
+
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "model/core/error.hpp"
+#include "model/machine/topology.hpp"
+#include "sim/why.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::size_t kBatch =
+    32;  // candidates between two pruning decisions, whatever the number of threads
+constexpr std::size_t kFrontier = 3;  // candidates of a pattern whose neighbours are tried
+constexpr int kRefinements = 6;       // rounds of that, if there is still something to gain
+constexpr double kHopelessFactor =
+    1.1;  // a simulation ends once it is so much slower than the best of its pattern
+
+struct Contender {
+  std::size_t pattern = 0;
+  Knobs knobs;
+  TimeBound bound;
+  std::string refusal;     // why it cannot be built; empty if it can
+  bool simulated = false;  // in full; only then has it a time
+  double time_ns = kNever;
+  bool expanded = false;  // its neighbours have been listed
+};
+
+struct PatternSearch {
+  const Pattern* pattern = nullptr;
+  std::optional<KnobSpace> space;
+  std::string refusal;               // why nothing of it can be built
+  std::vector<std::size_t> members;  // contenders, in order of listing
+  std::optional<std::size_t> best;
+  SimulationResult best_result;
+};
+
+class Search {
+ public:
+  Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options);
+  Advice run();
+
+ private:
+  void list(std::size_t pattern, const std::vector<Knobs>& knobs);
+  void evaluate_listed();
+  void compute_bounds(std::size_t first);
+  std::vector<std::size_t> by_promise(std::size_t first) const;
+  void simulate_batch(const std::vector<std::size_t>& batch);
+  bool refine();
+  std::vector<Candidate> winners();
+  bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  double best_ns(std::size_t pattern) const;
+  void report(std::size_t remaining) const;
+
+  template <typename Body>
+  void parallel(std::size_t count, const Body& body) {
+    arena_.execute([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<std::size_t>(0, count, 1),
+          [&](const tbb::blocked_range<std::size_t>& range) {
+            for (std::size_t i = range.begin(); i < range.end(); ++i) body(i);
+          },
+          tbb::simple_partitioner{});
+    });
+  }
+
+  const GemmAllScatter& workload_;
+  const Machine& machine_;
+  const AdviseOptions& options_;
+  Topology topology_;
+  tbb::task_arena arena_;
+  std::vector<PatternSearch> searches_;
+  std::vector<Contender> contenders_;
+  std::size_t listed_ = 0;  // contenders before this one have been decided
+  Advice advice_;
+};
+
+Search::Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options)
+    : workload_(workload),
+      machine_(machine),
+      options_(options),
+      topology_(build_topology(machine, workload.gpus)),
+      arena_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()) {
+  for (const Pattern& pattern : patterns()) {
+    PatternSearch search;
+    search.pattern = &pattern;
+    try {
+      search.space = knob_space(pattern, workload, machine, options.pins);
+    } catch (const UserError& error) {
+      search.refusal = error.what();
+    }
+    searches_.push_back(std::move(search));
+  }
+}
+
+double Search::best_ns(std::size_t pattern) const {
+  const PatternSearch& search = searches_[pattern];
+  return search.best ? contenders_[*search.best].time_ns : kNever;
+}
+
+void Search::report(std::size_t remaining) const {
+  if (options_.progress) {
+    options_.progress({advice_.evaluated, advice_.pruned, static_cast<std::int64_t>(remaining)});
+  }
+}
+
+// Adds the knobs that have not been listed before.
+void Search::list(std::size_t pattern, const std::vector<Knobs>& knobs) {
+  PatternSearch& search = searches_[pattern];
+  for (const Knobs& wanted : knobs) {
+    const bool known = std::any_of(search.members.begin(), search.members.end(),
+                                   [&](std::size_t member) { return contenders_[member].knobs == wanted; });
+    if (known) continue;
+    search.members.push_back(contenders_.size());
+    Contender contender;
+    contender.pattern = pattern;
+    contender.knobs = wanted;
+    contenders_.push_back(std::move(contender));
+  }
+}
+
+void Search::compute_bounds(std::size_t first) {
+  parallel(contenders_.size() - first, [&](std::size_t i) {
+    if (stopped()) return;
+    Contender& contender = contenders_[first + i];
+    try {
+      const Pattern& pattern = *searches_[contender.pattern].pattern;
+      contender.bound =
+          time_bound(build_schedule(pattern, workload_, machine_, contender.knobs), machine_, topology_);
+    } catch (const UserError& error) {
+      contender.refusal = error.what();
+    }
+  });
+  for (std::size_t i = first; i < contenders_.size(); ++i) {
+    std::string& refusal = searches_[contenders_[i].pattern].refusal;
+    if (refusal.empty()) refusal = contenders_[i].refusal;
+  }
+}
+
+// The buildable contenders from `first` on: the most promising of every pattern, then the second of every
+// pattern, …
+std::vector<std::size_t> Search::by_promise(std::size_t first) const {
+  std::vector<std::vector<std::size_t>> queues(searches_.size());
+  for (std::size_t i = first; i < contenders_.size(); ++i) {
+    if (contenders_[i].refusal.empty()) queues[contenders_[i].pattern].push_back(i);
+  }
+  std::size_t longest = 0;
+  for (auto& queue : queues) {
+    std::stable_sort(queue.begin(), queue.end(), [&](std::size_t a, std::size_t b) {
+      return contenders_[a].bound.total_ns < contenders_[b].bound.total_ns;
+    });
+    longest = std::max(longest, queue.size());
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t place = 0; place < longest; ++place) {
+    for (const auto& queue : queues) {
+      if (place < queue.size()) order.push_back(queue[place]);
+    }
+  }
+  return order;
+}
+
+void Search::simulate_batch(const std::vector<std::size_t>& batch) {
+  std::vector<SimulationResult> results(batch.size());
+  std::vector<std::uint8_t> ran(batch.size(), 0);
+  parallel(batch.size(), [&](std::size_t i) {
+    if (stopped()) return;
+    const Contender& contender = contenders_[batch[i]];
+    SimulationOptions options;
+    options.seed = options_.seed;
+    const double best = best_ns(contender.pattern);
+    options.give_up_after_ns = best < kNever ? kHopelessFactor * best : 0;
+    const Pattern& pattern = *searches_[contender.pattern].pattern;
+    results[i] = simulate(build_schedule(pattern, workload_, machine_, contender.knobs), machine_, options);
+    ran[i] = 1;
+  });
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!ran[i]) continue;
+    ++advice_.evaluated;
+    if (results[i].gave_up) {
+      ++advice_.given_up;
+      continue;
+    }
+    Contender& contender = contenders_[batch[i]];
+    contender.simulated = true;
+    contender.time_ns = results[i].makespan_ns;
+    if (contender.time_ns < best_ns(contender.pattern)) {
+      searches_[contender.pattern].best = batch[i];
+      searches_[contender.pattern].best_result = std::move(results[i]);
+    }
+  }
+}
+
+// Decides every contender that has been listed since the last call.
+void Search::evaluate_listed() {
+  const std::size_t first = listed_;
+  listed_ = contenders_.size();
+  compute_bounds(first);
+  if (stopped()) return;
+  const std::vector<std::size_t> order = by_promise(first);
+  std::size_t next = 0;
+  while (next < order.size() && !stopped()) {
+    std::vector<std::size_t> batch;
+    for (; next < order.size() && batch.size() < kBatch; ++next) {
+      const Contender& contender = contenders_[order[next]];
+      if (contender.bound.total_ns >= best_ns(contender.pattern)) {
+        ++advice_.pruned;
+      } else {
+        batch.push_back(order[next]);
+      }
+    }
+    simulate_batch(batch);
+    report(order.size() - next);
+  }
+}
+
+// Lists the neighbours of the best few of every pattern; false if all of them have been expanded before.
+bool Search::refine() {
+  bool found = false;
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    std::vector<std::size_t> ranked;
+    for (const std::size_t member : searches_[p].members) {
+      if (contenders_[member].simulated) ranked.push_back(member);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
+      return contenders_[a].time_ns < contenders_[b].time_ns;
+    });
+    if (ranked.size() > kFrontier) ranked.resize(kFrontier);
+    for (const std::size_t member : ranked) {
+      if (contenders_[member].expanded) continue;
+      contenders_[member].expanded = true;
+      list(p, neighbours(*searches_[p].space, workload_, contenders_[member].knobs));
+      found = true;
+    }
+  }
+  return found;
+}
+
+// The best of every pattern with its taxes, best first.
+std::vector<Candidate> Search::winners() {
+  std::vector<std::size_t> found;
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (searches_[p].best) found.push_back(p);
+  }
+  std::vector<Candidate> candidates(found.size());
+  parallel(found.size(), [&](std::size_t i) {
+    PatternSearch& search = searches_[found[i]];
+    const Contender& contender = contenders_[*search.best];
+    Candidate& candidate = candidates[i];
+    const Schedule schedule = build_schedule(*search.pattern, workload_, machine_, contender.knobs);
+    SimulationOptions options;
+    options.seed = options_.seed;
+    candidate.pattern = search.pattern->name;
+    candidate.knobs = contender.knobs;
+    candidate.time_ns = contender.time_ns;
+    candidate.taxes = account_taxes(schedule, machine_, options);
+    candidate.result = search.best_result;
+    candidate.bound = contender.bound;
+    candidate.rounds = gemm_rounds(schedule, machine_);
+  });
+  const double library_ns = best_ns(0);
+  for (Candidate& candidate : candidates) {
+    if (library_ns < kNever) candidate.speedup = library_ns / candidate.time_ns;
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
+  return candidates;
+}
+
+Advice Search::run() {
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (searches_[p].space) list(p, coarse_candidates(*searches_[p].space, workload_));
+  }
+  evaluate_listed();
+  // Pins that leave only the baseline, which has no knobs, answer nobody's question.
+  const auto impossible = [](const PatternSearch& search) { return !search.best && !search.refusal.empty(); };
+  if (!stopped() && std::all_of(searches_.begin() + 1, searches_.end(), impossible)) {
+    throw UserError(searches_[1].refusal);
+  }
+  for (int round = 0; round < kRefinements && !stopped() && refine(); ++round) evaluate_listed();
+
+  advice_.interrupted = stopped();
+  for (const PatternSearch& search : searches_) {
+    if (impossible(search))
+      advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
+  }
+  advice_.candidates = winners();
+  advice_.explanation = explain_winner(advice_.candidates, workload_);
+  return std::move(advice_);
+}
+
+}  // namespace
+
+Advice advise(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options) {
+  check(workload, "workload");
+  return Search(workload, machine, options).run();
+}
+
+}  // namespace tritax

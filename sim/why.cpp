@@ -1,0 +1,153 @@
+#include "sim/why.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace tritax {
+
+namespace {
+
+constexpr double kWorthSaying = 0.005;  // of the winner's time; smaller differences are noise to a reader
+
+struct Part {
+  double TimeAccount::*time;
+  std::string_view name;
+};
+constexpr std::array<Part, 7> kParts{{{&TimeAccount::compute_ns, "matrix work"},
+                                      {&TimeAccount::memory_ns, "local memory traffic"},
+                                      {&TimeAccount::wire_ns, "waiting for the links"},
+                                      {&TimeAccount::launch_ns, "launch tax"},
+                                      {&TimeAccount::bulk_synchronous_ns, "bulk-synchronous tax"},
+                                      {&TimeAccount::locality_ns, "locality tax"},
+                                      {&TimeAccount::contention_ns, "contention"}}};
+
+std::string time_text(double ns) {
+  return ns >= 1e6 ? fmt::format("{:.3f} ms", ns / 1e6) : fmt::format("{:.1f} us", ns / 1e3);
+}
+
+std::string count_text(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+// "2 rounds on 256 compute units"
+std::string rounds_text(const Candidate& candidate) {
+  const Rounds& rounds = candidate.rounds;
+  return fmt::format("{} on {} compute units", count_text(rounds.rounds, "round"), rounds.workers);
+}
+
+std::string tile_text(const Knobs& knobs) { return fmt::format("{}x{}", knobs.tile_m, knobs.tile_n); }
+
+bool same_tile(const Candidate& a, const Candidate& b) {
+  return a.knobs.tile_m == b.knobs.tile_m && a.knobs.tile_n == b.knobs.tile_n &&
+         a.rounds.tiles == b.rounds.tiles;
+}
+
+// Where its tiles leave the winner on the compute units, and what another split would do with the same tiles.
+std::string wave_sentence(const Candidate& winner, std::span<const Candidate> others) {
+  const Rounds& own = winner.rounds;
+  std::string text = fmt::format("The {} of {} that {} gives every GPU take {} ({} of the slots filled)",
+                                 count_text(own.tiles, "tile"), tile_text(winner.knobs), winner.pattern,
+                                 rounds_text(winner), percent(own.fill()));
+  for (const Candidate& other : others) {
+    const Rounds& theirs = other.rounds;
+    if (theirs.workers == 0 || theirs.workers == own.workers) continue;
+    const std::int64_t there = (own.tiles + theirs.workers - 1) / theirs.workers;
+    if (there == own.rounds) continue;
+    const std::string beside =
+        theirs.senders > 0 ? fmt::format(" left beside {} that only send", theirs.senders) : std::string();
+    text += fmt::format(", but would take {} on the {} compute units{} in {}", there, theirs.workers, beside,
+                        other.pattern);
+    if (same_tile(winner, other)) break;
+    text += fmt::format(", which does better with {} of {} in {}", count_text(theirs.tiles, "tile"),
+                        tile_text(other.knobs), count_text(theirs.rounds, "round"));
+    break;
+  }
+  return text + ".";
+}
+
+// Differences of the two critical paths, the largest first.
+std::string difference_sentence(const Candidate& winner, const Candidate& other) {
+  std::vector<std::pair<double, std::string_view>> saved;
+  for (const Part& part : kParts) {
+    saved.push_back({other.taxes.account.*part.time - winner.taxes.account.*part.time, part.name});
+  }
+  std::stable_sort(saved.begin(), saved.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  const double worth_saying = kWorthSaying * winner.time_ns;
+  const auto listed = [&](auto begin, auto end) {
+    std::string text;
+    int count = 0;
+    for (auto part = begin; part != end && count < 2; ++part, ++count) {
+      if (std::abs(part->first) < worth_saying) break;
+      text +=
+          fmt::format("{}{} of {}", count > 0 ? " and " : "", time_text(std::abs(part->first)), part->second);
+    }
+    return text;
+  };
+  const auto gains_end =
+      std::find_if(saved.begin(), saved.end(), [](const auto& part) { return part.first <= 0; });
+  const auto losses_end =
+      std::find_if(saved.rbegin(), saved.rend(), [](const auto& part) { return part.first >= 0; });
+  const std::string gains = listed(saved.begin(), gains_end);
+  const std::string losses = listed(saved.rbegin(), losses_end);
+  const double ahead = other.time_ns - winner.time_ns;
+  std::string text = fmt::format("It is {} ({}) ahead of {}", time_text(ahead),
+                                 fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern);
+  if (!gains.empty()) text += fmt::format(": its critical path has {} less", gains);
+  if (!losses.empty())
+    text += fmt::format("{} {} more", gains.empty() ? ": its critical path has" : ", though", losses);
+  return text + ".";
+}
+
+// What no schedule with these tiles could avoid, and how much of the sending stays in sight.
+std::string limit_sentence(const Candidate& winner, const GemmAllScatter& workload) {
+  const TimeBound& bound = winner.bound;
+  std::string text = fmt::format("Of its {}, the GEMM alone needs at least {}", time_text(winner.time_ns),
+                                 time_text(bound.compute_ns));
+  if (workload.gpus > 1) {
+    const double exposed = winner.taxes.account.wire_ns;
+    text += fmt::format(
+        ", sending {:.1f} MB from every GPU at least {} of link time ({} of the GEMM); {} of link time "
+        "is left on the critical path",
+        winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns), percent(bound.wire_ns / bound.compute_ns),
+        time_text(exposed));
+  }
+  return text + ".";
+}
+
+// The largest of the three taxes that the winner still pays, by the counterfactual account.
+std::string tax_sentence(const Candidate& winner) {
+  const Taxes& taxes = winner.taxes;
+  const std::array<std::pair<double, std::string_view>, 3> paid{
+      {{taxes.launch_ns, "launch"},
+       {taxes.bulk_synchronous_ns, "bulk-synchronous"},
+       {taxes.locality_ns, "locality"}}};
+  const auto largest = std::max_element(paid.begin(), paid.end());
+  if (largest->first < kWorthSaying * winner.time_ns) {
+    return fmt::format("None of the three taxes costs it more than {}; without all of them it would take {}.",
+                       time_text(std::max(0.0, largest->first)), time_text(taxes.all_removed_ns));
+  }
+  return fmt::format("Its largest remaining tax is the {} tax, {} ({}).", largest->second,
+                     time_text(largest->first), percent(largest->first / winner.time_ns));
+}
+
+}  // namespace
+
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates,
+                                        const GemmAllScatter& workload) {
+  if (candidates.empty()) return {};
+  const Candidate& winner = candidates.front();
+  std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
+  if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
+  sentences.push_back(limit_sentence(winner, workload));
+  sentences.push_back(tax_sentence(winner));
+  return sentences;
+}
+
+}  // namespace tritax
