@@ -1,0 +1,190 @@
+#include "model/schedule/accesses.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kMaxCells = 64;  // of one side of the grid over a buffer
+
+// The rectangles of one buffer in a coarse grid of cells that are no smaller than its tiles.
+class RectIndex {
+ public:
+  explicit RectIndex(const Buffer& buffer)
+      : cell_rows_(std::max(buffer.tile_rows, (buffer.rows - 1) / kMaxCells + 1)),
+        cell_cols_(std::max(buffer.tile_cols, (buffer.cols - 1) / kMaxCells + 1)),
+        width_((buffer.cols - 1) / cell_cols_ + 1),
+        cells_(static_cast<std::size_t>((buffer.rows - 1) / cell_rows_ + 1) *
+               static_cast<std::size_t>(width_)) {}
+
+  void add(const Rect& rect, std::uint32_t id) {
+    for_each_cell(rect, [&](std::vector<std::uint32_t>& cell) { cell.push_back(id); });
+  }
+
+  template <typename Visit>
+  void for_each_near(const Rect& rect, Visit visit) {
+    for_each_cell(rect, [&](const std::vector<std::uint32_t>& cell) {
+      for (const std::uint32_t id : cell) {
+        visit(id);
+      }
+    });
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_cell(const Rect& rect, Visit visit) {
+    const std::int32_t last_row = (rect.row + rect.rows - 1) / cell_rows_;
+    const std::int32_t last_col = (rect.col + rect.cols - 1) / cell_cols_;
+    for (std::int32_t row = rect.row / cell_rows_; row <= last_row; ++row) {
+      for (std::int32_t col = rect.col / cell_cols_; col <= last_col; ++col) {
+        visit(cells_[static_cast<std::size_t>(row) * static_cast<std::size_t>(width_) +
+                     static_cast<std::size_t>(col)]);
+      }
+    }
+  }
+
+  std::int32_t cell_rows_;
+  std::int32_t cell_cols_;
+  std::int32_t width_;
+  std::vector<std::vector<std::uint32_t>> cells_;
+};
+
+class Collector {
+ public:
+  explicit Collector(const SyncGraph& graph) : graph_(graph), schedule_(graph.schedule()) {}
+
+  std::vector<Access> collect() {
+    find_written();
+    for (std::uint32_t i = 0; i < graph_.workgroups().size(); ++i) {
+      const WorkgroupRun& workgroup = graph_.workgroups()[i];
+      const Run& run = graph_.runs()[workgroup.run];
+      const Workgroup& range = graph_.kernel_of(run).workgroups[workgroup.workgroup];
+      for (std::uint32_t op = 0; op < range.op_count; ++op) {
+        add_op(schedule_.ops[range.first_op + op], {i, op}, run.rank);
+      }
+    }
+    return std::move(list_);
+  }
+
+ private:
+  std::size_t slot(std::int32_t rank, std::int32_t buffer) const {
+    return static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer);
+  }
+
+  static bool writes(const Op& op) {
+    return op.kind == OpKind::store || op.kind == OpKind::atomic_add || op.kind == OpKind::copy;
+  }
+
+  void find_written() {
+    written_.assign(static_cast<std::size_t>(schedule_.ranks) * schedule_.buffers.size(), false);
+    for (const Op& op : schedule_.ops) {
+      if (writes(op)) {
+        written_[slot(op.rank, op.buffer)] = true;
+      }
+    }
+  }
+
+  void add_op(const Op& op, OpPoint at, std::int32_t own) {
+    if (op.kind == OpKind::matmul) {
+      const std::int32_t k = op.k_end - op.k_begin;
+      add_read(at, own, op.src_buffer, {op.rect.row, op.k_begin, op.rect.rows, k});
+      add_read(at, own, op.b_buffer, {op.k_begin, op.rect.col, k, op.rect.cols});
+    } else if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
+      add_read(at, op.rank, op.buffer, op.rect);
+    } else if (op.kind == OpKind::copy) {
+      add_read(at, op.src_rank, op.src_buffer, {op.src_row, op.src_col, op.rect.rows, op.rect.cols});
+    }
+    if (writes(op)) {
+      const AccessKind kind = op.kind == OpKind::atomic_add ? AccessKind::atomic_add : AccessKind::write;
+      list_.push_back({at, op.rank, op.buffer, kind, op.rect});
+    }
+  }
+
+  void add_read(OpPoint at, std::int32_t rank, std::int16_t buffer, const Rect& rect) {
+    if (written_[slot(rank, buffer)]) {
+      list_.push_back({at, static_cast<std::int16_t>(rank), buffer, AccessKind::read, rect});
+    }
+  }
+
+  const SyncGraph& graph_;
+  const Schedule& schedule_;
+  std::vector<bool> written_;
+  std::vector<Access> list_;
+};
+
+// Finds the writes that meet one access; every write once, although it may lie in several cells.
+class WriteFinder {
+ public:
+  WriteFinder(const std::vector<Access>& list, const std::vector<Buffer>& buffers)
+      : list_(list), seen_(list.size(), ~std::uint32_t{0}) {
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      if (list[i].kind != AccessKind::read) {
+        const auto key = std::pair(list[i].rank, list[i].buffer);
+        indices_.try_emplace(key, buffers[static_cast<std::size_t>(list[i].buffer)])
+            .first->second.add(list[i].rect, i);
+      }
+    }
+  }
+
+  template <typename Visit>
+  void for_each_write(std::uint32_t access, Visit visit) {
+    const Access& own = list_[access];
+    const auto index = indices_.find({own.rank, own.buffer});
+    if (index == indices_.end()) {
+      return;
+    }
+    index->second.for_each_near(own.rect, [&](std::uint32_t write) {
+      if (seen_[write] != access && overlap(own.rect, list_[write].rect)) {
+        seen_[write] = access;
+        visit(write);
+      }
+    });
+  }
+
+ private:
+  const std::vector<Access>& list_;
+  std::vector<std::uint32_t> seen_;  // by write: the access that has visited it last
+  std::map<std::pair<std::int16_t, std::int16_t>, RectIndex> indices_;
+};
+
+}  // namespace
+
+bool overlap(const Rect& a, const Rect& b) {
+  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.col < b.col + b.cols && b.col < a.col + a.cols;
+}
+
+Accesses find_accesses(const SyncGraph& graph) {
+  Accesses accesses;
+  accesses.list = Collector(graph).collect();
+  WriteFinder writes(accesses.list, graph.schedule().buffers);
+  for (std::uint32_t i = 0; i < accesses.list.size(); ++i) {
+    if (accesses.list[i].kind == AccessKind::read) {
+      writes.for_each_write(i, [&](std::uint32_t write) { accesses.read_write.push_back({i, write}); });
+    }
+  }
+  return accesses;
+}
+
+std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses) {
+  std::vector<Conflict> conflicts;
+  WriteFinder writes(accesses.list, graph.schedule().buffers);
+  for (std::uint32_t i = 0; i < accesses.list.size(); ++i) {
+    const Access& access = accesses.list[i];
+    if (access.kind == AccessKind::read) {
+      continue;
+    }
+    writes.for_each_write(i, [&](std::uint32_t other) {
+      const Access& second = accesses.list[other];
+      const bool commute = access.kind == AccessKind::atomic_add && second.kind == AccessKind::atomic_add;
+      if (other > i && !commute && access.at.workgroup_run != second.at.workgroup_run) {
+        conflicts.push_back({i, other});
+      }
+    });
+  }
+  return conflicts;
+}
+
+}  // namespace tritax

@@ -1,0 +1,70 @@
+#include "model/schedule/check.hpp"
+
+#include <fmt/format.h>
+
+#include "model/core/error.hpp"
+#include "model/schedule/findings.hpp"
+#include "model/schedule/sync_graph.hpp"
+
+namespace tritax {
+
+std::string describe_kernel(const Schedule& schedule, std::size_t kernel) {
+  return fmt::format("kernel '{}' rank {}", schedule.kernels[kernel].name, schedule.kernels[kernel].rank);
+}
+
+std::string describe_host_op(const Schedule& schedule, std::size_t rank, std::size_t op) {
+  const auto kind = static_cast<std::size_t>(schedule.host[rank][op].kind);
+  return fmt::format("host operation {} ({}) of rank {}", op, kHostOpKindNames[kind], rank);
+}
+
+std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
+                          std::int32_t rank) {
+  return fmt::format("{}[{}:{}, {}:{}] of rank {}", schedule.buffers[static_cast<std::size_t>(buffer)].name,
+                     rect.row, std::int64_t{rect.row} + rect.rows, rect.col,
+                     std::int64_t{rect.col} + rect.cols, rank);
+}
+
+std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index,
+                          std::int32_t rank) {
+  return fmt::format("{}[{}] of rank {}", schedule.flags[static_cast<std::size_t>(flag)].name, index, rank);
+}
+
+std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t workgroup, std::size_t op) {
+  TRITAX_ASSERT(kernel < schedule.kernels.size() && workgroup < schedule.kernels[kernel].workgroups.size(),
+                "the place of an operation lies inside the schedule");
+  const std::size_t index = schedule.kernels[kernel].workgroups[workgroup].first_op + op;
+  TRITAX_ASSERT(index < schedule.ops.size(), "the place of an operation lies inside the schedule");
+  return fmt::format("{} workgroup {} operation {} ({})", describe_kernel(schedule, kernel), workgroup, op,
+                     kOpKindNames[static_cast<std::size_t>(schedule.ops[index].kind)]);
+}
+
+std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit) {
+  Findings findings(limit);
+  check_ranges(schedule, findings);
+  if (findings.empty()) {
+    const SyncGraph graph(schedule);
+    check_progress(graph, findings);
+    // What is never reached is not ordered either; those messages would only hide the cause.
+    if (findings.empty()) {
+      check_order(graph, findings);
+    }
+  }
+  return findings.take();
+}
+
+void require_sound(const std::vector<Finding>& findings, const std::string& origin) {
+  constexpr std::size_t kShown = 5;
+  if (findings.empty()) {
+    return;
+  }
+  std::string message = fmt::format("{}: the schedule is not sound:", origin);
+  for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) {
+    message += fmt::format("\n  {}: {}", findings[i].where, findings[i].message);
+  }
+  if (findings.size() > kShown) {
+    message += fmt::format("\n  and {} more", findings.size() - kShown);
+  }
+  throw UserError(message);
+}
+
+}  // namespace tritax

@@ -1,0 +1,171 @@
+// Waits that nothing can satisfy, and cycles of waits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/strong_components.hpp>
+
+#include "model/schedule/findings.hpp"
+#include "model/schedule/progress.hpp"
+#include "model/schedule/sync_graph.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Kind = Finding::Kind;
+
+std::string describe_event(const SyncGraph& graph, const FlagEvent& event) {
+  const FlagCell& cell = graph.cells()[event.cell];
+  return fmt::format("{} >= {}", describe_flag(graph.schedule(), cell.flag, cell.index, cell.rank),
+                     event.value);
+}
+
+std::string and_others(std::size_t count) {
+  return count == 0 ? "" : fmt::format(" ({} other operations wait for the same)", count);
+}
+
+void check_host_barriers(const Schedule& schedule, Findings& findings) {
+  std::vector<std::size_t> counts;
+  for (const auto& program : schedule.host) {
+    counts.push_back(static_cast<std::size_t>(std::count_if(
+        program.begin(), program.end(), [](const HostOp& op) { return op.kind == HostOpKind::barrier; })));
+  }
+  const auto fewest = std::min_element(counts.begin(), counts.end());
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    if (counts[rank] > *fewest) {
+      findings.add(
+          Kind::deadlock, fmt::format("host program of rank {}", rank),
+          fmt::format("arrives at {} host barriers, rank {} only at {}; all ranks must arrive equally often",
+                      counts[rank], fewest - counts.begin(), *fewest));
+    }
+  }
+}
+
+void check_satisfiable(const SyncGraph& graph, Findings& findings) {
+  for (const FlagEvent& event : graph.events()) {
+    const FlagCell& cell = graph.cells()[event.cell];
+    if (event.value > cell.total) {
+      const std::string signals =
+          cell.signals.empty() ? std::string("nothing signals this flag")
+                               : fmt::format("its {} signals add up to {}", cell.signals.size(), cell.total);
+      findings.add(Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
+                   fmt::format("waits for {}, but {}{}", describe_event(graph, event), signals,
+                               and_others(event.waits.size() - 1)));
+    }
+  }
+}
+
+// A signal from another rank is seen only by an acquire at system scope.
+void check_scopes(const SyncGraph& graph, Findings& findings) {
+  for (const FlagEvent& event : graph.events()) {
+    const FlagCell& cell = graph.cells()[event.cell];
+    const auto remote = std::find_if(cell.signals.begin(), cell.signals.end(), [&](std::uint32_t signal) {
+      return graph.runs()[graph.workgroups()[graph.vertices()[signal].owner].run].rank != cell.rank;
+    });
+    if (remote == cell.signals.end()) {
+      continue;
+    }
+    for (const std::uint32_t wait : event.waits) {
+      if (graph.op_of(wait).scope != Scope::system) {
+        findings.add(Kind::meaningless, graph.describe_vertex(wait),
+                     fmt::format("acquires at {} scope what another rank signals ({}); give system",
+                                 kScopeNames[static_cast<std::size_t>(graph.op_of(wait).scope)],
+                                 graph.describe_vertex(*remote)));
+      }
+    }
+  }
+}
+
+// What waits for what among the vertices that are never reached. Unlike in the order graph, an event here
+// depends on every signal that could have brought the counter on.
+using StuckGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+
+void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t event,
+                     StuckGraph& stuck) {
+  const FlagCell& cell = graph.cells()[graph.events()[event].cell];
+  const auto place = std::find(cell.events.begin(), cell.events.end(), event);
+  const std::uint32_t vertex = graph.events()[event].vertex;
+  if (place != cell.events.begin() && reached[graph.events()[*(place - 1)].vertex] == 0) {
+    boost::add_edge(graph.events()[*(place - 1)].vertex, vertex,
+                    stuck);  // which has the edges of the signals
+    return;
+  }
+  for (const std::uint32_t signal : cell.signals) {
+    if (reached[signal] == 0) {
+      boost::add_edge(signal, vertex, stuck);
+    }
+  }
+}
+
+StuckGraph stuck_graph(const SyncGraph& graph, const std::vector<char>& reached) {
+  StuckGraph stuck(reached.size());
+  for (std::uint32_t vertex = 0; vertex < reached.size(); ++vertex) {
+    if (reached[vertex] != 0) {
+      continue;
+    }
+    const SyncVertex& v = graph.vertices()[vertex];
+    if (v.kind == SyncVertex::Kind::event) {
+      add_event_edges(graph, reached, v.owner, stuck);
+      continue;
+    }
+    const auto [begin, end] = boost::in_edges(vertex, graph.graph());
+    for (auto edge = begin; edge != end; ++edge) {
+      const auto before = static_cast<std::uint32_t>(boost::source(*edge, graph.graph()));
+      if (reached[before] == 0) {
+        boost::add_edge(before, vertex, stuck);
+      }
+    }
+  }
+  return stuck;
+}
+
+void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Findings& findings) {
+  const StuckGraph stuck = stuck_graph(graph, reached);
+  std::vector<std::uint32_t> component(reached.size());
+  const auto count = boost::strong_components(
+      stuck, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, stuck)));
+  std::vector<std::vector<std::uint32_t>> waits(count);
+  std::vector<std::uint32_t> size(count, 0);
+  for (std::uint32_t vertex = 0; vertex < reached.size(); ++vertex) {
+    ++size[component[vertex]];
+    if (graph.vertices()[vertex].kind == SyncVertex::Kind::wait && reached[vertex] == 0) {
+      waits[component[vertex]].push_back(vertex);
+    }
+  }
+  constexpr std::size_t kShown = 4;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (size[i] < 2 || waits[i].empty()) {
+      continue;
+    }
+    std::string members;
+    for (std::size_t w = 0; w < waits[i].size() && w < kShown; ++w) {
+      const Op& op = graph.op_of(waits[i][w]);
+      members += fmt::format("{}{} for {} >= {}", w == 0 ? "" : "; ", graph.describe_vertex(waits[i][w]),
+                             describe_flag(graph.schedule(), op.flag, op.index, op.rank), op.value);
+    }
+    if (waits[i].size() > kShown) {
+      members += fmt::format("; and {} more", waits[i].size() - kShown);
+    }
+    findings.add(Kind::deadlock, graph.describe_vertex(waits[i].front()),
+                 fmt::format("is in a cycle of waits, each signalled only after the others: {}", members));
+  }
+}
+
+}  // namespace
+
+void check_progress(const SyncGraph& graph, Findings& findings) {
+  check_host_barriers(graph.schedule(), findings);
+  check_scopes(graph, findings);
+  check_satisfiable(graph, findings);
+  if (!findings.empty()) {
+    return;  // what can never be signalled would show up as cycles, too
+  }
+  const std::vector<char> reached = reached_vertices(graph, {});
+  if (std::find(reached.begin(), reached.end(), 0) == reached.end()) {
+    return;
+  }
+  check_cycles(graph, reached, findings);
+}
+
+}  // namespace tritax

@@ -1,0 +1,416 @@
+// References out of range and operations without meaning: everything that can be said of one operation, one
+// workgroup or one host program alone.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "model/schedule/findings.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr std::int32_t kMaxStreams = 65536;
+
+bool in_range(std::int64_t index, std::size_t size) {
+  return index >= 0 && index < static_cast<std::int64_t>(size);
+}
+
+class RangeChecker {
+ public:
+  RangeChecker(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
+
+  void check() {
+    check_data();
+    for (std::size_t i = 0; i < schedule_.kernels.size() && !findings_.full(); ++i) {
+      check_kernel(i);
+    }
+    check_graphs();
+    check_host();
+  }
+
+ private:
+  void check_data() {
+    if (schedule_.ranks < 1 || schedule_.ranks > INT16_MAX) {
+      findings_.add(Kind::out_of_range, "schedule",
+                    fmt::format("{} ranks; a schedule has 1 to {}", schedule_.ranks, INT16_MAX));
+    }
+    if (schedule_.host.size() != static_cast<std::size_t>(schedule_.ranks)) {
+      findings_.add(Kind::out_of_range, "schedule",
+                    fmt::format("{} host programs for {} ranks; every rank has one", schedule_.host.size(),
+                                schedule_.ranks));
+    }
+    for (const Buffer& buffer : schedule_.buffers) {
+      if (buffer.rows < 1 || buffer.cols < 1 || buffer.tile_rows < 1 || buffer.tile_cols < 1) {
+        findings_.add(Kind::out_of_range, fmt::format("buffer '{}'", buffer.name),
+                      fmt::format("shape {}×{} with tile {}×{}; all must be at least 1", buffer.rows,
+                                  buffer.cols, buffer.tile_rows, buffer.tile_cols));
+      }
+    }
+    for (const FlagArray& flag : schedule_.flags) {
+      if (flag.count < 1) {
+        findings_.add(Kind::out_of_range, fmt::format("flags '{}'", flag.name),
+                      fmt::format("{} counters; there must be at least 1", flag.count));
+      }
+    }
+    if (schedule_.result_buffer != -1 && !in_range(schedule_.result_buffer, schedule_.buffers.size())) {
+      findings_.add(Kind::out_of_range, "schedule",
+                    fmt::format("result buffer {}; there are {} buffers", schedule_.result_buffer,
+                                schedule_.buffers.size()));
+    }
+  }
+
+  void check_kernel(std::size_t index) {
+    const Kernel& kernel = schedule_.kernels[index];
+    const std::string where = describe_kernel(schedule_, index);
+    const auto refuse = [&](Kind kind, std::string message) {
+      findings_.add(kind, where, std::move(message));
+    };
+    if (kernel.rank < 0 || kernel.rank >= schedule_.ranks) {
+      refuse(Kind::out_of_range, fmt::format("rank {}; there are {} ranks", kernel.rank, schedule_.ranks));
+    }
+    const Resources& resources = kernel.resources;
+    if (resources.threads < 1 || resources.registers_per_thread < 0 || resources.lds_bytes < 0) {
+      refuse(Kind::out_of_range,
+             fmt::format(
+                 "a workgroup of {} threads, {} registers a thread and {} bytes of LDS; at least 1, 0 and 0",
+                 resources.threads, resources.registers_per_thread, resources.lds_bytes));
+    }
+    if (kernel.cu_begin < 0 ||
+        (kernel.cu_end == 0 ? kernel.cu_begin != 0 : kernel.cu_end <= kernel.cu_begin)) {
+      refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are no range; [0, 0) means all",
+                                             kernel.cu_begin, kernel.cu_end));
+    }
+    if (!std::isfinite(kernel.workgroup_gb_per_s) || kernel.workgroup_gb_per_s < 0) {
+      refuse(Kind::out_of_range, fmt::format("workgroup_gb_per_s is {}; give a rate, or 0 for no limit",
+                                             kernel.workgroup_gb_per_s));
+    }
+    if (kernel.workgroups.empty()) {
+      refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
+    }
+    for (std::size_t w = 0; w < kernel.workgroups.size() && !findings_.full(); ++w) {
+      const Workgroup& workgroup = kernel.workgroups[w];
+      if (std::uint64_t{workgroup.first_op} + workgroup.op_count > schedule_.ops.size()) {
+        findings_.add(
+            Kind::out_of_range, fmt::format("{} workgroup {}", where, w),
+            fmt::format("operations [{}, {}); the schedule has {}", workgroup.first_op,
+                        std::uint64_t{workgroup.first_op} + workgroup.op_count, schedule_.ops.size()));
+      } else {
+        check_workgroup(index, w);
+      }
+    }
+  }
+
+  // The shape of the tile that the accumulator holds while a workgroup runs.
+  struct Accumulator {
+    bool filled = false;
+    bool stored = false;  // the next matmul starts from zero
+    std::int32_t rows = 0;
+    std::int32_t cols = 0;
+    bool same_shape(const Rect& rect) const { return rows == rect.rows && cols == rect.cols; }
+    void fill(const Rect& rect) { *this = {true, false, rect.rows, rect.cols}; }
+  };
+
+  void check_workgroup(std::size_t kernel, std::size_t workgroup) {
+    place_ = {kernel, workgroup, 0};
+    accumulator_ = {};
+    const Workgroup& range = schedule_.kernels[kernel].workgroups[workgroup];
+    for (std::uint32_t i = 0; i < range.op_count && !findings_.full(); ++i) {
+      place_.op = i;
+      check_op(schedule_.ops[range.first_op + i], schedule_.kernels[kernel], range.op_count - i - 1);
+    }
+  }
+
+  void check_op(const Op& op, const Kernel& kernel, std::uint32_t operations_left) {
+    switch (op.kind) {
+      case OpKind::matmul:
+        return check_matmul(op, kernel);
+      case OpKind::load:
+      case OpKind::reduce:
+      case OpKind::store:
+      case OpKind::atomic_add:
+        if (check_rank(op.rank) && check_tile(op.buffer, op.rect)) {
+          check_accumulator(op);
+        }
+        return;
+      case OpKind::copy:
+        return check_copy(op);
+      case OpKind::attend:
+        return refuse(Kind::meaningless, "is reserved for attention workloads; nothing executes it yet");
+      case OpKind::signal:
+        return check_signal(op, kernel);
+      case OpKind::wait:
+        return check_wait(op, kernel);
+      case OpKind::barrier:
+        return;
+      case OpKind::claim:
+        return check_claim(op, kernel, operations_left);
+    }
+    refuse(Kind::out_of_range, fmt::format("operation kind {}", static_cast<int>(op.kind)));
+  }
+
+  void check_matmul(const Op& op, const Kernel& kernel) {
+    const MatmulTile& tile = kernel.tile;
+    check_own_rank(op, kernel);
+    if (tile.m < 1 || tile.n < 1 || tile.k < 1 || tile.waves < 1) {
+      return refuse(
+          Kind::meaningless,
+          fmt::format("the kernel's matrix tile is {}×{}×{} with {} waves; a kernel with matmul needs all "
+                      "to be at least 1",
+                      tile.m, tile.n, tile.k, tile.waves));
+    }
+    if (!check_buffer(op.src_buffer) || !check_buffer(op.b_buffer)) {
+      return;
+    }
+    const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
+    const Buffer& b = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)];
+    if (op.k_begin < 0 || op.k_end <= op.k_begin || op.k_end > a.cols || op.k_end > b.rows) {
+      return refuse(Kind::meaningless,
+                    fmt::format("k range [{}, {}); A '{}' has {} columns and B '{}' has {} rows", op.k_begin,
+                                op.k_end, a.name, a.cols, b.name, b.rows));
+    }
+    const Rect a_rect{op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin};
+    const Rect b_rect{op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols};
+    if (!check_tile(op.src_buffer, a_rect) || !check_tile(op.b_buffer, b_rect)) {
+      return;
+    }
+    if (op.rect.rows > tile.m || op.rect.cols > tile.n) {
+      return refuse(Kind::meaningless, fmt::format("a tile of {}×{} in a kernel with matrix tiles of {}×{}",
+                                                   op.rect.rows, op.rect.cols, tile.m, tile.n));
+    }
+    if (a.dtype != b.dtype) {
+      return refuse(Kind::meaningless, fmt::format("A '{}' is {} and B '{}' is {}; they must be the same",
+                                                   a.name, name_of(a.dtype), b.name, name_of(b.dtype)));
+    }
+    check_accumulator(op);
+  }
+
+  // Follows what the accumulator holds; see the memory model in schedule.hpp.
+  void check_accumulator(const Op& op) {
+    Accumulator& held = accumulator_;
+    const bool writes_out = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+    const bool replaces =
+        op.kind == OpKind::load || !held.filled || (op.kind == OpKind::matmul && held.stored);
+    if (writes_out && !held.filled) {
+      return refuse(Kind::meaningless, "the accumulator is empty; a matmul, load or reduce must come before");
+    }
+    if (!replaces && !held.same_shape(op.rect)) {
+      return refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}",
+                                                   op.rect.rows, op.rect.cols, held.rows, held.cols));
+    }
+    if (writes_out) {
+      held.stored = true;
+    } else if (replaces) {
+      held.fill(op.rect);
+    }
+  }
+
+  void check_copy(const Op& op) {
+    const Rect source{op.src_row, op.src_col, op.rect.rows, op.rect.cols};
+    if (!check_rank(op.rank) || !check_rank(op.src_rank) || !check_tile(op.buffer, op.rect) ||
+        !check_tile(op.src_buffer, source)) {
+      return;
+    }
+    const Buffer& to = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+    const Buffer& from = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
+    if (to.dtype != from.dtype) {
+      refuse(Kind::meaningless, fmt::format("copies {} of '{}' to {} of '{}'; they must be the same",
+                                            name_of(from.dtype), from.name, name_of(to.dtype), to.name));
+    }
+  }
+
+  void check_signal(const Op& op, const Kernel& kernel) {
+    if (!check_rank(op.rank) || !check_flag(op)) {
+      return;
+    }
+    if (op.value < 1) {
+      refuse(Kind::meaningless,
+             fmt::format("adds {} to its flag; counters only grow, give at least 1", op.value));
+    }
+    if (op.scope == Scope::workgroup) {
+      refuse(Kind::meaningless,
+             "releases at workgroup scope, which no other workgroup sees; give gpu or system");
+    } else if (op.rank != kernel.rank && op.scope != Scope::system) {
+      refuse(Kind::meaningless,
+             fmt::format("releases at gpu scope to rank {}; another GPU sees only system scope", op.rank));
+    }
+  }
+
+  void check_wait(const Op& op, const Kernel& kernel) {
+    check_own_rank(op, kernel);
+    if (!check_flag(op)) {
+      return;
+    }
+    if (op.value < 1) {
+      refuse(Kind::meaningless,
+             fmt::format("waits for {}, which every flag has from the start; give at least 1", op.value));
+    }
+    if (op.scope == Scope::workgroup) {
+      refuse(Kind::meaningless,
+             "acquires at workgroup scope, which orders no other workgroup; give gpu or system");
+    }
+  }
+
+  void check_claim(const Op& op, const Kernel& kernel, std::uint32_t operations_left) {
+    check_own_rank(op, kernel);
+    if (!check_flag(op)) {
+      return;
+    }
+    if (op.value < 0) {
+      refuse(Kind::meaningless, fmt::format("limit {}; give the number of items, at least 0", op.value));
+    }
+    if (op.rect.rows < 1 || static_cast<std::uint32_t>(op.rect.rows) > operations_left) {
+      refuse(Kind::out_of_range,
+             fmt::format("skips {} operations; {} follow in the workgroup", op.rect.rows, operations_left));
+    }
+  }
+
+  void check_own_rank(const Op& op, const Kernel& kernel) {
+    if (op.rank != kernel.rank) {
+      refuse(Kind::out_of_range,
+             fmt::format("names rank {}; it can only be on its own rank {}", op.rank, kernel.rank));
+    }
+  }
+
+  bool check_rank(std::int32_t rank) {
+    if (rank >= 0 && rank < schedule_.ranks) {
+      return true;
+    }
+    refuse(Kind::out_of_range, fmt::format("rank {}; the schedule has {} ranks", rank, schedule_.ranks));
+    return false;
+  }
+
+  bool check_buffer(std::int32_t buffer) {
+    if (in_range(buffer, schedule_.buffers.size())) {
+      return true;
+    }
+    refuse(Kind::out_of_range,
+           fmt::format("buffer {}; the schedule has {} buffers", buffer, schedule_.buffers.size()));
+    return false;
+  }
+
+  bool check_tile(std::int32_t buffer, const Rect& rect) {
+    if (!check_buffer(buffer)) {
+      return false;
+    }
+    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(buffer)];
+    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
+    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
+    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
+        last_col <= whole.cols) {
+      return true;
+    }
+    refuse(Kind::out_of_range, fmt::format("tile {}[{}:{}, {}:{}]; the buffer is {}×{}", whole.name, rect.row,
+                                           last_row, rect.col, last_col, whole.rows, whole.cols));
+    return false;
+  }
+
+  bool check_flag(const Op& op) {
+    if (!in_range(op.flag, schedule_.flags.size())) {
+      refuse(Kind::out_of_range,
+             fmt::format("flag array {}; the schedule has {}", op.flag, schedule_.flags.size()));
+      return false;
+    }
+    const FlagArray& flags = schedule_.flags[static_cast<std::size_t>(op.flag)];
+    if (op.index < 0 || op.index >= flags.count) {
+      refuse(Kind::out_of_range,
+             fmt::format("flag {}[{}]; the array has {} counters", flags.name, op.index, flags.count));
+      return false;
+    }
+    return true;
+  }
+
+  void check_graphs() {
+    for (std::size_t i = 0; i < schedule_.graphs.size(); ++i) {
+      for (std::size_t node = 0; node < schedule_.graphs[i].size(); ++node) {
+        const GraphNode& entry = schedule_.graphs[i][node];
+        check_launch(fmt::format("graph {} node {}", i, node), entry.kernel, entry.stream);
+      }
+    }
+  }
+
+  bool check_launch(const std::string& where, std::int32_t kernel, std::int32_t stream) {
+    if (!in_range(kernel, schedule_.kernels.size())) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("kernel {}; the schedule has {} kernels", kernel, schedule_.kernels.size()));
+      return false;
+    }
+    if (stream < 0 || stream >= kMaxStreams) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("stream {}; give 0 to {}", stream, kMaxStreams - 1));
+      return false;
+    }
+    return true;
+  }
+
+  void check_host() {
+    std::vector<char> launched(schedule_.kernels.size(), 0);
+    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
+        check_host_op(rank, i, launched);
+      }
+    }
+    for (std::size_t i = 0; i < launched.size(); ++i) {
+      if (launched[i] == 0) {
+        findings_.add(Kind::meaningless, describe_kernel(schedule_, i), "is never launched");
+      }
+    }
+  }
+
+  void check_host_op(std::size_t rank, std::size_t index, std::vector<char>& launched) {
+    const HostOp& op = schedule_.host[rank][index];
+    const std::string where = describe_host_op(schedule_, rank, index);
+    const auto launch = [&](std::int32_t kernel, std::int32_t stream) {
+      if (!check_launch(where, kernel, stream)) {
+        return;
+      }
+      launched[static_cast<std::size_t>(kernel)] = 1;
+      const std::int32_t its_rank = schedule_.kernels[static_cast<std::size_t>(kernel)].rank;
+      if (its_rank != static_cast<std::int32_t>(rank)) {
+        findings_.add(Kind::out_of_range, where,
+                      fmt::format("launches a kernel of rank {}; a host launches on its own rank", its_rank));
+      }
+    };
+    if (op.kind == HostOpKind::launch) {
+      launch(op.kernel, op.stream);
+    } else if (op.kind == HostOpKind::graph_launch) {
+      if (!in_range(op.graph, schedule_.graphs.size())) {
+        findings_.add(Kind::out_of_range, where,
+                      fmt::format("graph {}; the schedule has {} graphs", op.graph, schedule_.graphs.size()));
+        return;
+      }
+      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+        launch(node.kernel, node.stream);
+      }
+    } else if (op.stream < 0 || op.stream >= kMaxStreams) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("stream {}; give 0 to {}", op.stream, kMaxStreams - 1));
+    }
+  }
+
+  void refuse(Kind kind, std::string message) {
+    findings_.add(kind, describe_op(schedule_, place_.kernel, place_.workgroup, place_.op),
+                  std::move(message));
+  }
+
+  struct Place {
+    std::size_t kernel = 0;
+    std::size_t workgroup = 0;
+    std::size_t op = 0;
+  };
+
+  const Schedule& schedule_;
+  Findings& findings_;
+  Place place_;
+  Accumulator accumulator_;
+};
+
+}  // namespace
+
+void check_ranges(const Schedule& schedule, Findings& findings) { RangeChecker(schedule, findings).check(); }
+
+}  // namespace tritax

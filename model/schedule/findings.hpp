@@ -1,0 +1,45 @@
+// Collects the findings of the checker up to a limit. Internal to model/schedule.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/schedule/check.hpp"
+
+namespace tritax {
+
+class Findings {
+ public:
+  explicit Findings(std::size_t limit) : limit_(limit) {}
+
+  void add(Finding::Kind kind, std::string where, std::string message) {
+    if (!full()) {
+      list_.push_back({kind, std::move(where), std::move(message)});
+    }
+  }
+  bool full() const { return list_.size() >= limit_; }
+  bool empty() const { return list_.empty(); }
+  std::vector<Finding> take() { return std::move(list_); }
+
+ private:
+  std::size_t limit_;
+  std::vector<Finding> list_;
+};
+
+class SyncGraph;
+
+// The parts of the checker. The first needs nothing; the others need a schedule in which it found nothing.
+void check_ranges(const Schedule& schedule, Findings& findings);
+void check_progress(const SyncGraph& graph, Findings& findings);
+void check_order(const SyncGraph& graph, Findings& findings);
+
+// "kernel 'scatter' rank 2"; "host operation 3 (launch) of rank 1"; "C[0:256, 512:768] of rank 1".
+std::string describe_kernel(const Schedule& schedule, std::size_t kernel);
+std::string describe_host_op(const Schedule& schedule, std::size_t rank, std::size_t op);
+std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const Rect& rect, std::int32_t rank);
+
+// "ready[7] of rank 1".
+std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index, std::int32_t rank);
+
+}  // namespace tritax

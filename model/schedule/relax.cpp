@@ -1,0 +1,265 @@
+#include "model/schedule/relax.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/schedule/accesses.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/findings.hpp"
+#include "model/schedule/sync_graph.hpp"
+
+namespace tritax {
+
+namespace {
+
+// The schedule without boundaries and, as yet, without the dependences they stood for. Kernels share the
+// operations of `schedule`; runs and workgroup runs have the same numbers as in `graph`.
+Schedule without_boundaries(const Schedule& schedule, const SyncGraph& graph) {
+  Schedule relaxed = schedule;
+  relaxed.kernels.clear();
+  relaxed.graphs.clear();
+  std::map<std::uint32_t, int> launches;
+  for (const Run& run : graph.runs()) {
+    Kernel& kernel = relaxed.kernels.emplace_back(graph.kernel_of(run));
+    if (const int launch = ++launches[run.kernel]; launch > 1) {
+      kernel.name += fmt::format(" (launch {})", launch);
+    }
+  }
+  std::int32_t next_run = 0;
+  for (std::vector<HostOp>& program : relaxed.host) {
+    const std::vector<HostOp> boundaries = std::exchange(program, {});
+    std::int32_t stream = 0;
+    bool synchronised = false;
+    for (const HostOp& op : boundaries) {
+      if (op.kind == HostOpKind::launch) {
+        program.push_back({HostOpKind::launch, next_run++, stream++, -1});
+        synchronised = false;
+      } else if (op.kind == HostOpKind::graph_launch) {
+        Graph& nodes = relaxed.graphs.emplace_back();
+        for (std::size_t i = 0; i < schedule.graphs[static_cast<std::size_t>(op.graph)].size(); ++i) {
+          nodes.push_back({next_run++, stream++});
+        }
+        program.push_back(
+            {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
+        synchronised = false;
+      } else if (op.kind == HostOpKind::collective_call) {
+        program.push_back(op);  // the host works as much; it waits for nobody
+      } else {
+        synchronised = true;
+      }
+    }
+    if (synchronised) {
+      program.push_back({HostOpKind::device_synchronize, -1, 0, -1});
+    }
+  }
+  return relaxed;
+}
+
+// Pairs of operations of different workgroups that touch the same data and are ordered in `graph` but not in
+// `relaxed`.
+std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph& relaxed) {
+  const Accesses accesses = find_accesses(graph);
+  std::vector<OrderQuery> pairs;
+  const auto add = [&](const Conflict& conflict) {
+    const OpPoint first = accesses.list[conflict.first].at;
+    const OpPoint second = accesses.list[conflict.second].at;
+    if (first.workgroup_run != second.workgroup_run) {
+      pairs.push_back({second, first});
+    }
+  };
+  std::for_each(accesses.read_write.begin(), accesses.read_write.end(), add);
+  const std::vector<Conflict> writes = find_write_conflicts(graph, accesses);
+  std::for_each(writes.begin(), writes.end(), add);
+
+  // Orient the pairs as they were; those that nothing ordered have no direction to keep.
+  const std::vector<char> forward = are_ordered(graph, pairs);
+  std::vector<OrderQuery> dependences;
+  std::vector<OrderQuery> reversed;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (forward[i] != 0) {
+      dependences.push_back(pairs[i]);
+    } else {
+      reversed.push_back({pairs[i].after, pairs[i].before});
+    }
+  }
+  const std::vector<char> backward = are_ordered(graph, reversed);
+  for (std::size_t i = 0; i < reversed.size(); ++i) {
+    if (backward[i] != 0) {
+      dependences.push_back(reversed[i]);
+    }
+  }
+  const std::vector<char> kept = are_ordered(relaxed, dependences);
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < dependences.size(); ++i) {
+    if (kept[i] == 0) {
+      dependences[lost++] = dependences[i];
+    }
+  }
+  dependences.resize(lost);
+  return dependences;
+}
+
+// Where the flag operations of a workgroup go. A block behind a claim may be skipped, so signals and waits
+// stand outside of it: every workgroup that could have done the item has then signalled.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of(const Schedule& schedule,
+                                                               const Workgroup& workgroup) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> block(workgroup.op_count);  // first and last operation
+  std::uint32_t first = 0;
+  std::uint64_t last = 0;
+  bool open = false;
+  for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+    const Op& op = schedule.ops[workgroup.first_op + i];
+    open = open && i <= last;
+    if (!open && op.kind == OpKind::claim) {
+      open = true;
+      first = i;
+      last = std::uint64_t{i} + static_cast<std::uint64_t>(op.rect.rows);
+    }
+    block[i] = open ? std::pair(first, static_cast<std::uint32_t>(last)) : std::pair(i, i);
+  }
+  return block;
+}
+
+// The flag operations to add: by workgroup run and operation.
+struct Additions {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Op>> before;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Op>> after;
+  std::int32_t flags = 0;
+};
+
+class DependencePlanner {
+ public:
+  DependencePlanner(const SyncGraph& relaxed, std::int16_t flag_array)
+      : relaxed_(relaxed), flag_array_(flag_array) {}
+
+  Additions plan(std::vector<OrderQuery> dependences) {
+    for (OrderQuery& dependence : dependences) {
+      dependence.before.op = block(dependence.before).second;
+      dependence.after.op = block(dependence.after).first;
+    }
+    // By reader in program order; of several writes of one workgroup before the same read the last comes
+    // first, so that it stands for the others.
+    std::sort(dependences.begin(), dependences.end(), [](const OrderQuery& a, const OrderQuery& b) {
+      return std::tuple(a.after.workgroup_run, a.after.op, a.before.workgroup_run, b.before.op) <
+             std::tuple(b.after.workgroup_run, b.after.op, b.before.workgroup_run, a.before.op);
+    });
+    std::uint32_t reader = std::numeric_limits<std::uint32_t>::max();
+    std::map<std::uint32_t, std::uint32_t>
+        known;  // workgroup run → last operation that the reader has waited for
+    for (const auto& [before, after] : dependences) {
+      if (after.workgroup_run != reader) {
+        reader = after.workgroup_run;
+        known.clear();
+      }
+      const auto [entry, fresh] = known.emplace(before.workgroup_run, before.op);
+      if (!fresh && entry->second >= before.op) {
+        continue;
+      }
+      entry->second = before.op;
+      add(before, after);
+    }
+    return std::move(additions_);
+  }
+
+ private:
+  std::pair<std::uint32_t, std::uint32_t> block(OpPoint point) {
+    auto entry = blocks_.find(point.workgroup_run);
+    if (entry == blocks_.end()) {
+      const WorkgroupRun& workgroup = relaxed_.workgroups()[point.workgroup_run];
+      const Kernel& kernel = relaxed_.kernel_of(relaxed_.runs()[workgroup.run]);
+      entry = blocks_
+                  .emplace(point.workgroup_run,
+                           blocks_of(relaxed_.schedule(), kernel.workgroups[workgroup.workgroup]))
+                  .first;
+    }
+    return entry->second[point.op];
+  }
+
+  std::int32_t rank_of(OpPoint point) const {
+    return relaxed_.runs()[relaxed_.workgroups()[point.workgroup_run].run].rank;
+  }
+
+  void add(OpPoint before, OpPoint after) {
+    const std::int32_t reader_rank = rank_of(after);
+    const Scope scope = rank_of(before) == reader_rank ? Scope::gpu : Scope::system;
+    Op op;
+    op.flag = flag_array_;
+    op.rank = static_cast<std::int16_t>(reader_rank);
+    op.scope = scope;
+    op.value = 1;
+    const auto key = std::tuple(before.workgroup_run, before.op, reader_rank);
+    const auto [flag, fresh] = flag_of_.emplace(key, additions_.flags);
+    op.index = flag->second;
+    if (fresh) {
+      ++additions_.flags;
+      op.kind = OpKind::signal;
+      additions_.after[{before.workgroup_run, before.op}].push_back(op);
+    }
+    op.kind = OpKind::wait;
+    additions_.before[{after.workgroup_run, after.op}].push_back(op);
+  }
+
+  const SyncGraph& relaxed_;
+  std::int16_t flag_array_;
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> blocks_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, std::int32_t> flag_of_;
+  Additions additions_;
+};
+
+// Writes the operations anew, kernel by kernel, with the additions in their places.
+void insert(Schedule& relaxed, const Additions& additions) {
+  std::vector<Op> ops;
+  ops.reserve(relaxed.ops.size() + additions.before.size() + additions.after.size());
+  const auto append = [&ops](const auto& list, std::uint32_t workgroup_run, std::uint32_t op) {
+    const auto entry = list.find({workgroup_run, op});
+    if (entry != list.end()) {
+      ops.insert(ops.end(), entry->second.begin(), entry->second.end());
+    }
+  };
+  std::uint32_t workgroup_run = 0;
+  for (Kernel& kernel : relaxed.kernels) {
+    for (Workgroup& workgroup : kernel.workgroups) {
+      const auto first = static_cast<std::uint32_t>(ops.size());
+      for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+        append(additions.before, workgroup_run, i);
+        ops.push_back(relaxed.ops[workgroup.first_op + i]);
+        append(additions.after, workgroup_run, i);
+      }
+      workgroup = {first, static_cast<std::uint32_t>(ops.size()) - first};
+      ++workgroup_run;
+    }
+  }
+  relaxed.ops = std::move(ops);
+}
+
+}  // namespace
+
+Schedule with_tile_dependences(const Schedule& schedule) {
+  Findings findings(1);
+  check_ranges(schedule, findings);
+  require_sound(findings.take(), "schedule '" + schedule.name + "'");
+  TRITAX_ASSERT(schedule.flags.size() < std::numeric_limits<std::int16_t>::max(),
+                "flag arrays have 16 bit numbers");
+
+  const SyncGraph graph(schedule);
+  Schedule relaxed = without_boundaries(schedule, graph);
+  Additions additions;
+  {
+    const SyncGraph relaxed_graph(relaxed);
+    const auto flag_array = static_cast<std::int16_t>(schedule.flags.size());
+    additions = DependencePlanner(relaxed_graph, flag_array).plan(lost_dependences(graph, relaxed_graph));
+  }
+  if (additions.flags > 0) {
+    relaxed.flags.push_back({"tile-dependences", additions.flags});
+  }
+  insert(relaxed, additions);
+  return relaxed;
+}
+
+}  // namespace tritax

@@ -1,0 +1,21 @@
+// The counterfactual of the bulk-synchronous tax: a schedule without the boundaries that make everybody wait.
+//
+// Stream order, host synchronisation and host barriers order whole kernels, although what is needed is that
+// each tile is written before it is read. Here every kernel gets a stream of its own, synchronisation between
+// launches and host barriers vanish, and each pair of operations that touch the same data and that only a
+// dropped boundary had ordered gets a flag: signal after the first, wait before the second (system scope
+// across ranks, else gpu scope). Reads after writes, writes after reads and writes after writes are kept; two
+// atomic additions commute. Pairs that the remaining flags order already get none. The flags are a new
+// FlagArray "tile-dependences".
+#pragma once
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// Kernels come in launch order, one for every launch; each rank ends with one device synchronisation if it
+// had any after its last launch. Sound schedules stay sound (check.hpp). Throws UserError for references out
+// of range.
+Schedule with_tile_dependences(const Schedule& schedule);
+
+}  // namespace tritax

@@ -1,0 +1,395 @@
+#include "model/schedule/sync_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/findings.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+// One signal to a cell, with what decides which events need it.
+struct SignalRecord {
+  std::uint32_t vertex = 0;
+  std::int64_t value = 0;
+  std::uint32_t run = 0;
+  std::uint32_t workgroup_run = 0;
+  std::uint32_t claim_cell = kNone;  // of the claim that guards it
+  std::uint32_t claim_block = 0;     // unique number of the guarded block
+  std::int64_t claim_limit = 0;
+};
+
+struct CellRecords {
+  std::vector<SignalRecord> signals;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> waits;  // value, vertex
+  std::int64_t claims = 0;                                    // every claim adds one
+};
+
+// Highest value the counter reaches: all signals, but of the blocks behind one queue only `limit`.
+std::int64_t total_of(const CellRecords& records) {
+  std::int64_t total = records.claims;
+  struct Queue {
+    std::int64_t limit = 0;
+    std::map<std::uint32_t, std::int64_t> sum_of_block;
+  };
+  std::map<std::uint32_t, Queue> queues;
+  for (const SignalRecord& signal : records.signals) {
+    if (signal.claim_cell == kNone) {
+      total += signal.value;
+    } else {
+      Queue& queue = queues[signal.claim_cell];
+      queue.limit = std::max(queue.limit, signal.claim_limit);
+      queue.sum_of_block[signal.claim_block] += signal.value;
+    }
+  }
+  for (const auto& [cell, queue] : queues) {
+    std::vector<std::int64_t> sums;
+    for (const auto& [block, sum] : queue.sum_of_block) {
+      sums.push_back(sum);
+    }
+    std::sort(sums.rbegin(), sums.rend());
+    for (std::size_t i = 0; i < sums.size() && static_cast<std::int64_t>(i) < queue.limit; ++i) {
+      total += sums[i];
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+class SyncGraphBuilder {
+ public:
+  explicit SyncGraphBuilder(SyncGraph& graph) : graph_(graph), schedule_(graph.schedule_) {}
+
+  void build() {
+    add_runs();
+    for (std::uint32_t run = 0; run < graph_.runs_.size(); ++run) {
+      add_workgroups(run);
+    }
+    add_host_programs();
+    for (std::uint32_t cell = 0; cell < graph_.cells_.size(); ++cell) {
+      add_events(cell);
+    }
+    graph_.cell_of_vertex_.resize(graph_.vertices_.size(), kNone);
+    for (std::uint32_t cell = 0; cell < graph_.cells_.size(); ++cell) {
+      for (const std::uint32_t signal : graph_.cells_[cell].signals) {
+        graph_.cell_of_vertex_[signal] = cell;
+      }
+    }
+    graph_.graph_ = SyncGraph::Graph(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(),
+                                     static_cast<std::uint32_t>(graph_.vertices_.size()));
+  }
+
+ private:
+  std::uint32_t add_vertex(SyncVertex::Kind kind, std::uint32_t owner, std::uint32_t op = 0) {
+    graph_.vertices_.push_back({kind, owner, op});
+    return static_cast<std::uint32_t>(graph_.vertices_.size()) - 1;
+  }
+
+  void add_edge(std::uint32_t from, std::uint32_t to) { edges_.emplace_back(from, to); }
+
+  void add_runs() {
+    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      std::map<std::int32_t, std::uint32_t> count_of_stream;
+      const auto add = [&](std::size_t host_op, std::int32_t kernel, std::int32_t stream) {
+        Run run;
+        run.kernel = static_cast<std::uint32_t>(kernel);
+        run.rank = static_cast<std::int32_t>(rank);
+        run.stream = stream;
+        run.stream_position = count_of_stream[stream]++;
+        run.host_op = static_cast<std::uint32_t>(host_op);
+        const auto index = static_cast<std::uint32_t>(graph_.runs_.size());
+        run.start = add_vertex(SyncVertex::Kind::run_start, index);
+        run.end = add_vertex(SyncVertex::Kind::run_end, index);
+        graph_.runs_.push_back(run);
+      };
+      for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
+        const HostOp& op = schedule_.host[rank][i];
+        if (op.kind == HostOpKind::launch) {
+          add(i, op.kernel, op.stream);
+        } else if (op.kind == HostOpKind::graph_launch) {
+          for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+            add(i, node.kernel, node.stream);
+          }
+        }
+      }
+    }
+  }
+
+  void add_workgroups(std::uint32_t run_index) {
+    Run& run = graph_.runs_[run_index];
+    run.first_workgroup = static_cast<std::uint32_t>(graph_.workgroups_.size());
+    const Kernel& kernel = graph_.kernel_of(run);
+    for (std::uint32_t i = 0; i < kernel.workgroups.size(); ++i) {
+      const auto index = static_cast<std::uint32_t>(graph_.workgroups_.size());
+      WorkgroupRun workgroup{run_index, i, add_vertex(SyncVertex::Kind::workgroup_begin, index), 0};
+      add_edge(run.start, workgroup.first_vertex);
+      add_sync_ops(run_index, index, kernel.workgroups[i]);
+      const auto end = static_cast<std::uint32_t>(graph_.vertices_.size());
+      workgroup.vertex_count = end - workgroup.first_vertex;
+      add_edge(end - 1, run.end);
+      graph_.workgroups_.push_back(workgroup);
+    }
+    if (kernel.workgroups.empty()) {
+      add_edge(run.start, run.end);
+    }
+  }
+
+  void add_sync_ops(std::uint32_t run, std::uint32_t workgroup_run, const Workgroup& workgroup) {
+    const std::int32_t own = graph_.runs_[run].rank;
+    std::uint64_t guarded_until = 0;
+    SignalRecord guard;
+    for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+      const Op& op = schedule_.ops[workgroup.first_op + i];
+      if (op.kind == OpKind::claim) {
+        const std::uint32_t cell = cell_index(own, op.flag, op.index);
+        ++records_[cell].claims;
+        if (i >= guarded_until) {
+          guarded_until = std::uint64_t{i} + 1 + static_cast<std::uint64_t>(op.rect.rows);
+          guard.claim_cell = cell;
+          guard.claim_block = claim_blocks_++;
+          guard.claim_limit = op.value;
+        }
+      } else if (op.kind == OpKind::signal || op.kind == OpKind::wait) {
+        const bool is_signal = op.kind == OpKind::signal;
+        const std::uint32_t vertex =
+            add_vertex(is_signal ? SyncVertex::Kind::signal : SyncVertex::Kind::wait, workgroup_run, i);
+        add_edge(vertex - 1, vertex);
+        const std::uint32_t cell = cell_index(is_signal ? op.rank : own, op.flag, op.index);
+        if (is_signal) {
+          SignalRecord record = i < guarded_until ? guard : SignalRecord{};
+          record.vertex = vertex;
+          record.value = op.value;
+          record.run = run;
+          record.workgroup_run = workgroup_run;
+          records_[cell].signals.push_back(record);
+          graph_.cells_[cell].signals.push_back(vertex);
+        } else {
+          records_[cell].waits.emplace_back(op.value, vertex);
+        }
+      }
+    }
+  }
+
+  std::uint32_t cell_index(std::int32_t rank, std::int32_t flag, std::int32_t index) {
+    const auto high = static_cast<std::uint64_t>(static_cast<std::uint32_t>(rank) << 16 |
+                                                 static_cast<std::uint32_t>(flag & 0xffff));
+    const std::uint64_t key = high << 32 | static_cast<std::uint32_t>(index);
+    const auto [entry, added] = cell_of_key_.emplace(key, static_cast<std::uint32_t>(graph_.cells_.size()));
+    if (added) {
+      FlagCell cell;
+      cell.rank = rank;
+      cell.flag = flag;
+      cell.index = index;
+      graph_.cells_.push_back(std::move(cell));
+      records_.emplace_back();
+    }
+    return entry->second;
+  }
+
+  void add_host_programs() {
+    std::vector<std::uint32_t> barriers;  // the n-th barrier of all ranks
+    std::uint32_t next_run = 0;
+    for (std::uint32_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      std::map<std::int32_t, std::uint32_t> last_of_stream;  // end vertices
+      std::uint32_t previous = kNone;
+      std::size_t barrier = 0;
+      for (std::uint32_t i = 0; i < schedule_.host[rank].size(); ++i) {
+        const HostOp& op = schedule_.host[rank][i];
+        const std::uint32_t vertex = add_vertex(SyncVertex::Kind::host, rank, i);
+        if (op.kind == HostOpKind::barrier) {
+          if (barrier == barriers.size()) {
+            barriers.push_back(
+                add_vertex(SyncVertex::Kind::host_barrier, static_cast<std::uint32_t>(barrier)));
+          }
+          if (previous != kNone) {
+            add_edge(previous, barriers[barrier]);
+          }
+          add_edge(barriers[barrier++], vertex);
+        } else if (previous != kNone) {
+          add_edge(previous, vertex);
+        }
+        for (; next_run < graph_.runs_.size() && started_by(graph_.runs_[next_run], rank, i); ++next_run) {
+          add_run_order(graph_.runs_[next_run], vertex, last_of_stream);
+        }
+        for (const auto& [stream, end] : last_of_stream) {
+          if (op.kind == HostOpKind::device_synchronize ||
+              (op.kind == HostOpKind::stream_synchronize && op.stream == stream)) {
+            add_edge(end, vertex);
+          }
+        }
+        previous = vertex;
+      }
+    }
+  }
+
+  static bool started_by(const Run& run, std::uint32_t rank, std::uint32_t host_op) {
+    return static_cast<std::uint32_t>(run.rank) == rank && run.host_op == host_op;
+  }
+
+  void add_run_order(const Run& run, std::uint32_t launch,
+                     std::map<std::int32_t, std::uint32_t>& last_of_stream) {
+    add_edge(launch, run.start);
+    const auto [last, first_of_stream] = last_of_stream.emplace(run.stream, run.end);
+    if (!first_of_stream) {
+      add_edge(last->second, run.start);
+      last->second = run.end;
+    }
+  }
+
+  void add_events(std::uint32_t cell) {
+    CellRecords& records = records_[cell];
+    const std::int64_t total = total_of(records);
+    graph_.cells_[cell].total = total;
+    if (records.waits.empty()) {
+      return;
+    }
+    std::sort(records.waits.begin(), records.waits.end());
+    std::vector<std::int64_t> values;
+    for (const auto& [value, wait] : records.waits) {
+      if (values.empty() || values.back() != value) {
+        const auto event = static_cast<std::uint32_t>(graph_.events_.size());
+        const std::uint32_t vertex = add_vertex(SyncVertex::Kind::event, event);
+        if (!values.empty()) {
+          add_edge(graph_.events_.back().vertex, vertex);  // the counter only grows
+        }
+        values.push_back(value);
+        graph_.events_.push_back({cell, value, vertex, {}});
+        graph_.cells_[cell].events.push_back(event);
+      }
+      graph_.events_.back().waits.push_back(wait);
+      add_edge(graph_.events_.back().vertex, wait);
+    }
+    order_signals(cell, values, total);
+  }
+
+  // Adds signal → the first event that cannot happen without it.
+  void order_signals(std::uint32_t cell, const std::vector<std::int64_t>& values, std::int64_t total) {
+    std::vector<SignalRecord>& signals = records_[cell].signals;
+    const auto stream_of = [this](const SignalRecord& signal) {
+      const Run& run = graph_.runs_[signal.run];
+      return std::tuple(run.rank, run.stream);
+    };
+    const auto key = [&](const SignalRecord& signal) {
+      const Run& run = graph_.runs_[signal.run];
+      return std::tuple(run.rank, run.stream, run.stream_position, signal.workgroup_run, signal.vertex);
+    };
+    std::sort(signals.begin(), signals.end(),
+              [&](const SignalRecord& a, const SignalRecord& b) { return key(a) > key(b); });
+    std::int64_t in_later_runs = 0;
+    std::int64_t in_this_run = 0;
+    std::int64_t later_in_workgroup = 0;
+    std::int64_t later_in_block = 0;
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      const SignalRecord& signal = signals[i];
+      const SignalRecord* next = i == 0 ? nullptr : &signals[i - 1];
+      if (next == nullptr || stream_of(*next) != stream_of(signal)) {
+        in_later_runs = in_this_run = 0;
+      } else if (next->run != signal.run) {
+        in_later_runs += std::exchange(in_this_run, 0);
+      }
+      if (next == nullptr || next->workgroup_run != signal.workgroup_run) {
+        later_in_workgroup = 0;
+      }
+      if (next == nullptr || next->claim_cell == kNone || next->claim_block != signal.claim_block) {
+        later_in_block = 0;
+      }
+      std::int64_t behind = 0;
+      if (signal.claim_cell == kNone) {
+        later_in_workgroup += signal.value;
+        in_this_run += signal.value;
+        behind = later_in_workgroup + in_later_runs;
+      } else {
+        later_in_block += signal.value;
+        behind = later_in_block;
+      }
+      const auto event = std::upper_bound(values.begin(), values.end(), total - behind);
+      if (event != values.end()) {
+        const std::uint32_t index =
+            graph_.cells_[cell].events[static_cast<std::size_t>(event - values.begin())];
+        add_edge(signal.vertex, graph_.events_[index].vertex);
+      }
+    }
+  }
+
+  SyncGraph& graph_;
+  const Schedule& schedule_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+  std::vector<CellRecords> records_;  // by cell
+  std::unordered_map<std::uint64_t, std::uint32_t> cell_of_key_;
+  std::uint32_t claim_blocks_ = 0;
+};
+
+SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) { SyncGraphBuilder(*this).build(); }
+
+const Op& SyncGraph::op_at(OpPoint point) const {
+  const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
+  const Kernel& kernel = kernel_of(runs_[workgroup.run]);
+  return schedule_.ops[kernel.workgroups[workgroup.workgroup].first_op + point.op];
+}
+
+const Op& SyncGraph::op_of(std::uint32_t signal_or_wait) const {
+  return op_at({vertices_[signal_or_wait].owner, vertices_[signal_or_wait].op});
+}
+
+std::string SyncGraph::describe(OpPoint point) const {
+  const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
+  return describe_op(schedule_, runs_[workgroup.run].kernel, workgroup.workgroup, point.op);
+}
+
+std::string SyncGraph::describe_vertex(std::uint32_t vertex) const {
+  const SyncVertex& v = vertices_[vertex];
+  switch (v.kind) {
+    case SyncVertex::Kind::host:
+      return describe_host_op(schedule_, v.owner, v.op);
+    case SyncVertex::Kind::host_barrier:
+      return fmt::format("host barrier {}", v.owner);
+    case SyncVertex::Kind::run_start:
+      return fmt::format("start of {}", describe_kernel(schedule_, runs_[v.owner].kernel));
+    case SyncVertex::Kind::run_end:
+      return fmt::format("end of {}", describe_kernel(schedule_, runs_[v.owner].kernel));
+    case SyncVertex::Kind::workgroup_begin:
+      return fmt::format("begin of {} workgroup {}",
+                         describe_kernel(schedule_, runs_[workgroups_[v.owner].run].kernel),
+                         workgroups_[v.owner].workgroup);
+    case SyncVertex::Kind::signal:
+    case SyncVertex::Kind::wait:
+      return describe({v.owner, v.op});
+    case SyncVertex::Kind::event: {
+      const FlagCell& cell = cells_[events_[v.owner].cell];
+      return fmt::format("{} >= {}", describe_flag(schedule_, cell.flag, cell.index, cell.rank),
+                         events_[v.owner].value);
+    }
+  }
+  return "";
+}
+
+std::uint32_t SyncGraph::vertex_after(OpPoint point) const {
+  const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
+  const auto first = vertices_.begin() + workgroup.first_vertex + 1;
+  const auto last = vertices_.begin() + workgroup.first_vertex + workgroup.vertex_count;
+  const auto found = std::upper_bound(
+      first, last, point.op, [](std::uint32_t op, const SyncVertex& vertex) { return op < vertex.op; });
+  return found == last ? runs_[workgroup.run].end : static_cast<std::uint32_t>(found - vertices_.begin());
+}
+
+std::uint32_t SyncGraph::vertex_before(OpPoint point) const {
+  const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
+  const auto first = vertices_.begin() + workgroup.first_vertex + 1;
+  const auto last = vertices_.begin() + workgroup.first_vertex + workgroup.vertex_count;
+  const auto found = std::lower_bound(
+      first, last, point.op, [](const SyncVertex& vertex, std::uint32_t op) { return vertex.op < op; });
+  return static_cast<std::uint32_t>(found - vertices_.begin()) - 1;
+}
+
+}  // namespace tritax

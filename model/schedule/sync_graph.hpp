@@ -1,0 +1,143 @@
+// Order among the operations of a schedule, as a directed Boost.Graph graph. Internal to model/schedule.
+//
+// Vertices are the points that order anything: the host operations, the start and end of every kernel
+// execution, the begin of every workgroup, and every signal and wait. Data operations need no vertex: they
+// lie between two of them in program order. An edge u → v means that u has happened before v in every
+// execution:
+//
+//   host program order; launch → kernel start; kernel start → workgroup begin → its signals and waits in
+//   program order → kernel end; kernel end → next kernel of the same stream and → synchronisation; all hosts'
+//   arrivals at a barrier → the barrier; signal → event → wait.
+//
+// An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before it only if
+// the counter cannot reach v without s: with `total` the sum of all signals to the cell, and `behind(s)` the
+// value of s together with the signals to the cell that surely come after s (later in its workgroup, or in
+// later kernels of its stream), s precedes the event if v > total - behind(s). In the usual case v == total
+// and every signal precedes.
+//
+// Operations behind a `claim` are done by whichever workgroup got the item: of all blocks that claim from one
+// queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
+// executed.
+#pragma once
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// One execution of a kernel: a launch, or a node of a graph launch.
+struct Run {
+  std::uint32_t kernel = 0;
+  std::int32_t rank = 0;
+  std::int32_t stream = 0;
+  std::uint32_t stream_position = 0;  // among the runs of this rank and stream
+  std::uint32_t host_op = 0;          // that launches it
+  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups
+  std::uint32_t start = 0;            // vertices
+  std::uint32_t end = 0;
+};
+
+// One execution of a workgroup. Its vertices are consecutive: the begin, then its signals and waits.
+struct WorkgroupRun {
+  std::uint32_t run = 0;
+  std::uint32_t workgroup = 0;
+  std::uint32_t first_vertex = 0;
+  std::uint32_t vertex_count = 0;
+};
+
+struct SyncVertex {
+  enum class Kind : std::uint8_t {
+    host,
+    host_barrier,
+    run_start,
+    run_end,
+    workgroup_begin,
+    signal,
+    wait,
+    event
+  };
+  Kind kind = Kind::host;
+  std::uint32_t owner =
+      0;                 // host: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
+  std::uint32_t op = 0;  // host: host operation; signal and wait: operation of the workgroup
+};
+
+// One flag counter that somebody signals or waits for.
+struct FlagCell {
+  std::int32_t rank = 0;
+  std::int32_t flag = 0;
+  std::int32_t index = 0;
+  std::int64_t total = 0;              // highest value that the counter can reach
+  std::vector<std::uint32_t> signals;  // vertices
+  std::vector<std::uint32_t> events;   // by rising value
+};
+
+struct FlagEvent {
+  std::uint32_t cell = 0;
+  std::int64_t value = 0;
+  std::uint32_t vertex = 0;
+  std::vector<std::uint32_t> waits;  // vertices
+};
+
+// A place in an execution: operation `op` of a workgroup run.
+struct OpPoint {
+  std::uint32_t workgroup_run = 0;
+  std::uint32_t op = 0;
+};
+
+class SyncGraph {
+ public:
+  using Graph =
+      boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property, boost::no_property,
+                                         boost::no_property, std::uint32_t, std::uint32_t>;
+
+  // The schedule must have passed check_ranges and outlive the graph.
+  explicit SyncGraph(const Schedule& schedule);
+
+  const Schedule& schedule() const { return schedule_; }
+  const std::vector<Run>& runs() const { return runs_; }
+  const std::vector<WorkgroupRun>& workgroups() const { return workgroups_; }
+  const std::vector<SyncVertex>& vertices() const { return vertices_; }
+  const std::vector<FlagCell>& cells() const { return cells_; }
+  const std::vector<FlagEvent>& events() const { return events_; }
+  const Graph& graph() const { return graph_; }
+
+  const Kernel& kernel_of(const Run& run) const { return schedule_.kernels[run.kernel]; }
+  const Op& op_at(OpPoint point) const;
+  const Op& op_of(std::uint32_t signal_or_wait) const;
+  std::uint32_t cell_of_signal(std::uint32_t signal) const { return cell_of_vertex_[signal]; }
+  std::string describe(OpPoint point) const;
+  std::string describe_vertex(std::uint32_t vertex) const;
+
+  // First vertex after the operation in program order, and last vertex before it.
+  std::uint32_t vertex_after(OpPoint point) const;
+  std::uint32_t vertex_before(OpPoint point) const;
+
+ private:
+  friend class SyncGraphBuilder;
+  const Schedule& schedule_;
+  std::vector<Run> runs_;
+  std::vector<WorkgroupRun> workgroups_;
+  std::vector<SyncVertex> vertices_;
+  std::vector<FlagCell> cells_;
+  std::vector<FlagEvent> events_;
+  std::vector<std::uint32_t> cell_of_vertex_;  // of signals
+  Graph graph_;
+};
+
+// Is `before` ordered before `after`?
+struct OrderQuery {
+  OpPoint before;
+  OpPoint after;
+};
+
+// Answers many questions at once: one backward search per kernel execution, continued per workgroup.
+std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries);
+
+// All vertices from which one of `roots` can be reached, the roots included.
+std::vector<char> past_of(const SyncGraph& graph, const std::vector<std::uint32_t>& roots);
+
+}  // namespace tritax
