@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "model/core/error.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/scenario/workload_schedules.hpp"
+
+namespace tritax {
+namespace {
+
+RemoteAccess access(RemoteOperation operation, Peers peers, std::int64_t bytes, int gpus) {
+  RemoteAccess workload;
+  workload.operation = operation;
+  workload.peers = peers;
+  workload.bytes = bytes;
+  workload.gpus = gpus;
+  return workload;
+}
+
+// Bytes that the operations of `rank` exchange with each other rank.
+std::map<int, double> bytes_by_peer(const Schedule& schedule, int rank) {
+  std::map<int, double> bytes;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.rank != rank) continue;
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+        const Op& op = schedule.ops[workgroup.first_op + i];
+        const int peer = op.kind == OpKind::copy && op.src_rank != rank ? op.src_rank : op.rank;
+        bytes[peer] += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+      }
+    }
+  }
+  return bytes;
+}
+
+class EveryOperation : public testing::TestWithParam<RemoteOperation> {};
+
+TEST_P(EveryOperation, MovesItsBytesToEveryPeerWrittenOutOrCoarsened) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{3} << 28}) {
+    const Schedule schedule = remote_access_schedule(access(GetParam(), Peers::all, bytes, 8), machine);
+    EXPECT_LT(schedule.kernels.at(0).workgroups.size(), 50000u);
+    for (int rank = 0; rank < 8; ++rank) {
+      const auto moved = bytes_by_peer(schedule, rank);
+      EXPECT_EQ(moved.size(), 7u);
+      EXPECT_EQ(moved.count(rank), 0u);
+      for (const auto& [peer, sum] : moved) EXPECT_EQ(sum, static_cast<double>(bytes)) << peer;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(RemoteAccess, EveryOperation,
+                         testing::Values(RemoteOperation::load, RemoteOperation::store,
+                                         RemoteOperation::atomic_add, RemoteOperation::get,
+                                         RemoteOperation::put));
+
+TEST(RemoteAccessSchedule, VisitsPeersInTheSameOrderOnEveryGpu) {
+  const Schedule schedule = remote_access_schedule(access(RemoteOperation::store, Peers::all, 1 << 20, 4),
+                                                   find_machine("mi300x-8"));
+  const Workgroup& first = schedule.kernels.at(2).workgroups.at(0);  // of rank 2
+  ASSERT_EQ(first.op_count, 3u);
+  EXPECT_EQ(schedule.ops[first.first_op].rank, 0);
+  EXPECT_EQ(schedule.ops[first.first_op + 1].rank, 1);
+  EXPECT_EQ(schedule.ops[first.first_op + 2].rank, 3);
+}
+
+TEST(RemoteAccessSchedule, KeepsLoadsOfOneBlockIndependent) {
+  const Schedule schedule =
+      remote_access_schedule(access(RemoteOperation::load, Peers::all, 1 << 20, 8), find_machine("mi300x-8"));
+  const Kernel& kernel = schedule.kernels.at(0);
+  EXPECT_EQ(kernel.workgroups.size(), 7u * 1024);
+  for (const Workgroup& workgroup : kernel.workgroups) EXPECT_EQ(workgroup.op_count, 1u);
+}
+
+TEST(RemoteAccessSchedule, RunsOnGpuZeroAloneForOnePeerAndForItself) {
+  const Machine machine = find_machine("mi300x-8");
+  const Schedule pair =
+      remote_access_schedule(access(RemoteOperation::load, Peers::one, 1 << 20, 2), machine);
+  EXPECT_EQ(pair.kernels.size(), 1u);
+  EXPECT_EQ(bytes_by_peer(pair, 0), (std::map<int, double>{{1, 1 << 20}}));
+  const Schedule self =
+      remote_access_schedule(access(RemoteOperation::put, Peers::self, 1 << 20, 1), machine);
+  EXPECT_EQ(bytes_by_peer(self, 0), (std::map<int, double>{{0, 1 << 20}}));
+}
+
+TEST(RemoteAccessSchedule, StartsCoarsenedGridsWithTheBytesThatTheHardwareKeepsInFlight) {
+  const Machine machine = find_machine("mi300x-8");
+  const Schedule schedule =
+      remote_access_schedule(access(RemoteOperation::store, Peers::all, std::int64_t{1} << 32, 8), machine);
+  const Kernel& kernel = schedule.kernels.at(0);
+  // 8 workgroups of four waves fill the 32 wave slots of a CU; each holds one block of 1 KiB.
+  const Op& first = schedule.ops[kernel.workgroups.at(0).first_op];
+  EXPECT_EQ(bytes_of(schedule.buffers.at(1), first.rect), 8 * 1024);
+  EXPECT_EQ(kernel.resources.lds_bytes, 65536);  // one a CU
+  EXPECT_LE(kernel.workgroups.size(), 20000u);
+}
+
+RC_GTEST_PROP(CoarsenedBlocks, SumToTheRowsAndNeverIdleASlotForLong, ()) {
+  const auto rows = *rc::gen::inRange<std::int64_t>(1, 1 << 22);
+  const auto granule = *rc::gen::inRange<std::int64_t>(1, 9);
+  const auto slots = *rc::gen::inRange<std::int64_t>(1, 400);
+  const auto generations = *rc::gen::inRange<std::int64_t>(4, 60);
+  const auto blocks = coarsened_blocks(rows, granule, slots, generations);
+  RC_ASSERT(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}) == rows);
+  const std::int64_t widest = std::max(granule, rows / (slots * generations));
+  std::int64_t left = rows;
+  for (const std::int64_t block : blocks) {
+    RC_ASSERT(block >= 1 && block <= widest);
+    RC_ASSERT(block <= std::max(granule, left / (2 * slots)));
+    left -= block;
+  }
+}
+
+TEST(AllGatherSchedule, LoadsATileOnceAndStoresItToEveryRank) {
+  AllGather workload;
+  workload.rows = 100;  // ragged on purpose
+  workload.cols = 70;
+  workload.gpus = 4;
+  Knobs knobs;
+  knobs.comm_tile_m = 32;
+  knobs.comm_tile_n = 32;
+  knobs.comm_cus = 5;
+  const Schedule schedule = all_gather_schedule(workload, find_machine("mi355x-8"), knobs);
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(schedule.kernels.at(static_cast<std::size_t>(rank)).workgroups.size(), 5u);
+    auto moved = bytes_by_peer(schedule, rank);
+    const double shard = 100 * 70 * 2;
+    for (int peer = 0; peer < 4; ++peer) {
+      EXPECT_EQ(moved[peer], peer == rank ? 2 * shard : shard);  // own: one load, one store
+    }
+  }
+}
+
+TEST(AllGatherSchedule, MovesTheSameBytesWithTheLibrary) {
+  AllGather workload;
+  workload.rows = 1000;
+  workload.cols = 64;
+  workload.gpus = 8;
+  workload.library = true;
+  const Schedule schedule = all_gather_schedule(workload, find_machine("mi300x-8"), {});
+  const auto moved = bytes_by_peer(schedule, 3);
+  ASSERT_EQ(moved.size(), 8u);
+  for (const auto& [peer, bytes] : moved) EXPECT_EQ(bytes, 1000 * 64 * 2) << peer;
+}
+
+TEST(BuildScenario, RefusesMoreGpusThanTheMachineHas) {
+  Scenario scenario;
+  scenario.where = "file.toml:3";
+  scenario.workload = access(RemoteOperation::load, Peers::all, 1 << 20, 9);
+  try {
+    build_scenario(scenario, find_machine("mi300x-8"));
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("file.toml:3: gpus = 9"), std::string::npos) << error.what();
+  }
+}
+
+TEST(BuildScenario, AsksForAPatternWhereThereIsNone) {
+  Scenario scenario;
+  scenario.workload = GemmAllScatter{256, 256, 256, DType::fp16, 2};
+  EXPECT_THROW(build_scenario(scenario, find_machine("mi300x-8")), UserError);
+}
+
+TEST(BuildScenario, TakesTheTileOfTheMachineWhereTheFileGivesNone) {
+  Scenario scenario;
+  scenario.workload = GemmAllScatter{512, 512, 512, DType::fp16, 2};
+  scenario.pattern = "fused-sequential";
+  const Machine machine = find_machine("h200-4");
+  EXPECT_EQ(resolved_knobs(scenario, machine).tile_m, default_knobs(machine, DType::fp16).tile_m);
+  scenario.tile_given = true;
+  scenario.knobs.tile_m = 64;
+  EXPECT_EQ(resolved_knobs(scenario, machine).tile_m, 64);
+}
+
+TEST(ShippedScenarios, AllParseAndBuild) {
+  std::size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TRITAX_SOURCE_DIR) + "/scenarios")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++files;
+    for (const Scenario& scenario : read_scenarios(entry.path().string())) {
+      EXPECT_NO_THROW({
+        const Schedule schedule = build_scenario(scenario, find_machine(scenario.machine));
+        EXPECT_FALSE(schedule.ops.empty()) << scenario.id;
+      }) << scenario.where;
+    }
+  }
+  EXPECT_GE(files, 3u);
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,207 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/core/error.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace tritax {
+namespace {
+
+const std::string kGood = R"(
+[[scenario]]
+id = "one"
+machine = "mi300x-8"
+workload = "gemm-all-scatter"
+m = 8192
+n = 4608
+k = 36864
+dtype = "fp16"
+gpus = 8
+pattern = "fused-sequential"
+)";
+
+// The message of the UserError that `text` causes; empty if it is accepted.
+std::string message_of(const std::string& text) {
+  try {
+    parse_scenarios(text, "file.toml");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+void expect_refused(const std::string& text, const std::vector<std::string>& words) {
+  const std::string message = message_of(text);
+  EXPECT_FALSE(message.empty()) << text;
+  for (const std::string& word : words)
+    EXPECT_NE(message.find(word), std::string::npos) << message << "\nlacks " << word;
+}
+
+TEST(ReadScenario, TakesEveryKeyOfAGemmAllScatter) {
+  const auto scenarios = parse_scenarios(kGood + R"(title = "a title"
+[scenario.knobs]
+tile = [128, 64, 32]
+waves = 4
+pipeline = "overlapped"
+comm_tile = [16, 32]
+gemm_cus = 256
+comm_cus = 48
+group_m = 2
+xcd_remap = false
+peer_order = "rotated"
+lock = "exchange"
+launch = "graph"
+host_barriers = false
+)",
+                                         "file.toml");
+  ASSERT_EQ(scenarios.size(), 1u);
+  const Scenario& scenario = scenarios[0];
+  EXPECT_EQ(scenario.id, "one");
+  EXPECT_EQ(scenario.title, "a title");
+  EXPECT_EQ(scenario.machine, "mi300x-8");
+  EXPECT_EQ(scenario.pattern, "fused-sequential");
+  const auto& workload = std::get<GemmAllScatter>(scenario.workload);
+  EXPECT_EQ(workload.m, 8192);
+  EXPECT_EQ(workload.n, 4608);
+  EXPECT_EQ(workload.k, 36864);
+  EXPECT_EQ(workload.dtype, DType::fp16);
+  EXPECT_EQ(workload.gpus, 8);
+  Knobs knobs;
+  knobs.tile_m = 128;
+  knobs.tile_n = 64;
+  knobs.tile_k = 32;
+  knobs.waves = 4;
+  knobs.pipeline = Pipeline::overlapped;
+  knobs.comm_tile_m = 16;
+  knobs.comm_tile_n = 32;
+  knobs.gemm_cus = 256;
+  knobs.comm_cus = 48;
+  knobs.group_m = 2;
+  knobs.xcd_remap = false;
+  knobs.peer_order = PeerOrder::rotated;
+  knobs.lock = LockProtocol::exchange;
+  knobs.launch = LaunchMode::graph;
+  knobs.host_barriers = false;
+  EXPECT_EQ(scenario.knobs, knobs);
+}
+
+TEST(ReadScenario, MergesDefaultsUnderEachScenarioKnobByKnob) {
+  const auto scenarios = parse_scenarios(R"(
+[defaults]
+machine = "mi300x-8"
+workload = "gemm-all-scatter"
+m = 1024
+n = 1024
+k = 1024
+gpus = 2
+pattern = "fused-sequential"
+knobs = { tile = [128, 128, 64], group_m = 2 }
+[[scenario]]
+id = "a"
+[[scenario]]
+id = "b"
+m = 2048
+knobs = { group_m = 8 }
+)",
+                                         "file.toml");
+  ASSERT_EQ(scenarios.size(), 2u);
+  EXPECT_EQ(std::get<GemmAllScatter>(scenarios[0].workload).m, 1024);
+  EXPECT_EQ(scenarios[0].knobs.group_m, 2);
+  EXPECT_EQ(std::get<GemmAllScatter>(scenarios[1].workload).m, 2048);
+  EXPECT_EQ(scenarios[1].knobs.group_m, 8);
+  EXPECT_EQ(scenarios[1].knobs.tile_m, 128);
+}
+
+TEST(ReadScenario, MakesOneScenarioAPatternOfAList) {
+  const auto scenarios = parse_scenarios(
+      replaced(kGood, R"("fused-sequential")", R"(["library", "producer-consumer"])"), "file.toml");
+  ASSERT_EQ(scenarios.size(), 2u);
+  EXPECT_EQ(scenarios[0].id, "one/library");
+  EXPECT_EQ(scenarios[1].id, "one/producer-consumer");
+  EXPECT_EQ(scenarios[1].pattern, "producer-consumer");
+}
+
+TEST(ReadScenario, ReadsSizesWithBinaryUnits) {
+  const std::string text = R"(
+[[scenario]]
+id = "p2p"
+machine = "mi300x-8"
+workload = "remote-access"
+operation = "atomic-add"
+peers = "all"
+gpus = 4
+bytes = "64 MiB"
+block_bytes = 4096
+)";
+  const auto scenarios = parse_scenarios(text, "file.toml");
+  const auto& access = std::get<RemoteAccess>(scenarios.at(0).workload);
+  EXPECT_EQ(access.operation, RemoteOperation::atomic_add);
+  EXPECT_EQ(access.bytes, 64 << 20);
+  EXPECT_EQ(access.block_bytes, 4096);
+  EXPECT_EQ(bytes_per_gpu_of(scenarios[0]), 3.0 * (64 << 20));
+  expect_refused(replaced(text, "64 MiB", "64 MB"), {"file.toml:9", "64 MB", "MiB"});
+  expect_refused(replaced(text, "\"64 MiB\"", "5000"), {"file.toml:9", "5000", "multiple"});
+  expect_refused(replaced(text, "64 MiB", "99999999999 GiB"), {"file.toml:9", "99999999999 GiB"});
+}
+
+TEST(ReadScenario, OffersTheNearestNameForAnUnknownKeyAndNamesItsLine) {
+  expect_refused(kGood + "gpu = 8\n", {"file.toml:12", "'gpu'", "did you mean 'gpus'"});
+  expect_refused(kGood + "knobs = { comm_cu = 3 }\n",
+                 {"file.toml:12", "'comm_cu'", "did you mean 'comm_cus'"});
+  expect_refused(replaced(kGood, "fused-sequential", "fused-sequental"),
+                 {"file.toml:11", "fused-sequential"});
+  expect_refused(replaced(kGood, "gemm-all-scatter", "gemm-all-scater"), {"file.toml:5", "gemm-all-scatter"});
+}
+
+TEST(ReadScenario, RefusesSizesThatAreZeroNegativeOrTooLarge) {
+  expect_refused(replaced(kGood, "m = 8192", "m = 0"), {"file.toml:6", "m = 0"});
+  expect_refused(replaced(kGood, "k = 36864", "k = -1"), {"file.toml:8", "k = -1"});
+  expect_refused(replaced(kGood, "n = 4608", "n = 9000000000000"), {"file.toml:7", "9000000000000"});
+  expect_refused(replaced(kGood, "n = 4608", "n = 4"), {"fewer columns"});
+  expect_refused(replaced(kGood, "m = 8192", "m = 8192.0"), {"file.toml:6", "whole number"});
+  expect_refused(replaced(kGood, "m = 8192", "m = \"8192\""), {"file.toml:6", "whole number"});
+  expect_refused(replaced(kGood, "m = 8192\n", ""), {"file.toml:2", "'m'"});
+}
+
+TEST(ReadScenario, RefusesKnobsThatAWorkloadDoesNotHave) {
+  const std::string gather = R"(
+[[scenario]]
+id = "gather"
+machine = "mi355x-8"
+workload = "all-gather"
+rows = 64
+cols = 64
+gpus = 2
+)";
+  EXPECT_EQ(message_of(gather + "knobs = { comm_cus = 3 }\n"), "");
+  expect_refused(gather, {"comm_cus"});
+  expect_refused(gather + "knobs = { comm_cus = 3, tile = [16, 16, 16] }\n", {"'tile'"});
+  expect_refused(gather + "knobs = { comm_cus = 3 }\npattern = \"library\"\n", {"'pattern'"});
+}
+
+TEST(ReadScenario, RefusesBrokenFilesWithThePlace) {
+  expect_refused(kGood + "x = \n", {"file.toml:12"});
+  expect_refused(kGood.substr(0, kGood.size() - 5), {"file.toml:11"});
+  expect_refused("", {"[[scenario]]"});
+  expect_refused("[scenario]\nid = 3\n", {"[[scenario]]"});
+  expect_refused(kGood + kGood, {"already used", "file.toml:2"});
+  EXPECT_THROW(read_scenarios("/no/such/file.toml"), UserError);
+}
+
+TEST(ReadScenario, TreatsScenariosThatDifferInNameOnlyAsEqual) {
+  const auto a = parse_scenarios(kGood, "a.toml").at(0);
+  const auto b = parse_scenarios(replaced(kGood, "\"one\"", "\"two\""), "b.toml").at(0);
+  const auto c = parse_scenarios(kGood + "knobs = { group_m = 3 }\n", "c.toml").at(0);
+  EXPECT_EQ(scenario_key(a), scenario_key(b));
+  EXPECT_NE(scenario_key(a), scenario_key(c));
+}
+
+}  // namespace
+}  // namespace tritax
