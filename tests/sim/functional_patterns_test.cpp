@@ -1,5 +1,6 @@
 // The patterns, simulated on small matrices: the result is Eigen's product on every rank, and a missing wait
 // or signal does not go unseen.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,6 +15,7 @@
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
 #include "model/patterns/pattern.hpp"
+#include "model/schedule/check.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
@@ -243,6 +245,51 @@ TEST(StaleReads, ASignalThatComesBeforeItsStoreIsCaught) {
   ASSERT_EQ((store + 1)->kind, OpKind::signal);
   std::iter_swap(store, store + 1);
   EXPECT_FALSE(execute_functionally(schedule, small_machine(), 7).stale_reads.empty());
+}
+
+// Changes one signal or wait: removes it, narrows its scope, counts one less, or (no harm) widens its scope.
+std::string change_one(Schedule& schedule) {
+  std::vector<std::size_t> candidates;
+  for (std::size_t op = 0; op < schedule.ops.size(); ++op) {
+    const OpKind kind = schedule.ops[op].kind;
+    if (kind == OpKind::signal || kind == OpKind::wait) candidates.push_back(op);
+  }
+  RC_PRE(!candidates.empty());
+  const std::size_t at = candidates[*rc::gen::inRange<std::size_t>(0, candidates.size())];
+  Op& op = schedule.ops[at];
+  switch (*rc::gen::inRange(0, 4)) {
+    case 0:
+      op = Op{};
+      return fmt::format("operation {} removed", at);
+    case 1:
+      op.scope = Scope::workgroup;
+      return fmt::format("operation {} in workgroup scope", at);
+    case 2:
+      op.scope = Scope::system;
+      return fmt::format("operation {} in system scope", at);
+    default:
+      --op.value;
+      return fmt::format("operation {} with value {}", at, op.value);
+  }
+}
+
+// The checker decides from the schedule alone, the executor from one run: the checker may know more, never
+// less.
+RC_GTEST_PROP(StaleReadLaws, WhatTheExecutorCatchesTheCheckerRefuses, ()) {
+  const Machine machine = small_machine();
+  const auto name = *rc::gen::element<std::string>("producer-consumer", "workgroup-specialised", "library");
+  Schedule schedule =
+      build_schedule(find_pattern(name, "test"), {70, 131, 37, DType::fp16, 2}, machine, small_knobs());
+  RC_LOG() << name << ", " << change_one(schedule);
+  const bool refused = !check_schedule(schedule).empty();
+  bool caught = false;
+  try {
+    caught = !execute_functionally(schedule, machine, 7).stale_reads.empty();
+  } catch (const UserError&) {
+    caught = true;  // stalled or meaningless
+  }
+  RC_CLASSIFY(caught);
+  RC_ASSERT(!caught || refused);
 }
 
 }  // namespace
