@@ -119,19 +119,24 @@ std::int32_t library_gemm(PatternDraft& draft, int rank, std::int16_t gathered) 
   return id;
 }
 
+// Channels of the collective kernel; all of them are resident at once.
+std::int32_t channels_of(const Machine& machine) {
+  return std::min(machine.library.channels, machine.gpu.cu_count());
+}
+
 std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t gathered, std::int16_t arrived) {
-  const LibraryCosts& library = draft.machine.library;
+  const std::int32_t channels = channels_of(draft.machine);
   Kernel kernel;
   kernel.name = "all_gather";
   kernel.rank = rank;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
-  kernel.workgroup_gb_per_s = library.channel_gb_per_s;
+  kernel.workgroup_gb_per_s = draft.machine.library.channel_gb_per_s;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const int peers = draft.ranks() - 1;
-  for (std::int32_t channel = 0; channel < library.channels; ++channel) {
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
     draft.builder.workgroup(id);
-    const Rect share = piece_of(slot_of(draft.workload, rank), channel, library.channels);
+    const Rect share = piece_of(slot_of(draft.workload, rank), channel, channels);
     const std::int32_t chunks = std::min(kChunksOfChannel, share.rows);
     for (std::int32_t i = 0; i < chunks; ++i) {
       const Rect chunk = piece_of(share, i, chunks);
@@ -179,7 +184,7 @@ Schedule build_library(const GemmAllScatter& workload, const Machine& machine, c
   const auto rows = static_cast<std::int32_t>(workload.m * workload.gpus);
   const std::int16_t gathered = draft.builder.buffer(
       {"gathered", workload.dtype, rows, widest_block(workload), draft.tile.m, draft.tile.n});
-  const std::int16_t arrived = draft.builder.flags("arrived", machine.library.channels * draft.ranks());
+  const std::int16_t arrived = draft.builder.flags("arrived", channels_of(machine) * draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     ScheduleBuilder& builder = draft.builder;
     const std::int32_t gemm = library_gemm(draft, rank, gathered);

@@ -2,7 +2,8 @@
 //
 // Registers of a thread (32-bit):
 //   accumulators  m·n / threads, fp32
-//   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which is
+//   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which
+//   is
 //                 the depth of the 16×16 instructions of 16- and 8-bit types. wgmma reads LDS itself: none
 //   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
 //   the rest      addresses, masks and counters

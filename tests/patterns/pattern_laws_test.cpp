@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/patterns/pattern.hpp"
+#include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
 
 namespace tritax {
@@ -231,6 +232,16 @@ void launches_each_kernel_once_on_its_own_rank_and_ends_synchronised(const Case&
 RC_GTEST_PROP(EveryPattern, LaunchesEachKernelOnceOnItsOwnRankAndEndsSynchronised, ()) {
   for (const Pattern& pattern : patterns())
     launches_each_kernel_once_on_its_own_rank_and_ends_synchronised(some_case(pattern));
+}
+
+void passes_the_checker(const Case& c) {
+  for (const Finding& finding : check_schedule(c.schedule)) RC_FAIL(finding.where + ": " + finding.message);
+  for (const Finding& finding : check_schedule_on(c.schedule, c.machine))
+    RC_FAIL(finding.where + ": " + finding.message);
+}
+
+RC_GTEST_PROP(EveryPattern, PassesTheChecker, ()) {
+  for (const Pattern& pattern : patterns()) passes_the_checker(some_case(pattern));
 }
 
 void with_one_gpu_only_multiplies(Case c) {
