@@ -15,12 +15,10 @@
 // `host_barriers` counts.
 
 #include <algorithm>
-#include <optional>
 
-#include "model/core/error.hpp"
-#include "model/cost/matmul_cost.hpp"
 #include "model/patterns/builders.hpp"
 #include "model/patterns/common.hpp"
+#include "model/patterns/library_tile.hpp"
 
 namespace tritax {
 
@@ -29,46 +27,17 @@ namespace {
 constexpr std::int32_t kChunksOfChannel = 32;  // enough to follow its pace, few enough to simulate fast
 constexpr std::int32_t kCopiesOfCu = 4;        // rounds of the copy kernel
 
-// Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
-std::optional<double> gemm_ns(const GemmAllScatter& workload, const Gpu& gpu, const MatmulTile& tile) {
-  try {
-    matmul_resources(gpu, workload.dtype, tile);
-  } catch (const UserError&) {
-    return std::nullopt;  // not a candidate on this GPU
-  }
-  const MatmulCost cost = matmul_cost(gpu, workload.dtype, tile, tile.m, tile.n, workload.k);
-  const std::int32_t tiles =
-      ceil_div(static_cast<std::int32_t>(workload.m), tile.m) * ceil_div(widest_block(workload), tile.n);
-  const double store_ns =
-      static_cast<double>(tile.m) * tile.n * bytes_of(workload.dtype) / gpu.cu_store_gb_per_s;
-  return ceil_div(tiles, gpu.cu_count()) * (cost.compute_ns + cost.prologue_ns + store_ns);
-}
-
-// A hand-tuned library picks, among its tiles, the one with the least waves × tile time; larger tiles win
-// ties.
+// The draft of the baseline: the library's tile, and the walk order of the default knobs.
 Knobs library_knobs(const GemmAllScatter& workload, const Machine& machine, const Knobs& asked) {
-  constexpr std::pair<std::int32_t, std::int32_t> shapes[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128},
-                                                              {256, 64},  {64, 256},  {128, 64},  {64, 128},
-                                                              {64, 64},   {32, 128},  {32, 64},   {16, 64}};
-  Knobs best;
-  best.host_barriers = asked.host_barriers;
-  double best_ns = 0;
-  for (const auto& [m, n] : shapes) {
-    for (const std::int32_t waves : {4, 8}) {
-      const MatmulTile tile{m, n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
-      const std::optional<double> ns = gemm_ns(workload, machine.gpu, tile);
-      if (!ns || (best_ns > 0 && *ns >= best_ns)) continue;
-      best_ns = *ns;
-      best.tile_m = tile.m;
-      best.tile_n = tile.n;
-      best.tile_k = tile.k;
-      best.waves = tile.waves;
-      best.pipeline = tile.pipeline;
-    }
-  }
-  if (best_ns == 0)
-    throw UserError("library: none of the library's tiles fits a compute unit of " + machine.gpu.name);
-  return best;
+  const MatmulTile tile = library_tile(workload, machine.gpu);
+  Knobs knobs;
+  knobs.tile_m = tile.m;
+  knobs.tile_n = tile.n;
+  knobs.tile_k = tile.k;
+  knobs.waves = tile.waves;
+  knobs.pipeline = tile.pipeline;
+  knobs.host_barriers = asked.host_barriers;
+  return knobs;
 }
 
 // Slot of `rank` in the staging buffer, M rows high.

@@ -1,0 +1,20 @@
+// The tile that a vendor's GEMM library uses.
+//
+// A hand-tuned library has kernels for many tiles and picks, for the shape at hand, the one with the least
+//
+//   waves · (tile time + prologue + store),   waves = ceil(tiles / compute units)
+//
+// by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline; larger tiles win ties. This is
+// the closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form.
+#pragma once
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/workload/gemm_all_scatter.hpp"
+
+namespace tritax {
+
+// Throws UserError if none of the tiles fits a compute unit of `gpu`.
+MatmulTile library_tile(const GemmAllScatter& workload, const Gpu& gpu);
+
+}  // namespace tritax
