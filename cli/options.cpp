@@ -100,7 +100,7 @@ void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int6
   add_any_integer(app, flag, target, help, lowest, highest);
 }
 
-void add_workload_options(CLI::App& app, WorkloadOptions& options, bool required) {
+void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   static constexpr std::array<std::string_view, 1> kWorkloads{"gemm-all-scatter"};
   constexpr std::int64_t kLargestSize = 1 << 20;
   app.add_option_function<std::string>(
@@ -111,7 +111,7 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options, bool required
   const auto add_size = [&](const std::string& flag, std::optional<std::int64_t>& target,
                             const std::string& help) {
     add_integer(app, flag, target, help, 1, kLargestSize);
-    app.get_option(flag)->required(required)->group("Workload");
+    app.get_option(flag)->group("Workload");
   };
   add_size("-M", options.m, "Rows of A and C");
   add_size("-N", options.n, "Columns of B and C, of the whole problem");
@@ -126,6 +126,16 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options, bool required
   add_integer(app, "--gpus", options.gpus, "How many GPUs share the work (default: all of the machine)", 1,
               1 << 15);
   app.get_option("--gpus")->group("Workload");
+}
+
+void require_sizes(const WorkloadOptions& options, const std::string& machine) {
+  for (const auto& [flag, present] :
+       {std::pair{"-M", options.m.has_value()}, std::pair{"-N", options.n.has_value()},
+        std::pair{"-K", options.k.has_value()}, std::pair{"--machine", !machine.empty()}}) {
+    if (!present) {
+      throw UserError(fmt::format("{}: missing; give the sizes -M, -N, -K and --machine", flag));
+    }
+  }
 }
 
 GemmAllScatter workload_of(const WorkloadOptions& options, const Machine& machine) {
@@ -143,10 +153,9 @@ GemmAllScatter workload_of(const WorkloadOptions& options, const Machine& machin
   return workload;
 }
 
-void add_machine_option(CLI::App& app, std::string& name, bool required) {
+void add_machine_option(CLI::App& app, std::string& name) {
   app.add_option("--machine", name, "A shipped machine (tritax machines lists them) or a machine file (TOML)")
-      ->type_name("NAME|FILE")
-      ->required(required);
+      ->type_name("NAME|FILE");
 }
 
 void add_knob_options(CLI::App& app, KnobPins& pins) {
@@ -207,6 +216,12 @@ Knobs with_pins(Knobs knobs, const KnobPins& pins) {
 
 void add_threads_option(CLI::App& app, std::optional<int>& threads) {
   add_integer(app, "--threads", threads, "Cores to use (default: all)", 1, 4096);
+}
+
+void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed) {
+  add_integer(app, "--seed", seed,
+              "Of the arbitration between equal requesters (default: 1); equal seeds, equal bits", 0,
+              kAnyInteger);
 }
 
 }  // namespace tritax::cli

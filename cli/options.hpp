@@ -46,14 +46,17 @@ struct WorkloadOptions {
   std::string dtype = "fp16";
   std::optional<int> gpus;
 };
-void add_workload_options(CLI::App& app, WorkloadOptions& options, bool required);
+void add_workload_options(CLI::App& app, WorkloadOptions& options);
+
+// Throws UserError when a size or the machine was not given.
+void require_sizes(const WorkloadOptions& options, const std::string& machine);
 
 // Checks the sizes; GPUs default to all of the machine's. Throws UserError, also for more GPUs than the
 // machine has.
 GemmAllScatter workload_of(const WorkloadOptions& options, const Machine& machine);
 
 // --machine: a shipped name or a file.
-void add_machine_option(CLI::App& app, std::string& name, bool required);
+void add_machine_option(CLI::App& app, std::string& name);
 
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
 void add_knob_options(CLI::App& app, KnobPins& pins);
@@ -63,5 +66,8 @@ Knobs with_pins(Knobs knobs, const KnobPins& pins);
 
 // --threads: how many cores the command uses; 0 or absent: all of them.
 void add_threads_option(CLI::App& app, std::optional<int>& threads);
+
+// --seed: of everything random; equal seeds give equal results.
+void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed);
 
 }  // namespace tritax::cli

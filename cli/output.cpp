@@ -149,10 +149,11 @@ void Outputs::print(const Table& table) const { print(to_text(table, colour_on_s
 
 void Outputs::json(const nlohmann::ordered_json& value) {
   if (options_.json) {
-    write(json_file_, options_.json,
-          value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    json_text(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   }
 }
+
+void Outputs::json_text(std::string_view text) { write(json_file_, options_.json, text); }
 
 void Outputs::csv(const Table& table) {
   if (options_.csv) {

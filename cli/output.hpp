@@ -60,6 +60,7 @@ class Outputs {
 
   // Write the form if it was asked for.
   void json(const nlohmann::ordered_json& value);
+  void json_text(std::string_view text);  // JSON that someone else has written
   void csv(const Table& table);
 
   bool for_people() const { return for_people_; }

@@ -38,6 +38,27 @@ const std::array<AccountPart, 7>& account_parts() {
 
 double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
+struct UsedLink {
+  std::string name;
+  double bytes = 0;
+  double utilisation = 0;  // of the raw rate, over the whole run
+};
+
+std::vector<UsedLink> used_links(const SimulationResult& result, const Machine& machine, int gpus) {
+  std::vector<UsedLink> links;
+  const Topology topology = build_topology(machine, gpus);
+  TRITAX_ASSERT(result.link_bytes.size() <= topology.edges.size(),
+                "the simulator counts links of the topology");
+  for (std::size_t edge = 0; edge < result.link_bytes.size(); ++edge) {
+    const double bytes = result.link_bytes[edge];
+    if (bytes > 0) {
+      const TopologyEdge& link = topology.edges[edge];
+      links.push_back({link.name, bytes, bytes / (result.makespan_ns * link.raw_gb_per_s)});
+    }
+  }
+  return links;
+}
+
 std::string shape_text(std::int32_t m, std::int32_t n) { return fmt::format("{}x{}", m, n); }
 
 }  // namespace
@@ -178,18 +199,36 @@ Table link_table(const SimulationResult& result, const Machine& machine, int gpu
                {"gb_per_s", "mean rate", "GB/s"},
                {"utilisation_percent", "use of the raw rate", "%"}},
               {}};
-  const Topology topology = build_topology(machine, gpus);
-  TRITAX_ASSERT(result.link_bytes.size() <= topology.edges.size(),
-                "the simulator counts links of the topology");
-  for (std::size_t edge = 0; edge < result.link_bytes.size(); ++edge) {
-    const double bytes = result.link_bytes[edge];
-    if (bytes > 0) {
-      const double rate = bytes / result.makespan_ns;
-      table.add(
-          {topology.edges[edge].name, bytes / 1e6, rate, share(rate, topology.edges[edge].raw_gb_per_s)});
-    }
+  for (const UsedLink& link : used_links(result, machine, gpus)) {
+    table.add({link.name, link.bytes / 1e6, link.bytes / result.makespan_ns, 100 * link.utilisation});
   }
   return table;
+}
+
+std::string describe_links(const SimulationResult& result, const Machine& machine, int gpus) {
+  const std::vector<UsedLink> links = used_links(result, machine, gpus);
+  if (links.empty()) {
+    return "";
+  }
+  double bytes = 0;
+  double utilisation = 0;
+  const UsedLink* busiest = &links.front();
+  for (const UsedLink& link : links) {
+    bytes += link.bytes;
+    utilisation += link.utilisation / static_cast<double>(links.size());
+    busiest = link.utilisation > busiest->utilisation ? &link : busiest;
+  }
+  return fmt::format(
+      "{} links moved {:.1f} MB, {:.1f} % of their raw rate on average; busiest {}: {:.1f} %\n", links.size(),
+      bytes / 1e6, 100 * utilisation, busiest->name, 100 * busiest->utilisation);
+}
+
+ordered_json links_json(const SimulationResult& result, const Machine& machine, int gpus) {
+  ordered_json list = ordered_json::array();
+  for (const UsedLink& link : used_links(result, machine, gpus)) {
+    list.push_back({{"link", link.name}, {"bytes", link.bytes}, {"utilisation", link.utilisation}});
+  }
+  return list;
 }
 
 }  // namespace tritax::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "cli/table.hpp"
 #include "model/machine/machine.hpp"
@@ -30,6 +31,12 @@ Table tax_table(const Taxes& taxes);
 
 // One line a GPU and one for the node: times and the critical path's parts.
 Table rank_table(const SimulationResult& result, const Machine& machine);
+
+// One sentence about the links that moved data.
+std::string describe_links(const SimulationResult& result, const Machine& machine, int gpus);
+
+// [{"link", "bytes", "utilisation"}, …] of the links that moved data.
+nlohmann::ordered_json links_json(const SimulationResult& result, const Machine& machine, int gpus);
 
 // One line a link that moved data: bytes and mean use of the link over the run.
 Table link_table(const SimulationResult& result, const Machine& machine, int gpus);

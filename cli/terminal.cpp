@@ -29,10 +29,14 @@ Progress::Progress(std::string label)
       start_(Clock::now()),
       last_draw_(start_) {}
 
-Progress::~Progress() {
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
+  const std::lock_guard lock(mutex_);
   if (drawn_) {
     fmt::print(stderr, "\r\x1b[K");
     std::fflush(stderr);
+    drawn_ = false;
   }
 }
 

@@ -22,11 +22,14 @@ std::string styled(std::string_view text, Style style);
 class Progress {
  public:
   explicit Progress(std::string label);
-  ~Progress();  // clears the line
+  ~Progress();  // clears
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void update(std::size_t done, std::size_t total);
+
+  // Removes the bar, so that other text can be written.
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;

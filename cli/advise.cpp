@@ -1,0 +1,211 @@
+// tritax advise: which overlap pattern to build, with which knobs, and why.
+#include "sim/advise.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/subject.hpp"
+#include "cli/terminal.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  std::string file;
+  std::string id;
+  std::string machine;
+  WorkloadOptions workload;
+  KnobPins pins;
+  std::optional<int> threads;
+  std::optional<std::int64_t> seed;
+};
+
+struct Question {
+  GemmAllScatter workload;
+  Machine machine;
+};
+
+bool same(const Question& a, const Question& b) {
+  return a.machine.name == b.machine.name && json_of(a.workload) == json_of(b.workload);
+}
+
+// From the command line's sizes, or from a scenario of a file, whose pattern and knobs do not matter here.
+Question question_of(const Options& options, const CLI::App& command) {
+  if (options.file.empty()) {
+    require_sizes(options.workload, options.machine);
+    const Machine machine = find_machine(options.machine);
+    return {workload_of(options.workload, machine), machine};
+  }
+  SubjectOptions subject;
+  subject.command = &command;
+  subject.file = options.file;
+  subject.id = options.id;
+  subject.machine = options.machine;
+  std::optional<Question> question;
+  for (const Source& source : sources_of(subject)) {
+    const auto* workload =
+        source.scenario ? std::get_if<GemmAllScatter>(&source.scenario->workload) : nullptr;
+    if (workload == nullptr) {
+      throw UserError(
+          fmt::format("'{}' is no gemm-all-scatter scenario; there is nothing to choose", options.file));
+    }
+    Question next{*workload, find_machine(source.machine)};
+    if (question && !same(*question, next)) {
+      throw UserError(fmt::format("--id: '{}' has scenarios of several workloads; choose one", options.file));
+    }
+    question = std::move(next);
+  }
+  return std::move(question.value());
+}
+
+Cell speedup_of(const Candidate& candidate) { return candidate.speedup ? Cell{*candidate.speedup} : Cell{}; }
+
+Table candidate_table(const Advice& advice) {
+  Table table{{{"rank", "rank"},
+               {"pattern", "pattern"},
+               {"time_us", "time", "us"},
+               {"speedup", "speedup", "", 2},
+               {"launch_us", "launch", "us"},
+               {"bulk_synchronous_us", "bulk-sync", "us"},
+               {"locality_us", "locality", "us"},
+               {"knobs", "knobs"}},
+              {}};
+  std::int64_t rank = 0;
+  for (const Candidate& candidate : advice.candidates) {
+    const TimeAccount& account = candidate.taxes.account;
+    table.add({++rank, std::string(candidate.pattern), us(candidate.time_ns), speedup_of(candidate),
+               us(account.launch_ns), us(account.bulk_synchronous_ns), us(account.locality_ns),
+               describe(candidate.knobs, find_pattern(candidate.pattern, "advise").uses)});
+  }
+  return table;
+}
+
+ordered_json candidate_json(const Candidate& candidate) {
+  const TimeAccount& account = candidate.taxes.account;
+  ordered_json json{{"pattern", candidate.pattern},
+                    {"knobs", json_of(candidate.knobs)},
+                    {"time_us", us(candidate.time_ns)},
+                    {"speedup", nullptr},
+                    {"taxes",
+                     {{"launch_us", us(account.launch_ns)},
+                      {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
+                      {"locality_us", us(account.locality_ns)}}},
+                    {"critical_path", json_of(account)},
+                    {"counterfactual", json_of(candidate.taxes).at("counterfactual")},
+                    {"kernels_us", us(candidate.result.kernels_ns)},
+                    {"lower_bound_us", us(candidate.bound.total_ns)}};
+  if (candidate.speedup) {
+    json["speedup"] = *candidate.speedup;
+  }
+  return json;
+}
+
+ordered_json advice_json(const Question& question, const Advice& advice) {
+  ordered_json candidates = ordered_json::array();
+  for (const Candidate& candidate : advice.candidates) {
+    candidates.push_back(candidate_json(candidate));
+  }
+  return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.workload)},
+          {"machine", question.machine.name},    {"evaluated", advice.evaluated},
+          {"candidates", std::move(candidates)}, {"explanation", advice.explanation},
+          {"left_out", advice.left_out},         {"pruned", advice.pruned},
+          {"given_up", advice.given_up},         {"interrupted", advice.interrupted}};
+}
+
+void print_advice(const Question& question, const Advice& advice, const Outputs& outputs) {
+  const GemmAllScatter& workload = question.workload;
+  outputs.print(styled(fmt::format("GEMM + all-scatter {}x{}x{} {} on {} GPU{} of {}", workload.m, workload.n,
+                                   workload.k, name_of(workload.dtype), workload.gpus,
+                                   workload.gpus == 1 ? "" : "s", question.machine.name),
+                       Style::bold) +
+                "\n\n");
+  outputs.print(candidate_table(advice));
+  outputs.print("\n");
+  for (const std::string& sentence : advice.explanation) {
+    outputs.print(sentence + '\n');
+  }
+  for (const std::string& reason : advice.left_out) {
+    outputs.print(fmt::format("Left out: {}\n", reason));
+  }
+  outputs.print(
+      styled(fmt::format("{} candidates simulated, {} of them stopped early; {} ruled out by their lower "
+                         "bound.\n",
+                         advice.evaluated, advice.given_up, advice.pruned),
+             Style::faint));
+}
+
+Advice search(const Question& question, const Options& options) {
+  InterruptibleWork work;
+  Progress progress("searching");
+  AdviseOptions search_options;
+  search_options.threads = options.threads.value_or(0);
+  search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  search_options.pins = options.pins;
+  search_options.stop = &work.flag();
+  search_options.progress = [&progress](const AdviseProgress& state) {
+    const std::int64_t done = state.evaluated + state.pruned;
+    progress.update(static_cast<std::size_t>(done), static_cast<std::size_t>(done + state.remaining));
+  };
+  return advise(question.workload, question.machine, search_options);
+}
+
+int run(const Options& options, const CLI::App& command) {
+  Outputs outputs(options.output);
+  const Question question = question_of(options, command);
+  const Advice advice = search(question, options);
+  if (advice.interrupted) {
+    fmt::print(stderr, "tritax: interrupted; {}\n",
+               advice.candidates.empty() ? "nothing was found yet" : "this is the best so far");
+    if (advice.candidates.empty()) {
+      return kInterruptedExitCode;
+    }
+  }
+  print_advice(question, advice, outputs);
+  outputs.csv(candidate_table(advice));
+  outputs.json(advice_json(question, advice));
+  return advice.interrupted ? kInterruptedExitCode : 0;
+}
+
+}  // namespace
+
+Run add_advise(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("advise", "Rank the overlap patterns for a workload, best knobs of each");
+  command.add_option("FILE", options->file,
+                     "A scenario file (TOML) that holds the workload, instead of sizes");
+  command.add_option("--id", options->id, "Which scenario of the file")->type_name("ID");
+  add_workload_options(command, options->workload);
+  add_machine_option(command, options->machine);
+  add_knob_options(command, options->pins);
+  add_threads_option(command, options->threads);
+  add_seed_option(command, options->seed);
+  add_output_options(command, options->output);
+  command.footer(
+      "Searches tiles, CU splits, grid and peer orders and launch modes of every pattern; a knob that is "
+      "given is held\n"
+      "fixed. The taxes are those of the critical path. Ctrl-C stops the search and prints the best so "
+      "far.\n\n"
+      "Examples:\n"
+      "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
+      "--gpus 8\n"
+      "  tritax advise -M 8192 -N 3584 -K 14336 --machine mi300x-8 --tile 256x256x64 --json -\n"
+      "  tritax advise scenarios/llm.toml --id ID --machine h200-8\n");
+  return [options, &command] { return run(*options, command); };
+}
+
+}  // namespace tritax::cli

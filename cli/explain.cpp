@@ -1,0 +1,160 @@
+// tritax explain: where the time of a run goes, and which inputs it does not depend on.
+#include "sim/explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tbb/global_control.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/subject.hpp"
+#include "cli/terminal.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  SubjectOptions subject;
+  std::optional<std::int64_t> seed;
+  std::optional<int> threads;
+};
+
+double change_percent(const Variation& variation, double makespan_ns) {
+  return 100 * (variation.makespan_ns / makespan_ns - 1);
+}
+
+// One line a variation of an input.
+Table variation_table(const std::vector<Sensitivity>& inputs, double makespan_ns) {
+  Table table{{{"input", "input"},
+               {"value", "value"},
+               {"varied_to", "varied to"},
+               {"time_us", "time", "us"},
+               {"change_percent", "change", "%", 2}},
+              {}};
+  for (const Sensitivity& input : inputs) {
+    for (const Variation& variation : input.variations) {
+      table.add({input.input, input.value, variation.value, us(variation.makespan_ns),
+                 change_percent(variation, makespan_ns)});
+    }
+  }
+  return table;
+}
+
+std::string names_of(const std::vector<Sensitivity>& inputs) {
+  std::vector<std::string> names;
+  for (const Sensitivity& input : inputs) {
+    names.push_back(input.input);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void print_explanation(const Subject& subject, const Explanation& explanation, const Outputs& outputs) {
+  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  for (const std::string& sentence : explanation.sentences) {
+    outputs.print(sentence + '\n');
+  }
+  outputs.print("\n");
+  outputs.print(account_table(explanation.result.account));
+  outputs.print("\n");
+  outputs.print(tax_table(explanation.taxes));
+  outputs.print("\n" + styled("Inputs that change the time, strongest first", Style::bold) + "\n");
+  outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns));
+  if (!explanation.without_effect.empty()) {
+    outputs.print(fmt::format("\n{}\n{}\n", styled("Inputs that had no effect", Style::bold),
+                              names_of(explanation.without_effect)));
+  }
+  if (!explanation.not_variable.empty()) {
+    outputs.print(fmt::format("\n{}\n", styled("Inputs that cannot be varied here", Style::bold)));
+    for (const Sensitivity& input : explanation.not_variable) {
+      const std::string reason =
+          input.variations.empty() ? "at its bound" : input.variations.front().obstacle;
+      outputs.print(fmt::format("{}: {}\n", input.input, reason));
+    }
+  }
+}
+
+ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
+  ordered_json list = ordered_json::array();
+  for (const Sensitivity& input : inputs) {
+    ordered_json variations = ordered_json::array();
+    for (const Variation& variation : input.variations) {
+      variations.push_back({{"value", variation.value}, {"time_us", us(variation.makespan_ns)}});
+      if (!variation.obstacle.empty()) {
+        variations.back()["obstacle"] = variation.obstacle;
+      }
+    }
+    list.push_back({{"input", input.input},
+                    {"value", input.value},
+                    {"effect", input.effect},
+                    {"variations", std::move(variations)}});
+  }
+  return list;
+}
+
+int run(const Options& options) {
+  Outputs outputs(options.output);
+  const Subject subject = load_subject(single_source(options.subject));
+  std::unique_ptr<tbb::global_control> cores;
+  if (options.threads) {
+    cores = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                  static_cast<std::size_t>(*options.threads));
+  }
+  SimulationOptions simulation;
+  simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  Progress progress("varying inputs");
+  const Explanation explanation =
+      explain(subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr, simulation,
+              [&progress](std::size_t done, std::size_t total) { progress.update(done, total); });
+  progress.clear();
+  print_explanation(subject, explanation, outputs);
+  Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns);
+  for (const std::vector<Sensitivity>* inputs : {&explanation.without_effect, &explanation.not_variable}) {
+    for (std::vector<Cell>& row : variation_table(*inputs, explanation.result.makespan_ns).rows) {
+      all.add(std::move(row));
+    }
+  }
+  outputs.csv(all);
+  outputs.json({{"schema", "tritax.explain/1"},
+                {"id", subject.id},
+                {"machine", subject.machine.name},
+                {"time_us", us(explanation.result.makespan_ns)},
+                {"sentences", explanation.sentences},
+                {"critical_path", json_of(explanation.result.account)},
+                {"taxes", json_of(explanation.taxes)},
+                {"with_effect", inputs_json(explanation.with_effect)},
+                {"without_effect", inputs_json(explanation.without_effect)},
+                {"not_variable", inputs_json(explanation.not_variable)}});
+  return 0;
+}
+
+}  // namespace
+
+Run add_explain(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("explain", "Say where the time goes and which inputs had no effect");
+  add_subject_options(command, options->subject);
+  add_threads_option(command, options->threads);
+  add_seed_option(command, options->seed);
+  add_output_options(command, options->output);
+  command.footer(
+      "Every machine parameter is made 10 % smaller and larger, every knob takes its neighbouring values, "
+      "and the run\n"
+      "is simulated again; inputs that leave the time as it is are named.\n\n"
+      "Examples:\n"
+      "  tritax explain --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8\n"
+      "  tritax explain my-schedule.json --machine h200-8 --json why.json\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,227 @@
+// tritax reproduce: every published number beside its prediction.
+#include "sim/reproduce.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  std::vector<std::string> files;
+  std::string group;
+  std::optional<int> threads;
+};
+
+Cell cell_of(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
+
+Cell error_percent(const ReproducedRow& row) { return row.error ? Cell{100 * *row.error} : Cell{}; }
+
+std::string mark_of(const ReproducedRow& row) {
+  if (row.calibration) {
+    return "calibration";
+  }
+  if (!row.failure.empty()) {
+    return "failed";
+  }
+  return row.within_published_range ? "in published range" : row.bound ? "bound" : "";
+}
+
+// The table of one group for people: rounded to the digits that matter.
+Table group_table(const std::vector<ReproducedRow>& rows, const std::string& group) {
+  Table table{{{"id", "id"},
+               {"metric", "metric"},
+               {"unit", "unit"},
+               {"predicted", "predicted"},
+               {"published", "published"},
+               {"error", "error", "%"},
+               {"mark", "mark"}},
+              {}};
+  const auto digits = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.4g}", *value) : "-";
+  };
+  for (const ReproducedRow& row : rows) {
+    if (row.group == group) {
+      table.add({row.id, row.metric, row.unit, digits(row.predicted), digits(row.published),
+                 error_percent(row), mark_of(row)});
+    }
+  }
+  return table;
+}
+
+Table all_rows(const std::vector<ReproducedRow>& rows) {
+  Table table{{{"id", "id"},
+               {"group", "group"},
+               {"metric", "metric"},
+               {"unit", "unit"},
+               {"published", "published"},
+               {"predicted", "predicted"},
+               {"error", "error"},
+               {"calibration", "calibration"},
+               {"source", "source"},
+               {"failure", "failure"}},
+              {}};
+  for (const ReproducedRow& row : rows) {
+    table.add({row.id, row.group, row.metric, row.unit, row.published, cell_of(row.predicted),
+               cell_of(row.error), std::string(row.calibration ? "true" : "false"), row.source, row.failure});
+  }
+  return table;
+}
+
+ordered_json json_of(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json();
+}
+
+ordered_json json_of(const std::vector<ReproducedRow>& rows) {
+  ordered_json list = ordered_json::array();
+  for (const ReproducedRow& row : rows) {
+    list.push_back({{"id", row.id},
+                    {"group", row.group},
+                    {"metric", row.metric},
+                    {"unit", row.unit},
+                    {"published", row.published},
+                    {"predicted", json_of(row.predicted)},
+                    {"error", json_of(row.error)},
+                    {"calibration", row.calibration},
+                    {"source", row.source},
+                    {"low", json_of(row.low)},
+                    {"high", json_of(row.high)},
+                    {"confidence", row.confidence},
+                    {"notes", row.notes}});
+    if (!row.failure.empty()) {
+      list.back()["failure"] = row.failure;
+    }
+  }
+  return {{"schema", "tritax.reproduce/1"}, {"rows", std::move(list)}};
+}
+
+std::int64_t within(const std::vector<ReproducedRow>& rows, const std::string& group, double bound) {
+  return std::count_if(rows.begin(), rows.end(), [&](const ReproducedRow& row) {
+    return row.group == group && !row.calibration && row.error && std::abs(*row.error) <= bound;
+  });
+}
+
+Table summary_table(const std::vector<ReproducedRow>& rows) {
+  Table table{{{"group", "group"},
+               {"predictions", "predictions"},
+               {"within_12_percent", "within 12 %"},
+               {"within_20_percent", "within 20 %"},
+               {"median_error_percent", "median |error|", "%"},
+               {"worst_error_percent", "worst |error|", "%"},
+               {"calibration", "calibration"},
+               {"failed", "failed"}},
+              {}};
+  for (const GroupSummary& summary : summarise(rows)) {
+    const bool any = summary.predictions > 0;
+    table.add({summary.group, static_cast<std::int64_t>(summary.predictions),
+               within(rows, summary.group, 0.12), within(rows, summary.group, 0.20),
+               any ? Cell{100 * summary.median_error} : Cell{},
+               any ? Cell{100 * summary.worst_error} : Cell{}, static_cast<std::int64_t>(summary.calibration),
+               static_cast<std::int64_t>(summary.failed)});
+  }
+  return table;
+}
+
+void print_rows(const std::vector<ReproducedRow>& rows, const Outputs& outputs) {
+  for (const GroupSummary& summary : summarise(rows)) {
+    outputs.print(styled(summary.group, Style::bold) + '\n');
+    outputs.print(group_table(rows, summary.group));
+    outputs.print("\n");
+  }
+  for (const ReproducedRow& row : rows) {
+    if (!row.failure.empty()) {
+      outputs.print(fmt::format("{}: {}\n", row.id, row.failure));
+    }
+  }
+  outputs.print("\n" + styled("Summary of the predictions; calibration rows do not count", Style::bold) +
+                '\n');
+  outputs.print(summary_table(rows));
+}
+
+std::vector<PublishedEntry> entries_of(const Options& options) {
+  if (options.files.empty()) {
+    return shipped_published();
+  }
+  std::vector<PublishedEntry> entries;
+  for (const std::string& file : options.files) {
+    std::vector<PublishedEntry> more = read_published(file);
+    std::move(more.begin(), more.end(), std::back_inserter(entries));
+  }
+  return entries;
+}
+
+void keep_group(std::vector<PublishedEntry>& entries, const std::string& group) {
+  std::vector<std::string_view> groups;
+  for (const PublishedEntry& entry : entries) {
+    if (std::find(groups.begin(), groups.end(), entry.group) == groups.end()) {
+      groups.push_back(entry.group);
+    }
+  }
+  parse_name(group, "--group", groups);
+  std::vector<PublishedEntry> kept;
+  std::copy_if(entries.begin(), entries.end(), std::back_inserter(kept),
+               [&group](const PublishedEntry& entry) { return entry.group == group; });
+  entries = std::move(kept);
+}
+
+int run(const Options& options) {
+  Outputs outputs(options.output);
+  std::vector<PublishedEntry> entries = entries_of(options);
+  if (!options.group.empty()) {
+    keep_group(entries, options.group);
+  }
+  InterruptibleWork work;
+  Progress progress("reproducing");
+  ReproduceOptions reproduce_options;
+  reproduce_options.threads = options.threads.value_or(0);
+  reproduce_options.progress = [&progress](std::size_t done, std::size_t all) { progress.update(done, all); };
+  reproduce_options.cancelled = [&work] { return work.interrupted(); };
+  const std::vector<ReproducedRow> rows = reproduce(entries, reproduce_options);
+  progress.clear();
+  if (work.interrupted()) {
+    fmt::print(stderr, "tritax: interrupted; {} of {} numbers are missing\n", entries.size() - rows.size(),
+               entries.size());
+  }
+  print_rows(rows, outputs);
+  outputs.csv(all_rows(rows));
+  outputs.json(json_of(rows));
+  return work.interrupted() ? kInterruptedExitCode : 0;
+}
+
+}  // namespace
+
+Run add_reproduce(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("reproduce", "Recompute published numbers: predicted, published, error");
+  command.add_option("FILE", options->files, "Files of published numbers (default: all that are shipped)");
+  command.add_option("--group", options->group, "Only this group")->type_name("NAME");
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output);
+  command.footer(
+      "Rows marked 'calibration' helped to set a parameter of the machine; they are shown, but are no "
+      "predictions.\n"
+      "Files of your own numbers work the same; docs/scenarios.md has the format.\n\n"
+      "Examples:\n"
+      "  tritax reproduce\n"
+      "  tritax reproduce --group xgmi-microbench\n"
+      "  tritax reproduce my-numbers.toml --json - > rows.json\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,86 @@
+// tritax schedule: writes the tile schedule of a scenario or a pattern as JSON.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/subject.hpp"
+#include "model/schedule/json.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+struct Options {
+  OutputOptions output;
+  SubjectOptions subject;
+  bool pretty = false;
+};
+
+Table kernel_table(const Schedule& schedule) {
+  Table table{{{"kernel", "kernel"},
+               {"gpu", "GPU"},
+               {"workgroups", "workgroups"},
+               {"operations", "operations"},
+               {"threads", "threads"},
+               {"registers_per_thread", "registers/thread"},
+               {"lds_bytes", "LDS", "B"},
+               {"placement", "placement"}},
+              {}};
+  for (const Kernel& kernel : schedule.kernels) {
+    std::int64_t operations = 0;
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      operations += workgroup.op_count;
+    }
+    table.add({kernel.name, std::int64_t{kernel.rank}, static_cast<std::int64_t>(kernel.workgroups.size()),
+               operations, std::int64_t{kernel.resources.threads},
+               std::int64_t{kernel.resources.registers_per_thread}, std::int64_t{kernel.resources.lds_bytes},
+               std::string(kPlacementNames[static_cast<std::size_t>(kernel.placement)])});
+  }
+  return table;
+}
+
+int run(Options options) {
+  if (!options.output.json && !options.output.csv) {
+    options.output.json = "-";
+  }
+  Outputs outputs(options.output);
+  const Subject subject = load_subject(single_source(options.subject));
+  const Table table = kernel_table(subject.schedule);
+  outputs.print(subject.title + "\n\n");
+  outputs.print(table);
+  outputs.csv(table);
+  if (options.output.json) {
+    outputs.json_text(schedule_to_json(subject.schedule, options.pretty) + '\n');
+  }
+  return 0;
+}
+
+}  // namespace
+
+Run add_schedule(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("schedule", "Write the tile schedule of a scenario or pattern as JSON");
+  add_subject_options(command, options->subject);
+  add_output_options(command, options->output);
+  command
+      .add_option_function<std::string>(
+          "-o,--output", [options](const std::string& file) { options->output.json = file; },
+          "Same as --json; without either, the schedule goes to standard output")
+      ->type_name("FILE")
+      ->excludes("--json")
+      ->group("Output");
+  command.add_flag("--pretty", options->pretty, "Indent the JSON")->group("Output");
+  command.footer(
+      "The JSON is docs/schedule-format.md; --csv lists the kernels. What is written can be edited and run:\n"
+      "'tritax simulate SCHEDULE.json --machine NAME'.\n\n"
+      "Examples:\n"
+      "  tritax schedule --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o s.json\n"
+      "  tritax schedule scenarios/iris.toml --id ID --pretty\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,221 @@
+#include "cli/subject.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "cli/report.hpp"
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/json.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The first option of `group` on the command line, "" if there is none.
+std::string given_option(const CLI::App& command, const std::string& group) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == group && option->count() > 0) {
+      return option->get_name();
+    }
+  }
+  return "";
+}
+
+void refuse_group(const SubjectOptions& options, const std::string& group, const std::string& reason) {
+  const std::string option = given_option(*options.command, group);
+  if (!option.empty()) {
+    throw UserError(fmt::format("{}: {}", option, reason));
+  }
+}
+
+Scenario scenario_of_options(const SubjectOptions& options) {
+  require_sizes(options.workload, options.machine);
+  Scenario scenario;
+  scenario.id = options.pattern;
+  scenario.machine = options.machine;
+  scenario.workload = workload_of(options.workload, find_machine(options.machine));
+  scenario.where = "command line";
+  return scenario;
+}
+
+std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
+  refuse_group(options, "Workload",
+               fmt::format("the workload comes from '{}'; give a file or sizes", options.file));
+  std::vector<Scenario> scenarios = read_scenarios(options.file);
+  if (options.id.empty()) {
+    return scenarios;
+  }
+  std::vector<Scenario> chosen;
+  std::vector<std::string> ids;
+  for (Scenario& scenario : scenarios) {
+    ids.push_back(scenario.id);
+    // "8192x4096x12288" means all patterns of it, "8192x4096x12288/library" one.
+    if (scenario.id == options.id || scenario.id.rfind(options.id + '/', 0) == 0) {
+      chosen.push_back(std::move(scenario));
+    }
+  }
+  if (!chosen.empty()) {
+    return chosen;
+  }
+  const std::string nearest = nearest_name(options.id, ids);
+  throw UserError(fmt::format("--id: '{}' has no scenario '{}'{}; it has {}", options.file, options.id,
+                              nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
+                              fmt::join(ids, ", ")));
+}
+
+// A file that lists several patterns has a scenario each; the one that --pattern names is meant, if there is
+// one.
+void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) {
+  const auto has_pattern = [&pattern](const Scenario& scenario) { return scenario.pattern == pattern; };
+  if (std::any_of(scenarios.begin(), scenarios.end(), has_pattern)) {
+    scenarios.erase(std::remove_if(scenarios.begin(), scenarios.end(), std::not_fn(has_pattern)),
+                    scenarios.end());
+  }
+}
+
+// Puts machine, pattern and knobs of the command line in place of those of the scenario.
+Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
+  if (!options.machine.empty()) {
+    scenario.machine = options.machine;
+  }
+  if (!std::holds_alternative<GemmAllScatter>(scenario.workload)) {
+    refuse_group(options, "Knobs", fmt::format("scenario '{}' has no knobs", scenario.id));
+    if (!options.pattern.empty()) {
+      throw UserError(fmt::format("--pattern: scenario '{}' is no gemm-all-scatter", scenario.id));
+    }
+    return scenario;
+  }
+  if (!options.pattern.empty()) {
+    scenario.pattern = find_pattern(options.pattern, "--pattern").name;
+  }
+  scenario.knobs = with_pins(scenario.knobs, options.pins);
+  return scenario;
+}
+
+std::string describe_scenario(const Scenario& scenario, const Machine& machine) {
+  const auto* gemm = std::get_if<GemmAllScatter>(&scenario.workload);
+  if (gemm == nullptr || scenario.pattern.empty()) {
+    return fmt::format("{} on {}{}{}", scenario.id, machine.name, scenario.title.empty() ? "" : ": ",
+                       scenario.title);
+  }
+  const Pattern& pattern = find_pattern(scenario.pattern, scenario.where);
+  return fmt::format("{}: {}x{}x{} {} on {} of {}, {}, {}", scenario.id, gemm->m, gemm->n, gemm->k,
+                     name_of(gemm->dtype), gemm->gpus, machine.name, pattern.name,
+                     describe(scenario.knobs, pattern.uses));
+}
+
+Rebuild rebuild_of(const Scenario& scenario) {
+  Rebuild rebuild;
+  rebuild.knobs = scenario.knobs;
+  if (std::holds_alternative<GemmAllScatter>(scenario.workload)) {
+    rebuild.pattern = &find_pattern(scenario.pattern, scenario.where);
+  }
+  rebuild.build = [scenario](const Machine& machine, const Knobs& knobs) {
+    Scenario changed = scenario;
+    changed.knobs = knobs;
+    return build_scenario(changed, machine);
+  };
+  return rebuild;
+}
+
+}  // namespace
+
+void add_subject_options(CLI::App& command, SubjectOptions& options) {
+  options.command = &command;
+  command.add_option("FILE", options.file,
+                     "A scenario file (TOML) or a schedule (JSON); or give --pattern and sizes");
+  command.add_option("--id", options.id, "Which scenario of the file")->type_name("ID");
+  add_machine_option(command, options.machine);
+  command.add_option("--pattern", options.pattern, "An overlap pattern (tritax patterns lists them)")
+      ->type_name("NAME");
+  add_workload_options(command, options.workload);
+  add_knob_options(command, options.pins);
+}
+
+std::vector<Source> sources_of(const SubjectOptions& options) {
+  std::vector<Source> sources;
+  if (options.file.empty()) {
+    if (options.pattern.empty()) {
+      throw UserError(
+          "nothing to work on: give a scenario file, a schedule file, or --pattern with -M, -N, -K");
+    }
+    if (!options.id.empty()) {
+      throw UserError("--id: there is no scenario file to choose from");
+    }
+    const Scenario scenario = with_overrides(scenario_of_options(options), options);
+    sources.push_back({scenario, "", scenario.machine});
+  } else if (ends_with(options.file, ".json")) {
+    const std::string reason = fmt::format("'{}' is a schedule, it is run as it stands", options.file);
+    refuse_group(options, "Workload", reason);
+    refuse_group(options, "Knobs", reason);
+    if (!options.pattern.empty() || !options.id.empty()) {
+      throw UserError(fmt::format("{}: {}", options.pattern.empty() ? "--id" : "--pattern", reason));
+    }
+    sources.push_back({std::nullopt, options.file, options.machine});
+  } else {
+    std::vector<Scenario> scenarios = scenarios_of_file(options);
+    keep_pattern(scenarios, options.pattern);
+    for (Scenario& scenario : scenarios) {
+      Scenario overridden = with_overrides(std::move(scenario), options);
+      const std::string machine = overridden.machine;
+      sources.push_back({std::move(overridden), "", machine});
+    }
+  }
+  return sources;
+}
+
+Source single_source(const SubjectOptions& options) {
+  std::vector<Source> sources = sources_of(options);
+  if (sources.size() == 1) {
+    return std::move(sources.front());
+  }
+  std::vector<std::string> ids;
+  for (const Source& source : sources) {
+    ids.push_back(source.scenario->id);
+  }
+  throw UserError(fmt::format("--id: '{}' has {} scenarios; choose one: {}", options.file, ids.size(),
+                              fmt::join(ids, ", ")));
+}
+
+Machine machine_of(const Source& source) {
+  if (source.machine.empty()) {
+    throw UserError(
+        fmt::format("--machine: missing; the schedule '{}' names no machine", source.schedule_file));
+  }
+  return find_machine(source.machine);
+}
+
+Subject load_subject(const Source& source, bool require_sound_file) {
+  Subject subject;
+  subject.machine = machine_of(source);
+  if (source.scenario) {
+    subject.id = source.scenario->id;
+    subject.origin = source.scenario->where;
+    subject.schedule = build_scenario(*source.scenario, subject.machine);
+    subject.title = describe_scenario(*source.scenario, subject.machine);
+    subject.rebuild = rebuild_of(*source.scenario);
+    return subject;
+  }
+  subject.origin = source.schedule_file;
+  subject.schedule = read_schedule(source.schedule_file);
+  subject.id = subject.schedule.name;
+  subject.title = fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file, subject.id,
+                              subject.schedule.ranks, subject.machine.name);
+  if (require_sound_file) {
+    require_sound(check_schedule(subject.schedule), subject.origin);
+    require_sound(check_schedule_on(subject.schedule, subject.machine), subject.origin);
+  }
+  return subject;
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,63 @@
+// What a command is about: scenarios of a file, a schedule file, or a pattern on sizes given on the command
+// line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "model/machine/machine.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/schedule/schedule.hpp"
+#include "sim/sensitivity.hpp"
+
+namespace tritax::cli {
+
+struct SubjectOptions {
+  std::string file;     // SCENARIO.toml or SCHEDULE.json; "" when a pattern is given
+  std::string id;       // of a scenario in the file, with or without "/PATTERN"; "" means all
+  std::string machine;  // replaces that of the scenario
+  std::string pattern;  // replaces that of the scenario
+  WorkloadOptions workload;
+  KnobPins pins;  // replace the knobs of the scenario
+  const CLI::App* command = nullptr;
+};
+
+// FILE, --id, --machine, --pattern, sizes and knobs.
+void add_subject_options(CLI::App& command, SubjectOptions& options);
+
+// Where the schedule of a command comes from. Either a scenario (from a file or the command line) or a
+// schedule file.
+struct Source {
+  std::optional<Scenario> scenario;
+  std::string schedule_file;
+  std::string machine;  // name or path; "" only for a schedule file
+};
+
+// All that the options name, nothing built yet: the scenarios of the file, or the one with --id. Throws
+// UserError for options that contradict each other, unknown ids (nearest offered) and unreadable files.
+std::vector<Source> sources_of(const SubjectOptions& options);
+
+// Same, but exactly one. Throws UserError that lists the ids when there are several.
+Source single_source(const SubjectOptions& options);
+
+// A schedule and the machine that it runs on.
+struct Subject {
+  std::string id;      // of the scenario, or the name of the schedule
+  std::string title;   // one line for people
+  std::string origin;  // file to blame, for messages
+  Machine machine;
+  Schedule schedule;
+  std::optional<Rebuild> rebuild;  // of a scenario
+};
+
+// Builds the schedule of a scenario, or reads that of a file. Throws UserError; with `require_sound` also for
+// what the checker finds in a schedule file.
+Subject load_subject(const Source& source, bool require_sound = true);
+
+// Throws UserError when the source has no machine.
+Machine machine_of(const Source& source);
+
+}  // namespace tritax::cli

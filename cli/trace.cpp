@@ -1,0 +1,87 @@
+// tritax trace: the timeline of a run, to be opened in Perfetto.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/subject.hpp"
+#include "model/machine/topology.hpp"
+#include "sim/timeline.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+struct Options {
+  OutputOptions output;
+  SubjectOptions subject;
+  std::optional<std::int64_t> seed;
+};
+
+Table kernel_table(const Timeline& timeline, const Schedule& schedule) {
+  Table table{{{"kernel", "kernel"},
+               {"gpu", "GPU"},
+               {"stream", "stream"},
+               {"begin_us", "begin", "us"},
+               {"end_us", "end", "us"},
+               {"time_us", "time", "us"}},
+              {}};
+  for (const KernelInterval& interval : timeline.kernels) {
+    const Kernel& kernel = schedule.kernels[interval.kernel];
+    table.add({kernel.name, std::int64_t{kernel.rank}, std::int64_t{interval.stream}, us(interval.begin_ns),
+               us(interval.end_ns), us(interval.end_ns - interval.begin_ns)});
+  }
+  return table;
+}
+
+int run(const Options& options) {
+  Outputs outputs(options.output);
+  const Subject subject = load_subject(single_source(options.subject));
+  TimelineRecorder recorder(subject.schedule);
+  SimulationOptions simulation;
+  simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  simulation.link_counters = true;
+  simulation.observer = &recorder;
+  const SimulationResult result = simulate(subject.schedule, subject.machine, simulation);
+  const Timeline timeline = recorder.take();
+  const Table table = kernel_table(timeline, subject.schedule);
+  outputs.print(subject.title + "\n\n");
+  outputs.print(table);
+  outputs.csv(table);
+  outputs.json_text(timeline_to_perfetto_json(timeline, subject.schedule,
+                                              build_topology(subject.machine, subject.schedule.ranks)));
+  outputs.print(fmt::format("\n{:.1f} us; open {} in https://ui.perfetto.dev\n", us(result.makespan_ns),
+                            options.output.json.value_or("")));
+  return 0;
+}
+
+}  // namespace
+
+Run add_trace(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("trace", "Write the timeline of a run for Perfetto");
+  add_subject_options(command, options->subject);
+  add_seed_option(command, options->seed);
+  add_output_options(command, options->output);
+  command.remove_option(command.get_option("--json"));
+  command
+      .add_option_function<std::string>(
+          "-o,--output,--json", [options](const std::string& file) { options->output.json = file; },
+          "Where the trace goes; '-': to standard output")
+      ->type_name("FILE")
+      ->required()
+      ->group("Output");
+  command.footer(
+      "One process a GPU with a track a stream and a compute unit, and the links as counters. --csv lists "
+      "the\n"
+      "kernels.\n\n"
+      "Examples:\n"
+      "  tritax trace --pattern bulk-synchronous -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o t.json\n"
+      "  tritax trace my-schedule.json --machine mi300x-8 -o t.json\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

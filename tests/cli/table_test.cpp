@@ -1,0 +1,49 @@
+#include "cli/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace tritax::cli {
+namespace {
+
+Table small_table() {
+  Table table{{{"name", "name"}, {"time_us", "time", "us", 1}, {"count", "count"}}, {}};
+  table.add({std::string("a"), 1234.56, std::int64_t{7}});
+  table.add({std::string("longer"), 0.04, {}});
+  return table;
+}
+
+TEST(Table, TextAlignsWordsLeftAndNumbersRightUnderHeadersWithUnits) {
+  EXPECT_EQ(to_text(small_table()),
+            "name    time (us)  count\n"
+            "a          1234.6      7\n"
+            "longer        0.0      -\n");
+}
+
+TEST(Table, CsvKeepsAllDigitsAndHasKeysAsHeader) {
+  EXPECT_EQ(to_csv(small_table()), "name,time_us,count\na,1234.56,7\nlonger,0.04,\n");
+}
+
+TEST(Table, CsvQuotesCommasQuotesAndLineBreaks) {
+  Table table{{{"text", "text"}}, {}};
+  table.add({std::string("a, \"b\"\nc")});
+  EXPECT_EQ(to_csv(table), "text\n\"a, \"\"b\"\"\nc\"\n");
+}
+
+TEST(Table, NumbersThatDoNotExistAreEmptyCells) {
+  Table table{{{"x", "x"}, {"y", "y"}}, {}};
+  table.add({std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()});
+  EXPECT_EQ(to_csv(table), "x,y\n,\n");
+  EXPECT_EQ(to_text(table), "x  y\n-  -\n");
+}
+
+TEST(Table, WidthCountsSignsNotBytes) {
+  Table table{{{"shape", "shape"}, {"n", "n"}}, {}};
+  table.add({std::string("8×8"), std::int64_t{1}});
+  table.add({std::string("8x8x8"), std::int64_t{2}});
+  EXPECT_EQ(to_text(table), "shape  n\n8×8    1\n8x8x8  2\n");
+}
+
+}  // namespace
+}  // namespace tritax::cli
