@@ -38,5 +38,7 @@ function(tritax_embed output variable)
   string(APPEND body "std::span<const std::pair<std::string_view, std::string_view>> ${variable}();\n")
   string(APPEND body "std::span<const std::pair<std::string_view, std::string_view>> ${variable}() { return entries; }\n\n")
   string(APPEND body "}  // namespace tritax::embedded\n")
-  file(CONFIGURE OUTPUT ${output} CONTENT "${body}" @ONLY)
+  # Not file(CONFIGURE), which would replace @…@ in the text. The copy leaves an unchanged file its time stamp.
+  file(WRITE ${output}.new "${body}")
+  file(COPY_FILE ${output}.new ${output} ONLY_IF_DIFFERENT)
 endfunction()

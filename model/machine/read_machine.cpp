@@ -1,7 +1,5 @@
 // Reads machine files: TOML → checked `Machine`. What can be asked for stands in parameters.cpp.
-#define TOML_HEADER_ONLY 1
 #include <fmt/core.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/core/toml.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/parameters.hpp"
@@ -310,13 +309,7 @@ std::string read_whole_file(const std::string& path) {
 }  // namespace
 
 Machine parse_machine(std::string_view toml, const std::string& origin) {
-  toml::table root;
-  try {
-    root = toml::parse(toml, origin);
-  } catch (const toml::parse_error& error) {
-    throw UserError(fmt::format("{}:{}: is no valid TOML: {}", origin,
-                                std::max<std::uint32_t>(error.source().begin.line, 1), error.description()));
-  }
+  const toml::table root = parse_toml(toml, origin);
   return MachineReader(root, origin).read();
 }
 

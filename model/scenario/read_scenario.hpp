@@ -1,7 +1,7 @@
 // Reads one scenario from TOML tables. Internal: include it from .cpp files only, since it pulls in toml++.
 #pragma once
 
-#include <toml++/toml.h>
+#include "model/core/toml.hpp"
 
 #include <string>
 #include <vector>

@@ -28,14 +28,6 @@ std::string type_name(const toml::node& node) {
 
 }  // namespace
 
-toml::table parse_toml(std::string_view text, const std::string& origin) {
-  try {
-    return toml::parse(text, origin);
-  } catch (const toml::parse_error& error) {
-    throw UserError(fmt::format("{}:{}: {}", origin, error.source().begin.line, error.description()));
-  }
-}
-
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

@@ -6,18 +6,15 @@
 // that nobody asked for and offer the nearest known one.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tritax {
+#include "model/core/toml.hpp"
 
-// Parses `text`. Throws UserError "origin:line: …" on a syntax error.
-toml::table parse_toml(std::string_view text, const std::string& origin);
+namespace tritax {
 
 // The text of a file. Throws UserError when it cannot be read.
 std::string read_text_file(const std::string& path);

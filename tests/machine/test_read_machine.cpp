@@ -198,6 +198,26 @@ TEST(MachineReader, SeveralNodesNeedANetwork) {
 TEST(MachineReader, NamesFileAndLineOfBrokenToml) {
   const std::string message = failure_of("name = \"x\"\nnodes = = 3\n");
   expect_contains(message, "mine.toml:2: is no valid TOML");
+  // Found by fuzzing: text on which toml++ 3.3 asserts.
+  expect_contains(failure_of("[=x]\n"), "mine.toml");
+  expect_contains(failure_of("[\t\x1b]\n"), "mine.toml");
+}
+
+TEST(MachineReader, RefusesNonAsciiCharactersAndQuotesWhereTomlForbidsThem) {
+  for (const std::string bad : {"\u02FE = 1", "name = \u00E9", "name = 1\"\u00E9\"",
+                                "name = \"\"\"\\ \n \u00E9\"\"\"", "name = \"\\\u00E9\""}) {
+    expect_contains(failure_of("# \u00E9\n" + bad + "\n"), ": is no valid TOML: unexpected byte 0x");
+  }
+}
+
+TEST(MachineReader, AcceptsAnyLanguageInTextsAndComments) {
+  const std::string shipped = "\"8x AMD Instinct MI300X, full xGMI mesh, 7 links per GPU\"";
+  for (const std::string text : {"\"\u00E9 \\\" # '\u00B5\"", "'\u00E9 \\'",
+                                 "\"\"\"\u00E9 \"quoted\"\n\\\" \u00B5\"\"\"\"\"", "'''it's \n\u00B5'''"}) {
+    const std::string file = with(mi300x_text(), shipped, text + " # \u00B5 \" '");
+    EXPECT_NO_THROW(parse_machine(file, "mine.toml")) << text;
+    EXPECT_NO_THROW(parse_machine("\uFEFF" + file, "mine.toml")) << text;
+  }
 }
 
 // A file cut anywhere before its last parameter is refused; nothing but UserError leaves the reader.

@@ -58,8 +58,7 @@ TEST(ShippedMachines, StateEveryParameterOfEveryDtypeOnce) {
   }
 }
 
-// A published row sets at most one machine's parameters, or it would count as a prediction elsewhere by
-// mistake.
+// A row that sets a value makes it derived or measured; an assumption has no such row.
 TEST(ShippedMachines, AnAssumedValueServesNoPublishedRow) {
   for (const std::string& name : shipped_machines()) {
     for (const Parameter& parameter : find_machine(name).parameters) {

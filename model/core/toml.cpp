@@ -1,0 +1,92 @@
+#include "model/core/toml.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+// Position after the text that starts at `at` with a quote; kNone when it does not end. `stray` is set to a
+// character that is not ASCII and follows a backslash, which is no escape.
+std::size_t end_of_text(std::string_view toml, std::size_t at, std::size_t& stray) {
+  const char quote = toml[at];
+  const std::string delimiter(toml.substr(at, 3) == std::string(3, quote) ? 3 : 1, quote);
+  const bool many_lines = delimiter.size() == 3;
+  for (std::size_t i = at + delimiter.size(); i < toml.size();) {
+    if (quote == '"' && toml[i] == '\\') {
+      std::size_t next = i + 1;
+      if (many_lines) next = std::min(toml.find_first_not_of(" \t\r\n", next), toml.size());
+      if (next < toml.size() && !is_ascii(toml[next])) {
+        stray = next;
+        return kNone;
+      }
+      i = next > i + 1 ? next : next + 1;
+    } else if (toml.substr(i, delimiter.size()) == delimiter) {
+      i += delimiter.size();
+      // A text of many lines may end in up to two quotes of its own.
+      for (int extra = 0; many_lines && extra < 2 && i < toml.size() && toml[i] == quote; ++extra) ++i;
+      return i;
+    } else if (!many_lines && toml[i] == '\n') {
+      return kNone;
+    } else {
+      ++i;
+    }
+  }
+  return kNone;
+}
+
+// The first byte that TOML forbids where it stands, as far as toml++ 3.3 has undefined behaviour there:
+// characters that are not ASCII outside of texts and comments, and quotes inside of words.
+std::size_t find_stray_byte(std::string_view toml) {
+  constexpr std::string_view kBeforeText = " \t\r\n=,[{.";
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const std::size_t begin = toml.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  for (std::size_t i = begin; i < toml.size();) {
+    const char c = toml[i];
+    if (c == '#') {
+      i = std::min(toml.find('\n', i), toml.size());
+    } else if (c == '"' || c == '\'') {
+      if (i > begin && kBeforeText.find(toml[i - 1]) == kNone) return i;
+      std::size_t stray = kNone;
+      i = end_of_text(toml, i, stray);
+      if (i == kNone) return stray;  // toml++ reports a text without an end
+    } else if (!is_ascii(c)) {
+      return i;
+    } else {
+      ++i;
+    }
+  }
+  return kNone;
+}
+
+}  // namespace
+
+toml::table parse_toml(std::string_view text, const std::string& origin) {
+  const std::size_t stray = find_stray_byte(text);
+  if (stray != kNone) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(stray), '\n');
+    throw UserError(
+        fmt::format("{}:{}: is no valid TOML: unexpected byte 0x{:02x}; only ASCII may stand outside of "
+                    "texts and comments, and a "
+                    "quote only at the start and end of a text",
+                    origin, line, static_cast<unsigned char>(text[stray])));
+  }
+  try {
+    return toml::parse(text, origin);
+  } catch (const toml::parse_error& error) {
+    const auto line = std::max<std::uint32_t>(error.source().begin.line, 1);
+    throw UserError(fmt::format("{}:{}: is no valid TOML: {}", origin, line, error.description()));
+  } catch (const TomlAssertion& error) {
+    throw UserError(fmt::format("{}: is no valid TOML: {} does not hold", origin, error.what()));
+  }
+}
+
+}  // namespace tritax

@@ -1,0 +1,40 @@
+// toml++ made safe for files that users write. Include this instead of <toml++/toml.h>, and from .cpp files
+// only.
+//
+// toml++ 3.3 asserts on some malformed text (a table header such as `[=x]`). In a debug build that would
+// abort the program, and in a release build the compiler may assume that it never happens. Here its
+// assertions are on in every build type and throw, and `parse_toml` turns them into a UserError. It also has
+// undefined behaviour on characters that are not ASCII outside of texts and comments; TOML forbids those, and
+// `parse_toml` refuses them first. Both were found by fuzzing the readers (tests/fuzz).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tritax {
+
+class TomlAssertion : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+constexpr void toml_assert(bool holds, const char* condition) {
+  if (!holds) throw TomlAssertion(condition);
+}
+
+}  // namespace tritax
+
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(expr) ::tritax::toml_assert(static_cast<bool>(expr), #expr)
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
+
+namespace tritax {
+
+// Parses `text`. Throws UserError "origin:line: …" on anything that is no valid TOML.
+toml::table parse_toml(std::string_view text, const std::string& origin);
+
+}  // namespace tritax
