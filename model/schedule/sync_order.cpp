@@ -8,7 +8,8 @@ namespace tritax {
 
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNone = ~std::uint32_t{0};  // mark of no run and no workgroup run
+constexpr std::uint32_t kNobody = kNone - 1;        // searches, but leaves no marks
 
 // Visits what precedes a vertex, in two layers of marks: `base` is what precedes the kernel execution and is
 // kept for all its workgroups, `own` is what one workgroup has learned since by its waits.
@@ -19,6 +20,7 @@ class BackwardSearch {
 
   void begin_run(std::uint32_t run, std::uint32_t start) {
     run_ = run;
+    workgroup_run_ = kNobody;  // what the last workgroup has learned is not known to this run
     visit(start, base_, run);
   }
   void begin_workgroup(std::uint32_t workgroup_run) { workgroup_run_ = workgroup_run; }
@@ -51,7 +53,7 @@ class BackwardSearch {
   std::vector<std::uint32_t> own_;   // workgroup run that marked the vertex last
   std::vector<std::uint32_t> stack_;
   std::uint32_t run_ = kNone;
-  std::uint32_t workgroup_run_ = kNone - 1;
+  std::uint32_t workgroup_run_ = kNobody;
 };
 
 }  // namespace

@@ -1,0 +1,40 @@
+// How many workgroups the compute units of a GPU hold at once. Internal to model/schedule.
+//
+// Workgroup w of a kernel goes to die w mod X (arXiv:2511.02132 §2), there to the least loaded compute unit
+// that has room, and stays: these workgroups wait for each other, so none leaves before the last has come.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+class ResidentWorkgroups {
+ public:
+  explicit ResidentWorkgroups(const Gpu& gpu);
+
+  // Adds up to `limit` workgroups of the kernel and returns how many found a place.
+  std::uint64_t add(const Kernel& kernel, std::uint64_t limit);
+
+ private:
+  struct ComputeUnit {
+    std::int64_t waves_free = 0;
+    std::int64_t registers_free = 0;
+    std::int64_t lds_bytes_free = 0;
+    std::int32_t workgroups = 0;
+  };
+
+  bool add_to_die(const Kernel& kernel, std::int32_t die);
+
+  const Gpu& gpu_;
+  std::vector<ComputeUnit> cus_;
+};
+
+// What a workgroup takes: whole waves, and registers for all their lanes.
+std::int64_t waves_of(const Gpu& gpu, const Resources& resources);
+std::int64_t registers_of(const Gpu& gpu, const Resources& resources);
+
+}  // namespace tritax
