@@ -1,6 +1,7 @@
 #include "model/schedule/accesses.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -8,17 +9,35 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kMaxCells = 64;  // of one side of the grid over a buffer
+constexpr std::int64_t kMaxSide = std::numeric_limits<std::int32_t>::max();  // of a buffer
 
-// The rectangles of one buffer in a coarse grid of cells that are no smaller than its tiles.
+// What is written to one buffer of one rank.
+struct WriteSummary {
+  std::int64_t count = 0;
+  std::int64_t rows = 0;  // sums over the writes
+  std::int64_t cols = 0;
+};
+
+// The rectangles written to one buffer in a grid of cells of about their size, so that a cell holds few of
+// them.
 class RectIndex {
  public:
-  explicit RectIndex(const Buffer& buffer)
-      : cell_rows_(std::max(buffer.tile_rows, (buffer.rows - 1) / kMaxCells + 1)),
-        cell_cols_(std::max(buffer.tile_cols, (buffer.cols - 1) / kMaxCells + 1)),
-        width_((buffer.cols - 1) / cell_cols_ + 1),
-        cells_(static_cast<std::size_t>((buffer.rows - 1) / cell_rows_ + 1) *
-               static_cast<std::size_t>(width_)) {}
+  RectIndex(const Buffer& buffer, const WriteSummary& writes)
+      : cell_rows_(static_cast<std::int32_t>(writes.rows / writes.count)),
+        cell_cols_(static_cast<std::int32_t>(writes.cols / writes.count)) {
+    const std::int64_t most_cells = 4 * writes.count + 64;
+    std::int64_t height = 0;
+    for (;;) {
+      height = (buffer.rows - 1) / cell_rows_ + 1;
+      width_ = (buffer.cols - 1) / cell_cols_ + 1;
+      if (height * width_ <= most_cells) {
+        break;
+      }
+      std::int32_t& longer = height > width_ ? cell_rows_ : cell_cols_;
+      longer = static_cast<std::int32_t>(std::min(std::int64_t{longer} * 2, kMaxSide));
+    }
+    cells_.resize(static_cast<std::size_t>(height * width_));
+  }
 
   void add(const Rect& rect, std::uint32_t id) {
     for_each_cell(rect, [&](std::vector<std::uint32_t>& cell) { cell.push_back(id); });
@@ -48,7 +67,7 @@ class RectIndex {
 
   std::int32_t cell_rows_;
   std::int32_t cell_cols_;
-  std::int32_t width_;
+  std::int32_t width_ = 0;
   std::vector<std::vector<std::uint32_t>> cells_;
 };
 
@@ -120,11 +139,21 @@ class WriteFinder {
  public:
   WriteFinder(const std::vector<Access>& list, const std::vector<Buffer>& buffers)
       : list_(list), seen_(list.size(), ~std::uint32_t{0}) {
+    std::map<std::pair<std::int16_t, std::int16_t>, WriteSummary> summaries;
+    for (const Access& access : list) {
+      if (access.kind != AccessKind::read) {
+        WriteSummary& summary = summaries[{access.rank, access.buffer}];
+        ++summary.count;
+        summary.rows += access.rect.rows;
+        summary.cols += access.rect.cols;
+      }
+    }
+    for (const auto& [key, summary] : summaries) {
+      indices_.try_emplace(key, buffers[static_cast<std::size_t>(key.second)], summary);
+    }
     for (std::uint32_t i = 0; i < list.size(); ++i) {
       if (list[i].kind != AccessKind::read) {
-        const auto key = std::pair(list[i].rank, list[i].buffer);
-        indices_.try_emplace(key, buffers[static_cast<std::size_t>(list[i].buffer)])
-            .first->second.add(list[i].rect, i);
+        indices_.at({list[i].rank, list[i].buffer}).add(list[i].rect, i);
       }
     }
   }
@@ -151,10 +180,6 @@ class WriteFinder {
 };
 
 }  // namespace
-
-bool overlap(const Rect& a, const Rect& b) {
-  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.col < b.col + b.cols && b.col < a.col + a.cols;
-}
 
 Accesses find_accesses(const SyncGraph& graph) {
   Accesses accesses;

@@ -39,6 +39,9 @@ Accesses find_accesses(const SyncGraph& graph);
 // second.
 std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses);
 
-bool overlap(const Rect& a, const Rect& b);
+// Both lie inside a buffer, so that the sums fit.
+inline bool overlap(const Rect& a, const Rect& b) {
+  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.col < b.col + b.cols && b.col < a.col + a.cols;
+}
 
 }  // namespace tritax

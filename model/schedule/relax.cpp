@@ -18,6 +18,14 @@ namespace tritax {
 
 namespace {
 
+bool waits(const Schedule& schedule, const Kernel& kernel) {
+  return std::any_of(kernel.workgroups.begin(), kernel.workgroups.end(), [&](const Workgroup& workgroup) {
+    const auto first = schedule.ops.begin() + workgroup.first_op;
+    return std::any_of(first, first + workgroup.op_count,
+                       [](const Op& op) { return op.kind == OpKind::wait; });
+  });
+}
+
 // The schedule without boundaries and, as yet, without the dependences they stood for. Kernels share the
 // operations of `schedule`; runs and workgroup runs have the same numbers as in `graph`.
 Schedule without_boundaries(const Schedule& schedule, const SyncGraph& graph) {
@@ -27,6 +35,9 @@ Schedule without_boundaries(const Schedule& schedule, const SyncGraph& graph) {
   std::map<std::uint32_t, int> launches;
   for (const Run& run : graph.runs()) {
     Kernel& kernel = relaxed.kernels.emplace_back(graph.kernel_of(run));
+    if (!waits(schedule, kernel)) {
+      kernel.placement = Placement::dispatch;  // it never needed all its workgroups at once
+    }
     if (const int launch = ++launches[run.kernel]; launch > 1) {
       kernel.name += fmt::format(" (launch {})", launch);
     }
