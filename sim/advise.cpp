@@ -17,12 +17,12 @@ namespace tritax {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBatch =
-    32;  // candidates between two pruning decisions, whatever the number of threads
-constexpr std::size_t kFrontier = 3;  // candidates of a pattern whose neighbours are tried
-constexpr int kRefinements = 6;       // rounds of that, if there is still something to gain
+constexpr std::size_t kBatch = 32;    // candidates between two pruning decisions, for any number of threads
+constexpr std::size_t kFrontier = 4;  // candidates of a pattern whose neighbours are tried
+constexpr int kRefinements = 8;       // rounds of that, while there is something to gain
+constexpr double kWorthRefining = 0.001;  // a pattern is done once a round gains less than this share
 constexpr double kHopelessFactor =
-    1.1;  // a simulation ends once it is so much slower than the best of its pattern
+    1.03;  // a simulation ends once it is so much slower than its pattern's best
 
 struct Contender {
   std::size_t pattern = 0;
@@ -40,6 +40,7 @@ struct PatternSearch {
   std::string refusal;               // why nothing of it can be built
   std::vector<std::size_t> members;  // contenders, in order of listing
   std::optional<std::size_t> best;
+  double refined_ns = kNever;  // time of the best when its neighbours were last listed
   SimulationResult best_result;
 };
 
@@ -222,10 +223,12 @@ void Search::evaluate_listed() {
   }
 }
 
-// Lists the neighbours of the best few of every pattern; false if all of them have been expanded before.
+// Lists the neighbours of the best few of every pattern that still gains; false if none does.
 bool Search::refine() {
   bool found = false;
   for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (!searches_[p].best || best_ns(p) > (1 - kWorthRefining) * searches_[p].refined_ns) continue;
+    searches_[p].refined_ns = best_ns(p);
     std::vector<std::size_t> ranked;
     for (const std::size_t member : searches_[p].members) {
       if (contenders_[member].simulated) ranked.push_back(member);

@@ -41,7 +41,7 @@ std::string rounds_text(const Candidate& candidate) {
   return fmt::format("{} on {} compute units", count_text(rounds.rounds, "round"), rounds.workers);
 }
 
-std::string tile_text(const Knobs& knobs) { return fmt::format("{}x{}", knobs.tile_m, knobs.tile_n); }
+std::string tile_text(const Rounds& rounds) { return fmt::format("{}x{}", rounds.tile_m, rounds.tile_n); }
 
 bool same_tile(const Candidate& a, const Candidate& b) {
   return a.knobs.tile_m == b.knobs.tile_m && a.knobs.tile_n == b.knobs.tile_n &&
@@ -52,7 +52,7 @@ bool same_tile(const Candidate& a, const Candidate& b) {
 std::string wave_sentence(const Candidate& winner, std::span<const Candidate> others) {
   const Rounds& own = winner.rounds;
   std::string text = fmt::format("The {} of {} that {} gives every GPU take {} ({} of the slots filled)",
-                                 count_text(own.tiles, "tile"), tile_text(winner.knobs), winner.pattern,
+                                 count_text(own.tiles, "tile"), tile_text(own), winner.pattern,
                                  rounds_text(winner), percent(own.fill()));
   for (const Candidate& other : others) {
     const Rounds& theirs = other.rounds;
@@ -65,7 +65,7 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ot
                         other.pattern);
     if (same_tile(winner, other)) break;
     text += fmt::format(", which does better with {} of {} in {}", count_text(theirs.tiles, "tile"),
-                        tile_text(other.knobs), count_text(theirs.rounds, "round"));
+                        tile_text(theirs), count_text(theirs.rounds, "round"));
     break;
   }
   return text + ".";

@@ -501,6 +501,10 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
       workers = machine.gpu.cu_count();
       rounds = (tiles + workers - 1) / workers;
     }
+    if (tiles > 0) {
+      found.tile_m = kernel.tile.m;
+      found.tile_n = kernel.tile.n;
+    }
     found.tiles += tiles;
     found.workers = std::max(found.workers, workers);
     found.rounds += rounds;

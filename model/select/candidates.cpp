@@ -15,7 +15,7 @@ constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
 constexpr std::int32_t kSmallestPiece = 16;
 constexpr std::int32_t kSmallestUsefulSide =
     64;  // smaller ones only for matrices that are smaller themselves
-constexpr std::array<std::int32_t, 8> kCommCus{8, 16, 24, 32, 48, 64, 96, 128};
+constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
 constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
 constexpr std::array<CommPiece, 4> kPieces{{{1, 1}, {2, 1}, {4, 1}, {2, 2}}};
 
@@ -120,22 +120,14 @@ void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& wor
   space.splits.push_back(space.default_split);
 }
 
-std::vector<GridOrder> orders_for(const KnobUse& uses, const Machine& machine, const Knobs& base,
-                                  const KnobPins& pins) {
-  if (!uses.grid_order) return {{base.group_m, base.xcd_remap}};
-  std::vector<std::int32_t> groups(kGroups.begin(), kGroups.end());
-  if (pins.group_m) groups = {*pins.group_m};
-  std::vector<bool> remaps{true, false};
-  if (pins.xcd_remap) {
-    remaps = {*pins.xcd_remap};
-  } else if (machine.gpu.xcds == 1) {
-    remaps = {false};  // with one die the remap is the identity
-  }
-  std::vector<GridOrder> orders;
-  for (const std::int32_t group : groups) {
-    for (const bool remap : remaps) add_unique(orders, GridOrder{group, remap});
-  }
-  return orders;
+void set_grid_orders(KnobSpace& space, const KnobUse& uses, const Machine& machine, const KnobPins& pins) {
+  space.groups = {space.base.group_m};
+  space.xcd_remaps = {space.base.xcd_remap};
+  if (!uses.grid_order) return;
+  if (!pins.group_m) space.groups.assign(kGroups.begin(), kGroups.end());
+  if (machine.gpu.xcds == 1 && !pins.xcd_remap)
+    space.xcd_remaps = {false};  // with one die it is the identity
+  if (machine.gpu.xcds > 1 && !pins.xcd_remap) space.xcd_remaps = {true, false};
 }
 
 Knobs pinned_base(const Machine& machine, DType dtype, const KnobPins& pins) {
@@ -161,7 +153,8 @@ struct Choice {
   TileShape tile;
   CuSplit split;
   CommPiece piece;
-  GridOrder order;
+  std::int32_t group_m = 1;
+  bool xcd_remap = false;
   PeerOrder peer_order = PeerOrder::fixed;
   LaunchMode launch = LaunchMode::stream;
 };
@@ -181,9 +174,9 @@ Knobs to_knobs(const KnobSpace& space, const GemmAllScatter& workload, const Cho
     knobs.comm_tile_n = choice.tile.n / choice.piece.cols;
   }
   const std::int64_t rows = (workload.m + choice.tile.m - 1) / choice.tile.m;
-  knobs.group_m = static_cast<std::int32_t>(std::min<std::int64_t>(choice.order.group_m, rows));
-  if (space.orders.size() > 1 && largest_shard(workload) <= choice.tile.n) knobs.group_m = 1;
-  knobs.xcd_remap = choice.order.xcd_remap;
+  knobs.group_m = static_cast<std::int32_t>(std::min<std::int64_t>(choice.group_m, rows));
+  if (space.groups.size() > 1 && largest_shard(workload) <= choice.tile.n) knobs.group_m = 1;
+  knobs.xcd_remap = choice.xcd_remap;
   knobs.peer_order = choice.peer_order;
   knobs.launch = choice.launch;
   return knobs;
@@ -194,7 +187,8 @@ Choice default_choice(const KnobSpace& space) {
   Choice choice{{base.tile_m, base.tile_n, base.tile_k, base.waves},
                 space.default_split,
                 space.pieces.front(),
-                space.orders.front(),
+                space.groups.front(),
+                space.xcd_remaps.front(),
                 space.peer_orders.front(),
                 space.launches.front()};
   const bool fits_as_is = std::find(space.tiles.begin(), space.tiles.end(), choice.tile) != space.tiles.end();
@@ -207,7 +201,8 @@ Choice to_choice(const KnobSpace& space, const GemmAllScatter& workload, const K
   Choice choice = default_choice(space);
   choice.tile = {knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.waves};
   choice.split = {knobs.gemm_cus, knobs.comm_cus};
-  choice.order = {knobs.group_m, knobs.xcd_remap};
+  choice.group_m = knobs.group_m;
+  choice.xcd_remap = knobs.xcd_remap;
   choice.peer_order = knobs.peer_order;
   choice.launch = knobs.launch;
   for (const CommPiece& piece : space.pieces) {
@@ -235,7 +230,7 @@ KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, con
   if (uses.comm_tile && !space.comm_tile_pinned && workload.gpus > 1) {
     space.pieces.assign(kPieces.begin(), kPieces.end());
   }
-  space.orders = orders_for(uses, machine, space.base, pins);
+  set_grid_orders(space, uses, machine, pins);
   space.peer_orders = {PeerOrder::fixed, PeerOrder::rotated};
   if (!uses.peer_order || workload.gpus == 1 || pins.peer_order) space.peer_orders = {space.base.peer_order};
   space.launches = {LaunchMode::stream, LaunchMode::graph};
@@ -268,9 +263,14 @@ std::vector<Knobs> neighbours(const KnobSpace& space, const GemmAllScatter& work
     const Knobs other = to_knobs(space, workload, choice);
     if (!(other == knobs)) add_unique(found, other);
   };
-  for (const GridOrder& order : space.orders) {
+  for (const std::int32_t group : space.groups) {
     Choice choice = present;
-    choice.order = order;
+    choice.group_m = group;
+    consider(choice);
+  }
+  for (const bool remap : space.xcd_remaps) {
+    Choice choice = present;
+    choice.xcd_remap = remap;
     consider(choice);
   }
   for (const CommPiece& piece : space.pieces) {

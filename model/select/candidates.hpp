@@ -61,12 +61,6 @@ struct CommPiece {
   friend bool operator==(const CommPiece&, const CommPiece&) = default;
 };
 
-struct GridOrder {
-  std::int32_t group_m = 1;
-  bool xcd_remap = false;
-  friend bool operator==(const GridOrder&, const GridOrder&) = default;
-};
-
 struct KnobSpace {
   Knobs base;  // defaults and pins: values of everything that the lists below do not cover, and where a
                // search starts
@@ -75,7 +69,8 @@ struct KnobSpace {
   std::vector<CuSplit> splits;   // by communication units, ascending
   CuSplit default_split;
   std::vector<CommPiece> pieces;
-  std::vector<GridOrder> orders;  // the first is the default
+  std::vector<std::int32_t> groups;  // group_m; the first of this and of the following lists is the default
+  std::vector<bool> xcd_remaps;
   std::vector<PeerOrder> peer_orders;
   std::vector<LaunchMode> launches;
 };

@@ -1,0 +1,172 @@
+// The knobs that a search tries: legal, without duplicates, and only those that matter.
+#include "model/select/candidates.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr GemmAllScatter kPaperShape{8192, 4608, 36864, DType::fp16, 8};
+
+std::vector<Knobs> with_neighbours(const KnobSpace& space, const GemmAllScatter& workload) {
+  std::vector<Knobs> all = coarse_candidates(space, workload);
+  const std::vector<Knobs> near = neighbours(space, workload, all.front());
+  all.insert(all.end(), near.begin(), near.end());
+  return all;
+}
+
+std::size_t duplicates(const std::vector<Knobs>& knobs) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < knobs.size(); ++i) {
+    count += static_cast<std::size_t>(
+        std::count(knobs.begin() + static_cast<std::ptrdiff_t>(i) + 1, knobs.end(), knobs[i]));
+  }
+  return count;
+}
+
+TEST(Candidates, HaveNoDuplicates) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const Pattern& pattern : patterns()) {
+    const KnobSpace space = knob_space(pattern, kPaperShape, machine);
+    const std::vector<Knobs> coarse = coarse_candidates(space, kPaperShape);
+    EXPECT_EQ(duplicates(coarse), 0u) << pattern.name;
+    for (const Knobs& knobs : coarse) {
+      const std::vector<Knobs> near = neighbours(space, kPaperShape, knobs);
+      EXPECT_EQ(duplicates(near), 0u) << pattern.name;
+      EXPECT_EQ(std::count(near.begin(), near.end(), knobs), 0) << pattern.name;
+    }
+  }
+}
+
+TEST(Candidates, OfThePaperShapeAreAFewHundredBeforeRefinement) {
+  const Machine machine = find_machine("mi300x-8");
+  std::size_t total = 0;
+  for (const Pattern& pattern : patterns()) {
+    total += coarse_candidates(knob_space(pattern, kPaperShape, machine), kPaperShape).size();
+  }
+  EXPECT_GE(total, 150u);
+  EXPECT_LE(total, 1000u);
+}
+
+TEST(Candidates, StartWithTheDefaultKnobsOfTheMachine) {
+  for (const char* name : {"mi300x-8", "h200-8"}) {
+    const Machine machine = find_machine(name);
+    const Knobs defaults = default_knobs(machine, DType::fp16);
+    for (const Pattern& pattern : patterns()) {
+      const Knobs first = coarse_candidates(knob_space(pattern, kPaperShape, machine), kPaperShape).front();
+      EXPECT_EQ(first.tile_m, defaults.tile_m) << pattern.name;
+      EXPECT_EQ(first.tile_n, defaults.tile_n) << pattern.name;
+      EXPECT_EQ(first.tile_k, defaults.tile_k) << pattern.name;
+      EXPECT_EQ(first.launch, defaults.launch) << pattern.name;
+    }
+  }
+}
+
+TEST(Candidates, OfAPatternWithoutKnobsAreOne) {
+  const Machine machine = find_machine("mi300x-8");
+  const KnobSpace space = knob_space(patterns().front(), kPaperShape, machine);
+  ASSERT_EQ(coarse_candidates(space, kPaperShape).size(), 1u);
+  EXPECT_TRUE(neighbours(space, kPaperShape, coarse_candidates(space, kPaperShape).front()).empty());
+}
+
+TEST(Candidates, ShareTheComputeUnitsBetweenTheRolesOfAPatternThatSplitsThem) {
+  const Machine machine = find_machine("mi300x-8");
+  const Pattern& pattern = find_pattern("producer-consumer", "test");
+  std::vector<std::int32_t> comm;
+  for (const CuSplit& split : knob_space(pattern, kPaperShape, machine).splits) {
+    EXPECT_EQ(split.gemm_cus + split.comm_cus, 304);
+    comm.push_back(split.comm_cus);
+  }
+  EXPECT_NE(std::find(comm.begin(), comm.end(), 48), comm.end())
+      << "256 + 48 is the split of ROCm/iris example 11";
+  EXPECT_TRUE(std::is_sorted(comm.begin(), comm.end()));
+}
+
+TEST(Candidates, HoldPinnedKnobsFixed) {
+  const Machine machine = find_machine("mi300x-8");
+  KnobPins pins;
+  pins.tile_m = 256;
+  pins.tile_n = 64;
+  pins.comm_cus = 40;
+  pins.group_m = 3;
+  pins.launch = LaunchMode::graph;
+  pins.comm_tile_m = 128;
+  pins.comm_tile_n = 64;
+  for (const Pattern& pattern : patterns()) {
+    if (!pattern.uses.tile) continue;
+    for (const Knobs& knobs : with_neighbours(knob_space(pattern, kPaperShape, machine, pins), kPaperShape)) {
+      EXPECT_EQ(knobs.tile_m, 256);
+      EXPECT_EQ(knobs.tile_n, 64);
+      EXPECT_EQ(knobs.group_m, 3);
+      EXPECT_EQ(knobs.launch, LaunchMode::graph);
+      EXPECT_EQ(knobs.comm_cus, pattern.uses.comm_cus ? 40 : 0) << pattern.name;
+      EXPECT_EQ(knobs.gemm_cus, pattern.uses.splits_cus ? 264 : 304) << pattern.name;
+      EXPECT_EQ(knobs.comm_tile_m, 128) << pattern.name;
+    }
+  }
+}
+
+TEST(Candidates, WithAPinnedTileThatDoesNotFitAreRefusedWithTheReason) {
+  const Machine machine = find_machine("mi300x-8");
+  KnobPins pins;
+  pins.tile_m = 512;
+  pins.tile_n = 512;
+  try {
+    knob_space(find_pattern("fused-sequential", "test"), kPaperShape, machine, pins);
+    FAIL() << "a tile of 512x512 does not fit";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("512x512"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Candidates, WithAPinnedSplitThatIsTooLargeAreRefused) {
+  const Machine machine = find_machine("mi300x-8");
+  KnobPins pins;
+  pins.gemm_cus = 300;
+  pins.comm_cus = 48;
+  EXPECT_THROW(knob_space(find_pattern("workgroup-specialised", "test"), kPaperShape, machine, pins),
+               UserError);
+}
+
+TEST(Candidates, OfOneGpuDoNotVaryWhatOnlyPeersSee) {
+  const Machine machine = find_machine("mi300x-8");
+  const GemmAllScatter alone{4096, 4096, 4096, DType::fp16, 1};
+  for (const Pattern& pattern : patterns()) {
+    const KnobSpace space = knob_space(pattern, alone, machine);
+    EXPECT_EQ(space.splits.size(), 1u) << pattern.name;
+    EXPECT_EQ(space.peer_orders.size(), 1u) << pattern.name;
+    EXPECT_EQ(space.pieces.size(), 1u) << pattern.name;
+  }
+}
+
+TEST(Candidates, OfAPartWithOneDieDoNotVaryTheDieRemap) {
+  const Machine machine = find_machine("h200-8");
+  EXPECT_EQ(knob_space(patterns()[1], kPaperShape, machine).xcd_remaps, std::vector<bool>{false});
+}
+
+// Every candidate builds, whatever the shape.
+RC_GTEST_PROP(CandidatesLaw, AllBuild, ()) {
+  const auto machines = shipped_machines();
+  const Machine machine = find_machine(*rc::gen::elementOf(machines));
+  GemmAllScatter workload;
+  workload.gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
+  workload.m = *rc::gen::inRange(1, 1500);
+  workload.n = *rc::gen::inRange(workload.gpus, 2000);
+  workload.k = *rc::gen::inRange(1, 600);
+  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
+  const KnobSpace space = knob_space(pattern, workload, machine);
+  const std::vector<Knobs> all = with_neighbours(space, workload);
+  RC_ASSERT(duplicates(coarse_candidates(space, workload)) == 0u);
+  const Knobs knobs = *rc::gen::elementOf(all);
+  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  RC_ASSERT(!schedule.ops.empty());
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,207 @@
+// The search: bounds that hold, answers that do not depend on threads, and the promises of AdviseOptions.
+#include "sim/advise.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/core/error.hpp"
+#include "model/machine/topology.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr GemmAllScatter kSmall{2048, 2048, 1024, DType::fp16, 4};
+
+AdviseOptions threads(int count) {
+  AdviseOptions options;
+  options.threads = count;
+  return options;
+}
+
+Knobs any_knobs(const KnobSpace& space, const GemmAllScatter& workload) {
+  Knobs knobs = *rc::gen::elementOf(coarse_candidates(space, workload));
+  const std::vector<Knobs> near = neighbours(space, workload, knobs);
+  if (!near.empty() && *rc::gen::arbitrary<bool>()) knobs = *rc::gen::elementOf(near);
+  return knobs;
+}
+
+// Law: pruning by the bound never drops a candidate that would have won.
+RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
+  const auto machines = shipped_machines();
+  const Machine machine = find_machine(*rc::gen::elementOf(machines));
+  GemmAllScatter workload;
+  workload.gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
+  workload.m = *rc::gen::inRange(1, 4000);
+  workload.n = *rc::gen::inRange(workload.gpus, 4000);
+  workload.k = *rc::gen::inRange(1, 9000);
+  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
+  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
+  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const TimeBound bound = time_bound(schedule, machine, build_topology(machine, workload.gpus));
+  SimulationOptions options;
+  options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
+  const SimulationResult result = simulate(schedule, machine, options);
+  RC_LOG() << pattern.name << " on " << machine.name << ": bound " << bound.total_ns << " ns, simulated "
+           << result.makespan_ns << " ns\n";
+  RC_ASSERT(bound.total_ns <= result.makespan_ns * (1 + 1e-9));
+  RC_ASSERT(bound.total_ns > 0);
+}
+
+TEST(Advise, GivesEveryPatternOnceBestFirst) {
+  const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));
+  std::set<std::string_view> names;
+  for (const Candidate& candidate : advice.candidates) names.insert(candidate.pattern);
+  EXPECT_EQ(names.size(), patterns().size());
+  EXPECT_EQ(advice.candidates.size(), patterns().size());
+  EXPECT_TRUE(std::is_sorted(advice.candidates.begin(), advice.candidates.end(),
+                             [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; }));
+  EXPECT_FALSE(advice.interrupted);
+  EXPECT_TRUE(advice.left_out.empty());
+}
+
+TEST(Advise, ReportsWhatSimulationOfTheReportedKnobsGives) {
+  const Machine machine = find_machine("mi300x-8");
+  const Advice advice = advise(kSmall, machine, threads(2));
+  double library_ns = 0;
+  for (const Candidate& candidate : advice.candidates) {
+    if (candidate.pattern == "library") library_ns = candidate.time_ns;
+  }
+  ASSERT_GT(library_ns, 0);
+  for (const Candidate& candidate : advice.candidates) {
+    const Pattern& pattern = find_pattern(candidate.pattern, "test");
+    const SimulationResult again =
+        simulate(build_schedule(pattern, kSmall, machine, candidate.knobs), machine);
+    EXPECT_EQ(candidate.time_ns, again.makespan_ns) << candidate.pattern;
+    EXPECT_EQ(candidate.taxes.makespan_ns, again.makespan_ns) << candidate.pattern;
+    EXPECT_NEAR(candidate.taxes.account.sum_ns(), again.makespan_ns, 1e-6 * again.makespan_ns)
+        << candidate.pattern;
+    EXPECT_DOUBLE_EQ(candidate.speedup.value(), library_ns / candidate.time_ns) << candidate.pattern;
+    EXPECT_LE(candidate.bound.total_ns, candidate.time_ns) << candidate.pattern;
+  }
+}
+
+TEST(Advise, IsNotWorseThanTheDefaultKnobsForAnyPattern) {
+  for (const char* name : {"mi300x-8", "h200-4"}) {
+    const Machine machine = find_machine(name);
+    for (const Candidate& candidate : advise(kSmall, machine, threads(2)).candidates) {
+      const Pattern& pattern = find_pattern(candidate.pattern, "test");
+      const Knobs defaults = default_knobs(machine, kSmall.dtype);
+      const double default_ns =
+          simulate(build_schedule(pattern, kSmall, machine, defaults), machine).makespan_ns;
+      EXPECT_LE(candidate.time_ns, default_ns) << candidate.pattern << " on " << name;
+    }
+  }
+}
+
+TEST(Advise, DoesNotDependOnTheNumberOfThreads) {
+  const Machine machine = find_machine("mi300x-8");
+  const GemmAllScatter workload{1024, 3000, 2048, DType::bf16, 3};
+  const Advice one = advise(workload, machine, threads(1));
+  const Advice two = advise(workload, machine, threads(2));
+  EXPECT_EQ(one.evaluated, two.evaluated);
+  EXPECT_EQ(one.given_up, two.given_up);
+  EXPECT_EQ(one.pruned, two.pruned);
+  EXPECT_EQ(one.explanation, two.explanation);
+  ASSERT_EQ(one.candidates.size(), two.candidates.size());
+  for (std::size_t i = 0; i < one.candidates.size(); ++i) {
+    EXPECT_EQ(one.candidates[i].pattern, two.candidates[i].pattern);
+    EXPECT_EQ(one.candidates[i].knobs, two.candidates[i].knobs) << one.candidates[i].pattern;
+    EXPECT_EQ(one.candidates[i].time_ns, two.candidates[i].time_ns) << one.candidates[i].pattern;
+    EXPECT_EQ(one.candidates[i].taxes.launch_ns, two.candidates[i].taxes.launch_ns)
+        << one.candidates[i].pattern;
+  }
+}
+
+TEST(Advise, StopsWhenAskedWithTheBestSoFar) {
+  std::atomic<bool> stop{false};
+  AdviseOptions options = threads(2);
+  options.stop = &stop;
+  std::int64_t calls = 0;
+  options.progress = [&](const AdviseProgress&) {
+    ++calls;
+    stop = true;
+  };
+  const Machine machine = find_machine("mi300x-8");
+  const Advice stopped = advise(kSmall, machine, options);
+  EXPECT_TRUE(stopped.interrupted);
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(stopped.candidates.empty());
+  EXPECT_FALSE(stopped.explanation.empty());
+  EXPECT_LT(stopped.evaluated, advise(kSmall, machine, threads(2)).evaluated);
+}
+
+TEST(Advise, StoppedBeforeItStartsHasNoCandidates) {
+  const std::atomic<bool> stop{true};
+  AdviseOptions options;
+  options.stop = &stop;
+  const Advice advice = advise(kSmall, find_machine("mi300x-8"), options);
+  EXPECT_TRUE(advice.interrupted);
+  EXPECT_EQ(advice.evaluated, 0);
+  EXPECT_TRUE(advice.candidates.empty());
+}
+
+TEST(Advise, ReportsProgressThatAddsUp) {
+  std::vector<AdviseProgress> seen;
+  AdviseOptions options = threads(2);
+  options.progress = [&](const AdviseProgress& progress) { seen.push_back(progress); };
+  const Advice advice = advise(kSmall, find_machine("mi300x-8"), options);
+  ASSERT_FALSE(seen.empty());
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    EXPECT_GE(seen[i].evaluated, seen[i - 1].evaluated);
+    EXPECT_GE(seen[i].pruned, seen[i - 1].pruned);
+  }
+  EXPECT_EQ(seen.back().remaining, 0);
+  EXPECT_EQ(seen.back().evaluated, advice.evaluated);
+  EXPECT_EQ(seen.back().pruned, advice.pruned);
+}
+
+TEST(Advise, KeepsPinnedKnobs) {
+  AdviseOptions options = threads(2);
+  options.pins.tile_m = 128;
+  options.pins.tile_n = 64;
+  options.pins.comm_cus = 40;
+  for (const Candidate& candidate : advise(kSmall, find_machine("mi300x-8"), options).candidates) {
+    const KnobUse& uses = find_pattern(candidate.pattern, "test").uses;
+    if (!uses.tile) continue;
+    EXPECT_EQ(candidate.knobs.tile_m, 128) << candidate.pattern;
+    EXPECT_EQ(candidate.knobs.tile_n, 64) << candidate.pattern;
+    EXPECT_EQ(candidate.knobs.comm_cus, uses.comm_cus ? 40 : 0) << candidate.pattern;
+  }
+}
+
+TEST(Advise, RefusesPinsThatNoPatternCanUse) {
+  AdviseOptions options = threads(1);
+  options.pins.tile_m = 512;
+  options.pins.tile_n = 512;
+  EXPECT_THROW(advise(kSmall, find_machine("mi300x-8"), options), UserError);
+}
+
+TEST(Advise, RefusesMoreGpusThanTheMachineHas) {
+  EXPECT_THROW(advise({1024, 1024, 1024, DType::fp16, 9}, find_machine("mi300x-8")), UserError);
+}
+
+TEST(Advise, WorksOnOneGpuAndOnTinyMatrices) {
+  const Machine machine = find_machine("mi300x-8");
+  EXPECT_EQ(advise({512, 512, 512, DType::fp16, 1}, machine, threads(2)).candidates.size(),
+            patterns().size());
+  EXPECT_EQ(advise({1, 8, 1, DType::fp16, 8}, machine, threads(2)).candidates.size(), patterns().size());
+}
+
+// Every number of the explanation comes from the run; the first sentence has the winner's tiles and rounds.
+TEST(Advise, ExplainsTheWinnerWithItsOwnNumbers) {
+  const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));
+  const Candidate& winner = advice.candidates.front();
+  ASSERT_GE(advice.explanation.size(), 2u);
+  const std::string& waves = advice.explanation[0];
+  EXPECT_NE(waves.find(std::to_string(winner.rounds.tiles) + " tile"), std::string::npos) << waves;
+  EXPECT_NE(waves.find(std::to_string(winner.rounds.rounds) + " round"), std::string::npos) << waves;
+  EXPECT_NE(waves.find(std::string(winner.pattern)), std::string::npos) << waves;
+  EXPECT_NE(advice.explanation[1].find(std::string(advice.candidates[1].pattern)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tritax
