@@ -1,0 +1,119 @@
+#include "model/schedule/sync_graph.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "tests/schedule/random_schedule.hpp"
+#include "tests/schedule/small_schedules.hpp"
+
+namespace tritax {
+namespace {
+
+// Kernels on two ranks and three streams, some launched again, with signals and waits at random: a graph with
+// every kind of edge (the schedule may deadlock; order is defined all the same).
+Schedule random_order() {
+  SmallSchedule s(2);
+  std::vector<std::int32_t> kernels;
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int i = 0; i < 3; ++i) {
+      const auto k = s.kernel("k", rank);
+      kernels.push_back(k);
+      for (int workgroups = 1 + below(3); workgroups > 0; --workgroups) {
+        s.builder.workgroup(k);
+        for (int ops = *rc::gen::resize(100, rc::gen::inRange(1, 5)); ops > 0; --ops) {
+          const int flag = *rc::gen::resize(100, rc::gen::inRange(0, 6));
+          switch (*rc::gen::resize(100, rc::gen::inRange(0, 3))) {
+            case 0:
+              s.signal(flag, *rc::gen::inRange(0, 2), 1 + below(2), Scope::system);
+              break;
+            case 1:
+              s.wait(flag, 1 + below(3), Scope::system);
+              break;
+            default:
+              s.builder.barrier();
+          }
+        }
+      }
+    }
+    for (int i = *rc::gen::resize(100, rc::gen::inRange(3, 8)); i > 0; --i) {
+      const int kernel = 3 * rank + *rc::gen::resize(100, rc::gen::inRange(0, 3));
+      const int stream = *rc::gen::resize(100, rc::gen::inRange(0, 3));
+      s.builder.launch(rank, kernels[static_cast<std::size_t>(kernel)], stream);
+      if (*rc::gen::arbitrary<bool>()) {
+        s.builder.host(rank, *rc::gen::element(HostOpKind::barrier, HostOpKind::stream_synchronize), 0);
+      }
+    }
+  }
+  return s.builder.finish();
+}
+
+std::vector<OpPoint> points_of(const SyncGraph& graph) {
+  std::vector<OpPoint> points;
+  for (std::uint32_t i = 0; i < graph.workgroups().size(); ++i) {
+    const WorkgroupRun& workgroup = graph.workgroups()[i];
+    const Kernel& kernel = graph.kernel_of(graph.runs()[workgroup.run]);
+    for (std::uint32_t op = 0; op < kernel.workgroups[workgroup.workgroup].op_count; ++op) {
+      points.push_back({i, op});
+    }
+  }
+  return points;
+}
+
+RC_GTEST_PROP(SyncGraph, ManyQuestionsAtOnceHaveTheAnswersOfSingleSearches, ()) {
+  const Schedule schedule = random_order();
+  const SyncGraph graph(schedule);
+  const std::vector<OpPoint> points = points_of(graph);
+  std::vector<OrderQuery> queries;
+  for (const OpPoint& before : points) {
+    for (const OpPoint& after : points) {
+      queries.push_back({before, after});
+    }
+  }
+  const std::vector<char> answers = are_ordered(graph, queries);
+  std::size_t i = 0;
+  std::vector<std::vector<char>> past;
+  for (const OpPoint& after : points) {
+    past.push_back(past_of(graph, {graph.vertex_before(after)}));
+  }
+  for (const OpPoint& before : points) {
+    for (std::size_t a = 0; a < points.size(); ++a, ++i) {
+      const OpPoint& after = points[a];
+      const bool same = before.workgroup_run == after.workgroup_run;
+      const bool expected = same ? before.op < after.op : past[a][graph.vertex_after(before)] != 0;
+      RC_ASSERT((answers[i] != 0) == expected);
+    }
+  }
+}
+
+TEST(SyncGraph, ACounterReachesOnlyWhatItsSignalsAddUpTo) {
+  const Schedule schedule = producer_consumer();
+  const SyncGraph graph(schedule);
+  ASSERT_EQ(graph.cells().size(), 4U);
+  for (const FlagCell& cell : graph.cells()) {
+    EXPECT_EQ(cell.total, 1);
+    EXPECT_EQ(cell.signals.size(), 1U);
+    EXPECT_EQ(cell.events.size(), 1U);
+  }
+  EXPECT_EQ(graph.runs().size(), 2U);
+  EXPECT_EQ(graph.workgroups().size(), 8U);
+}
+
+TEST(SyncGraph, DistinctCountersAreDistinct) {
+  SmallSchedule s(2);
+  const auto other = s.builder.flags("other", 2);
+  const auto k = s.kernel("k", 0);
+  s.builder.workgroup(k);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const std::int16_t flag : {s.ready, other}) {
+      for (int index = 0; index < 2; ++index) {
+        s.builder.signal(flag, index, 1, rank, Scope::system, kPlain);
+      }
+    }
+  }
+  s.builder.launch(0, k);
+  const Schedule schedule = s.builder.finish();
+  EXPECT_EQ(SyncGraph(schedule).cells().size(), 8U);
+}
+
+}  // namespace
+}  // namespace tritax
