@@ -1,0 +1,27 @@
+// The device primitives of the maker this is built for.
+#pragma once
+
+#if defined(TRITAX_GPU_NVIDIA)
+#include "backend_hip/device_nvidia.hpp"
+#else
+#include "backend_hip/device_amd.hpp"
+#endif
+
+namespace tritax::gpu {
+
+// The bits of one element in memory.
+template <DType dtype>
+__device__ inline std::uint32_t load_element(const void* address) {
+  if constexpr (bytes_of(dtype) == 4) return *static_cast<const std::uint32_t*>(address);
+  if constexpr (bytes_of(dtype) == 2) return *static_cast<const unsigned short*>(address);
+  return *static_cast<const unsigned char*>(address);
+}
+
+template <DType dtype>
+__device__ inline void store_element(void* address, std::uint32_t bits) {
+  if constexpr (bytes_of(dtype) == 4) *static_cast<std::uint32_t*>(address) = bits;
+  if constexpr (bytes_of(dtype) == 2) *static_cast<unsigned short*>(address) = static_cast<unsigned short>(bits);
+  if constexpr (bytes_of(dtype) == 1) *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,160 @@
+// Device primitives on AMD: clocks, flags with scopes, conversions, barriers. Same names as in device_nvidia.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "backend_hip/gpu_api.hpp"
+#include "model/core/dtype.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax::gpu {
+
+inline constexpr int kWaveLanes = 64;
+
+// Ticks of 10 ns of a clock that all dies of the GPU share.
+__device__ inline unsigned long long ticks() { return __builtin_amdgcn_s_memrealtime(); }
+
+__device__ inline void wave_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+}
+
+// The barrier of HIP 5.2 calls a device function that newer bitcode lacks, hence the builtins.
+__device__ inline void workgroup_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// A release drains the outstanding stores of the calling wave and writes dirty lines back; every wave must execute it
+// before the flag is set (ROCm/iris docs/conceptual/triggered-sdma.md).
+__device__ inline void release_fence(Scope scope) {
+  if (scope == Scope::system) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  } else {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  }
+}
+
+__device__ inline void acquire_fence(Scope scope) {
+  if (scope == Scope::system) {
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
+  } else {
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  }
+}
+
+// What every wave must do around a flag that one thread sets or polls.
+__device__ inline void release_by_wave(Scope scope) { release_fence(scope); }
+__device__ inline void acquire_by_wave(Scope scope) { acquire_fence(scope); }
+
+// Relaxed accesses to counters; the fences above give them their order.
+__device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {
+  return scope == Scope::system ? __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+                                : __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+__device__ inline void flag_store(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  if (scope == Scope::system) {
+    __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  } else {
+    __hip_atomic_store(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+}
+
+__device__ inline std::uint32_t flag_add(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  return scope == Scope::system ? __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+                                : __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+__device__ inline std::uint32_t flag_exchange(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  return scope == Scope::system ? __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+                                : __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+__device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::uint32_t expected,
+                                                      std::uint32_t value, Scope scope) {
+  if (scope == Scope::system) {
+    __hip_atomic_compare_exchange_strong(flag, &expected, value, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_SYSTEM);
+  } else {
+    __hip_atomic_compare_exchange_strong(flag, &expected, value, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+  }
+  return expected;
+}
+
+using RawVec16 = std::uint32_t __attribute__((ext_vector_type(4)));
+
+// 16 bytes, marked as streamed: tiles are used once.
+__device__ inline uint4 load_16(const void* address) {
+  const RawVec16 value = __builtin_nontemporal_load(static_cast<const RawVec16*>(address));
+  return {value.x, value.y, value.z, value.w};
+}
+
+__device__ inline void store_16(void* address, uint4 value) {
+  const RawVec16 raw = {value.x, value.y, value.z, value.w};
+  __builtin_nontemporal_store(raw, static_cast<RawVec16*>(address));
+}
+
+// One element between its bits and fp32; values are rounded to nearest even. fp8 is the e4m3 form of the GPU's matrix
+// cores: FNUZ on gfx942, OCP on gfx950.
+template <DType dtype>
+__device__ inline float to_float(std::uint32_t bits) {
+  if constexpr (dtype == DType::fp32) return __builtin_bit_cast(float, bits);
+  if constexpr (dtype == DType::bf16) return __builtin_bit_cast(float, bits << 16);
+  if constexpr (dtype == DType::fp16) {
+    return static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(bits)));
+  }
+#if defined(__gfx942__) || defined(__gfx950__)
+  if constexpr (dtype == DType::fp8) return __builtin_amdgcn_cvt_f32_fp8(static_cast<int>(bits), 0);
+#endif
+  return 0;
+}
+
+template <DType dtype>
+__device__ inline std::uint32_t from_float(float value) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, value);
+  if constexpr (dtype == DType::fp32) return bits;
+  if constexpr (dtype == DType::bf16) {
+    if ((bits & 0x7fffffffU) > 0x7f800000U) return 0x7fc0;  // a NaN must not round to infinity
+    return (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  }
+  if constexpr (dtype == DType::fp16) {
+    return __builtin_bit_cast(unsigned short, static_cast<_Float16>(value));
+  }
+#if defined(__gfx942__) || defined(__gfx950__)
+  if constexpr (dtype == DType::fp8) {
+    return static_cast<std::uint32_t>(__builtin_amdgcn_cvt_pk_fp8_f32(value, value, 0, false)) & 0xffU;
+  }
+#endif
+  return 0;
+}
+
+template <DType dtype>
+__device__ inline std::uint32_t pack_pair(float low, float high) {
+  return from_float<dtype>(low) | (from_float<dtype>(high) << (8 * bytes_of(dtype)));
+}
+
+// Relaxed addition at system scope. The 16-bit forms go through the word that holds the element.
+template <DType dtype>
+__device__ inline void atomic_add_element(void* address, float value) {
+  static_assert(dtype != DType::fp8, "GPUs have no atomic addition of fp8 values");
+  if constexpr (dtype == DType::fp32) {
+    __hip_atomic_fetch_add(static_cast<float*>(address), value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  } else {
+    const auto raw = reinterpret_cast<std::uintptr_t>(address);
+    auto* word = reinterpret_cast<std::uint32_t*>(raw & ~std::uintptr_t{3});
+    const unsigned shift = (raw & 2U) != 0 ? 16 : 0;
+    std::uint32_t before = flag_load(word, Scope::system);
+    while (true) {
+      const float sum = to_float<dtype>((before >> shift) & 0xffffU) + value;
+      const std::uint32_t after = (before & ~(0xffffU << shift)) | (from_float<dtype>(sum) << shift);
+      const std::uint32_t seen = flag_compare_and_swap(word, before, after, Scope::system);
+      if (seen == before) return;
+      before = seen;
+    }
+  }
+}
+
+}  // namespace tritax::gpu

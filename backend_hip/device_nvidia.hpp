@@ -1,0 +1,173 @@
+// Device primitives on NVIDIA: clocks, flags with scopes, conversions, barriers. Same names as in device_amd.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "backend_hip/gpu_api.hpp"
+#include "model/core/dtype.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax::gpu {
+
+inline constexpr int kWaveLanes = 32;
+
+// Nanoseconds of a clock that all SMs of the GPU share.
+__device__ inline unsigned long long ticks() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__device__ inline void wave_barrier() { __syncwarp(); }
+
+// Barrier of the first `threads` threads that name the same `id`; 0 is the whole workgroup's.
+__device__ inline void named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+__device__ inline void workgroup_barrier() { __syncthreads(); }
+
+// Orders earlier accesses before later ones in the scope. Release and acquire are the same instruction here.
+__device__ inline void fence(Scope scope) {
+  if (scope == Scope::system) {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+  } else {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  }
+}
+__device__ inline void release_fence(Scope scope) { fence(scope); }
+__device__ inline void acquire_fence(Scope scope) { fence(scope); }
+
+// What every wave must do around a flag that one thread sets or polls: nothing, because a fence of that thread covers
+// what the other threads did before the workgroup's barrier.
+__device__ inline void release_by_wave(Scope) {}
+__device__ inline void acquire_by_wave(Scope) {}
+
+// Relaxed accesses to counters; the fences above give them their order.
+__device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {
+  std::uint32_t value;
+  if (scope == Scope::system) {
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  } else {
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  }
+  return value;
+}
+
+__device__ inline void flag_store(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  if (scope == Scope::system) {
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  } else {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  }
+}
+
+__device__ inline std::uint32_t flag_add(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  std::uint32_t before;
+  if (scope == Scope::system) {
+    asm volatile("atom.relaxed.sys.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+  } else {
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+  }
+  return before;
+}
+
+__device__ inline std::uint32_t flag_exchange(std::uint32_t* flag, std::uint32_t value, Scope scope) {
+  std::uint32_t before;
+  if (scope == Scope::system) {
+    asm volatile("atom.relaxed.sys.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+  } else {
+    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+  }
+  return before;
+}
+
+__device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::uint32_t expected,
+                                                      std::uint32_t value, Scope scope) {
+  std::uint32_t before;
+  if (scope == Scope::system) {
+    asm volatile("atom.relaxed.sys.global.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(expected), "r"(value)
+                 : "memory");
+  } else {
+    asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(expected), "r"(value)
+                 : "memory");
+  }
+  return before;
+}
+
+// 16 bytes past the first-level cache: tiles are streamed once.
+__device__ inline uint4 load_16(const void* address) {
+  uint4 value;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(address)
+               : "memory");
+  return value;
+}
+
+__device__ inline void store_16(void* address, uint4 value) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// One element between its bits and fp32; values are rounded to nearest even, fp8 (e4m3) saturates.
+template <DType dtype>
+__device__ inline float to_float(std::uint32_t bits) {
+  if constexpr (dtype == DType::fp32) return __uint_as_float(bits);
+  if constexpr (dtype == DType::bf16) return __uint_as_float(bits << 16);
+  float value = 0;
+  if constexpr (dtype == DType::fp16) {
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(bits)));
+  }
+  if constexpr (dtype == DType::fp8) {
+    std::uint32_t pair;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(static_cast<unsigned short>(bits & 0xff)));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(pair & 0xffff)));
+  }
+  return value;
+}
+
+// Two neighbouring elements, the lower in the lower bits; 16-bit types fill 32 bits, fp8 16.
+template <DType dtype>
+__device__ inline std::uint32_t pack_pair(float low, float high) {
+  static_assert(dtype != DType::fp32);
+  std::uint32_t pair = 0;
+  if constexpr (dtype == DType::bf16) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  if constexpr (dtype == DType::fp16) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  if constexpr (dtype == DType::fp8) {
+    unsigned short half;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(half) : "f"(high), "f"(low));
+    pair = half;
+  }
+  return pair;
+}
+
+template <DType dtype>
+__device__ inline std::uint32_t from_float(float value) {
+  if constexpr (dtype == DType::fp32) return __float_as_uint(value);
+  else return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
+}
+
+// Relaxed addition at system scope.
+template <DType dtype>
+__device__ inline void atomic_add_element(void* address, float value) {
+  static_assert(dtype != DType::fp8, "GPUs have no atomic addition of fp8 values");
+  if constexpr (dtype == DType::fp32) {
+    asm volatile("red.relaxed.sys.global.add.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
+  } else if constexpr (dtype == DType::bf16) {
+    asm volatile("red.relaxed.sys.global.add.noftz.bf16 [%0], %1;" ::"l"(address),
+                 "h"(static_cast<unsigned short>(from_float<dtype>(value)))
+                 : "memory");
+  } else {
+    asm volatile("red.relaxed.sys.global.add.noftz.f16 [%0], %1;" ::"l"(address),
+                 "h"(static_cast<unsigned short>(from_float<dtype>(value)))
+                 : "memory");
+  }
+}
+
+}  // namespace tritax::gpu

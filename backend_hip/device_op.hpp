@@ -1,0 +1,104 @@
+// What the interpreter kernel reads: a schedule after lowering, as plain records shared by host and device.
+//
+// Lowering (lower.hpp) resolves everything that a workgroup would otherwise compute again for every tile: addresses on
+// peers, row pitches, access widths, tensor maps, and the state of the accumulator before each operation. The device
+// code therefore knows operations, never patterns.
+#pragma once
+
+#include <cstdint>
+
+namespace tritax::gpu {
+
+// Bits of DeviceOp::bits.
+enum OpBits : std::uint8_t {
+  kFresh = 1,    // matmul, reduce: the accumulator starts from zero
+  kStaged = 2,   // store: the accumulator already lies converted in shared memory (earlier store of the same tile)
+  kTensor = 4,   // store: a whole tile, the bulk copy engine may write it (it clips at the buffer's edges)
+  kJoin = 8,     // matmul: an operand may have been written by this workgroup; let no load run ahead of this point
+  kAlone = 16,   // signal: no other signal touches this counter, so setting it equals adding to it
+};
+
+// One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width` is the
+// widest power of two (at most 16) that divides every address, pitch and row length of the operation, in bytes.
+struct alignas(128) DeviceOp {
+  std::uint8_t kind = 0;      // tritax::OpKind
+  std::uint8_t scope = 0;     // tritax::Scope
+  std::uint8_t protocol = 0;  // tritax::LockProtocol
+  std::uint8_t bits = 0;
+  std::uint8_t dtype = 0;  // tritax::DType of the data at `address`
+  std::uint8_t width = 0;
+  std::uint16_t spare = 0;
+  std::int32_t rows = 0;
+  std::int32_t cols = 0;
+  std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, or the flag
+  std::uint64_t source = 0;   // copy: source tile; matmul: B
+  std::int32_t pitch = 0;     // bytes between rows at `address`
+  std::int32_t source_pitch = 0;
+  std::int32_t k_begin = 0;
+  std::int32_t k_end = 0;
+  std::int32_t tensor_map = -1;  // matmul: of A; store: of the destination
+  std::int32_t tensor_map_b = -1;
+  std::int32_t row = 0;  // coordinates of the tile in its tensor map
+  std::int32_t col = 0;
+  std::int32_t value = 0;
+  std::int32_t skip = 0;    // claim: operations to skip when the queue is empty
+  std::int32_t number = 0;  // index into Schedule::ops, for messages and stamps
+  std::int32_t reserved[11] = {};
+};
+static_assert(sizeof(DeviceOp) == 128);
+
+struct DeviceWorkgroup {
+  std::uint32_t first_op = 0;
+  std::uint32_t op_count = 0;
+};
+
+// A CUtensorMap on NVIDIA; unused on AMD.
+struct alignas(128) TensorMap {
+  unsigned char bytes[128] = {};
+};
+
+// First and last instant at which a kernel was alive, in ticks of the device's clock. The first is kept inverted, so
+// that both are maxima and zero means "never".
+struct KernelSpan {
+  unsigned long long inverted_begin = 0;
+  unsigned long long end = 0;
+};
+
+struct OpStamp {
+  unsigned long long begin = 0;
+  unsigned long long end = 0;
+};
+
+// Why a rank gave a run up; `raised` is written last.
+struct Failure {
+  std::uint32_t raised = 0;  // 0: none
+  std::int32_t number = 0;   // of the operation, index into Schedule::ops
+  std::uint32_t cause = 0;   // kFlagTimeout or kTileTimeout
+  std::uint32_t seen = 0;    // value of the flag at expiry
+};
+inline constexpr std::uint32_t kFlagTimeout = 1;  // a wait ran out of time
+inline constexpr std::uint32_t kTileTimeout = 2;  // the copy engine did not deliver a tile
+
+inline constexpr int kMaxRanks = 16;
+
+// Lives in host memory that every GPU maps: the first spin that runs out of time sets `stop`, and all ranks leave.
+struct FailureBoard {
+  std::uint32_t stop = 0;
+  std::uint32_t spare[31] = {};
+  Failure of_rank[kMaxRanks];
+};
+
+// Parameters of every interpreter kernel.
+struct LaunchParams {
+  const DeviceOp* ops = nullptr;
+  const DeviceWorkgroup* workgroups = nullptr;
+  const TensorMap* tensor_maps = nullptr;
+  OpStamp* stamps = nullptr;  // by operation number; null: no stamps
+  KernelSpan* span = nullptr;
+  FailureBoard* board = nullptr;
+  std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: who may write its entry of the board
+  unsigned long long spin_limit_ticks = 0;
+  std::int32_t rank = 0;
+};
+
+}  // namespace tritax::gpu

@@ -1,0 +1,96 @@
+// The executor: runs a tile schedule, unchanged, on the GPUs of this node.
+//
+// One process, one host thread a GPU, peer access between all of them. Every rank has one allocation, its symmetric
+// heap, laid out alike (lower.hpp). The host program of a rank runs in its thread: launches on streams, graphs,
+// synchronisation, barriers among the threads. The kernels are the interpreter's (interpreter.hpp).
+//
+// What the executor does not do: reserve compute units for a kernel (Kernel::cu_begin; the hardware places
+// workgroups), slow a workgroup down (workgroup_gb_per_s), or spend the host time that collective_call and
+// framework_sync stand for. `notes()` says so when a schedule asks for it.
+//
+//   Executor executor(schedule, {});
+//   executor.fill(seed);
+//   RunTimes times = executor.run();
+//   CheckResult check = executor.check();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax::gpu {
+
+struct GpuInfo {
+  std::string name;
+  std::int32_t compute_units = 0;
+  double memory_bytes = 0;
+};
+
+// GPUs of this node; empty when there is none or no driver.
+std::vector<GpuInfo> list_gpus();
+
+// "CUDA driver 13.0, runtime 13.0"
+std::string runtime_versions();
+
+struct ExecutorOptions {
+  double spin_limit_s = 2.0;   // a wait that lasts longer ends the run
+  bool stamps = false;         // record begin and end of every operation
+  double flush_bytes = 256e6;  // written on every GPU before a run, so that no operand is in a cache; 0: nothing
+};
+
+struct RunTimes {
+  double wall_us = 0;                // host clock: from a common start until every rank's program and streams are done
+  std::vector<double> device_us;     // a rank: from the first workgroup's begin to the last one's end
+  double longest_device_us() const;
+};
+
+struct CheckResult {
+  std::vector<double> relative_error;  // a rank: ‖C − reference‖ / ‖reference‖ over the whole result
+  double largest_error = 0;            // of one element, in units of the root mean square of the reference
+  bool passed = false;
+};
+
+struct StampedOp {
+  std::int32_t number = 0;  // into Schedule::ops
+  double begin_us = 0;      // on rank 0's clock, from the earliest stamp
+  double end_us = 0;
+};
+
+class Executor {
+ public:
+  // Throws UserError: no GPU, fewer GPUs than ranks, no peer access, not enough memory, a tile, dtype or resource the
+  // device lacks, a persistent kernel that cannot be resident at once.
+  Executor(const Schedule& schedule, const ExecutorOptions& options);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Fresh data: buffers that the schedule only reads get random numbers (the one named "A" the same on all ranks),
+  // targets of atomic additions zeros, all others NaNs.
+  void fill(std::uint64_t seed);
+
+  // Runs the host programs once. Throws UserError that names the operation and its flag when a wait outlasts the limit,
+  // and for every error of the GPU runtime.
+  RunTimes run();
+
+  // Compares the result buffer of every rank with A·[B_0 … B_{W-1}] in fp64. Throws UserError when the schedule has no
+  // buffers "A" and "B" or no result.
+  CheckResult check();
+
+  // Of the last run; empty without `stamps`. Clocks of the GPUs are aligned; see clock_error_us().
+  std::vector<StampedOp> stamps();
+
+  // How far the aligned clocks of two GPUs may be apart: half the shortest round trip between them.
+  double clock_error_us() const;
+
+  const std::vector<std::string>& notes() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tritax::gpu

@@ -1,0 +1,86 @@
+// The GPU runtime as this backend spells it: HIP.
+//
+// The AMD build includes HIP itself. The NVIDIA build maps the calls in use onto CUDA, one line each; the sources above
+// this header know only the HIP names. Device code that differs between the two makers lives in `device_amd.hpp` and
+// `device_nvidia.hpp`, nowhere else.
+#pragma once
+
+#if defined(TRITAX_GPU_NVIDIA)
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#define hipError_t cudaError_t
+#define hipSuccess cudaSuccess
+#define hipErrorPeerAccessAlreadyEnabled cudaErrorPeerAccessAlreadyEnabled
+#define hipGetErrorString cudaGetErrorString
+#define hipGetLastError cudaGetLastError
+#define hipDeviceProp_t cudaDeviceProp
+#define hipGetDeviceCount cudaGetDeviceCount
+#define hipGetDeviceProperties cudaGetDeviceProperties
+#define hipSetDevice cudaSetDevice
+#define hipDeviceSynchronize cudaDeviceSynchronize
+#define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
+#define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
+#define hipDriverGetVersion cudaDriverGetVersion
+#define hipRuntimeGetVersion cudaRuntimeGetVersion
+#define hipMemGetInfo cudaMemGetInfo
+#define hipMalloc cudaMalloc
+#define hipFree cudaFree
+#define hipHostMalloc cudaHostAlloc
+#define hipHostFree cudaFreeHost
+#define hipHostMallocMapped cudaHostAllocMapped
+#define hipHostMallocPortable cudaHostAllocPortable
+#define hipHostGetDevicePointer cudaHostGetDevicePointer
+#define hipMemcpy cudaMemcpy
+#define hipMemcpyHostToDevice cudaMemcpyHostToDevice
+#define hipMemcpyDeviceToHost cudaMemcpyDeviceToHost
+#define hipMemset cudaMemset
+#define hipMemsetAsync cudaMemsetAsync
+#define hipStream_t cudaStream_t
+#define hipStreamNonBlocking cudaStreamNonBlocking
+#define hipStreamCreateWithFlags cudaStreamCreateWithFlags
+#define hipStreamDestroy cudaStreamDestroy
+#define hipStreamSynchronize cudaStreamSynchronize
+#define hipEvent_t cudaEvent_t
+#define hipEventCreate cudaEventCreate
+#define hipEventDestroy cudaEventDestroy
+#define hipEventRecord cudaEventRecord
+#define hipEventSynchronize cudaEventSynchronize
+#define hipEventElapsedTime cudaEventElapsedTime
+#define hipLaunchKernel cudaLaunchKernel
+#define hipFuncSetAttribute cudaFuncSetAttribute
+#define hipFuncAttributeMaxDynamicSharedMemorySize cudaFuncAttributeMaxDynamicSharedMemorySize
+#define hipOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessor
+#define hipGraph_t cudaGraph_t
+#define hipGraphNode_t cudaGraphNode_t
+#define hipGraphExec_t cudaGraphExec_t
+#define hipKernelNodeParams cudaKernelNodeParams
+#define hipGraphCreate cudaGraphCreate
+#define hipGraphDestroy cudaGraphDestroy
+#define hipGraphAddKernelNode cudaGraphAddKernelNode
+#define hipGraphExecDestroy cudaGraphExecDestroy
+#define hipGraphLaunch cudaGraphLaunch
+#define hipGraphUpload cudaGraphUpload
+
+inline cudaError_t hipGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                                unsigned long long flags) {
+  return cudaGraphInstantiate(executable, graph, flags);
+}
+
+#else
+
+#include <hip/hip_runtime.h>
+
+#endif
+
+#include <string>
+
+namespace tritax::gpu {
+
+// Throws UserError with the call, the place and the runtime's own words when `error` is not success.
+void check_gpu(hipError_t error, const char* call, const char* file, int line);
+
+}  // namespace tritax::gpu
+
+#define TRITAX_GPU_CHECK(call) ::tritax::gpu::check_gpu((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,263 @@
+// The interpreter: every workgroup runs its list of tile operations.
+//
+// An Engine brings what differs between kernels: who computes, where the accumulator lives, how tiles move. It has a
+// *team*, the threads that run operations (on NVIDIA one more wave only feeds operands), and offers
+//   thread(), threads()        place in the team, its size
+//   team_barrier()             of the team
+//   join()                     of all waves of the workgroup, after everything the team has stored
+//   drain()                    until what the calling thread has stored is performed
+//   matmul, accumulate, store, atomic_add, settle, finish
+//
+// No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the failure board,
+// and all workgroups of all ranks leave at their next wait.
+#pragma once
+
+#include "backend_hip/device.hpp"
+#include "backend_hip/device_op.hpp"
+
+namespace tritax::gpu {
+
+// A wave's view of its operations: the current one in shared memory, the next one already on its way.
+class OpReader {
+ public:
+  __device__ OpReader(const LaunchParams& params, DeviceOp* two_slots) : slots_(two_slots) {
+    const DeviceWorkgroup workgroup = params.workgroups[blockIdx.x];
+    words_ = reinterpret_cast<const std::uint32_t*>(params.ops + workgroup.first_op);
+    end_ = workgroup.op_count;
+    lane_ = threadIdx.x % kWaveLanes;
+    fetch();
+    publish();
+  }
+
+  __device__ bool done() const { return index_ >= end_; }
+  __device__ const DeviceOp& current() const { return slots_[index_ % 2]; }
+
+  // Goes on to the operation after the next `skip` ones.
+  __device__ void advance(std::uint32_t skip) {
+    wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still read
+    index_ += 1 + skip;
+    if (skip > 0) fetch();
+    publish();
+  }
+
+ private:
+  static constexpr std::uint32_t kWords = sizeof(DeviceOp) / sizeof(std::uint32_t);
+
+  __device__ void fetch() {
+    if (index_ < end_ && lane_ < kWords) word_ = words_[index_ * kWords + lane_];
+  }
+
+  __device__ void publish() {
+    if (index_ < end_ && lane_ < kWords) {
+      reinterpret_cast<std::uint32_t*>(&slots_[index_ % 2])[lane_] = word_;
+      if (index_ + 1 < end_) word_ = words_[(index_ + 1) * kWords + lane_];
+    }
+    wave_barrier();
+  }
+
+  const std::uint32_t* words_ = nullptr;
+  DeviceOp* slots_;
+  std::uint32_t index_ = 0;
+  std::uint32_t end_ = 0;
+  std::uint32_t lane_ = 0;
+  std::uint32_t word_ = 0;
+};
+
+// What the team's first thread tells all waves at a join. Two entries, used in turn: a fast thread may already write
+// the next answer while a slow one still reads this one, but it cannot be two joins ahead.
+struct Mailbox {
+  std::uint32_t stop[2] = {0, 0};
+  std::uint32_t skip[2] = {0, 0};
+};
+
+__device__ inline std::uint32_t* as_flag(const DeviceOp& op) { return reinterpret_cast<std::uint32_t*>(op.address); }
+
+__device__ inline void raise_failure(const LaunchParams& params, std::int32_t number, std::uint32_t cause,
+                                     std::uint32_t seen) {
+  if (flag_compare_and_swap(params.failure_lock, 0, 1, Scope::gpu) == 0) {
+    Failure& entry = params.board->of_rank[params.rank];
+    entry.number = number;
+    entry.cause = cause;
+    entry.seen = seen;
+    release_fence(Scope::system);
+    flag_store(&entry.raised, 1, Scope::system);
+  }
+  flag_store(&params.board->stop, 1, Scope::system);
+}
+
+// Sets a counter the way the lock protocol does. Only a counter that nobody else changes may be set by a plain store,
+// an exchange or a compare-and-swap; a shared one is added to.
+__device__ inline void set_flag(const DeviceOp& op) {
+  const auto scope = static_cast<Scope>(op.scope);
+  const auto value = static_cast<std::uint32_t>(op.value);
+  if ((op.bits & kAlone) == 0) {
+    flag_add(as_flag(op), value, scope);
+    return;
+  }
+  switch (static_cast<LockProtocol>(op.protocol)) {
+    case LockProtocol::load_store:
+      flag_store(as_flag(op), value, scope);
+      break;
+    case LockProtocol::exchange:
+      flag_exchange(as_flag(op), value, scope);
+      break;
+    case LockProtocol::compare_and_swap:
+      flag_compare_and_swap(as_flag(op), 0, value, scope);
+      break;
+  }
+}
+
+// Polls until the counter is reached; false: time ran out here or elsewhere. The compare-and-swap protocol polls with
+// compare-and-swap, as the locks of arXiv:2511.12500 §4 do; the others poll with loads.
+__device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params) {
+  constexpr std::uint32_t kPollsBetweenClocks = 64;
+  constexpr std::uint32_t kPollsBetweenBoards = 4096;  // the board lies across PCIe
+  const auto scope = static_cast<Scope>(op.scope);
+  const auto wanted = static_cast<std::uint32_t>(op.value);
+  const bool swaps = static_cast<LockProtocol>(op.protocol) == LockProtocol::compare_and_swap;
+  unsigned long long begin = 0;
+  for (std::uint32_t polls = 1;; ++polls) {
+    const std::uint32_t seen = swaps ? flag_compare_and_swap(as_flag(op), wanted, wanted, scope)
+                                     : flag_load(as_flag(op), scope);
+    if (seen >= wanted) break;
+    if (polls % kPollsBetweenClocks != 0) continue;
+    const unsigned long long now = ticks();
+    if (begin == 0) begin = now;
+    if (now - begin > params.spin_limit_ticks) {
+      raise_failure(params, op.number, kFlagTimeout, seen);
+      return false;
+    }
+    if (polls % kPollsBetweenBoards == 0 && flag_load(&params.board->stop, Scope::system) != 0) return false;
+  }
+  return true;
+}
+
+// Moves a tile between any two ranks, 16 bytes an access where both sides allow it.
+template <class Word>
+__device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
+  constexpr int kInFlight = 8;
+  const auto* from = reinterpret_cast<const unsigned char*>(op.source);
+  auto* to = reinterpret_cast<unsigned char*>(op.address);
+  const int total = row_words * op.rows;
+  for (int first = thread; first < total; first += threads * kInFlight) {
+    Word words[kInFlight];
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const int index = first + i * threads;
+      if (index >= total) break;
+      const int row = index / row_words;
+      const void* address = from + std::int64_t{row} * op.source_pitch + (index - row * row_words) * sizeof(Word);
+      if constexpr (sizeof(Word) == 16) words[i] = load_16(address);
+      else words[i] = *static_cast<const volatile Word*>(address);
+    }
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const int index = first + i * threads;
+      if (index >= total) break;
+      const int row = index / row_words;
+      void* address = to + std::int64_t{row} * op.pitch + (index - row * row_words) * sizeof(Word);
+      if constexpr (sizeof(Word) == 16) store_16(address, words[i]);
+      else *static_cast<Word*>(address) = words[i];
+    }
+  }
+}
+
+__device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
+  const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
+  if (op.width == 16 && row_bytes % 16 == 0) {
+    copy_words<uint4>(op, row_bytes / 16, thread, threads);
+  } else if (op.width >= 4 && row_bytes % 4 == 0) {
+    copy_words<std::uint32_t>(op, row_bytes / 4, thread, threads);
+  } else if (op.width >= 2 && row_bytes % 2 == 0) {
+    copy_words<unsigned short>(op, row_bytes / 2, thread, threads);
+  } else {
+    copy_words<unsigned char>(op, row_bytes, thread, threads);
+  }
+}
+
+// wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the kernel.
+template <class Engine>
+__device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op, Mailbox& mailbox, int turn,
+                     std::uint32_t* skip) {
+  const auto scope = static_cast<Scope>(op.scope);
+  if (engine.thread() == 0) {
+    if (static_cast<OpKind>(op.kind) == OpKind::wait) {
+      mailbox.stop[turn] = await_flag(op, params) ? 0 : 1;
+      mailbox.skip[turn] = 0;
+      acquire_fence(scope);
+    } else {
+      const std::uint32_t item = flag_add(as_flag(op), 1, scope);
+      mailbox.stop[turn] = 0;
+      mailbox.skip[turn] = item >= static_cast<std::uint32_t>(op.value) ? static_cast<std::uint32_t>(op.skip) : 0;
+    }
+  }
+  engine.join();
+  if (static_cast<OpKind>(op.kind) == OpKind::wait) acquire_by_wave(scope);
+  *skip = mailbox.skip[turn];
+  return mailbox.stop[turn] == 0;
+}
+
+template <class Engine>
+__device__ void raise_signal(Engine& engine, const DeviceOp& op) {
+  const auto scope = static_cast<Scope>(op.scope);
+  engine.drain();
+  release_by_wave(scope);
+  engine.team_barrier();
+  if (engine.thread() == 0) {
+    release_fence(scope);
+    set_flag(op);
+  }
+}
+
+template <class Engine>
+__device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& reader, Mailbox& mailbox) {
+  const bool leader = engine.thread() == 0;
+  if (leader) atomicMax(&params.span->inverted_begin, ~ticks());
+  int turn = 0;
+  bool stopped = false;
+  while (!reader.done() && !stopped) {
+    const DeviceOp& op = reader.current();
+    std::uint32_t skip = 0;
+    if (leader && params.stamps != nullptr) params.stamps[op.number].begin = ticks();
+    switch (static_cast<OpKind>(op.kind)) {
+      case OpKind::matmul:
+        engine.matmul(op);
+        break;
+      case OpKind::load:
+      case OpKind::reduce:
+        engine.settle();
+        engine.accumulate(op);
+        break;
+      case OpKind::store:
+        engine.store(op);
+        break;
+      case OpKind::atomic_add:
+        engine.atomic_add(op);
+        break;
+      case OpKind::copy:
+        engine.settle();
+        copy_tile(op, engine.thread(), engine.threads());
+        break;
+      case OpKind::signal:
+        raise_signal(engine, op);
+        break;
+      case OpKind::wait:
+      case OpKind::claim:
+        stopped = !meet(params, engine, op, mailbox, turn, &skip);
+        turn ^= 1;
+        break;
+      case OpKind::barrier:
+        engine.drain();
+        engine.join();
+        break;
+      case OpKind::attend:
+        break;  // refused by lowering
+    }
+    if (leader && params.stamps != nullptr) params.stamps[op.number].end = ticks();
+    reader.advance(skip);
+  }
+  engine.finish();
+  if (leader) atomicMax(&params.span->end, ticks());
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,181 @@
+// Random data, the fp64 reference and the comparison: everything that checks a run. Plain code on purpose: it shares
+// nothing with the tile kernels.
+#include "backend_hip/device.hpp"
+#include "backend_hip/kernels.hpp"
+
+namespace tritax::gpu {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kReferenceTile = 64;
+constexpr int kReferenceK = 16;
+
+__device__ std::uint64_t mixed(std::uint64_t x) {  // SplitMix64
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+template <DType dtype>
+__global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
+                            unsigned char* transposed, std::int32_t transposed_pitch, std::uint64_t seed) {
+  const std::int64_t total = std::int64_t{rows} * cols;
+  for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
+       i += std::int64_t{gridDim.x} * kThreads) {
+    const std::int64_t row = i / cols;
+    const std::int64_t col = i % cols;
+    const std::uint64_t bits = mixed(seed ^ mixed(static_cast<std::uint64_t>(i)));
+    const float value = static_cast<float>(bits >> 40) * (2.0F / 16777216.0F) - 1.0F;
+    const std::uint32_t element = from_float<dtype>(value);
+    store_element<dtype>(matrix + row * pitch + col * bytes_of(dtype), element);
+    if (transposed != nullptr) {
+      store_element<dtype>(transposed + col * transposed_pitch + row * bytes_of(dtype), element);
+    }
+  }
+}
+
+// One workgroup a 64×64 tile, 4×4 elements a thread.
+template <DType dtype>
+__global__ void __launch_bounds__(kThreads) multiply_fp64(const unsigned char* a, std::int32_t a_pitch,
+                                                          const unsigned char* b, std::int32_t b_pitch,
+                                                          std::int32_t rows, std::int32_t cols, std::int32_t k_count,
+                                                          float* reference) {
+  __shared__ double tile_a[kReferenceK][kReferenceTile + 1];
+  __shared__ double tile_b[kReferenceK][kReferenceTile + 1];
+  const int first_row = static_cast<int>(blockIdx.y) * kReferenceTile;
+  const int first_col = static_cast<int>(blockIdx.x) * kReferenceTile;
+  const int thread = static_cast<int>(threadIdx.x);
+  double sums[4][4] = {};
+  for (int k0 = 0; k0 < k_count; k0 += kReferenceK) {
+    for (int i = thread; i < kReferenceK * kReferenceTile; i += kThreads) {
+      const int k = i % kReferenceK;
+      const int row = first_row + i / kReferenceK;
+      const bool in = row < rows && k0 + k < k_count;
+      tile_a[k][i / kReferenceK] =
+          in ? to_float<dtype>(load_element<dtype>(a + std::int64_t{row} * a_pitch + std::int64_t{k0 + k} * bytes_of(dtype)))
+             : 0.0F;
+    }
+    for (int i = thread; i < kReferenceK * kReferenceTile; i += kThreads) {
+      const int k = i / kReferenceTile;
+      const int col = first_col + i % kReferenceTile;
+      const bool in = col < cols && k0 + k < k_count;
+      tile_b[k][i % kReferenceTile] =
+          in ? to_float<dtype>(load_element<dtype>(b + std::int64_t{k0 + k} * b_pitch + std::int64_t{col} * bytes_of(dtype)))
+             : 0.0F;
+    }
+    workgroup_barrier();
+#pragma unroll
+    for (int k = 0; k < kReferenceK; ++k) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          sums[i][j] += tile_a[k][thread / 16 + 16 * i] * tile_b[k][thread % 16 + 16 * j];
+        }
+      }
+    }
+    workgroup_barrier();
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const int row = first_row + thread / 16 + 16 * i;
+      const int col = first_col + thread % 16 + 16 * j;
+      if (row < rows && col < cols) reference[std::int64_t{row} * cols + col] = static_cast<float>(sums[i][j]);
+    }
+  }
+}
+
+template <DType dtype>
+__global__ void __launch_bounds__(kThreads) compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows,
+                                                    std::int32_t cols, const float* reference, Comparison* sums) {
+  __shared__ double squares[2][kThreads];
+  double error_squared = 0;
+  double reference_squared = 0;
+  double largest = 0;
+  unsigned long long unordered = 0;
+  const std::int64_t total = std::int64_t{rows} * cols;
+  for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
+       i += std::int64_t{gridDim.x} * kThreads) {
+    const float value = to_float<dtype>(load_element<dtype>(result + i / cols * pitch + i % cols * bytes_of(dtype)));
+    const double wanted = reference[i];
+    const double error = value > wanted ? value - wanted : wanted - value;
+    if (!(error < 1e300)) {
+      ++unordered;
+      continue;
+    }
+    error_squared += error * error;
+    reference_squared += wanted * wanted;
+    if (error > largest) largest = error;
+  }
+  squares[0][threadIdx.x] = error_squared;
+  squares[1][threadIdx.x] = reference_squared;
+  if (unordered > 0) atomicAdd(&sums->unordered, unordered);
+  unsigned long long largest_bits;
+  memcpy(&largest_bits, &largest, sizeof(largest_bits));
+  atomicMax(&sums->largest_error_bits, largest_bits);
+  workgroup_barrier();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < kThreads; ++i) {
+    error_squared += squares[0][i];
+    reference_squared += squares[1][i];
+  }
+  atomicAdd(&sums->error_squared, error_squared);
+  atomicAdd(&sums->reference_squared, reference_squared);
+}
+
+// Calls run.template operator()<dtype>() for a dtype known at run time.
+template <class Run>
+void with_dtype(DType dtype, Run run) {
+  switch (dtype) {
+    case DType::fp32:
+      return run.template operator()<DType::fp32>();
+    case DType::fp16:
+      return run.template operator()<DType::fp16>();
+    case DType::bf16:
+      return run.template operator()<DType::bf16>();
+    case DType::fp8:
+      return run.template operator()<DType::fp8>();
+  }
+}
+
+unsigned int grid_for(std::int64_t elements) {
+  const std::int64_t blocks = (elements + kThreads - 1) / kThreads;
+  return static_cast<unsigned int>(blocks < 1 ? 1 : blocks > 4096 ? 4096 : blocks);
+}
+
+}  // namespace
+
+void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
+                        void* transposed, std::int32_t transposed_pitch, std::uint64_t seed, hipStream_t stream) {
+  with_dtype(dtype, [&]<DType type>() {
+    fill_random<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
+        static_cast<unsigned char*>(matrix), rows, cols, pitch, static_cast<unsigned char*>(transposed),
+        transposed_pitch, seed);
+  });
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
+void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
+                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference, hipStream_t stream) {
+  const dim3 grid(static_cast<unsigned int>((cols + kReferenceTile - 1) / kReferenceTile),
+                  static_cast<unsigned int>((rows + kReferenceTile - 1) / kReferenceTile));
+  with_dtype(dtype, [&]<DType type>() {
+    multiply_fp64<type><<<grid, kThreads, 0, stream>>>(static_cast<const unsigned char*>(a), a_pitch,
+                                                       static_cast<const unsigned char*>(b), b_pitch, rows, cols, k,
+                                                       reference);
+  });
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
+void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
+                    const float* reference, Comparison* sums, hipStream_t stream) {
+  with_dtype(dtype, [&]<DType type>() {
+    compare<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
+        static_cast<const unsigned char*>(result), pitch, rows, cols, reference, sums);
+  });
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
+}  // namespace tritax::gpu

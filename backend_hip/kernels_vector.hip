@@ -1,0 +1,12 @@
+#include "backend_hip/kernels.hpp"
+#include "backend_hip/tile_vector.hpp"
+
+namespace tritax::gpu {
+
+const void* vector_kernel_for(int threads) {
+  if (threads <= 256) return reinterpret_cast<const void*>(&vector_kernel<256>);
+  if (threads <= 512) return reinterpret_cast<const void*>(&vector_kernel<512>);
+  return reinterpret_cast<const void*>(&vector_kernel<1024>);
+}
+
+}  // namespace tritax::gpu

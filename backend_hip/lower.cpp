@@ -1,0 +1,452 @@
+#include "backend_hip/lower.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "model/core/error.hpp"
+
+namespace tritax::gpu {
+
+namespace {
+
+constexpr std::size_t kObjectAlignment = 1024;  // of buffers and flag arrays in the heap
+constexpr std::int32_t kRowAlignment = 128;     // bytes; the copy engines need 16
+constexpr std::int32_t kPanelBytes = 128;       // a row of a swizzled panel in shared memory
+constexpr std::int32_t kGroupCols = 8;          // as in tile_vector.hpp
+
+std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+
+std::int32_t padded_pitch(std::int32_t cols, DType dtype) {
+  const std::int64_t bytes = std::int64_t{cols} * bytes_of(dtype);
+  const std::int64_t pitch = (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
+  if (pitch > INT32_MAX) throw UserError(fmt::format("rows of {} bytes are longer than this backend addresses", bytes));
+  return static_cast<std::int32_t>(pitch);
+}
+
+// Buffers that some matmul reads as B.
+std::vector<bool> operands_b(const Schedule& schedule) {
+  std::vector<bool> used(schedule.buffers.size(), false);
+  for (const Op& op : schedule.ops) {
+    if (op.kind == OpKind::matmul) used[static_cast<std::size_t>(op.b_buffer)] = true;
+  }
+  return used;
+}
+
+// How often each counter is changed during one run, to tell counters with a single signal from shared ones.
+using CounterUses = std::unordered_map<std::uint64_t, int>;
+
+std::uint64_t counter_key(int rank, std::int16_t flag, std::int32_t index) {
+  return (static_cast<std::uint64_t>(rank) << 48) | (static_cast<std::uint64_t>(static_cast<std::uint16_t>(flag)) << 32) |
+         static_cast<std::uint32_t>(index);
+}
+
+std::vector<int> launches_of_kernels(const Schedule& schedule) {
+  std::vector<int> launches(schedule.kernels.size(), 0);
+  for (const auto& program : schedule.host) {
+    for (const HostOp& op : program) {
+      if (op.kind == HostOpKind::launch) ++launches[static_cast<std::size_t>(op.kernel)];
+      if (op.kind != HostOpKind::graph_launch) continue;
+      for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
+        ++launches[static_cast<std::size_t>(node.kernel)];
+      }
+    }
+  }
+  return launches;
+}
+
+CounterUses count_uses(const Schedule& schedule) {
+  CounterUses uses;
+  const std::vector<int> launches = launches_of_kernels(schedule);
+  for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
+    const Kernel& kernel = schedule.kernels[k];
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+        const Op& op = schedule.ops[i];
+        if (op.kind == OpKind::signal) uses[counter_key(op.rank, op.flag, op.index)] += launches[k];
+        if (op.kind == OpKind::claim) uses[counter_key(kernel.rank, op.flag, op.index)] += 2;
+      }
+    }
+  }
+  return uses;
+}
+
+// Lowers the workgroups of one rank; keeps the state of the accumulator while it walks a workgroup's operations.
+class Lowering {
+ public:
+  Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
+           const std::vector<std::uint64_t>& heap_base)
+      : schedule_(schedule), heap_(heap), device_(device), rank_(rank), heap_base_(heap_base),
+        uses_(count_uses(schedule)) {}
+
+  RankProgram run() {
+    program_.kernels.resize(schedule_.kernels.size());
+    for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
+      if (schedule_.kernels[k].rank == rank_) lower_kernel(k);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Accumulator {
+    bool empty = true;    // nothing was ever put in
+    bool stored = false;  // written out since the last change
+    bool staged = false;  // its converted form lies in shared memory
+    DType staged_as = DType::fp32;
+  };
+
+  [[noreturn]] void refuse(std::uint32_t number, const std::string& why) const {
+    throw UserError(fmt::format("schedule '{}', {}: {}", schedule_.name,
+                                describe_operation(schedule_, static_cast<std::int32_t>(number)), why));
+  }
+
+  void lower_kernel(std::size_t k) {
+    const Kernel& kernel = schedule_.kernels[k];
+    LoweredKernel& lowered = program_.kernels[k];
+    lowered.first_workgroup = static_cast<std::uint32_t>(program_.workgroups.size());
+    lowered.workgroup_count = static_cast<std::uint32_t>(kernel.workgroups.size());
+    tile_ = lowered.tile = find_tile(kernel);
+    lowered.threads = tile_ != nullptr ? tile_->threads : vector_threads(kernel);
+    lowered.shared_bytes = tile_ != nullptr ? tile_->shared_bytes : kernel.resources.lds_bytes;
+    threads_ = lowered.threads;
+    for (const Workgroup& workgroup : kernel.workgroups) lower_workgroup(workgroup);
+  }
+
+  // The hardware runs whole waves; 64 lanes suit both makers.
+  static std::int32_t vector_threads(const Kernel& kernel) {
+    const std::int32_t threads = (kernel.resources.threads + 63) / 64 * 64;
+    if (threads < 64 || threads > 1024) {
+      throw UserError(fmt::format("kernel '{}': {} threads a workgroup; 1 to 1024 are possible", kernel.name,
+                                  kernel.resources.threads));
+    }
+    return threads;
+  }
+
+  const TileTraits* find_tile(const Kernel& kernel) const {
+    const Op* matmul = nullptr;
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count && !matmul; ++i) {
+        if (schedule_.ops[i].kind == OpKind::matmul) matmul = &schedule_.ops[i];
+      }
+    }
+    if (matmul == nullptr) return nullptr;
+    const DType dtype = schedule_.buffers[static_cast<std::size_t>(matmul->src_buffer)].dtype;
+    std::string known;
+    for (const TileTraits& tile : device_.tiles) {
+      if (tile.dtype != dtype) continue;
+      if (tile.m == kernel.tile.m && tile.n == kernel.tile.n) return &tile;
+      known += fmt::format("{}{}x{}", known.empty() ? "" : ", ", tile.m, tile.n);
+    }
+    throw UserError(fmt::format("kernel '{}': no {}x{} {} matmul tile on {}; it has {}", kernel.name, kernel.tile.m,
+                                kernel.tile.n, name_of(dtype), device_.name, known.empty() ? "none for this dtype" : known));
+  }
+
+  void lower_workgroup(const Workgroup& workgroup) {
+    accumulator_ = {};
+    own_writes_.assign(schedule_.buffers.size(), false);
+    skip_targets_.clear();
+    program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
+    for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+      if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end()) forget_accumulator(i);
+      program_.ops.push_back(lower_op(i));
+    }
+  }
+
+  // Two paths meet here, so that nothing may be known about the accumulator.
+  void forget_accumulator(std::uint32_t number) {
+    if (!accumulator_.empty && !accumulator_.stored) {
+      refuse(number, "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
+    }
+    accumulator_ = {};
+  }
+
+  DeviceOp lower_op(std::uint32_t number) {
+    const Op& op = schedule_.ops[number];
+    DeviceOp out;
+    out.kind = static_cast<std::uint8_t>(op.kind);
+    out.scope = static_cast<std::uint8_t>(op.scope);
+    out.protocol = static_cast<std::uint8_t>(op.protocol);
+    out.number = static_cast<std::int32_t>(number);
+    out.rows = op.rect.rows;
+    out.cols = op.rect.cols;
+    out.value = op.value;
+    switch (op.kind) {
+      case OpKind::matmul:
+        lower_matmul(op, number, out);
+        break;
+      case OpKind::load:
+      case OpKind::reduce:
+        require_fits(op, number);
+        place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
+        set_width(out, false);
+        if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
+        accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
+        break;
+      case OpKind::store:
+        lower_store(op, number, out);
+        break;
+      case OpKind::atomic_add:
+        lower_atomic_add(op, number, out);
+        break;
+      case OpKind::copy:
+        lower_copy(op, number, out);
+        break;
+      case OpKind::signal:
+      case OpKind::wait:
+      case OpKind::claim:
+        lower_flag(op, number, out);
+        break;
+      case OpKind::barrier:
+        own_writes_.assign(own_writes_.size(), false);
+        break;
+      case OpKind::attend:
+        refuse(number, "this backend has no attend operation");
+    }
+    return out;
+  }
+
+  void lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
+    const auto a = static_cast<std::size_t>(op.src_buffer);
+    const auto b = static_cast<std::size_t>(op.b_buffer);
+    const Buffer& buffer_a = schedule_.buffers[a];
+    const Buffer& buffer_b = schedule_.buffers[b];
+    if (buffer_a.dtype != tile_->dtype || buffer_b.dtype != tile_->dtype) {
+      refuse(number, fmt::format("operands are {} and {}; the kernel's tiles are {}", name_of(buffer_a.dtype),
+                                 name_of(buffer_b.dtype), name_of(tile_->dtype)));
+    }
+    require_fits(op, number);
+    const bool transposed = heap_.buffers[b].transposed_pitch > 0;
+    place(op.src_buffer, op.rect.row, op.k_begin, rank_, out);
+    const DeviceOp at_a = out;
+    DeviceOp at_b = out;
+    place(op.b_buffer, op.k_begin, op.rect.col, rank_, at_b);
+    out.source = at_b.address;
+    out.source_pitch = at_b.pitch;
+    out.width = std::min(width_of(at_a.address, at_a.pitch), width_of(at_b.address, at_b.pitch));
+    out.k_begin = op.k_begin;
+    out.k_end = op.k_end;
+    out.row = op.rect.row;
+    out.col = op.rect.col;
+    if (accumulator_.empty || accumulator_.stored) out.bits |= kFresh;
+    if (own_writes_[a] || own_writes_[b]) {
+      out.bits |= kJoin;
+      own_writes_.assign(own_writes_.size(), false);
+    }
+    if (device_.tensor_maps) add_operand_maps(op, transposed, out);
+    accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
+  }
+
+  // A K range that ends inside the operands is clipped by the maps: the copy engine fills in zeros behind it.
+  void add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
+    const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
+    const Buffer& b = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)];
+    const std::int32_t panel = kPanelBytes / bytes_of(a.dtype);  // elements of a swizzled row, and the K step
+    const bool whole_steps = (op.k_end - op.k_begin) % panel == 0;
+    const std::int32_t k_limit = whole_steps ? a.cols : op.k_end;
+    const BufferPlace& place_a = heap_.buffers[static_cast<std::size_t>(op.src_buffer)];
+    const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
+    const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
+    out.tensor_map = map_index({a.dtype, base + place_a.offset, k_limit, a.rows, place_a.pitch, panel, tile_->m});
+    if (transposed) {
+      out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols,
+                                    place_b.transposed_pitch, panel, tile_->n});
+    } else {
+      out.tensor_map_b =
+          map_index({b.dtype, base + place_b.offset, b.cols, std::min(k_limit, b.rows), place_b.pitch, panel, panel});
+    }
+  }
+
+  void lower_store(const Op& op, std::uint32_t number, DeviceOp& out) {
+    require_content(number);
+    require_fits(op, number);
+    const Buffer& buffer = write_to(op, number, out);
+    set_width(out, false);
+    if (tile_ != nullptr && device_.tensor_maps && buffer.dtype == tile_->dtype) {
+      if (accumulator_.staged && accumulator_.staged_as == buffer.dtype) out.bits |= kStaged;
+      accumulator_.staged = true;
+      accumulator_.staged_as = buffer.dtype;
+      const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
+      const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
+      if (whole_rows && whole_cols) {
+        const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
+        out.bits |= kTensor;
+        out.row = op.rect.row;
+        out.col = op.rect.col;
+        out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset,
+                                    buffer.cols, buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
+      }
+    }
+    accumulator_.stored = true;
+  }
+
+  void lower_atomic_add(const Op& op, std::uint32_t number, DeviceOp& out) {
+    require_content(number);
+    require_fits(op, number);
+    const Buffer& buffer = write_to(op, number, out);
+    if (buffer.dtype == DType::fp8) refuse(number, "GPUs have no atomic addition of fp8 values");
+    set_width(out, false);
+    accumulator_.stored = true;
+  }
+
+  void lower_copy(const Op& op, std::uint32_t number, DeviceOp& out) {
+    const Buffer& target = write_to(op, number, out);
+    const Buffer& source = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
+    if (source.dtype != target.dtype) {
+      refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype), name_of(target.dtype)));
+    }
+    DeviceOp from;
+    place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
+    out.source = from.address;
+    out.source_pitch = from.pitch;
+    set_width(out, true);
+  }
+
+  void lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
+    const int home = op.kind == OpKind::signal ? op.rank : rank_;
+    out.address = heap_base_[static_cast<std::size_t>(home)] + heap_.flag_offsets[static_cast<std::size_t>(op.flag)] +
+                  static_cast<std::uint64_t>(op.index) * sizeof(std::uint32_t);
+    if (op.kind == OpKind::signal) {
+      if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
+      return;
+    }
+    own_writes_.assign(own_writes_.size(), false);  // all waves meet at a wait or claim
+    if (op.kind == OpKind::claim) {
+      forget_accumulator(number);
+      out.skip = op.rect.rows;
+      out.rows = 0;
+      skip_targets_.push_back(number + 1 + static_cast<std::uint32_t>(op.rect.rows));
+    }
+  }
+
+  // Destination of a store, copy or atomic addition.
+  const Buffer& write_to(const Op& op, std::uint32_t number, DeviceOp& out) {
+    const auto index = static_cast<std::size_t>(op.buffer);
+    if (heap_.buffers[index].transposed_pitch > 0) {
+      refuse(number, "writes to an fp8 buffer that matmul reads as B; its transposed copy would go stale");
+    }
+    place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
+    if (op.rank == rank_) own_writes_[index] = true;
+    return schedule_.buffers[index];
+  }
+
+  void place(std::int16_t buffer, std::int32_t row, std::int32_t col, int rank, DeviceOp& out) const {
+    const auto index = static_cast<std::size_t>(buffer);
+    const BufferPlace& at = heap_.buffers[index];
+    const DType dtype = schedule_.buffers[index].dtype;
+    out.dtype = static_cast<std::uint8_t>(dtype);
+    out.pitch = at.pitch;
+    out.address = heap_base_[static_cast<std::size_t>(rank)] + at.offset +
+                  static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(at.pitch) +
+                  static_cast<std::uint64_t>(col) * static_cast<std::uint64_t>(bytes_of(dtype));
+  }
+
+  static std::uint8_t width_of(std::uint64_t address, std::int32_t pitch) {
+    const std::uint64_t all = address | static_cast<std::uint64_t>(pitch) | 16;
+    return static_cast<std::uint8_t>(all & (~all + 1));
+  }
+
+  static void set_width(DeviceOp& out, bool with_source) {
+    out.width = width_of(out.address, out.pitch);
+    if (with_source) out.width = std::min(out.width, width_of(out.source, out.source_pitch));
+  }
+
+  void require_content(std::uint32_t number) const {
+    if (accumulator_.empty) refuse(number, "writes the accumulator, but nothing was put into it");
+  }
+
+  void require_fits(const Op& op, std::uint32_t number) const {
+    if (tile_ != nullptr) {
+      const DType dtype = schedule_.buffers[static_cast<std::size_t>(op.buffer >= 0 ? op.buffer : op.src_buffer)].dtype;
+      if (dtype != tile_->dtype && dtype != DType::fp32) {
+        refuse(number, fmt::format("{} data in a kernel of {} tiles; {} and fp32 are possible", name_of(dtype),
+                                   name_of(tile_->dtype), name_of(tile_->dtype)));
+      }
+      if (op.rect.rows <= tile_->m && op.rect.cols <= tile_->n) return;
+      refuse(number, fmt::format("{}x{} elements are more than the kernel's {}x{} tile", op.rect.rows, op.rect.cols,
+                                 tile_->m, tile_->n));
+    }
+    const std::int64_t groups = std::int64_t{op.rect.rows} * ((op.rect.cols + kGroupCols - 1) / kGroupCols);
+    const std::int64_t capacity = std::int64_t{threads_ > 512 ? 2 : threads_ > 256 ? 4 : 8} * threads_;
+    if (groups > capacity) {
+      refuse(number, fmt::format("{}x{} elements are more than the accumulator of {} threads holds ({})", op.rect.rows,
+                                 op.rect.cols, threads_, capacity * kGroupCols));
+    }
+  }
+
+  std::int32_t map_index(const TensorMapSpec& spec) {
+    const auto [at, added] = maps_.try_emplace(spec, static_cast<std::int32_t>(program_.tensor_maps.size()));
+    if (added) program_.tensor_maps.push_back(spec);
+    return at->second;
+  }
+
+  const Schedule& schedule_;
+  const HeapLayout& heap_;
+  const DeviceTraits& device_;
+  int rank_;
+  const std::vector<std::uint64_t>& heap_base_;
+  CounterUses uses_;
+  RankProgram program_;
+  std::map<TensorMapSpec, std::int32_t> maps_;
+  const TileTraits* tile_ = nullptr;
+  std::int32_t threads_ = 0;
+  Accumulator accumulator_;
+  std::vector<bool> own_writes_;  // buffers this workgroup has written on its own rank since all its waves last met
+  std::vector<std::uint32_t> skip_targets_;
+};
+
+}  // namespace
+
+HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
+  HeapLayout heap;
+  const std::vector<bool> is_b = operands_b(schedule);
+  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const Buffer& buffer = schedule.buffers[i];
+    BufferPlace at;
+    at.offset = heap.bytes;
+    at.pitch = padded_pitch(buffer.cols, buffer.dtype);
+    heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows), kObjectAlignment);
+    if (is_b[i] && buffer.dtype == DType::fp8 && device.fp8_b_transposed) {
+      at.transposed_offset = heap.bytes;
+      at.transposed_pitch = padded_pitch(buffer.rows, buffer.dtype);
+      heap.bytes += round_up(static_cast<std::size_t>(at.transposed_pitch) * static_cast<std::size_t>(buffer.cols),
+                             kObjectAlignment);
+    }
+    heap.buffers.push_back(at);
+  }
+  heap.flags_begin = heap.bytes;
+  for (const FlagArray& flags : schedule.flags) {
+    heap.flag_offsets.push_back(heap.bytes);
+    heap.bytes += round_up(static_cast<std::size_t>(flags.count) * sizeof(std::uint32_t), kObjectAlignment);
+  }
+  heap.flags_end = heap.bytes;
+  return heap;
+}
+
+RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
+                  const std::vector<std::uint64_t>& heap_base) {
+  TRITAX_ASSERT(heap_base.size() == static_cast<std::size_t>(schedule.ranks), "one heap base a rank");
+  return Lowering(schedule, heap, device, rank, heap_base).run();
+}
+
+std::string describe_operation(const Schedule& schedule, std::int32_t number) {
+  const auto index = static_cast<std::uint32_t>(number);
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t w = 0; w < kernel.workgroups.size(); ++w) {
+      const Workgroup& workgroup = kernel.workgroups[w];
+      if (index < workgroup.first_op || index >= workgroup.first_op + workgroup.op_count) continue;
+      const Op& op = schedule.ops[index];
+      std::string text = fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name, kernel.rank, w,
+                                     index - workgroup.first_op, kOpKindNames[static_cast<std::size_t>(op.kind)]);
+      if (op.flag >= 0) {
+        text += fmt::format(", flag '{}'[{}]{}", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index,
+                            op.kind == OpKind::wait ? fmt::format(" >= {}", op.value) : "");
+      }
+      return text;
+    }
+  }
+  return fmt::format("operation {} of the schedule", number);
+}
+
+}  // namespace tritax::gpu

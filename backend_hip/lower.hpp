@@ -1,0 +1,94 @@
+// Lowering: from a tile schedule to what the interpreter kernel reads. Pure host code, tested without a GPU.
+//
+// The symmetric heap holds every buffer and every flag array at the same offset on every rank. Rows are padded to a
+// multiple of 128 bytes, so that tiles may start anywhere and the copy engines still find aligned rows.
+//
+// fp8 operands B exist twice: as the schedule sees them (K×N) and transposed (N×K), because the fp8 matrix
+// instructions of NVIDIA read both operands along K. The copy is made when data is filled in; a schedule that writes an
+// fp8 buffer used as B is therefore refused there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend_hip/device_op.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax::gpu {
+
+// What a device offers for matmul: one entry for each (tile, dtype) with a kernel.
+struct TileTraits {
+  DType dtype = DType::bf16;
+  std::int32_t m = 0;
+  std::int32_t n = 0;
+  std::int32_t threads = 0;
+  std::int32_t shared_bytes = 0;
+  std::int32_t store_cols = 0;  // columns of one box that a store hands to the copy engine; 0: no copy engine
+  std::int32_t store_rows = 0;
+};
+
+struct DeviceTraits {
+  std::string name;                // "NVIDIA H200", "gfx942"
+  std::vector<TileTraits> tiles;   // that matmul kernels exist for
+  bool tensor_maps = false;        // operands and whole-tile stores go through the bulk copy engine
+  bool fp8_b_transposed = false;   // fp8 matmul reads B from its transposed copy
+};
+
+struct BufferPlace {
+  std::size_t offset = 0;
+  std::int32_t pitch = 0;               // bytes
+  std::size_t transposed_offset = 0;    // of the N×K copy, if there is one
+  std::int32_t transposed_pitch = 0;    // 0: no copy
+};
+
+struct HeapLayout {
+  std::vector<BufferPlace> buffers;       // as Schedule::buffers
+  std::vector<std::size_t> flag_offsets;  // as Schedule::flags
+  std::size_t flags_begin = 0;            // all flags lie in [flags_begin, flags_end)
+  std::size_t flags_end = 0;
+  std::size_t bytes = 0;
+};
+
+// A tensor map to encode: a matrix seen by the copy engine, clipped at cols × rows, moved in boxes.
+struct TensorMapSpec {
+  DType dtype = DType::bf16;
+  std::uint64_t address = 0;
+  std::int32_t cols = 0;
+  std::int32_t rows = 0;
+  std::int32_t pitch = 0;
+  std::int32_t box_cols = 0;
+  std::int32_t box_rows = 0;
+  friend auto operator<=>(const TensorMapSpec&, const TensorMapSpec&) = default;
+};
+
+struct LoweredKernel {
+  std::uint32_t first_workgroup = 0;  // into RankProgram::workgroups
+  std::uint32_t workgroup_count = 0;
+  const TileTraits* tile = nullptr;   // null: a kernel without matmul
+  std::int32_t threads = 0;
+  std::int32_t shared_bytes = 0;
+};
+
+struct RankProgram {
+  std::vector<DeviceOp> ops;
+  std::vector<DeviceWorkgroup> workgroups;
+  std::vector<TensorMapSpec> tensor_maps;
+  std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
+};
+
+// Places of all buffers and flags. Throws UserError when the heap would not fit 64-bit offsets.
+HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
+
+// Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError for what
+// the device lacks: a tile shape or dtype without a kernel (the existing ones are listed), `attend`, atomics on fp8, an
+// accumulator carried over a claim, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
+RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
+                  const std::vector<std::uint64_t>& heap_base);
+
+// Kernel, workgroup and operation of an index into Schedule::ops, in words: "kernel 'gemm' rank 0 workgroup 3
+// operation 2 (wait), flag 'ready'[17] >= 1".
+std::string describe_operation(const Schedule& schedule, std::int32_t number);
+
+}  // namespace tritax::gpu

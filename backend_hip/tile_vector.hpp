@@ -1,0 +1,147 @@
+// Kernels without matmul: all threads are the team, the accumulator is spread over them in groups of 8 elements.
+#pragma once
+
+#include "backend_hip/interpreter.hpp"
+
+namespace tritax::gpu {
+
+inline constexpr int kGroupCols = 8;
+
+// Groups of 8 accumulators a thread can hold: all of them stay in registers.
+constexpr int groups_of_thread(int threads) { return threads > 512 ? 2 : threads > 256 ? 4 : 8; }
+
+template <int max_threads>
+class VectorEngine {
+ public:
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ int threads() const { return static_cast<int>(blockDim.x); }
+  __device__ void team_barrier() const { workgroup_barrier(); }
+  __device__ void join() const { workgroup_barrier(); }
+  __device__ void drain() const {}
+  // Other threads of the workgroup may read with another layout what this one has stored.
+  __device__ void settle() const { workgroup_barrier(); }
+  __device__ void finish() const {}
+  __device__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
+
+  __device__ void accumulate(const DeviceOp& op) {
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return accumulate_as<DType::fp32>(op);
+      case DType::fp16:
+        return accumulate_as<DType::fp16>(op);
+      case DType::bf16:
+        return accumulate_as<DType::bf16>(op);
+      case DType::fp8:
+        return accumulate_as<DType::fp8>(op);
+    }
+  }
+
+  __device__ void store(const DeviceOp& op) {
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return store_as<DType::fp32>(op);
+      case DType::fp16:
+        return store_as<DType::fp16>(op);
+      case DType::bf16:
+        return store_as<DType::bf16>(op);
+      case DType::fp8:
+        return store_as<DType::fp8>(op);
+    }
+  }
+
+  __device__ void atomic_add(const DeviceOp& op) {
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return atomic_add_as<DType::fp32>(op);
+      case DType::fp16:
+        return atomic_add_as<DType::fp16>(op);
+      case DType::bf16:
+        return atomic_add_as<DType::bf16>(op);
+      case DType::fp8:
+        return;  // refused by lowering
+    }
+  }
+
+ private:
+  static constexpr int kGroups = groups_of_thread(max_threads);
+
+  // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count` elements of it
+  // belong to the tile.
+  template <DType dtype, class Visit>
+  __device__ void for_each_group(const DeviceOp& op, Visit visit) {
+    const int row_groups = (op.cols + kGroupCols - 1) / kGroupCols;
+    const int total = row_groups * op.rows;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const int index = i * threads() + thread();
+      if (index >= total) continue;
+      const int row = index / row_groups;
+      const int col = (index - row * row_groups) * kGroupCols;
+      const std::uint64_t address = op.address + static_cast<std::uint64_t>(std::int64_t{row} * op.pitch) +
+                                    static_cast<std::uint64_t>(col) * bytes_of(dtype);
+      visit(values_[i], reinterpret_cast<unsigned char*>(address), min(kGroupCols, op.cols - col));
+    }
+  }
+
+  template <DType dtype>
+  __device__ void accumulate_as(const DeviceOp& op) {
+    const bool fresh = (op.bits & kFresh) != 0;
+    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], const unsigned char* from, int count) {
+      if (bytes_of(dtype) == 2 && op.width == 16 && count == kGroupCols) {
+        const uint4 words = load_16(from);
+        const std::uint32_t word[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+        for (int j = 0; j < kGroupCols; ++j) {
+          const float value = to_float<dtype>((word[j / 2] >> (16 * (j % 2))) & 0xffffU);
+          values[j] = (fresh ? 0.0F : values[j]) + value;
+        }
+        return;
+      }
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) {
+        const float value = j < count ? to_float<dtype>(load_element<dtype>(from + j * bytes_of(dtype))) : 0.0F;
+        values[j] = (fresh ? 0.0F : values[j]) + value;
+      }
+    });
+  }
+
+  template <DType dtype>
+  __device__ void store_as(const DeviceOp& op) {
+    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], unsigned char* to, int count) {
+      if constexpr (bytes_of(dtype) == 2) {
+        if (op.width == 16 && count == kGroupCols) {
+          store_16(to, {pack_pair<dtype>(values[0], values[1]), pack_pair<dtype>(values[2], values[3]),
+                        pack_pair<dtype>(values[4], values[5]), pack_pair<dtype>(values[6], values[7])});
+          return;
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) {
+        if (j < count) store_element<dtype>(to + j * bytes_of(dtype), from_float<dtype>(values[j]));
+      }
+    });
+  }
+
+  template <DType dtype>
+  __device__ void atomic_add_as(const DeviceOp& op) {
+    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], unsigned char* to, int count) {
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) {
+        if (j < count) atomic_add_element<dtype>(to + j * bytes_of(dtype), values[j]);
+      }
+    });
+  }
+
+  float values_[kGroups][kGroupCols];
+};
+
+template <int max_threads>
+__global__ void __launch_bounds__(max_threads) vector_kernel(const LaunchParams params) {
+  __shared__ DeviceOp slots[max_threads / kWaveLanes][2];
+  __shared__ Mailbox mailbox;
+  OpReader reader(params, slots[threadIdx.x / kWaveLanes]);
+  VectorEngine<max_threads> engine;
+  interpret(params, engine, reader, mailbox);
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "gpu_schedules.hpp"
+#include "model/core/error.hpp"
+#include "model/machine/machine.hpp"
+#include "model/patterns/pattern.hpp"
+
+namespace tritax::gpu {
+namespace {
+
+Knobs knobs_for(Tile tile) {
+  Knobs knobs;
+  knobs.tile_m = tile.m;
+  knobs.tile_n = tile.n;
+  knobs.pipeline = Pipeline::overlapped;
+  return knobs;
+}
+
+TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
+  TRITAX_NEEDS_GPUS(2);
+  const Machine machine = find_machine("h200-4");
+  for (const int gpus : {2, 4}) {
+    if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
+    for (const Pattern& pattern : patterns()) {
+      for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph}) {
+        Knobs knobs = knobs_for({128, 256});
+        knobs.launch = launch;
+        knobs.peer_order = launch == LaunchMode::stream ? PeerOrder::fixed : PeerOrder::rotated;
+        SCOPED_TRACE(std::string(pattern.name) + " on " + std::to_string(gpus) + " GPUs, " +
+                     std::string(kLaunchModeNames[static_cast<std::size_t>(launch)]));
+        try {
+          expect_right(build_schedule(pattern, {2048, 4096, 1024, DType::bf16, gpus}, machine, knobs), 41);
+          expect_right(build_schedule(pattern, {777, 1234, 500, DType::bf16, gpus}, machine, knobs), 42);
+        } catch (const UserError& error) {
+          ADD_FAILURE() << error.what();
+        }
+      }
+    }
+  }
+}
+
+TEST(ManyGpus, every_lock_protocol_orders_tiles) {
+  TRITAX_NEEDS_GPUS(2);
+  const Machine machine = find_machine("h200-4");
+  for (const char* name : {"producer-consumer", "workgroup-specialised"}) {
+    for (const LockProtocol lock :
+         {LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap}) {
+      Knobs knobs = knobs_for({128, 128});
+      knobs.lock = lock;
+      SCOPED_TRACE(name);
+      expect_right(build_schedule(find_pattern(name, "test"), {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
+    }
+  }
+}
+
+TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
+  TRITAX_NEEDS_GPUS(2);
+  // Rank 1 computes both column blocks' partial sums by halves of K and adds them into both ranks' result.
+  ScheduleBuilder builder("remote atomics", 2);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, 128, 256, 128, 64});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, 256, 128, 64, 128});
+  const std::int16_t c = builder.buffer({"C", DType::fp32, 128, 256, 128, 128});
+  builder.result(c);
+  for (int rank = 0; rank < 2; ++rank) {
+    Kernel kernel;
+    kernel.name = "halves";
+    kernel.rank = rank;
+    kernel.tile = {128, 128, 64, 8, Pipeline::overlapped};
+    const std::int32_t id = builder.kernel(std::move(kernel));
+    for (std::int32_t k = 0; k < 256; k += 128) {
+      builder.workgroup(id);
+      builder.matmul(a, b, {0, 0, 128, 128}, k, k + 128);
+      for (int to = 0; to < 2; ++to) builder.atomic_add(c, {0, rank * 128, 128, 128}, to);
+    }
+    builder.launch(rank, id);
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
+  expect_right(builder.finish(), 44);
+}
+
+TEST(ManyGpus, a_rank_that_waits_in_vain_releases_its_peers) {
+  TRITAX_NEEDS_GPUS(2);
+  ScheduleBuilder builder("hang on two", 2);
+  const std::int16_t flag = builder.flags("never", 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Kernel kernel;
+    kernel.name = "waits";
+    kernel.rank = rank;
+    kernel.resources.threads = 64;
+    const std::int32_t id = builder.kernel(std::move(kernel));
+    builder.workgroup(id);
+    if (rank == 1) builder.wait(flag, 1, 1, Scope::system, LockProtocol::load_store);
+    builder.signal(flag, 0, 1, 0, Scope::system, LockProtocol::load_store);
+    if (rank == 0) builder.wait(flag, 0, 2, Scope::system, LockProtocol::load_store);
+    builder.launch(rank, id);
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
+  const Schedule schedule = builder.finish();
+  ExecutorOptions options;
+  options.spin_limit_s = 0.3;
+  Executor executor(schedule, options);
+  executor.fill(1);
+  try {
+    executor.run();
+    FAIL() << "the run came back as if nothing had happened";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 1 workgroup 0 operation 0 (wait), flag 'never'[1] >= 1"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tritax::gpu
