@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBatch = 32;    // candidates between two pruning decisions, for any number of threads
-constexpr std::size_t kFrontier = 4;  // candidates of a pattern whose neighbours are tried
+constexpr std::size_t kFrontier = 3;  // candidates of a pattern whose neighbours are tried
 constexpr int kRefinements = 8;       // rounds of that, while there is something to gain
 constexpr double kWorthRefining = 0.001;  // a pattern is done once a round gains less than this share
 constexpr double kHopelessFactor =

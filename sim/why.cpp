@@ -58,9 +58,10 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ot
     const Rounds& theirs = other.rounds;
     if (theirs.workers == 0 || theirs.workers == own.workers) continue;
     const std::int64_t there = (own.tiles + theirs.workers - 1) / theirs.workers;
-    if (there == own.rounds) continue;
-    const std::string beside =
-        theirs.senders > 0 ? fmt::format(" left beside {} that only send", theirs.senders) : std::string();
+    if (there <= own.rounds) continue;
+    const std::string beside = find_pattern(other.pattern, "explain").uses.splits_cus
+                                   ? fmt::format(" left beside {} that only send", theirs.senders)
+                                   : std::string();
     text += fmt::format(", but would take {} on the {} compute units{} in {}", there, theirs.workers, beside,
                         other.pattern);
     if (same_tile(winner, other)) break;

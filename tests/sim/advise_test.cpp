@@ -13,7 +13,7 @@
 namespace tritax {
 namespace {
 
-constexpr GemmAllScatter kSmall{2048, 2048, 1024, DType::fp16, 4};
+constexpr GemmAllScatter kSmall{1024, 1024, 512, DType::fp16, 2};
 
 AdviseOptions threads(int count) {
   AdviseOptions options;
@@ -99,7 +99,7 @@ TEST(Advise, IsNotWorseThanTheDefaultKnobsForAnyPattern) {
 
 TEST(Advise, DoesNotDependOnTheNumberOfThreads) {
   const Machine machine = find_machine("mi300x-8");
-  const GemmAllScatter workload{1024, 3000, 2048, DType::bf16, 3};
+  const GemmAllScatter workload{700, 1100, 1000, DType::bf16, 3};
   const Advice one = advise(workload, machine, threads(1));
   const Advice two = advise(workload, machine, threads(2));
   EXPECT_EQ(one.evaluated, two.evaluated);
