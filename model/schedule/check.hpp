@@ -10,8 +10,11 @@
 //  * with a machine: workgroups that do not fit a compute unit (threads, registers, LDS), persistent kernels that
 //    cannot all be resident together, workgroups that spin on workgroups which may never become resident.
 //
-// Dependences are a Boost.Graph graph whose vertices are operations and host operations; deadlock is a cycle in it,
-// order is reachability.
+// Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits (sync_graph.hpp):
+// order is reachability in it, a deadlock is a cycle among what an execution without time never reaches.
+//
+// What a pass does not promise: that writes do not race with writes; that blocks behind a `claim` from one queue do the
+// same work (each is checked as if it were the one that is executed, and at most `limit` of them count).
 #pragma once
 
 #include <string>
