@@ -145,6 +145,26 @@ TEST(Relax, ReferencesOutOfRangeAreRefused) {
   EXPECT_THROW(with_tile_dependences(schedule), UserError);
 }
 
+// Every tile lock of a pattern is needed: without it some read is unordered.
+TEST(PatternLocks, NoWaitForATileIsSuperfluous) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const char* name : {"producer-consumer", "workgroup-specialised"}) {
+    const Schedule schedule =
+        build_schedule(find_pattern(name, "test"), {1000, 2300, 512, DType::fp16, 4}, machine, Knobs{});
+    std::size_t locks = 0;
+    for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
+      const Op& op = schedule.ops[i];
+      if (op.kind == OpKind::wait && schedule.flags[static_cast<std::size_t>(op.flag)].name == "lock") {
+        ++locks;
+        Schedule damaged = schedule;
+        damaged.ops[i] = Op{};
+        EXPECT_FALSE(check_schedule(damaged, 1).empty()) << name << " operation " << i;
+      }
+    }
+    EXPECT_GT(locks, 0U) << name;
+  }
+}
+
 class RelaxPattern : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(RelaxPattern, IsSoundBeforeAndAfter) {

@@ -45,6 +45,17 @@ struct SmallSchedule {
   }
 };
 
+// One workgroup of one kernel on rank 0 of 2, launched; `add` gives it its operations.
+template <typename Add>
+Schedule one_workgroup(Add add) {
+  SmallSchedule s;
+  const auto k = s.kernel("k", 0);
+  s.builder.workgroup(k);
+  add(s);
+  s.builder.launch(0, k);
+  return s.builder.finish();
+}
+
 // Rank 0 computes four tiles in "gemm", one a workgroup, and "scatter" copies each to rank 1 after its flag.
 inline Schedule producer_consumer(bool with_signal = true, bool with_wait = true) {
   SmallSchedule s;
@@ -106,6 +117,25 @@ inline Schedule bulk_synchronous() {
     s.builder.host(rank, HostOpKind::device_synchronize);
     s.builder.host(rank, HostOpKind::barrier);
   }
+  return s.builder.finish();
+}
+
+// Four workgroups add 1 to ready[0] after their tile; a fifth waits for `value` and reads all tiles.
+inline Schedule counted(int value) {
+  SmallSchedule s(1);
+  const auto k = s.kernel("k", 0);
+  for (int i = 0; i < 4; ++i) {
+    s.builder.workgroup(k);
+    s.compute(i);
+    s.store(i, 0);
+    s.signal(0, 0);
+  }
+  s.builder.workgroup(k);
+  s.wait(0, value);
+  for (int i = 0; i < 4; ++i) {
+    s.builder.load(s.c, SmallSchedule::tile(i), 0);
+  }
+  s.builder.launch(0, k);
   return s.builder.finish();
 }
 

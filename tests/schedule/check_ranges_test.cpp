@@ -1,0 +1,148 @@
+#include "model/schedule/check.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/schedule/expect_finding.hpp"
+#include "tests/schedule/small_schedules.hpp"
+
+namespace tritax {
+namespace {
+
+using Kind = Finding::Kind;
+
+const std::string kFirst = "kernel 'k' rank 0 workgroup 0 operation 0 ";
+const std::string kSecond = "kernel 'k' rank 0 workgroup 0 operation 1 ";
+
+TEST(CheckRanges, TilesOutsideTheirBufferAreRefused) {
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(s.c, {256, 300, 256, 256}, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "tile C[256:512, 300:556]; the buffer is 512×512");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(s.c, {-1, 0, 8, 8}, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "C[-1:7");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(s.c, {0, 0, 0, 8}, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "C[0:0");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(s.c, {0, 2147483647, 8, 2147483647}, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "2147483647:4294967294");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.copy(s.c, {0, 0, 8, 8}, 1, s.c, 505, 0, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(copy)", "C[505:513");
+}
+
+TEST(CheckRanges, RanksBuffersFlagsAndIndicesOutOfRangeAreRefused) {
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(s.c, {0, 0, 8, 8}, 2);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "rank 2; the schedule has 2 ranks");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.load(7, {0, 0, 8, 8}, 0);
+                 }),
+                 Kind::out_of_range, kFirst + "(load)", "buffer 7; the schedule has 3 buffers");
+  expect_finding(one_workgroup([](auto& s) { s.signal(16, 0); }), Kind::out_of_range, kFirst + "(signal)",
+                 "flag ready[16]; the array has 16 counters");
+  expect_finding(one_workgroup([](auto& s) { s.builder.wait(1, 0, 1, Scope::gpu, kPlain); }),
+                 Kind::out_of_range, kFirst + "(wait)", "flag array 1; the schedule has 1");
+  expect_finding(one_workgroup([](auto& s) { s.builder.claim(s.ready, 0, 4, 2); }), Kind::out_of_range,
+                 kFirst + "(claim)", "skips 2 operations; 0 follow");
+}
+
+TEST(CheckRanges, HostProgramsThatLaunchWhatIsNotTheirsAreRefused) {
+  SmallSchedule s;
+  const auto k = s.kernel("k", 1);
+  s.builder.workgroup(k);
+  s.builder.launch(0, k);
+  expect_finding(s.builder.finish(), Kind::out_of_range, "host operation 0 (launch) of rank 0",
+                 "launches a kernel of rank 1");
+  Schedule unknown = producer_consumer();
+  unknown.host[0][1].kernel = 9;
+  expect_finding(unknown, Kind::out_of_range, "host operation 1 (launch) of rank 0",
+                 "the schedule has 2 kernels");
+  Schedule stream = producer_consumer();
+  stream.host[0][1].stream = -1;
+  expect_finding(stream, Kind::out_of_range, "host operation 1 (launch) of rank 0", "stream -1");
+  Schedule graph = producer_consumer();
+  graph.host[0][0] = {HostOpKind::graph_launch, -1, 0, 3};
+  expect_finding(graph, Kind::out_of_range, "host operation 0 (graph_launch) of rank 0", "0 graphs");
+}
+
+TEST(CheckRanges, AKernelThatNobodyLaunchesIsNamed) {
+  Schedule schedule = producer_consumer();
+  schedule.host[0].erase(schedule.host[0].begin() + 1);
+  expect_finding(schedule, Kind::meaningless, "kernel 'scatter' rank 0", "never launched");
+}
+
+TEST(CheckMeaning, AStoreNeedsAnAccumulator) {
+  expect_finding(one_workgroup([](auto& s) { s.store(0, 0); }), Kind::meaningless, kFirst + "(store)",
+                 "the accumulator is empty");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.compute(0);
+                   s.builder.store(s.c, {0, 0, 128, 256}, 0);
+                 }),
+                 Kind::meaningless, kSecond + "(store)",
+                 "a tile of 128×256 while the accumulator holds 256×256");
+}
+
+TEST(CheckMeaning, AMatmulAfterAStoreMayHaveAnotherShape) {
+  expect_sound(one_workgroup([](auto& s) {
+    s.compute(0);
+    s.store(0, 0);
+    s.store(0, 1);
+    s.builder.matmul(s.a, s.b, {0, 256, 100, 40}, 0, 512);
+    s.builder.matmul(s.a, s.b, {0, 256, 100, 40}, 0, 512);
+    s.builder.store(s.c, {0, 256, 100, 40}, 0);
+  }));
+}
+
+TEST(CheckMeaning, AMatmulNeedsAMatrixTileThatHoldsIt) {
+  Schedule schedule = one_workgroup([](auto& s) { s.compute(0); });
+  schedule.kernels[0].tile.m = 128;
+  expect_finding(schedule, Kind::meaningless, kFirst + "(matmul)",
+                 "in a kernel with matrix tiles of 128×256");
+  schedule.kernels[0].tile = {};
+  expect_finding(schedule, Kind::meaningless, kFirst + "(matmul)", "matrix tile is 0×0×0 with 0 waves");
+}
+
+TEST(CheckMeaning, KRangesOutsideTheOperandsAreRefused) {
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.matmul(s.a, s.b, {0, 0, 8, 8}, 0, 513);
+                 }),
+                 Kind::meaningless, kFirst + "(matmul)",
+                 "k range [0, 513); A 'A' has 512 columns and B 'B' has 512 rows");
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.matmul(s.a, s.b, {0, 0, 8, 8}, 64, 64);
+                 }),
+                 Kind::meaningless, kFirst + "(matmul)", "k range [64, 64)");
+}
+
+TEST(CheckMeaning, SignalsAndWaitsThatOthersCannotSeeAreRefused) {
+  expect_finding(one_workgroup([](auto& s) { s.signal(0, 1); }), Kind::meaningless, kFirst + "(signal)",
+                 "releases at gpu scope to rank 1; another GPU sees only system scope");
+  expect_finding(one_workgroup([](auto& s) { s.signal(0, 0, 1, Scope::workgroup); }), Kind::meaningless,
+                 kFirst + "(signal)", "workgroup scope");
+  expect_finding(one_workgroup([](auto& s) { s.wait(0, 0); }), Kind::meaningless, kFirst + "(wait)",
+                 "waits for 0");
+  expect_finding(one_workgroup([](auto& s) { s.signal(0, 0, -1); }), Kind::meaningless, kFirst + "(signal)",
+                 "adds -1");
+
+  SmallSchedule s;
+  const auto sender = s.kernel("sender", 1);
+  s.builder.workgroup(sender);
+  s.signal(0, 0, 1, Scope::system);
+  const auto k = s.kernel("k", 0);
+  s.builder.workgroup(k);
+  s.wait(0, 1, Scope::gpu);
+  s.builder.launch(0, k);
+  s.builder.launch(1, sender);
+  expect_finding(s.builder.finish(), Kind::meaningless, kFirst + "(wait)",
+                 "acquires at gpu scope what another rank signals (kernel 'sender' rank 1");
+}
+
+}  // namespace
+}  // namespace tritax
