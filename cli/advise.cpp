@@ -136,10 +136,10 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
   outputs.print(candidate_table(advice));
   outputs.print("\n");
   for (const std::string& sentence : advice.explanation) {
-    outputs.print(sentence + '\n');
+    outputs.print(wrapped(sentence));
   }
   for (const std::string& reason : advice.left_out) {
-    outputs.print(fmt::format("Left out: {}\n", reason));
+    outputs.print(wrapped("Left out: " + reason));
   }
   outputs.print(
       styled(fmt::format("{} candidates simulated, {} of them stopped early; {} ruled out by their lower "

@@ -61,7 +61,7 @@ std::string names_of(const std::vector<Sensitivity>& inputs) {
 void print_explanation(const Subject& subject, const Explanation& explanation, const Outputs& outputs) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   for (const std::string& sentence : explanation.sentences) {
-    outputs.print(sentence + '\n');
+    outputs.print(wrapped(sentence));
   }
   outputs.print("\n");
   outputs.print(account_table(explanation.result.account));
@@ -70,8 +70,8 @@ void print_explanation(const Subject& subject, const Explanation& explanation, c
   outputs.print("\n" + styled("Inputs that change the time, strongest first", Style::bold) + "\n");
   outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns));
   if (!explanation.without_effect.empty()) {
-    outputs.print(fmt::format("\n{}\n{}\n", styled("Inputs that had no effect", Style::bold),
-                              names_of(explanation.without_effect)));
+    outputs.print(fmt::format("\n{}\n{}", styled("Inputs that had no effect", Style::bold),
+                              wrapped(names_of(explanation.without_effect))));
   }
   if (!explanation.not_variable.empty()) {
     outputs.print(fmt::format("\n{}\n", styled("Inputs that cannot be varied here", Style::bold)));

@@ -22,8 +22,8 @@ std::array<DoomedFile, kMaxDoomedFiles> doomed_files;
 std::atomic<bool> work_is_interruptible{false};
 std::atomic<bool> stop_requested{false};
 
-extern "C" void on_interrupt(int /*signal*/) {
-  if (work_is_interruptible.load() && !stop_requested.exchange(true)) {
+extern "C" void on_signal(int signal) {
+  if (signal == SIGINT && work_is_interruptible.load() && !stop_requested.exchange(true)) {
     return;
   }
   for (DoomedFile& file : doomed_files) {
@@ -31,17 +31,23 @@ extern "C" void on_interrupt(int /*signal*/) {
       unlink(file.path.data());
     }
   }
-  _exit(kInterruptedExitCode);
+  _exit(128 + signal);
 }
 
 }  // namespace
 
 void install_interrupt_handler() {
   struct sigaction action {};
-  action.sa_handler = on_interrupt;
+  action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) {  // `nohup` wants it ignored
+    sigaction(SIGHUP, &action, nullptr);
+  }
 }
 
 InterruptibleWork::InterruptibleWork() {

@@ -2,7 +2,8 @@
 //
 // By default it removes unfinished output files and ends the program with code 130 at once. While an
 // `InterruptibleWork` lives, the first Ctrl-C only raises its flag, so that a search can stop and print the
-// best so far; the second ends the program.
+// best so far; the second ends the program. SIGTERM and SIGHUP always end it, and leave no unfinished file
+// either.
 #pragma once
 
 #include <atomic>

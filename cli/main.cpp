@@ -6,6 +6,7 @@
 //   130  interrupted
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -84,8 +85,13 @@ std::string one_line(std::string text) {
 
 int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = selected_command(program);
-  const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-  const std::string what = unexpected ? describe_unexpected(program, command) : error.what();
+  // What is missing is often what was misspelt, so the unexpected word is the better message.
+  const bool unexpected = !program.remaining(true).empty();
+  const bool no_command = &command == &program && !unexpected;
+  const std::string what =
+      unexpected   ? describe_unexpected(program, command)
+      : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(program), ", "))
+                   : error.what();
   fmt::print(stderr, "tritax: {}; see '{} --help'\n", one_line(what), full_name(command));
   return kUserErrorExitCode;
 }
@@ -111,7 +117,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    write_standard_output(selected_command(program).help());
+    write_standard_output(program.help());
     return 0;
   } catch (const CLI::CallForVersion& version) {
     write_standard_output(fmt::format("{}\n", version.what()));

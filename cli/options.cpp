@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -183,9 +184,8 @@ void add_knob_options(CLI::App& app, KnobPins& pins) {
   add_integer(app, "--gemm-cus", pins.gemm_cus, "Workgroups of the compute role", 1, kLargestKnob);
   add_integer(app, "--comm-cus", pins.comm_cus, "Workgroups of the communication role", 1, kLargestKnob);
   add_integer(app, "--group-m", pins.group_m, "Row tiles of a group in the grid order", 1, kLargestKnob);
-  app.add_flag_function(
-      "--xcd-remap,!--no-xcd-remap", [&pins](std::int64_t count) { pins.xcd_remap = count > 0; },
-      "Give every die a contiguous range of tiles, or do not");
+  static constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
+  add_name(app, "--xcd-remap", pins.xcd_remap, kSwitch, "Give every die a contiguous range of tiles");
   add_name(app, "--peer-order", pins.peer_order, kPeerOrderNames, "Order in which peers are served");
   add_name(app, "--lock", pins.lock, kLockProtocolNames, "How flags are set and polled");
   add_name(app, "--launch", pins.launch, kLaunchModeNames, "How kernels are launched");

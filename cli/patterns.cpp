@@ -39,7 +39,7 @@ std::vector<KnobHelp> knob_help(const Pattern& pattern) {
           {uses.gemm_cus, "gemm_cus", "--gemm-cus", "workgroups of the compute role"},
           {uses.comm_cus, "comm_cus", "--comm-cus", "workgroups of the communication role"},
           {uses.grid_order, "group_m", "--group-m", "row tiles of a group in the grid order"},
-          {uses.grid_order, "xcd_remap", "--[no-]xcd-remap", "every die gets a contiguous range of tiles"},
+          {uses.grid_order, "xcd_remap", "--xcd-remap on|off", "every die gets a contiguous range of tiles"},
           {uses.peer_order, "peer_order", "--peer-order",
            "ranks 0, 1, … on every rank (fixed), or own + 1, … (rotated)"},
           {uses.lock, "lock", "--lock", "how flags are set and polled"},

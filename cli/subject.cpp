@@ -99,6 +99,8 @@ Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
     scenario.pattern = find_pattern(options.pattern, "--pattern").name;
   }
   scenario.knobs = with_pins(scenario.knobs, options.pins);
+  scenario.tile_given |= options.pins.tile_m.has_value();
+  scenario.pipeline_given |= options.pins.pipeline.has_value();
   return scenario;
 }
 
@@ -112,6 +114,14 @@ std::string describe_scenario(const Scenario& scenario, const Machine& machine) 
   return fmt::format("{}: {}x{}x{} {} on {} of {}, {}, {}", scenario.id, gemm->m, gemm->n, gemm->k,
                      name_of(gemm->dtype), gemm->gpus, machine.name, pattern.name,
                      describe(scenario.knobs, pattern.uses));
+}
+
+// With the knobs that the machine decides put in, so that they are shown and can be varied like given ones.
+Scenario resolved(Scenario scenario, const Machine& machine) {
+  scenario.knobs = resolved_knobs(scenario, machine);
+  scenario.tile_given = true;
+  scenario.pipeline_given = true;
+  return scenario;
 }
 
 Rebuild rebuild_of(const Scenario& scenario) {
@@ -199,11 +209,12 @@ Subject load_subject(const Source& source, bool require_sound_file) {
   Subject subject;
   subject.machine = machine_of(source);
   if (source.scenario) {
-    subject.id = source.scenario->id;
-    subject.origin = source.scenario->where;
-    subject.schedule = build_scenario(*source.scenario, subject.machine);
-    subject.title = describe_scenario(*source.scenario, subject.machine);
-    subject.rebuild = rebuild_of(*source.scenario);
+    const Scenario scenario = resolved(*source.scenario, subject.machine);
+    subject.id = scenario.id;
+    subject.origin = scenario.where;
+    subject.schedule = build_scenario(scenario, subject.machine);
+    subject.title = describe_scenario(scenario, subject.machine);
+    subject.rebuild = rebuild_of(scenario);
     return subject;
   }
   subject.origin = source.schedule_file;

@@ -23,6 +23,19 @@ std::string styled(std::string_view text, Style style) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string lines;
+  while (text.size() > width) {
+    const std::size_t blank = text.rfind(' ', width);
+    if (blank == std::string_view::npos) {
+      break;
+    }
+    lines.append(text.substr(0, blank)).append("\n");
+    text.remove_prefix(blank + 1);
+  }
+  return lines.append(text).append("\n");
+}
+
 Progress::Progress(std::string label)
     : label_(std::move(label)),
       terminal_(isatty(STDERR_FILENO) == 1),

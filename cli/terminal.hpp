@@ -17,6 +17,9 @@ enum class Style { bold, good, bad, faint };
 // `text` in a style, or as it is when standard output shows no colours.
 std::string styled(std::string_view text, Style style);
 
+// `text` with a line break instead of the last blank before every `width` columns, and one at the end.
+std::string wrapped(std::string_view text, std::size_t width = 100);
+
 // A bar on standard error, drawn only if that is a terminal and the work takes over a second. Any thread may
 // update it.
 class Progress {

@@ -1,0 +1,350 @@
+// What the commands answer: valid JSON and CSV, the same numbers everywhere, accounts that add up.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::read_file;
+using test::run_tritax;
+using test::ScratchDirectory;
+
+const std::string kSmallProblem = "-M 1000 -N 1024 -K 256 --machine mi300x-8 --gpus 4 ";
+
+// Standard output as JSON; it must be that and nothing else.
+json run_json(const std::string& arguments) {
+  const Outcome outcome = run_tritax(arguments + " --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << arguments << ": " << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  return json::parse(outcome.out);
+}
+
+std::size_t line_count(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+double sum_of(const json& numbers) {
+  double sum = 0;
+  for (const json& number : numbers) {
+    sum += number.get<double>();
+  }
+  return sum;
+}
+
+TEST(Advise, HasOneCandidateAPatternBestFirst) {
+  const json advice = run_json("advise --workload gemm-all-scatter --dtype fp16 " + kSmallProblem);
+  EXPECT_EQ(advice.at("schema"), "tritax.advise/1");
+  EXPECT_EQ(advice.at("machine"), "mi300x-8");
+  EXPECT_EQ(advice.at("workload").at("m"), 1000);
+  EXPECT_EQ(advice.at("workload").at("gpus"), 4);
+  EXPECT_GT(advice.at("evaluated").get<int>(), 0);
+  std::set<std::string> patterns;
+  double last_us = 0;
+  for (const json& candidate : advice.at("candidates")) {
+    EXPECT_TRUE(patterns.insert(candidate.at("pattern")).second);
+    EXPECT_GE(candidate.at("time_us").get<double>(), last_us);
+    last_us = candidate.at("time_us");
+    EXPECT_GT(candidate.at("speedup").get<double>(), 0);
+    for (const char* tax : {"launch_us", "bulk_synchronous_us", "locality_us"}) {
+      EXPECT_GE(candidate.at("taxes").at(tax).get<double>(), 0);
+    }
+    EXPECT_TRUE(candidate.at("knobs").contains("tile"));
+  }
+  EXPECT_EQ(patterns, (std::set<std::string>{"library", "bulk-synchronous", "producer-consumer",
+                                             "fused-sequential", "workgroup-specialised"}));
+}
+
+TEST(Advise, SpeedupIsOverTheLibraryBaseline) {
+  const json advice = run_json("advise " + kSmallProblem);
+  double library_us = 0;
+  for (const json& candidate : advice.at("candidates")) {
+    library_us = candidate.at("pattern") == "library" ? candidate.at("time_us").get<double>() : library_us;
+  }
+  for (const json& candidate : advice.at("candidates")) {
+    EXPECT_DOUBLE_EQ(candidate.at("speedup").get<double>(),
+                     library_us / candidate.at("time_us").get<double>());
+  }
+}
+
+TEST(Advise, AnswersTheSameOnAnyNumberOfThreads) {
+  EXPECT_EQ(run_json("advise " + kSmallProblem + "--threads 1"),
+            run_json("advise " + kSmallProblem + "--threads 2"));
+}
+
+TEST(Advise, HoldsTheKnobsThatAreGiven) {
+  const json advice = run_json("advise " + kSmallProblem + "--tile 128x128x64 --launch graph");
+  for (const json& candidate : advice.at("candidates")) {
+    if (candidate.at("pattern") != "library") {
+      EXPECT_EQ(candidate.at("knobs").at("tile"), "128x128x64");
+      EXPECT_EQ(candidate.at("knobs").at("launch"), "graph");
+    }
+  }
+}
+
+TEST(Advise, TheWinnerCanBeSimulatedWithItsKnobsToTheSameTime) {
+  const json winner = run_json("advise " + kSmallProblem + "--lock load-store").at("candidates").at(0);
+  const json& knobs = winner.at("knobs");
+  std::string arguments =
+      "simulate " + kSmallProblem + "--pattern " + winner.at("pattern").get<std::string>();
+  for (const auto& [knob, option] :
+       {std::pair{"tile", "--tile"}, std::pair{"pipeline", "--pipeline"},
+        std::pair{"peer_order", "--peer-order"}, std::pair{"launch", "--launch"}}) {
+    arguments += std::string(" ") + option + " " + knobs.at(knob).get<std::string>();
+  }
+  arguments += knobs.at("xcd_remap").get<bool>() ? " --xcd-remap on" : " --xcd-remap off";
+  for (const auto& [knob, option] :
+       {std::pair{"waves", "--waves"}, std::pair{"gemm_cus", "--gemm-cus"},
+        std::pair{"comm_cus", "--comm-cus"}, std::pair{"group_m", "--group-m"}}) {
+    if (knobs.at(knob).get<int>() > 0) {
+      arguments += std::string(" ") + option + " " + knobs.at(knob).dump();
+    }
+  }
+  if (knobs.at("comm_tile") != "0x0") {
+    arguments += " --comm-tile " + knobs.at("comm_tile").get<std::string>();
+  }
+  EXPECT_EQ(run_json(arguments).at("runs").at(0).at("time_us"), winner.at("time_us"));
+}
+
+TEST(Simulate, PartsOfTheCriticalPathSumToTheTime) {
+  const json run = run_json("simulate --pattern producer-consumer " + kSmallProblem).at("runs").at(0);
+  const double time_us = run.at("time_us");
+  EXPECT_NEAR(sum_of(run.at("critical_path")), time_us, 1e-6 * time_us);
+  EXPECT_EQ(run.at("gpus").size(), 4U);
+}
+
+TEST(Simulate, CounterfactualTaxesAndRemainderSumToWhatAllThreeCost) {
+  const json run = run_json("simulate --pattern bulk-synchronous " + kSmallProblem).at("runs").at(0);
+  const json& taxes = run.at("taxes").at("counterfactual");
+  const double time_us = run.at("time_us");
+  EXPECT_NEAR(taxes.at("launch_us").get<double>() + taxes.at("bulk_synchronous_us").get<double>() +
+                  taxes.at("locality_us").get<double>() + taxes.at("remainder_us").get<double>(),
+              time_us - taxes.at("time_without_taxes_us").get<double>(), 1e-6 * time_us);
+}
+
+TEST(Simulate, LinksCarryWhatTheScatterSends) {
+  const json run = run_json("simulate --pattern fused-sequential " + kSmallProblem).at("runs").at(0);
+  double bytes = 0;
+  for (const json& link : run.at("links")) {
+    bytes += link.at("bytes").get<double>();
+  }
+  // Each of 4 GPUs sends its 1000 × 256 fp16 columns to 3 peers.
+  EXPECT_NEAR(bytes, 4.0 * 1000 * 256 * 2 * 3, 1.0);
+}
+
+TEST(Simulate, CsvHasALineAGpuAndOneForTheNode) {
+  const Outcome outcome = run_tritax("simulate --pattern library " + kSmallProblem + "--csv -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.rfind("id,gpu,time_us,", 0), 0U);
+  EXPECT_EQ(line_count(outcome.out), 1U + 4U + 1U);
+}
+
+TEST(Simulate, RunsEveryScenarioOfAFileOrTheOneThatIsNamed) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("two.toml",
+                                         "[defaults]\n"
+                                         "machine = \"mi300x-8\"\nworkload = \"gemm-all-scatter\"\n"
+                                         "m = 512\nn = 512\nk = 256\ndtype = \"fp16\"\ngpus = 2\n"
+                                         "[[scenario]]\nid = \"first\"\npattern = \"fused-sequential\"\n"
+                                         "[[scenario]]\nid = \"second\"\npattern = \"bulk-synchronous\"\n");
+  EXPECT_EQ(run_json("simulate " + file).at("runs").size(), 2U);
+  const json second = run_json("simulate " + file + " --id second").at("runs");
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second.at(0).at("id"), "second");
+  const Outcome wrong = run_tritax("simulate " + file + " --id secnd");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("'second'"), std::string::npos) << wrong.err;
+  const Outcome several = run_tritax("trace " + file + " -o -");
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_NE(several.err.find("--id"), std::string::npos) << several.err;
+}
+
+TEST(Schedule, WrittenAndReadBackRunsInTheSameTimeAndIsSound) {
+  const ScratchDirectory scratch;
+  for (const std::string pattern :
+       {"library", "bulk-synchronous", "producer-consumer", "fused-sequential", "workgroup-specialised"}) {
+    const std::string file = scratch.path(pattern + ".json");
+    const std::string arguments = "--pattern " + pattern + " " + kSmallProblem;
+    EXPECT_EQ(run_tritax("schedule " + arguments + "-o " + file).exit_code, 0);
+    EXPECT_EQ(run_json("simulate " + file + " --machine mi300x-8").at("runs").at(0).at("time_us"),
+              run_json("simulate " + arguments).at("runs").at(0).at("time_us"));
+    const Outcome check = run_tritax("check " + file + " --machine mi300x-8");
+    EXPECT_EQ(check.exit_code, 0) << check.out;
+  }
+}
+
+TEST(Schedule, GoesToStandardOutputWhenNoFileIsGiven) {
+  const Outcome outcome = run_tritax("schedule --pattern fused-sequential " + kSmallProblem);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out).at("schema"), "tritax.schedule/1");
+}
+
+// Makes every wait of a schedule ask for more than is ever signalled.
+void spoil_waits(json& node) {
+  if (node.is_object() && node.value("op", json()) == "wait") {
+    node["value"] = 1000000;
+  }
+  if (node.is_structured()) {
+    for (json& child : node) {
+      spoil_waits(child);
+    }
+  }
+}
+
+TEST(Check, NamesTheWaitThatNothingSatisfiesAndEndsWith2) {
+  const ScratchDirectory scratch;
+  const Outcome written = run_tritax("schedule --pattern producer-consumer " + kSmallProblem);
+  json schedule = json::parse(written.out);
+  const json before = schedule;
+  spoil_waits(schedule);
+  ASSERT_NE(schedule, before);
+  const std::string file = scratch.write("spoilt.json", schedule.dump());
+  const Outcome outcome = run_tritax("check " + file + " --json -");
+  EXPECT_EQ(outcome.exit_code, 2);
+  const json findings = json::parse(outcome.out).at("schedules").at(0).at("findings");
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.at(0).at("kind"), "unsatisfiable-wait");
+  EXPECT_NE(findings.at(0).at("where").get<std::string>().find("workgroup"), std::string::npos);
+  // Nothing runs it either.
+  const Outcome simulated = run_tritax("simulate " + file + " --machine mi300x-8");
+  EXPECT_EQ(simulated.exit_code, 2);
+  EXPECT_NE(simulated.err.find("spoilt.json"), std::string::npos) << simulated.err;
+}
+
+TEST(Trace, IsAListOfTraceEvents) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.path("t.json");
+  const Outcome outcome = run_tritax("trace --pattern workgroup-specialised " + kSmallProblem + "-o " + file);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("perfetto"), std::string::npos);
+  EXPECT_FALSE(json::parse(read_file(file)).at("traceEvents").empty());
+  EXPECT_FALSE(run_json("trace --pattern fused-sequential " + kSmallProblem).at("traceEvents").empty());
+}
+
+TEST(Explain, NamesInputsWithAndWithoutEffect) {
+  const json why = run_json("explain --pattern fused-sequential -M 4096 -N 4096 -K 4096 --machine mi300x-8");
+  EXPECT_FALSE(why.at("sentences").empty());
+  std::set<std::string> with_effect;
+  std::set<std::string> without_effect;
+  for (const json& input : why.at("with_effect")) {
+    with_effect.insert(input.at("input"));
+    EXPECT_NE(input.at("effect").get<double>(), 0);
+  }
+  for (const json& input : why.at("without_effect")) {
+    without_effect.insert(input.at("input"));
+  }
+  EXPECT_EQ(with_effect.count("gpu.matrix.fp16.load_clock"), 1U);
+  EXPECT_EQ(with_effect.count("knob tile_m"), 1U);
+  // Nothing is called from the collective library here, and nothing is loaded from peers.
+  EXPECT_EQ(without_effect.count("library.channel_bandwidth"), 1U);
+  EXPECT_EQ(without_effect.count("fabric.load_efficiency"), 1U);
+}
+
+TEST(Explain, AnswersTheSameOnAnyNumberOfThreads) {
+  const std::string command = "explain --pattern bulk-synchronous " + kSmallProblem;
+  EXPECT_EQ(run_json(command + "--threads 1"), run_json(command + "--threads 2"));
+}
+
+// A published number in the form of docs/scenarios.md.
+const char* const kPublished = R"([[entry]]
+id = "short"
+group = "mine"
+metric = "time"
+unit = "us"
+value = 1.0
+source = "a notebook"
+confidence = "C"
+machine = "mi300x-8"
+workload = "gemm-all-scatter"
+m = 512
+n = 512
+k = 256
+dtype = "fp16"
+gpus = 2
+pattern = "fused-sequential"
+)";
+
+TEST(Reproduce, PrintsPredictedPublishedAndErrorOfAFileFromElsewhere) {
+  const ScratchDirectory scratch;
+  const json table = run_json("reproduce " + scratch.write("mine.toml", kPublished));
+  EXPECT_EQ(table.at("schema"), "tritax.reproduce/1");
+  ASSERT_EQ(table.at("rows").size(), 1U);
+  const json& row = table.at("rows").at(0);
+  EXPECT_EQ(row.at("id"), "short");
+  EXPECT_EQ(row.at("group"), "mine");
+  EXPECT_EQ(row.at("unit"), "us");
+  EXPECT_EQ(row.at("source"), "a notebook");
+  EXPECT_EQ(row.at("calibration"), false);
+  EXPECT_DOUBLE_EQ(row.at("published").get<double>(), 1.0);
+  const double predicted = row.at("predicted");
+  EXPECT_NEAR(row.at("error").get<double>(), (predicted - 1.0) / 1.0, 1e-12);
+  const json run =
+      run_json("simulate --pattern fused-sequential -M 512 -N 512 -K 256 --gpus 2 --machine mi300x-8");
+  EXPECT_NEAR(predicted, run.at("runs").at(0).at("time_us").get<double>(), 1e-9 * predicted);
+}
+
+TEST(Reproduce, OnlyTheGroupThatIsNamed) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("mine.toml", kPublished);
+  EXPECT_EQ(run_json("reproduce --group mine " + file).at("rows").size(), 1U);
+  const Outcome outcome = run_tritax("reproduce --group mien " + file);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("'mine'"), std::string::npos) << outcome.err;
+}
+
+TEST(Machines, ListsTheShippedOnesAndExplainsEveryParameter) {
+  std::set<std::string> names;
+  const json list = run_json("machines");
+  for (const json& machine : list.at("machines")) {
+    names.insert(machine.at("name"));
+  }
+  for (const char* name : {"mi300x-8", "mi325x-8", "mi355x-8", "h200-4", "h200-8"}) {
+    EXPECT_EQ(names.count(name), 1U) << name;
+    const json machine = run_json(std::string("machines show ") + name);
+    EXPECT_FALSE(machine.at("parameters").empty());
+    for (const json& parameter : machine.at("parameters")) {
+      EXPECT_FALSE(parameter.at("source").get<std::string>().empty()) << parameter;
+      EXPECT_FALSE(parameter.at("how").get<std::string>().empty()) << parameter;
+    }
+  }
+}
+
+TEST(Machines, CsvOfOneHasALineAParameter) {
+  const json machine = run_json("machines show h200-4");
+  const Outcome csv = run_tritax("machines show h200-4 --csv -");
+  EXPECT_EQ(csv.out.rfind("key,value,unit,how,source\n", 0), 0U);
+  EXPECT_EQ(line_count(csv.out), 1 + machine.at("parameters").size());
+}
+
+TEST(Patterns, ListsAllAndTheKnobsOfOne) {
+  EXPECT_EQ(run_json("patterns").at("patterns").size(), 5U);
+  std::set<std::string> knobs;
+  const json pattern = run_json("patterns show producer-consumer");
+  for (const json& knob : pattern.at("knobs")) {
+    knobs.insert(knob.at("knob"));
+  }
+  EXPECT_EQ(knobs.count("comm_cus"), 1U);
+  EXPECT_EQ(knobs.count("lock"), 1U);
+}
+
+TEST(Outputs, AFileAndStandardOutputHoldTheSameJson) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_tritax("machines --json " + scratch.path("m.json"));
+  EXPECT_NE(outcome.out.find("mi300x-8"), std::string::npos);  // the table is still for people
+  EXPECT_EQ(json::parse(read_file(scratch.path("m.json"))), run_json("machines"));
+  EXPECT_EQ(scratch.file_count(), 1U);
+}
+
+TEST(Outputs, ABareJsonOptionMeansStandardOutput) {
+  EXPECT_EQ(json::parse(run_tritax("machines --json").out), run_json("machines"));
+}
+
+}  // namespace
+}  // namespace tritax
