@@ -15,6 +15,8 @@ bool drains(OpKind kind) {
   return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
          kind == OpKind::signal;
 }
+
+bool reads(OpKind kind) { return kind == OpKind::matmul || kind == OpKind::load || kind == OpKind::reduce; }
 }  // namespace
 
 void Engine::notify_start(const WorkgroupState& wg, double now) {
@@ -30,7 +32,7 @@ void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   while (wg.pc < wg.end) {
     const Op& op = schedule_.ops[wg.pc];
-    if (wg.store_in_flight && drains(op.kind)) {
+    if (wg.store_in_flight && (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind)))) {
       wg.waiting = Waiting::store;
       return;
     }
@@ -118,7 +120,9 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
-  wg.op_alone_ns = shape.cost.operand_bytes / fluid_.cap(class_id);
+  // Alone, at the clock of a fully busy GPU: a slower run has met contention, not a busier chip.
+  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
+  wg.op_alone_ns = shape.cost.compute_ns / together + shape.cost.prologue_ns;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
   fluid_.start(class_id, shape.cost.operand_bytes, 1.0, token_of(id, false), now);

@@ -87,6 +87,7 @@ struct Gpu {
   double release_ns = 0;          // drain and write-back before a release is visible
   double poll_load_ns = 0;        // one poll by volatile load
   double poll_atomic_ns = 0;      // one poll by exchange or compare-and-swap
+  bool loads_wait_for_stores = false;  // one counter for loads and stores, in order of issue (gfx9: VM_CNT)
   bool acquire_drops_l2 = false;  // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
 
   // Dispatch.

@@ -100,6 +100,8 @@ constexpr std::array kSpecs{
                   "one poll of a flag by volatile load"},
     ParameterSpec{"gpu", "poll_atomic_time", &Gpu::poll_atomic_ns, D::time, kPositiveTime,
                   "one poll of a flag by exchange or compare-and-swap"},
+    ParameterSpec{"gpu", "loads_wait_for_stores", &Gpu::loads_wait_for_stores, D::boolean, kFlag,
+                  "loads and stores of a wave complete in the order of issue"},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
