@@ -296,7 +296,7 @@ Advice Search::run() {
       advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
   }
   advice_.candidates = winners();
-  advice_.explanation = explain_winner(advice_.candidates, workload_);
+  advice_.explanation = explain_winner(advice_.candidates, workload_, machine_);
   return std::move(advice_);
 }
 

@@ -35,41 +35,48 @@ std::string count_text(std::int64_t count, std::string_view noun) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-// "2 rounds on 256 compute units"
-std::string rounds_text(const Candidate& candidate) {
-  const Rounds& rounds = candidate.rounds;
-  return fmt::format("{} on {} compute units", count_text(rounds.rounds, "round"), rounds.workers);
-}
-
 std::string tile_text(const Rounds& rounds) { return fmt::format("{}x{}", rounds.tile_m, rounds.tile_n); }
 
-bool same_tile(const Candidate& a, const Candidate& b) {
-  return a.knobs.tile_m == b.knobs.tile_m && a.knobs.tile_n == b.knobs.tile_n &&
-         a.rounds.tiles == b.rounds.tiles;
+bool splits_units(const Candidate& candidate) {
+  return find_pattern(candidate.pattern, "explanation").uses.splits_cus;
 }
 
-// Where its tiles leave the winner on the compute units, and what another split would do with the same tiles.
-std::string wave_sentence(const Candidate& winner, std::span<const Candidate> others) {
-  const Rounds& own = winner.rounds;
-  std::string text = fmt::format("The {} of {} that {} gives every GPU take {} ({} of the slots filled)",
-                                 count_text(own.tiles, "tile"), tile_text(own), winner.pattern,
-                                 rounds_text(winner), percent(own.fill()));
-  for (const Candidate& other : others) {
-    const Rounds& theirs = other.rounds;
-    if (theirs.workers == 0 || theirs.workers == own.workers) continue;
+// What the compute units that only send cost the winner, in rounds of its tiles.
+std::string own_split_text(const Candidate& winner) {
+  const std::int64_t all_units = winner.knobs.gemm_cus + winner.knobs.comm_cus;
+  const std::int64_t with_all = (winner.rounds.tiles + all_units - 1) / all_units;
+  const std::int64_t extra = winner.rounds.rounds - with_all;
+  if (extra <= 0) return fmt::format(": the {} that only send cost no round", winner.rounds.senders);
+  return fmt::format(", {} more than on all {}", extra, all_units);
+}
+
+// The nearest rival whose compute units would take more rounds for the winner's tiles; "" if there is none.
+std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> rivals) {
+  for (const Candidate& rival : rivals) {
+    const Rounds& theirs = rival.rounds;
+    if (theirs.workers == 0) continue;
     const std::int64_t there = (own.tiles + theirs.workers - 1) / theirs.workers;
     if (there <= own.rounds) continue;
-    const std::string beside = find_pattern(other.pattern, "explain").uses.splits_cus
-                                   ? fmt::format(" left beside {} that only send", theirs.senders)
-                                   : std::string();
-    text += fmt::format(", but would take {} on the {} compute units{} in {}", there, theirs.workers, beside,
-                        other.pattern);
-    if (same_tile(winner, other)) break;
-    text += fmt::format(", which does better with {} of {} in {}", count_text(theirs.tiles, "tile"),
-                        tile_text(theirs), count_text(theirs.rounds, "round"));
-    break;
+    std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
+    if (splits_units(rival)) text += fmt::format(" left beside {} that only send", theirs.senders);
+    text += fmt::format(" in {}", rival.pattern);
+    const bool same_tile = theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n;
+    if (same_tile) return text;
+    return text + fmt::format(", which does best with {} of {} in {}", count_text(theirs.tiles, "tile"),
+                              tile_text(theirs), count_text(theirs.rounds, "round"));
   }
-  return text + ".";
+  return {};
+}
+
+// How the winner's tiles fill the compute units, and how they would fill those of its rivals.
+std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
+  const Rounds& own = winner.rounds;
+  std::string text =
+      fmt::format("The {} of {} that {} gives every GPU take {} on {} compute units ({} of the slots filled)",
+                  count_text(own.tiles, "tile"), tile_text(own), winner.pattern,
+                  count_text(own.rounds, "round"), own.workers, percent(own.fill()));
+  if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
+  return text + rival_rounds_text(own, rivals) + ".";
 }
 
 // Differences of the two critical paths, the largest first.
@@ -109,21 +116,20 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other)
 // What no schedule with these tiles could avoid, and how much of the sending stays in sight.
 std::string limit_sentence(const Candidate& winner, const GemmAllScatter& workload) {
   const TimeBound& bound = winner.bound;
-  std::string text = fmt::format("Of its {}, the GEMM alone needs at least {}", time_text(winner.time_ns),
+  std::string text = fmt::format("Of its {}, the GEMM needs at least {}", time_text(winner.time_ns),
                                  time_text(bound.compute_ns));
-  if (workload.gpus > 1) {
-    const double exposed = winner.taxes.account.wire_ns;
-    text += fmt::format(
-        ", sending {:.1f} MB from every GPU at least {} of link time ({} of the GEMM); {} of link time "
-        "is left on the critical path",
-        winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns), percent(bound.wire_ns / bound.compute_ns),
-        time_text(exposed));
-  }
+  if (workload.gpus == 1) return text + ".";
+  const double exposed = winner.taxes.account.wire_ns;
+  text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} of the GEMM)",
+                      winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns),
+                      percent(bound.wire_ns / bound.compute_ns));
+  text += fmt::format("; {} of sending is on the critical path", time_text(exposed));
+  if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
   return text + ".";
 }
 
 // The largest of the three taxes that the winner still pays, by the counterfactual account.
-std::string tax_sentence(const Candidate& winner) {
+std::string tax_sentence(const Candidate& winner, const Machine& machine) {
   const Taxes& taxes = winner.taxes;
   const std::array<std::pair<double, std::string_view>, 3> paid{
       {{taxes.launch_ns, "launch"},
@@ -134,20 +140,25 @@ std::string tax_sentence(const Candidate& winner) {
     return fmt::format("None of the three taxes costs it more than {}; without all of them it would take {}.",
                        time_text(std::max(0.0, largest->first)), time_text(taxes.all_removed_ns));
   }
-  return fmt::format("Its largest remaining tax is the {} tax, {} ({}).", largest->second,
-                     time_text(largest->first), percent(largest->first / winner.time_ns));
+  std::string text = fmt::format("Its largest remaining tax is the {} tax, {} ({})", largest->second,
+                                 time_text(largest->first), percent(largest->first / winner.time_ns));
+  if (winner.knobs.host_barriers && largest->second == "bulk-synchronous") {
+    text += fmt::format("; the host barriers around the measured region are {}",
+                        time_text(2 * machine.host.barrier_ns));
+  }
+  return text + ".";
 }
 
 }  // namespace
 
-std::vector<std::string> explain_winner(std::span<const Candidate> candidates,
-                                        const GemmAllScatter& workload) {
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const GemmAllScatter& workload,
+                                        const Machine& machine) {
   if (candidates.empty()) return {};
   const Candidate& winner = candidates.front();
   std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
   if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
   sentences.push_back(limit_sentence(winner, workload));
-  sentences.push_back(tax_sentence(winner));
+  sentences.push_back(tax_sentence(winner, machine));
   return sentences;
 }
 
