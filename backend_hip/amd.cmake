@@ -31,6 +31,29 @@ if(compiler_name MATCHES "^clang" AND EXISTS ${debian_bitcode})
        -D__AMDGCN_WAVEFRONT_SIZE=64 -Wno-unused-command-line-argument)
 endif()
 
+# Debian's clang-22 comes without clang-offload-bundler unless clang-tools-22 is installed; an older one writes the same
+# format but spells its options differently.
+get_filename_component(compiler_root ${TRITAX_HIP_COMPILER} REALPATH)
+get_filename_component(compiler_root ${compiler_root} DIRECTORY)
+if(compiler_name MATCHES "^clang" AND NOT EXISTS ${compiler_root}/clang-offload-bundler)
+  find_program(TRITAX_OLD_BUNDLER NAMES clang-offload-bundler clang-offload-bundler-14 REQUIRED)
+  set(bundler ${CMAKE_CURRENT_BINARY_DIR}/bundler/clang-offload-bundler)
+  file(WRITE ${bundler} "#!/bin/sh
+# Translates the options of clang-offload-bundler 15 and newer to those before.
+for argument in \"$@\"; do
+  shift
+  case \"$argument\" in
+    -input=*) inputs=\"\${inputs:+$inputs,}\${argument#-input=}\" ;;
+    -output=*) set -- \"$@\" \"-outputs=\${argument#-output=}\" ;;
+    *) set -- \"$@\" \"$argument\" ;;
+  esac
+done
+exec ${TRITAX_OLD_BUNDLER} \"$@\" \"-inputs=$inputs\"
+")
+  file(CHMOD ${bundler} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  set(TRITAX_GPU_COMPILE ${CMAKE_COMMAND} -E env "PATH=${CMAKE_CURRENT_BINARY_DIR}/bundler:$ENV{PATH}" ${TRITAX_GPU_COMPILE})
+endif()
+
 set(TRITAX_GPU_DEFINITIONS __HIP_PLATFORM_AMD__=1)
 set(TRITAX_GPU_INCLUDES ${TRITAX_HIP_INCLUDE})
 set(TRITAX_GPU_LIBRARIES ${TRITAX_AMDHIP})

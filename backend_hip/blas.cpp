@@ -15,8 +15,8 @@ namespace {
 
 // The part of cublas_v2.h in use; the header is not needed to build.
 using CreateHandle = int (*)(void**);
-using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int,
-                       const void*, void*, int, int, int, int);
+using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int,
+                       int, const void*, void*, int, int, int, int);
 constexpr int kNoTranspose = 0;
 constexpr int kCompute32F = 68;
 constexpr int kDefaultAlgorithm = -1;
@@ -27,7 +27,8 @@ void* load_library() {
   for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {
     if (void* library = dlopen(name, RTLD_NOW)) return library;
   }
-  throw UserError("cuBLAS cannot be loaded: libcublas.so.13, .12 or without number is not on the library path");
+  throw UserError(
+      "cuBLAS cannot be loaded: libcublas.so.13, .12 or without number is not on the library path");
 }
 
 template <class Function>
@@ -45,7 +46,8 @@ std::vector<double> time_vendor_gemm(const GemmShape& shape, int warmup, int rep
   }
   void* library = load_library();
   void* handle = nullptr;
-  if (symbol<CreateHandle>(library, "cublasCreate_v2")(&handle) != 0) throw UserError("cuBLAS does not start");
+  if (symbol<CreateHandle>(library, "cublasCreate_v2")(&handle) != 0)
+    throw UserError("cuBLAS does not start");
   const auto gemm = symbol<GemmEx>(library, "cublasGemmEx");
 
   const auto bytes = [&](std::int64_t rows, std::int64_t cols) {
@@ -72,8 +74,8 @@ std::vector<double> time_vendor_gemm(const GemmShape& shape, int warmup, int rep
     TRITAX_GPU_CHECK(hipEventRecord(begin, nullptr));
     // cuBLAS is column-major: Cᵀ = Bᵀ·Aᵀ.
     const int status = gemm(handle, kNoTranspose, kNoTranspose, shape.n, shape.m, shape.k, &one, b.get(),
-                            cuda_type(shape.dtype), shape.n, a.get(), cuda_type(shape.dtype), shape.k, &zero, c.get(),
-                            cuda_type(shape.dtype), shape.n, kCompute32F, kDefaultAlgorithm);
+                            cuda_type(shape.dtype), shape.n, a.get(), cuda_type(shape.dtype), shape.k, &zero,
+                            c.get(), cuda_type(shape.dtype), shape.n, kCompute32F, kDefaultAlgorithm);
     if (status != 0) throw UserError(fmt::format("cublasGemmEx fails with status {}", status));
     TRITAX_GPU_CHECK(hipEventRecord(end, nullptr));
     TRITAX_GPU_CHECK(hipEventSynchronize(end));

@@ -1,7 +1,7 @@
 // Clocks of several GPUs: how far each is from that of rank 0.
 //
-// Rank 0 asks, the other rank writes down its clock and answers. The middle of the shortest round trip is taken as the
-// instant of the answer, so that the offset is off by at most half that round trip.
+// Rank 0 asks, the other rank writes down its clock and answers. The middle of the shortest round trip is
+// taken as the instant of the answer, so that the offset is off by at most half that round trip.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,10 @@ struct ClockReading {
   long long offset = 0;                   // peer's clock minus own
 };
 
-void launch_clock_ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds, unsigned long long limit,
-                      hipStream_t stream);
-void launch_clock_answer(ClockMail* own, ClockMail* peer, int rounds, unsigned long long limit, hipStream_t stream);
+void launch_clock_ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds,
+                      unsigned long long limit, hipStream_t stream);
+void launch_clock_answer(ClockMail* own, ClockMail* peer, int rounds, unsigned long long limit,
+                         hipStream_t stream);
 
 // Ticks of the device clock a second (ticks() in device.hpp).
 #if defined(TRITAX_GPU_NVIDIA)

@@ -9,6 +9,13 @@
 
 namespace tritax::gpu {
 
+// Room for records in shared memory, where nothing may be constructed.
+template <class T, int count = 1>
+struct SharedRoom {
+  alignas(T) unsigned char bytes[count * sizeof(T)];
+  __device__ T* get() { return reinterpret_cast<T*>(bytes); }
+};
+
 // The bits of one element in memory.
 template <DType dtype>
 __device__ inline std::uint32_t load_element(const void* address) {
@@ -20,8 +27,10 @@ __device__ inline std::uint32_t load_element(const void* address) {
 template <DType dtype>
 __device__ inline void store_element(void* address, std::uint32_t bits) {
   if constexpr (bytes_of(dtype) == 4) *static_cast<std::uint32_t*>(address) = bits;
-  if constexpr (bytes_of(dtype) == 2) *static_cast<unsigned short*>(address) = static_cast<unsigned short>(bits);
-  if constexpr (bytes_of(dtype) == 1) *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
+  if constexpr (bytes_of(dtype) == 2)
+    *static_cast<unsigned short*>(address) = static_cast<unsigned short>(bits);
+  if constexpr (bytes_of(dtype) == 1)
+    *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
 }
 
 }  // namespace tritax::gpu

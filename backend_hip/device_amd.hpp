@@ -1,4 +1,5 @@
-// Device primitives on AMD: clocks, flags with scopes, conversions, barriers. Same names as in device_nvidia.hpp.
+// Device primitives on AMD: clocks, flags with scopes, conversions, barriers. Same names as in
+// device_nvidia.hpp.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ __device__ inline void workgroup_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-// A release drains the outstanding stores of the calling wave and writes dirty lines back; every wave must execute it
-// before the flag is set (ROCm/iris docs/conceptual/triggered-sdma.md).
+// A release drains the outstanding stores of the calling wave and writes dirty lines back; every wave must
+// execute it before the flag is set (ROCm/iris docs/conceptual/triggered-sdma.md).
 __device__ inline void release_fence(Scope scope) {
   if (scope == Scope::system) {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
@@ -43,6 +44,9 @@ __device__ inline void acquire_fence(Scope scope) {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
   }
 }
+
+// After a poll has seen its value: later reads of this thread come after what was released with it.
+__device__ inline void acquire_flag(const std::uint32_t*, Scope scope) { acquire_fence(scope); }
 
 // What every wave must do around a flag that one thread sets or polls.
 __device__ inline void release_by_wave(Scope scope) { release_fence(scope); }
@@ -63,13 +67,15 @@ __device__ inline void flag_store(std::uint32_t* flag, std::uint32_t value, Scop
 }
 
 __device__ inline std::uint32_t flag_add(std::uint32_t* flag, std::uint32_t value, Scope scope) {
-  return scope == Scope::system ? __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
-                                : __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return scope == Scope::system
+             ? __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+             : __hip_atomic_fetch_add(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
 __device__ inline std::uint32_t flag_exchange(std::uint32_t* flag, std::uint32_t value, Scope scope) {
-  return scope == Scope::system ? __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
-                                : __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return scope == Scope::system
+             ? __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+             : __hip_atomic_exchange(flag, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
 __device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::uint32_t expected,
@@ -97,8 +103,8 @@ __device__ inline void store_16(void* address, uint4 value) {
   __builtin_nontemporal_store(raw, static_cast<RawVec16*>(address));
 }
 
-// One element between its bits and fp32; values are rounded to nearest even. fp8 is the e4m3 form of the GPU's matrix
-// cores: FNUZ on gfx942, OCP on gfx950.
+// One element between its bits and fp32; values are rounded to nearest even. fp8 is the e4m3 form of the
+// GPU's matrix cores: FNUZ on gfx942, OCP on gfx950.
 template <DType dtype>
 __device__ inline float to_float(std::uint32_t bits) {
   if constexpr (dtype == DType::fp32) return __builtin_bit_cast(float, bits);

@@ -1,4 +1,5 @@
-// Device primitives on NVIDIA: clocks, flags with scopes, conversions, barriers. Same names as in device_amd.hpp.
+// Device primitives on NVIDIA: clocks, flags with scopes, conversions, barriers. Same names as in
+// device_amd.hpp.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,19 @@ __device__ inline void fence(Scope scope) {
 __device__ inline void release_fence(Scope scope) { fence(scope); }
 __device__ inline void acquire_fence(Scope scope) { fence(scope); }
 
-// What every wave must do around a flag that one thread sets or polls: nothing, because a fence of that thread covers
-// what the other threads did before the workgroup's barrier.
+// After a poll has seen its value: later reads of this thread come after what was released with it. An
+// acquiring load of the flag does it; a fence would cost as much as a release.
+__device__ inline void acquire_flag(const std::uint32_t* flag, Scope scope) {
+  std::uint32_t value;
+  if (scope == Scope::system) {
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  } else {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  }
+}
+
+// What every wave must do around a flag that one thread sets or polls: nothing, because a fence of that
+// thread covers what the other threads did before the workgroup's barrier.
 __device__ inline void release_by_wave(Scope) {}
 __device__ inline void acquire_by_wave(Scope) {}
 
@@ -65,9 +77,15 @@ __device__ inline void flag_store(std::uint32_t* flag, std::uint32_t value, Scop
 __device__ inline std::uint32_t flag_add(std::uint32_t* flag, std::uint32_t value, Scope scope) {
   std::uint32_t before;
   if (scope == Scope::system) {
-    asm volatile("atom.relaxed.sys.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+    asm volatile("atom.relaxed.sys.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(value)
+                 : "memory");
   } else {
-    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(value)
+                 : "memory");
   }
   return before;
 }
@@ -75,9 +93,15 @@ __device__ inline std::uint32_t flag_add(std::uint32_t* flag, std::uint32_t valu
 __device__ inline std::uint32_t flag_exchange(std::uint32_t* flag, std::uint32_t value, Scope scope) {
   std::uint32_t before;
   if (scope == Scope::system) {
-    asm volatile("atom.relaxed.sys.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+    asm volatile("atom.relaxed.sys.global.exch.b32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(value)
+                 : "memory");
   } else {
-    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(flag), "r"(value) : "memory");
+    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(value)
+                 : "memory");
   }
   return before;
 }
@@ -110,8 +134,8 @@ __device__ inline uint4 load_16(const void* address) {
 }
 
 __device__ inline void store_16(void* address, uint4 value) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
                : "memory");
 }
 
@@ -149,8 +173,10 @@ __device__ inline std::uint32_t pack_pair(float low, float high) {
 
 template <DType dtype>
 __device__ inline std::uint32_t from_float(float value) {
-  if constexpr (dtype == DType::fp32) return __float_as_uint(value);
-  else return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
+  if constexpr (dtype == DType::fp32)
+    return __float_as_uint(value);
+  else
+    return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
 }
 
 // Relaxed addition at system scope.

@@ -1,8 +1,8 @@
 // What the interpreter kernel reads: a schedule after lowering, as plain records shared by host and device.
 //
-// Lowering (lower.hpp) resolves everything that a workgroup would otherwise compute again for every tile: addresses on
-// peers, row pitches, access widths, tensor maps, and the state of the accumulator before each operation. The device
-// code therefore knows operations, never patterns.
+// Lowering (lower.hpp) resolves everything that a workgroup would otherwise compute again for every tile:
+// addresses on peers, row pitches, access widths, tensor maps, and the state of the accumulator before each
+// operation. The device code therefore knows operations, never patterns.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,18 @@ namespace tritax::gpu {
 
 // Bits of DeviceOp::bits.
 enum OpBits : std::uint8_t {
-  kFresh = 1,    // matmul, reduce: the accumulator starts from zero
-  kStaged = 2,   // store: the accumulator already lies converted in shared memory (earlier store of the same tile)
-  kTensor = 4,   // store: a whole tile, the bulk copy engine may write it (it clips at the buffer's edges)
-  kJoin = 8,     // matmul: an operand may have been written by this workgroup; let no load run ahead of this point
-  kAlone = 16,   // signal: no other signal touches this counter, so setting it equals adding to it
+  kFresh = 1,  // matmul, reduce: the accumulator starts from zero
+  kStaged =
+      2,  // store: the accumulator already lies converted in shared memory (earlier store of the same tile)
+  kTensor = 4,  // store: a whole tile, the bulk copy engine may write it (it clips at the buffer's edges)
+  kJoin =
+      8,  // matmul: an operand may have been written by this workgroup; let no load run ahead of this point
+  kAlone = 16,  // signal: no other signal touches this counter, so setting it equals adding to it
 };
 
-// One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width` is the
-// widest power of two (at most 16) that divides every address, pitch and row length of the operation, in bytes.
+// One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width`
+// is the widest power of two (at most 16) that divides every address, pitch and row length of the operation,
+// in bytes.
 struct alignas(128) DeviceOp {
   std::uint8_t kind = 0;      // tritax::OpKind
   std::uint8_t scope = 0;     // tritax::Scope
@@ -57,8 +60,8 @@ struct alignas(128) TensorMap {
   unsigned char bytes[128] = {};
 };
 
-// First and last instant at which a kernel was alive, in ticks of the device's clock. The first is kept inverted, so
-// that both are maxima and zero means "never".
+// First and last instant at which a kernel was alive, in ticks of the device's clock. The first is kept
+// inverted, so that both are maxima and zero means "never".
 struct KernelSpan {
   unsigned long long inverted_begin = 0;
   unsigned long long end = 0;
@@ -81,7 +84,8 @@ inline constexpr std::uint32_t kTileTimeout = 2;  // the copy engine did not del
 
 inline constexpr int kMaxRanks = 16;
 
-// Lives in host memory that every GPU maps: the first spin that runs out of time sets `stop`, and all ranks leave.
+// Lives in host memory that every GPU maps: the first spin that runs out of time sets `stop`, and all ranks
+// leave.
 struct FailureBoard {
   std::uint32_t stop = 0;
   std::uint32_t spare[31] = {};

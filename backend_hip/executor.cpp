@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <map>
@@ -17,8 +15,8 @@
 #include "backend_hip/gpu_memory.hpp"
 #include "backend_hip/kernels.hpp"
 #include "backend_hip/tensor_maps.hpp"
+#include "backend_hip/verify.hpp"
 #include "model/core/error.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
 
 namespace tritax::gpu {
 
@@ -84,47 +82,10 @@ DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<Matm
 std::vector<bool> targets_of(const Schedule& schedule, std::initializer_list<OpKind> kinds) {
   std::vector<bool> targets(schedule.buffers.size(), false);
   for (const Op& op : schedule.ops) {
-    if (std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end()) targets[static_cast<std::size_t>(op.buffer)] = true;
+    if (std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end())
+      targets[static_cast<std::size_t>(op.buffer)] = true;
   }
   return targets;
-}
-
-std::int16_t buffer_named(const Schedule& schedule, const std::string& name) {
-  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
-    if (schedule.buffers[i].name == name) return static_cast<std::int16_t>(i);
-  }
-  throw UserError(fmt::format("schedule '{}' has no buffer '{}', so that there is nothing to check it against",
-                              schedule.name, name));
-}
-
-// Largest error of one element, in units of the reference's root mean square, that rounding to the dtype explains: half
-// a unit in the last place of a value that is six times the root mean square, and as much again for the sum.
-double element_tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::fp32:
-      return 1e-3;
-    case DType::fp16:
-      return 0.01;
-    case DType::bf16:
-      return 0.05;
-    case DType::fp8:
-      return 0.6;
-  }
-  return 0;
-}
-
-double relative_tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::fp32:
-      return 1e-4;
-    case DType::fp16:
-      return 1e-3;
-    case DType::bf16:
-      return 5e-3;
-    case DType::fp8:
-      return 0.05;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -143,7 +104,8 @@ std::vector<GpuInfo> list_gpus() {
   for (int device = 0; device < count; ++device) {
     hipDeviceProp_t properties{};
     TRITAX_GPU_CHECK(hipGetDeviceProperties(&properties, device));
-    gpus.push_back({properties.name, properties.multiProcessorCount, static_cast<double>(properties.totalGlobalMem)});
+    gpus.push_back(
+        {properties.name, properties.multiProcessorCount, static_cast<double>(properties.totalGlobalMem)});
   }
   return gpus;
 }
@@ -201,6 +163,7 @@ class Executor::Impl {
  private:
   struct Launch {
     const void* function = nullptr;
+    const TileTraits* tile = nullptr;  // into traits_; null: a kernel without matmul
     unsigned int blocks = 0;
     unsigned int threads = 0;
     unsigned int shared_bytes = 0;
@@ -224,7 +187,8 @@ class Executor::Impl {
   void require_gpus() const;
   void enable_peers() const;
   void prepare_rank(int r, const std::vector<std::uint64_t>& bases, const hipDeviceProp_t& properties);
-  Launch prepare_launch(std::size_t k, const LoweredKernel& lowered, const Rank& rank, const hipDeviceProp_t& properties);
+  Launch prepare_launch(std::size_t k, const LoweredKernel& lowered, const Rank& rank,
+                        const hipDeviceProp_t& properties);
   void require_resident(std::size_t k, const Launch& launch, const hipDeviceProp_t& properties) const;
   void prepare_host(int r, Rank& rank);
   hipGraphExec_t build_graph(const Graph& graph, Rank& rank) const;
@@ -236,10 +200,14 @@ class Executor::Impl {
   void run_host_program(int r);
   void launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t stream);
   void throw_failure() const;
-  double device_us(int r);
+  void read_spans(int r, RunTimes& times);
 
-  std::size_t spans_bytes() const { return schedule_.kernels.size() * sizeof(KernelSpan) + sizeof(std::uint64_t); }
-  unsigned char* at(int rank, std::size_t offset) { return ranks_[static_cast<std::size_t>(rank)].heap.as<unsigned char>() + offset; }
+  std::size_t spans_bytes() const {
+    return schedule_.kernels.size() * sizeof(KernelSpan) + sizeof(std::uint64_t);
+  }
+  unsigned char* at(int rank, std::size_t offset) {
+    return ranks_[static_cast<std::size_t>(rank)].heap.as<unsigned char>() + offset;
+  }
 
   const Schedule& schedule_;
   ExecutorOptions options_;
@@ -255,10 +223,12 @@ void Executor::Impl::require_gpus() const {
   const std::size_t count = list_gpus().size();
   if (count == 0) throw UserError("no GPU: the runtime finds no device on this machine");
   if (count < static_cast<std::size_t>(schedule_.ranks)) {
-    throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name, schedule_.ranks, count));
+    throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name,
+                                schedule_.ranks, count));
   }
   if (schedule_.ranks > kMaxRanks) {
-    throw UserError(fmt::format("schedule '{}' has {} ranks; at most {} are possible", schedule_.name, schedule_.ranks, kMaxRanks));
+    throw UserError(fmt::format("schedule '{}' has {} ranks; at most {} are possible", schedule_.name,
+                                schedule_.ranks, kMaxRanks));
   }
 }
 
@@ -280,7 +250,8 @@ void Executor::Impl::enable_peers() const {
   }
 }
 
-void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases, const hipDeviceProp_t& properties) {
+void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases,
+                                  const hipDeviceProp_t& properties) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
   const RankProgram program = lower(schedule_, heap_, traits_, r, bases);
   TRITAX_GPU_CHECK(hipSetDevice(r));
@@ -301,13 +272,14 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
   prepare_host(r, rank);
 }
 
-Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const LoweredKernel& lowered, const Rank& rank,
-                                                      const hipDeviceProp_t& properties) {
+Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const LoweredKernel& lowered,
+                                                      const Rank& rank, const hipDeviceProp_t& properties) {
   Launch launch;
   launch.blocks = lowered.workgroup_count;
   launch.threads = static_cast<unsigned int>(lowered.threads);
   launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
   launch.function = vector_kernel_for(lowered.threads);
+  launch.tile = lowered.tile;
   for (const MatmulKernel& kernel : kernels_) {
     if (lowered.tile == nullptr) break;
     const TileTraits& tile = kernel.traits;
@@ -316,14 +288,16 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
     }
   }
   if (lowered.shared_bytes > 48 * 1024) {
-    TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize, lowered.shared_bytes));
+    TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
+                                         lowered.shared_bytes));
   }
   launch.params.ops = rank.ops.as<DeviceOp>();
   launch.params.workgroups = rank.workgroups.as<DeviceWorkgroup>() + lowered.first_workgroup;
   launch.params.tensor_maps = rank.tensor_maps.as<TensorMap>();
   launch.params.stamps = rank.stamps.as<OpStamp>();
   launch.params.span = rank.spans.as<KernelSpan>() + k;
-  launch.params.failure_lock = reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());
+  launch.params.failure_lock =
+      reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());
   launch.params.spin_limit_ticks = static_cast<unsigned long long>(options_.spin_limit_s * kTicksPerSecond);
   void* board = nullptr;
   TRITAX_GPU_CHECK(hipHostGetDevicePointer(&board, board_.get(), 0));
@@ -332,14 +306,16 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   return launch;
 }
 
-void Executor::Impl::require_resident(std::size_t k, const Launch& launch, const hipDeviceProp_t& properties) const {
+void Executor::Impl::require_resident(std::size_t k, const Launch& launch,
+                                      const hipDeviceProp_t& properties) const {
   int per_unit = 0;
-  TRITAX_GPU_CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, launch.function,
-                                                                static_cast<int>(launch.threads), launch.shared_bytes));
+  TRITAX_GPU_CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(
+      &per_unit, launch.function, static_cast<int>(launch.threads), launch.shared_bytes));
   const std::int64_t resident = std::int64_t{per_unit} * properties.multiProcessorCount;
   if (static_cast<std::int64_t>(launch.blocks) > resident) {
-    throw UserError(fmt::format("kernel '{}' is persistent with {} workgroups; {} of them are resident at once on {}",
-                                schedule_.kernels[k].name, launch.blocks, resident, properties.name));
+    throw UserError(
+        fmt::format("kernel '{}' is persistent with {} workgroups; {} of them are resident at once on {}",
+                    schedule_.kernels[k].name, launch.blocks, resident, properties.name));
   }
 }
 
@@ -402,7 +378,8 @@ void Executor::Impl::align_clocks() {
     TRITAX_GPU_CHECK(hipMemcpy(&reading, best.get(), sizeof(reading), hipMemcpyDeviceToHost));
     if (reading.round_trip == ~0ULL) throw UserError(fmt::format("GPU {} does not answer flags of GPU 0", r));
     rank.clock_offset = reading.offset;
-    clock_error_us_ = std::max(clock_error_us_, static_cast<double>(reading.round_trip) / 2 / kTicksPerSecond * 1e6);
+    clock_error_us_ =
+        std::max(clock_error_us_, static_cast<double>(reading.round_trip) / 2 / kTicksPerSecond * 1e6);
   }
 }
 
@@ -416,12 +393,27 @@ void Executor::Impl::collect_notes() {
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
-      modelled_host = modelled_host || op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_sync;
+      modelled_host =
+          modelled_host || op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_sync;
     }
   }
+  std::set<std::string> larger;
+  for (const Rank& rank : ranks_) {
+    for (std::size_t k = 0; k < rank.launches.size(); ++k) {
+      const MatmulTile& asked = schedule_.kernels[k].tile;
+      const TileTraits* used = rank.launches[k].tile;
+      if (used == nullptr || (used->m == asked.m && used->n == asked.n)) continue;
+      larger.insert(
+          fmt::format("tiles of {}x{} run in the {}x{} kernel, which is slower than a kernel of their own",
+                      asked.m, asked.n, used->m, used->n));
+    }
+  }
+  notes_.assign(larger.begin(), larger.end());
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
-  if (limited) notes_.push_back("workgroup_gb_per_s is a model of a library; these workgroups run at full speed here");
-  if (modelled_host) notes_.push_back("collective_call and framework_sync are models of host work; they cost nothing here");
+  if (limited)
+    notes_.push_back("workgroup_gb_per_s is a model of a library; these workgroups run at full speed here");
+  if (modelled_host)
+    notes_.push_back("collective_call and framework_sync are models of host work; they cost nothing here");
 }
 
 void Executor::Impl::on_every_rank(const std::function<void(int)>& work) {
@@ -463,7 +455,8 @@ void Executor::Impl::throw_failure() const {
                                           : std::string(": the copy engine did not deliver a tile");
   }
   if (text.empty()) return;
-  throw UserError(fmt::format("schedule '{}' gave up after waiting {} s: {}", schedule_.name, options_.spin_limit_s, text));
+  throw UserError(fmt::format("schedule '{}' gave up after waiting {} s: {}", schedule_.name,
+                              options_.spin_limit_s, text));
 }
 
 void Executor::Impl::fill(std::uint64_t seed) {
@@ -508,19 +501,23 @@ void Executor::Impl::launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t
 
 void Executor::Impl::run_host_program(int r) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
+  bool pending = false;  // work that no synchronisation of the program covers
   for (const HostOp& op : schedule_.host[static_cast<std::size_t>(r)]) {
     switch (op.kind) {
       case HostOpKind::launch:
         launch_kernel(rank, op.kernel, op.stream);
+        pending = true;
         break;
       case HostOpKind::graph_launch:
         TRITAX_GPU_CHECK(hipGraphLaunch(rank.graphs.at(op.graph), rank.streams.at(op.stream)));
+        pending = true;
         break;
       case HostOpKind::stream_synchronize:
         TRITAX_GPU_CHECK(hipStreamSynchronize(rank.streams.at(op.stream)));
         break;
       case HostOpKind::device_synchronize:
         TRITAX_GPU_CHECK(hipDeviceSynchronize());
+        pending = false;
         break;
       case HostOpKind::barrier:
         barrier_.arrive_and_wait();
@@ -530,21 +527,23 @@ void Executor::Impl::run_host_program(int r) {
         break;  // see notes()
     }
   }
-  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  if (pending) TRITAX_GPU_CHECK(hipDeviceSynchronize());
 }
 
-double Executor::Impl::device_us(int r) {
+void Executor::Impl::read_spans(int r, RunTimes& times) {
   std::vector<KernelSpan> spans(schedule_.kernels.size());
   TRITAX_GPU_CHECK(hipMemcpy(spans.data(), ranks_[static_cast<std::size_t>(r)].spans.get(),
                              spans.size() * sizeof(KernelSpan), hipMemcpyDeviceToHost));
+  const auto us = [](unsigned long long ticks) { return static_cast<double>(ticks) / kTicksPerSecond * 1e6; };
   unsigned long long begin = ~0ULL;
   unsigned long long end = 0;
-  for (const KernelSpan& span : spans) {
-    if (span.end == 0) continue;
-    begin = std::min(begin, ~span.inverted_begin);
-    end = std::max(end, span.end);
+  for (std::size_t k = 0; k < spans.size(); ++k) {
+    if (spans[k].end == 0) continue;
+    times.kernel_us[k] = us(spans[k].end - ~spans[k].inverted_begin);
+    begin = std::min(begin, ~spans[k].inverted_begin);
+    end = std::max(end, spans[k].end);
   }
-  return end == 0 ? 0 : static_cast<double>(end - begin) / kTicksPerSecond * 1e6;
+  times.device_us[static_cast<std::size_t>(r)] = end == 0 ? 0 : us(end - begin);
 }
 
 RunTimes Executor::Impl::run() {
@@ -553,6 +552,7 @@ RunTimes Executor::Impl::run() {
   std::vector<Clock::time_point> end(ranks_.size());
   RunTimes times;
   times.device_us.resize(ranks_.size());
+  times.kernel_us.resize(schedule_.kernels.size());
   on_every_rank([&](int r) {
     const auto i = static_cast<std::size_t>(r);
     reset_rank(r);
@@ -560,61 +560,24 @@ RunTimes Executor::Impl::run() {
     begin[i] = Clock::now();
     run_host_program(r);
     end[i] = Clock::now();
-    times.device_us[i] = device_us(r);
+    read_spans(r, times);
   });
-  const auto longest = *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
+  const auto longest =
+      *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
   times.wall_us = std::chrono::duration<double, std::micro>(longest).count();
   return times;
 }
 
 CheckResult Executor::Impl::check() {
-  if (schedule_.result_buffer < 0) {
-    throw UserError(fmt::format("schedule '{}' names no result, so that there is nothing to check", schedule_.name));
-  }
-  const auto a = static_cast<std::size_t>(buffer_named(schedule_, "A"));
-  const auto b = static_cast<std::size_t>(buffer_named(schedule_, "B"));
-  const auto c = static_cast<std::size_t>(schedule_.result_buffer);
-  const Buffer& result = schedule_.buffers[c];
-  const GemmAllScatter workload{result.rows, result.cols, schedule_.buffers[a].cols, result.dtype, schedule_.ranks};
-
+  const ProductView product = product_of(schedule_, heap_);
   std::vector<DeviceMemory> references(ranks_.size());
-  on_every_rank([&](int r) {
-    const ColumnRange own = owned_columns(workload, r);
-    auto& reference = references[static_cast<std::size_t>(r)];
-    reference = DeviceMemory(r, static_cast<std::size_t>(result.rows) * static_cast<std::size_t>(own.size()) * sizeof(float));
-    launch_reference(schedule_.buffers[a].dtype, at(r, heap_.buffers[a].offset), heap_.buffers[a].pitch,
-                     at(r, heap_.buffers[b].offset), heap_.buffers[b].pitch, result.rows,
-                     static_cast<std::int32_t>(own.size()), schedule_.buffers[a].cols, reference.as<float>(), nullptr);
-    TRITAX_GPU_CHECK(hipDeviceSynchronize());
-  });
-
+  on_every_rank(
+      [&](int r) { references[static_cast<std::size_t>(r)] = reference_block(product, r, at(r, 0)); });
   std::vector<Comparison> sums(ranks_.size());
   on_every_rank([&](int r) {
-    const DeviceMemory on_device = upload(r, std::vector<Comparison>(1));
-    for (int q = 0; q < schedule_.ranks; ++q) {
-      const ColumnRange columns = owned_columns(workload, q);
-      launch_compare(result.dtype, at(r, heap_.buffers[c].offset + static_cast<std::size_t>(columns.begin) * static_cast<std::size_t>(bytes_of(result.dtype))),
-                     heap_.buffers[c].pitch, result.rows, static_cast<std::int32_t>(columns.size()),
-                     references[static_cast<std::size_t>(q)].as<float>(), on_device.as<Comparison>(), nullptr);
-    }
-    TRITAX_GPU_CHECK(hipMemcpy(&sums[static_cast<std::size_t>(r)], on_device.get(), sizeof(Comparison), hipMemcpyDeviceToHost));
+    sums[static_cast<std::size_t>(r)] = compare_with_reference(product, r, at(r, 0), references);
   });
-
-  CheckResult check;
-  check.passed = true;
-  for (const Comparison& sum : sums) {
-    double largest = 0;
-    std::memcpy(&largest, &sum.largest_error_bits, sizeof(largest));
-    const double elements = static_cast<double>(result.rows) * result.cols;
-    const double relative = std::sqrt(sum.error_squared / sum.reference_squared);
-    largest /= std::sqrt(sum.reference_squared / elements);
-    check.relative_error.push_back(relative);
-    check.largest_error = std::max(check.largest_error, largest);
-    check.passed = check.passed && sum.unordered == 0 && relative <= relative_tolerance(result.dtype) &&
-                   largest <= element_tolerance(result.dtype);
-    if (sum.unordered > 0) check.largest_error = std::numeric_limits<double>::infinity();
-  }
-  return check;
+  return judge(product, sums);
 }
 
 std::vector<StampedOp> Executor::Impl::stamps() {

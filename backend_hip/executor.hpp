@@ -1,8 +1,9 @@
 // The executor: runs a tile schedule, unchanged, on the GPUs of this node.
 //
-// One process, one host thread a GPU, peer access between all of them. Every rank has one allocation, its symmetric
-// heap, laid out alike (lower.hpp). The host program of a rank runs in its thread: launches on streams, graphs,
-// synchronisation, barriers among the threads. The kernels are the interpreter's (interpreter.hpp).
+// One process, one host thread a GPU, peer access between all of them. Every rank has one allocation, its
+// symmetric heap, laid out alike (lower.hpp). The host program of a rank runs in its thread: launches on
+// streams, graphs, synchronisation, barriers among the threads. The kernels are the interpreter's
+// (interpreter.hpp).
 //
 // What the executor does not do: reserve compute units for a kernel (Kernel::cu_begin; the hardware places
 // workgroups), slow a workgroup down (workgroup_gb_per_s), or spend the host time that collective_call and
@@ -36,14 +37,16 @@ std::vector<GpuInfo> list_gpus();
 std::string runtime_versions();
 
 struct ExecutorOptions {
-  double spin_limit_s = 2.0;   // a wait that lasts longer ends the run
-  bool stamps = false;         // record begin and end of every operation
-  double flush_bytes = 256e6;  // written on every GPU before a run, so that no operand is in a cache; 0: nothing
+  double spin_limit_s = 2.0;  // a wait that lasts longer ends the run
+  bool stamps = false;        // record begin and end of every operation
+  double flush_bytes =
+      256e6;  // written on every GPU before a run, so that no operand is in a cache; 0: nothing
 };
 
 struct RunTimes {
-  double wall_us = 0;                // host clock: from a common start until every rank's program and streams are done
-  std::vector<double> device_us;     // a rank: from the first workgroup's begin to the last one's end
+  double wall_us = 0;  // host clock: from a common start until every rank's program and streams are done
+  std::vector<double> device_us;  // a rank: from the first workgroup's begin to the last one's end
+  std::vector<double> kernel_us;  // a kernel, as Schedule::kernels: likewise; 0: it did not run
   double longest_device_us() const;
 };
 
@@ -61,23 +64,23 @@ struct StampedOp {
 
 class Executor {
  public:
-  // Throws UserError: no GPU, fewer GPUs than ranks, no peer access, not enough memory, a tile, dtype or resource the
-  // device lacks, a persistent kernel that cannot be resident at once.
+  // Throws UserError: no GPU, fewer GPUs than ranks, no peer access, not enough memory, a tile, dtype or
+  // resource the device lacks, a persistent kernel that cannot be resident at once.
   Executor(const Schedule& schedule, const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Fresh data: buffers that the schedule only reads get random numbers (the one named "A" the same on all ranks),
-  // targets of atomic additions zeros, all others NaNs.
+  // Fresh data: buffers that the schedule only reads get random numbers (the one named "A" the same on all
+  // ranks), targets of atomic additions zeros, all others NaNs.
   void fill(std::uint64_t seed);
 
-  // Runs the host programs once. Throws UserError that names the operation and its flag when a wait outlasts the limit,
-  // and for every error of the GPU runtime.
+  // Runs the host programs once. Throws UserError that names the operation and its flag when a wait outlasts
+  // the limit, and for every error of the GPU runtime.
   RunTimes run();
 
-  // Compares the result buffer of every rank with A·[B_0 … B_{W-1}] in fp64. Throws UserError when the schedule has no
-  // buffers "A" and "B" or no result.
+  // Compares the result buffer of every rank with A·[B_0 … B_{W-1}] in fp64. Throws UserError when the
+  // schedule has no buffers "A" and "B" or no result.
   CheckResult check();
 
   // Of the last run; empty without `stamps`. Clocks of the GPUs are aligned; see clock_error_us().

@@ -1,8 +1,8 @@
 // The GPU runtime as this backend spells it: HIP.
 //
-// The AMD build includes HIP itself. The NVIDIA build maps the calls in use onto CUDA, one line each; the sources above
-// this header know only the HIP names. Device code that differs between the two makers lives in `device_amd.hpp` and
-// `device_nvidia.hpp`, nowhere else.
+// The AMD build includes HIP itself. The NVIDIA build maps the calls in use onto CUDA, one line each; the
+// sources above this header know only the HIP names. Device code that differs between the two makers lives in
+// `device_amd.hpp` and `device_nvidia.hpp`, nowhere else.
 #pragma once
 
 #if defined(TRITAX_GPU_NVIDIA)

@@ -41,7 +41,8 @@ template <class T>
 DeviceMemory upload(int device, const std::vector<T>& records) {
   DeviceMemory memory(device, records.size() * sizeof(T) + 1);
   if (!records.empty()) {
-    TRITAX_GPU_CHECK(hipMemcpy(memory.get(), records.data(), records.size() * sizeof(T), hipMemcpyHostToDevice));
+    TRITAX_GPU_CHECK(
+        hipMemcpy(memory.get(), records.data(), records.size() * sizeof(T), hipMemcpyHostToDevice));
   }
   return memory;
 }

@@ -1,15 +1,15 @@
 // The interpreter: every workgroup runs its list of tile operations.
 //
-// An Engine brings what differs between kernels: who computes, where the accumulator lives, how tiles move. It has a
-// *team*, the threads that run operations (on NVIDIA one more wave only feeds operands), and offers
+// An Engine brings what differs between kernels: who computes, where the accumulator lives, how tiles move.
+// It has a *team*, the threads that run operations (on NVIDIA one more wave only feeds operands), and offers
 //   thread(), threads()        place in the team, its size
 //   team_barrier()             of the team
 //   join()                     of all waves of the workgroup, after everything the team has stored
 //   drain()                    until what the calling thread has stored is performed
 //   matmul, accumulate, store, atomic_add, settle, finish
 //
-// No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the failure board,
-// and all workgroups of all ranks leave at their next wait.
+// No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
+// failure board, and all workgroups of all ranks leave at their next wait.
 #pragma once
 
 #include "backend_hip/device.hpp"
@@ -34,7 +34,8 @@ class OpReader {
 
   // Goes on to the operation after the next `skip` ones.
   __device__ void advance(std::uint32_t skip) {
-    wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still read
+    wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still
+                     // read
     index_ += 1 + skip;
     if (skip > 0) fetch();
     publish();
@@ -63,14 +64,16 @@ class OpReader {
   std::uint32_t word_ = 0;
 };
 
-// What the team's first thread tells all waves at a join. Two entries, used in turn: a fast thread may already write
-// the next answer while a slow one still reads this one, but it cannot be two joins ahead.
+// What the team's first thread tells all waves at a join. Two entries, used in turn: a fast thread may
+// already write the next answer while a slow one still reads this one, but it cannot be two joins ahead.
 struct Mailbox {
   std::uint32_t stop[2] = {0, 0};
   std::uint32_t skip[2] = {0, 0};
 };
 
-__device__ inline std::uint32_t* as_flag(const DeviceOp& op) { return reinterpret_cast<std::uint32_t*>(op.address); }
+__device__ inline std::uint32_t* as_flag(const DeviceOp& op) {
+  return reinterpret_cast<std::uint32_t*>(op.address);
+}
 
 __device__ inline void raise_failure(const LaunchParams& params, std::int32_t number, std::uint32_t cause,
                                      std::uint32_t seen) {
@@ -85,8 +88,8 @@ __device__ inline void raise_failure(const LaunchParams& params, std::int32_t nu
   flag_store(&params.board->stop, 1, Scope::system);
 }
 
-// Sets a counter the way the lock protocol does. Only a counter that nobody else changes may be set by a plain store,
-// an exchange or a compare-and-swap; a shared one is added to.
+// Sets a counter the way the lock protocol does. Only a counter that nobody else changes may be set by a
+// plain store, an exchange or a compare-and-swap; a shared one is added to.
 __device__ inline void set_flag(const DeviceOp& op) {
   const auto scope = static_cast<Scope>(op.scope);
   const auto value = static_cast<std::uint32_t>(op.value);
@@ -107,8 +110,8 @@ __device__ inline void set_flag(const DeviceOp& op) {
   }
 }
 
-// Polls until the counter is reached; false: time ran out here or elsewhere. The compare-and-swap protocol polls with
-// compare-and-swap, as the locks of arXiv:2511.12500 §4 do; the others poll with loads.
+// Polls until the counter is reached; false: time ran out here or elsewhere. The compare-and-swap protocol
+// polls with compare-and-swap, as the locks of arXiv:2511.12500 §4 do; the others poll with loads.
 __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params) {
   constexpr std::uint32_t kPollsBetweenClocks = 64;
   constexpr std::uint32_t kPollsBetweenBoards = 4096;  // the board lies across PCIe
@@ -117,8 +120,8 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   const bool swaps = static_cast<LockProtocol>(op.protocol) == LockProtocol::compare_and_swap;
   unsigned long long begin = 0;
   for (std::uint32_t polls = 1;; ++polls) {
-    const std::uint32_t seen = swaps ? flag_compare_and_swap(as_flag(op), wanted, wanted, scope)
-                                     : flag_load(as_flag(op), scope);
+    const std::uint32_t seen =
+        swaps ? flag_compare_and_swap(as_flag(op), wanted, wanted, scope) : flag_load(as_flag(op), scope);
     if (seen >= wanted) break;
     if (polls % kPollsBetweenClocks != 0) continue;
     const unsigned long long now = ticks();
@@ -146,9 +149,12 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
       const int index = first + i * threads;
       if (index >= total) break;
       const int row = index / row_words;
-      const void* address = from + std::int64_t{row} * op.source_pitch + (index - row * row_words) * sizeof(Word);
-      if constexpr (sizeof(Word) == 16) words[i] = load_16(address);
-      else words[i] = *static_cast<const volatile Word*>(address);
+      const void* address =
+          from + std::int64_t{row} * op.source_pitch + (index - row * row_words) * sizeof(Word);
+      if constexpr (sizeof(Word) == 16)
+        words[i] = load_16(address);
+      else
+        words[i] = *static_cast<const volatile Word*>(address);
     }
 #pragma unroll
     for (int i = 0; i < kInFlight; ++i) {
@@ -156,8 +162,10 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
       if (index >= total) break;
       const int row = index / row_words;
       void* address = to + std::int64_t{row} * op.pitch + (index - row * row_words) * sizeof(Word);
-      if constexpr (sizeof(Word) == 16) store_16(address, words[i]);
-      else *static_cast<Word*>(address) = words[i];
+      if constexpr (sizeof(Word) == 16)
+        store_16(address, words[i]);
+      else
+        *static_cast<Word*>(address) = words[i];
     }
   }
 }
@@ -175,20 +183,22 @@ __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   }
 }
 
-// wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the kernel.
+// wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the
+// kernel.
 template <class Engine>
-__device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op, Mailbox& mailbox, int turn,
-                     std::uint32_t* skip) {
+__device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op, Mailbox& mailbox,
+                     int turn, std::uint32_t* skip) {
   const auto scope = static_cast<Scope>(op.scope);
   if (engine.thread() == 0) {
     if (static_cast<OpKind>(op.kind) == OpKind::wait) {
       mailbox.stop[turn] = await_flag(op, params) ? 0 : 1;
       mailbox.skip[turn] = 0;
-      acquire_fence(scope);
+      acquire_flag(as_flag(op), scope);
     } else {
       const std::uint32_t item = flag_add(as_flag(op), 1, scope);
       mailbox.stop[turn] = 0;
-      mailbox.skip[turn] = item >= static_cast<std::uint32_t>(op.value) ? static_cast<std::uint32_t>(op.skip) : 0;
+      mailbox.skip[turn] =
+          item >= static_cast<std::uint32_t>(op.value) ? static_cast<std::uint32_t>(op.skip) : 0;
     }
   }
   engine.join();

@@ -1,5 +1,5 @@
-// The interpreter kernels that are compiled in. One file a dtype instantiates them (kernels_*.hip), because each
-// takes the compiler a while.
+// The interpreter kernels that are compiled in. One file a dtype instantiates them (kernels_*.hip), because
+// each takes the compiler a while.
 #pragma once
 
 #include <vector>
@@ -21,14 +21,16 @@ std::vector<MatmulKernel> matmul_kernels_fp8();
 // The kernel without matmul for workgroups of `threads`.
 const void* vector_kernel_for(int threads);
 
-// Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on the seed and
-// its place alone. `transposed` may be null.
+// Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on
+// the seed and its place alone. `transposed` may be null.
 void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
-                        void* transposed, std::int32_t transposed_pitch, std::uint64_t seed, hipStream_t stream);
+                        void* transposed, std::int32_t transposed_pitch, std::uint64_t seed,
+                        hipStream_t stream);
 
 // reference[rows × cols] (fp32, contiguous) = A·B with products and sums in fp64.
 void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
-                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference, hipStream_t stream);
+                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
+                      hipStream_t stream);
 
 // Sums over a comparison; NaN anywhere makes them NaN or raises `unordered`.
 struct Comparison {
@@ -38,7 +40,8 @@ struct Comparison {
   unsigned long long unordered = 0;           // elements that are NaN or infinite
 };
 
-// Adds the comparison of a rectangle of `result` with a contiguous reference to `*sums`, which lies on the device.
+// Adds the comparison of a rectangle of `result` with a contiguous reference to `*sums`, which lies on the
+// device.
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
                     const float* reference, Comparison* sums, hipStream_t stream);
 

@@ -16,7 +16,8 @@ __device__ bool await_round(const std::uint32_t* flag, std::uint32_t round, unsi
   return true;
 }
 
-__global__ void ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds, unsigned long long limit) {
+__global__ void ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds,
+                    unsigned long long limit) {
   for (std::uint32_t round = 1; round <= static_cast<std::uint32_t>(rounds); ++round) {
     const unsigned long long sent = ticks();
     flag_store(&peer->flag, round, Scope::system);
@@ -41,13 +42,14 @@ __global__ void answer(ClockMail* own, ClockMail* peer, int rounds, unsigned lon
 
 }  // namespace
 
-void launch_clock_ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds, unsigned long long limit,
-                      hipStream_t stream) {
+void launch_clock_ask(ClockMail* own, ClockMail* peer, ClockReading* best, int rounds,
+                      unsigned long long limit, hipStream_t stream) {
   ask<<<1, 1, 0, stream>>>(own, peer, best, rounds, limit);
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
-void launch_clock_answer(ClockMail* own, ClockMail* peer, int rounds, unsigned long long limit, hipStream_t stream) {
+void launch_clock_answer(ClockMail* own, ClockMail* peer, int rounds, unsigned long long limit,
+                         hipStream_t stream) {
   answer<<<1, 1, 0, stream>>>(own, peer, rounds, limit);
   TRITAX_GPU_CHECK(hipGetLastError());
 }

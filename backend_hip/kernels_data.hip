@@ -1,5 +1,5 @@
-// Random data, the fp64 reference and the comparison: everything that checks a run. Plain code on purpose: it shares
-// nothing with the tile kernels.
+// Random data, the fp64 reference and the comparison: everything that checks a run. Plain code on purpose: it
+// shares nothing with the tile kernels.
 #include "backend_hip/device.hpp"
 #include "backend_hip/kernels.hpp"
 
@@ -38,10 +38,9 @@ __global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32
 
 // One workgroup a 64×64 tile, 4×4 elements a thread.
 template <DType dtype>
-__global__ void __launch_bounds__(kThreads) multiply_fp64(const unsigned char* a, std::int32_t a_pitch,
-                                                          const unsigned char* b, std::int32_t b_pitch,
-                                                          std::int32_t rows, std::int32_t cols, std::int32_t k_count,
-                                                          float* reference) {
+__global__ void __launch_bounds__(kThreads)
+    multiply_fp64(const unsigned char* a, std::int32_t a_pitch, const unsigned char* b, std::int32_t b_pitch,
+                  std::int32_t rows, std::int32_t cols, std::int32_t k_count, float* reference) {
   __shared__ double tile_a[kReferenceK][kReferenceTile + 1];
   __shared__ double tile_b[kReferenceK][kReferenceTile + 1];
   const int first_row = static_cast<int>(blockIdx.y) * kReferenceTile;
@@ -54,7 +53,8 @@ __global__ void __launch_bounds__(kThreads) multiply_fp64(const unsigned char* a
       const int row = first_row + i / kReferenceK;
       const bool in = row < rows && k0 + k < k_count;
       tile_a[k][i / kReferenceK] =
-          in ? to_float<dtype>(load_element<dtype>(a + std::int64_t{row} * a_pitch + std::int64_t{k0 + k} * bytes_of(dtype)))
+          in ? to_float<dtype>(load_element<dtype>(a + std::int64_t{row} * a_pitch +
+                                                   std::int64_t{k0 + k} * bytes_of(dtype)))
              : 0.0F;
     }
     for (int i = thread; i < kReferenceK * kReferenceTile; i += kThreads) {
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(kThreads) multiply_fp64(const unsigned char* a
       const int col = first_col + i % kReferenceTile;
       const bool in = col < cols && k0 + k < k_count;
       tile_b[k][i % kReferenceTile] =
-          in ? to_float<dtype>(load_element<dtype>(b + std::int64_t{k0 + k} * b_pitch + std::int64_t{col} * bytes_of(dtype)))
+          in ? to_float<dtype>(load_element<dtype>(b + std::int64_t{k0 + k} * b_pitch +
+                                                   std::int64_t{col} * bytes_of(dtype)))
              : 0.0F;
     }
     workgroup_barrier();
@@ -82,14 +83,16 @@ __global__ void __launch_bounds__(kThreads) multiply_fp64(const unsigned char* a
     for (int j = 0; j < 4; ++j) {
       const int row = first_row + thread / 16 + 16 * i;
       const int col = first_col + thread % 16 + 16 * j;
-      if (row < rows && col < cols) reference[std::int64_t{row} * cols + col] = static_cast<float>(sums[i][j]);
+      if (row < rows && col < cols)
+        reference[std::int64_t{row} * cols + col] = static_cast<float>(sums[i][j]);
     }
   }
 }
 
 template <DType dtype>
-__global__ void __launch_bounds__(kThreads) compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows,
-                                                    std::int32_t cols, const float* reference, Comparison* sums) {
+__global__ void __launch_bounds__(kThreads)
+    compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
+            const float* reference, Comparison* sums) {
   __shared__ double squares[2][kThreads];
   double error_squared = 0;
   double reference_squared = 0;
@@ -98,7 +101,8 @@ __global__ void __launch_bounds__(kThreads) compare(const unsigned char* result,
   const std::int64_t total = std::int64_t{rows} * cols;
   for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
        i += std::int64_t{gridDim.x} * kThreads) {
-    const float value = to_float<dtype>(load_element<dtype>(result + i / cols * pitch + i % cols * bytes_of(dtype)));
+    const float value =
+        to_float<dtype>(load_element<dtype>(result + i / cols * pitch + i % cols * bytes_of(dtype)));
     const double wanted = reference[i];
     const double error = value > wanted ? value - wanted : wanted - value;
     if (!(error < 1e300)) {
@@ -148,7 +152,8 @@ unsigned int grid_for(std::int64_t elements) {
 }  // namespace
 
 void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
-                        void* transposed, std::int32_t transposed_pitch, std::uint64_t seed, hipStream_t stream) {
+                        void* transposed, std::int32_t transposed_pitch, std::uint64_t seed,
+                        hipStream_t stream) {
   with_dtype(dtype, [&]<DType type>() {
     fill_random<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
         static_cast<unsigned char*>(matrix), rows, cols, pitch, static_cast<unsigned char*>(transposed),
@@ -158,13 +163,14 @@ void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32
 }
 
 void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
-                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference, hipStream_t stream) {
+                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
+                      hipStream_t stream) {
   const dim3 grid(static_cast<unsigned int>((cols + kReferenceTile - 1) / kReferenceTile),
                   static_cast<unsigned int>((rows + kReferenceTile - 1) / kReferenceTile));
   with_dtype(dtype, [&]<DType type>() {
     multiply_fp64<type><<<grid, kThreads, 0, stream>>>(static_cast<const unsigned char*>(a), a_pitch,
-                                                       static_cast<const unsigned char*>(b), b_pitch, rows, cols, k,
-                                                       reference);
+                                                       static_cast<const unsigned char*>(b), b_pitch, rows,
+                                                       cols, k, reference);
   });
   TRITAX_GPU_CHECK(hipGetLastError());
 }

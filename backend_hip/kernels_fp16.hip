@@ -4,18 +4,13 @@ namespace tritax::gpu {
 
 std::vector<MatmulKernel> matmul_kernels_fp16() {
 #if defined(TRITAX_GPU_NVIDIA)
-  return {entry<WgmmaShape<DType::fp16, 128, 256>>(),
-          entry<WgmmaShape<DType::fp16, 256, 128>>(),
-          entry<WgmmaShape<DType::fp16, 128, 128>>(),
-          entry<WgmmaShape<DType::fp16, 64, 256>>(),
+  return {entry<WgmmaShape<DType::fp16, 128, 256>>(), entry<WgmmaShape<DType::fp16, 256, 128>>(),
+          entry<WgmmaShape<DType::fp16, 128, 128>>(), entry<WgmmaShape<DType::fp16, 64, 256>>(),
           entry<WgmmaShape<DType::fp16, 64, 128>>()};
 #else
-  return {entry<MfmaShape<DType::fp16, 256, 256>>(),
-          entry<MfmaShape<DType::fp16, 256, 128>>(),
-          entry<MfmaShape<DType::fp16, 128, 256>>(),
-          entry<MfmaShape<DType::fp16, 128, 128>>(),
-          entry<MfmaShape<DType::fp16, 64, 128>>(),
-          entry<MfmaShape<DType::fp16, 64, 64>>()};
+  return {entry<MfmaShape<DType::fp16, 256, 256>>(), entry<MfmaShape<DType::fp16, 256, 128>>(),
+          entry<MfmaShape<DType::fp16, 128, 256>>(), entry<MfmaShape<DType::fp16, 128, 128>>(),
+          entry<MfmaShape<DType::fp16, 64, 128>>(),  entry<MfmaShape<DType::fp16, 64, 64>>()};
 #endif
 }
 

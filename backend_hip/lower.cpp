@@ -14,17 +14,21 @@ namespace {
 
 constexpr std::size_t kObjectAlignment = 1024;  // of buffers and flag arrays in the heap
 constexpr std::int32_t kRowAlignment = 128;     // bytes; the copy engines need 16
-constexpr std::int32_t kPanelBytes = 128;       // a row of a swizzled panel in shared memory
-constexpr std::int32_t kGroupCols = 8;          // as in tile_vector.hpp
+constexpr std::int32_t kBoxAlignment = 16;  // bytes within a row at which a box of the copy engine may start
+constexpr std::int32_t kPanelBytes = 128;   // a row of a swizzled panel in shared memory
+constexpr std::int32_t kGroupCols = 8;      // as in tile_vector.hpp
 
 std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
 std::int32_t padded_pitch(std::int32_t cols, DType dtype) {
   const std::int64_t bytes = std::int64_t{cols} * bytes_of(dtype);
   const std::int64_t pitch = (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
-  if (pitch > INT32_MAX) throw UserError(fmt::format("rows of {} bytes are longer than this backend addresses", bytes));
+  if (pitch > INT32_MAX)
+    throw UserError(fmt::format("rows of {} bytes are longer than this backend addresses", bytes));
   return static_cast<std::int32_t>(pitch);
 }
+
+bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dtype) % kBoxAlignment == 0; }
 
 // Buffers that some matmul reads as B.
 std::vector<bool> operands_b(const Schedule& schedule) {
@@ -39,7 +43,8 @@ std::vector<bool> operands_b(const Schedule& schedule) {
 using CounterUses = std::unordered_map<std::uint64_t, int>;
 
 std::uint64_t counter_key(int rank, std::int16_t flag, std::int32_t index) {
-  return (static_cast<std::uint64_t>(rank) << 48) | (static_cast<std::uint64_t>(static_cast<std::uint16_t>(flag)) << 32) |
+  return (static_cast<std::uint64_t>(rank) << 48) |
+         (static_cast<std::uint64_t>(static_cast<std::uint16_t>(flag)) << 32) |
          static_cast<std::uint32_t>(index);
 }
 
@@ -73,12 +78,17 @@ CounterUses count_uses(const Schedule& schedule) {
   return uses;
 }
 
-// Lowers the workgroups of one rank; keeps the state of the accumulator while it walks a workgroup's operations.
+// Lowers the workgroups of one rank; keeps the state of the accumulator while it walks a workgroup's
+// operations.
 class Lowering {
  public:
   Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
            const std::vector<std::uint64_t>& heap_base)
-      : schedule_(schedule), heap_(heap), device_(device), rank_(rank), heap_base_(heap_base),
+      : schedule_(schedule),
+        heap_(heap),
+        device_(device),
+        rank_(rank),
+        heap_base_(heap_base),
         uses_(count_uses(schedule)) {}
 
   RankProgram run() {
@@ -124,23 +134,30 @@ class Lowering {
     return threads;
   }
 
+  // The smallest kernel that holds the tiles: exactly theirs, or a larger one that leaves a part of itself
+  // unused.
   const TileTraits* find_tile(const Kernel& kernel) const {
     const Op* matmul = nullptr;
     for (const Workgroup& workgroup : kernel.workgroups) {
-      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count && !matmul; ++i) {
+      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count && !matmul;
+           ++i) {
         if (schedule_.ops[i].kind == OpKind::matmul) matmul = &schedule_.ops[i];
       }
     }
     if (matmul == nullptr) return nullptr;
     const DType dtype = schedule_.buffers[static_cast<std::size_t>(matmul->src_buffer)].dtype;
+    const TileTraits* best = nullptr;
     std::string known;
     for (const TileTraits& tile : device_.tiles) {
       if (tile.dtype != dtype) continue;
-      if (tile.m == kernel.tile.m && tile.n == kernel.tile.n) return &tile;
       known += fmt::format("{}{}x{}", known.empty() ? "" : ", ", tile.m, tile.n);
+      if (tile.m < kernel.tile.m || tile.n < kernel.tile.n) continue;
+      if (best == nullptr || tile.m * tile.n < best->m * best->n) best = &tile;
     }
-    throw UserError(fmt::format("kernel '{}': no {}x{} {} matmul tile on {}; it has {}", kernel.name, kernel.tile.m,
-                                kernel.tile.n, name_of(dtype), device_.name, known.empty() ? "none for this dtype" : known));
+    if (best != nullptr) return best;
+    throw UserError(fmt::format("kernel '{}': {}x{} {} tiles fit no matmul kernel on {}; it has {}",
+                                kernel.name, kernel.tile.m, kernel.tile.n, name_of(dtype), device_.name,
+                                known.empty() ? "none for this dtype" : known));
   }
 
   void lower_workgroup(const Workgroup& workgroup) {
@@ -149,7 +166,8 @@ class Lowering {
     skip_targets_.clear();
     program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
     for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-      if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end()) forget_accumulator(i);
+      if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
+        forget_accumulator(i);
       program_.ops.push_back(lower_op(i));
     }
   }
@@ -157,7 +175,8 @@ class Lowering {
   // Two paths meet here, so that nothing may be known about the accumulator.
   void forget_accumulator(std::uint32_t number) {
     if (!accumulator_.empty && !accumulator_.stored) {
-      refuse(number, "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
+      refuse(number,
+             "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
     }
     accumulator_ = {};
   }
@@ -234,8 +253,18 @@ class Lowering {
       out.bits |= kJoin;
       own_writes_.assign(own_writes_.size(), false);
     }
-    if (device_.tensor_maps) add_operand_maps(op, transposed, out);
+    if (device_.tensor_maps) {
+      require_aligned(buffer_a, op.k_begin, number, "k range of A");
+      require_aligned(buffer_b, transposed ? op.k_begin : op.rect.col, number, "place in B");
+      add_operand_maps(op, transposed, out);
+    }
     accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
+  }
+
+  void require_aligned(const Buffer& buffer, std::int32_t at, std::uint32_t number, const char* what) const {
+    if (aligned_for_boxes(buffer.dtype, at)) return;
+    refuse(number, fmt::format("{} starts at element {}; the copy engine of {} takes multiples of {}", what,
+                               at, device_.name, kBoxAlignment / bytes_of(buffer.dtype)));
   }
 
   // A K range that ends inside the operands is clipped by the maps: the copy engine fills in zeros behind it.
@@ -248,13 +277,14 @@ class Lowering {
     const BufferPlace& place_a = heap_.buffers[static_cast<std::size_t>(op.src_buffer)];
     const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
     const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
-    out.tensor_map = map_index({a.dtype, base + place_a.offset, k_limit, a.rows, place_a.pitch, panel, tile_->m});
+    out.tensor_map =
+        map_index({a.dtype, base + place_a.offset, k_limit, a.rows, place_a.pitch, panel, tile_->m});
     if (transposed) {
       out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols,
                                     place_b.transposed_pitch, panel, tile_->n});
     } else {
-      out.tensor_map_b =
-          map_index({b.dtype, base + place_b.offset, b.cols, std::min(k_limit, b.rows), place_b.pitch, panel, panel});
+      out.tensor_map_b = map_index(
+          {b.dtype, base + place_b.offset, b.cols, std::min(k_limit, b.rows), place_b.pitch, panel, panel});
     }
   }
 
@@ -269,13 +299,14 @@ class Lowering {
       accumulator_.staged_as = buffer.dtype;
       const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
       const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
-      if (whole_rows && whole_cols) {
+      if (whole_rows && whole_cols && aligned_for_boxes(buffer.dtype, op.rect.col)) {
         const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
         out.bits |= kTensor;
         out.row = op.rect.row;
         out.col = op.rect.col;
-        out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset,
-                                    buffer.cols, buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
+        out.tensor_map =
+            map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset, buffer.cols,
+                       buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
       }
     }
     accumulator_.stored = true;
@@ -294,7 +325,8 @@ class Lowering {
     const Buffer& target = write_to(op, number, out);
     const Buffer& source = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
     if (source.dtype != target.dtype) {
-      refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype), name_of(target.dtype)));
+      refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype),
+                                 name_of(target.dtype)));
     }
     DeviceOp from;
     place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
@@ -305,7 +337,8 @@ class Lowering {
 
   void lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
     const int home = op.kind == OpKind::signal ? op.rank : rank_;
-    out.address = heap_base_[static_cast<std::size_t>(home)] + heap_.flag_offsets[static_cast<std::size_t>(op.flag)] +
+    out.address = heap_base_[static_cast<std::size_t>(home)] +
+                  heap_.flag_offsets[static_cast<std::size_t>(op.flag)] +
                   static_cast<std::uint64_t>(op.index) * sizeof(std::uint32_t);
     if (op.kind == OpKind::signal) {
       if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
@@ -358,20 +391,21 @@ class Lowering {
 
   void require_fits(const Op& op, std::uint32_t number) const {
     if (tile_ != nullptr) {
-      const DType dtype = schedule_.buffers[static_cast<std::size_t>(op.buffer >= 0 ? op.buffer : op.src_buffer)].dtype;
+      const DType dtype =
+          schedule_.buffers[static_cast<std::size_t>(op.buffer >= 0 ? op.buffer : op.src_buffer)].dtype;
       if (dtype != tile_->dtype && dtype != DType::fp32) {
-        refuse(number, fmt::format("{} data in a kernel of {} tiles; {} and fp32 are possible", name_of(dtype),
-                                   name_of(tile_->dtype), name_of(tile_->dtype)));
+        refuse(number, fmt::format("{} data in a kernel of {} tiles; {} and fp32 are possible",
+                                   name_of(dtype), name_of(tile_->dtype), name_of(tile_->dtype)));
       }
       if (op.rect.rows <= tile_->m && op.rect.cols <= tile_->n) return;
-      refuse(number, fmt::format("{}x{} elements are more than the kernel's {}x{} tile", op.rect.rows, op.rect.cols,
-                                 tile_->m, tile_->n));
+      refuse(number, fmt::format("{}x{} elements are more than the kernel's {}x{} tile", op.rect.rows,
+                                 op.rect.cols, tile_->m, tile_->n));
     }
     const std::int64_t groups = std::int64_t{op.rect.rows} * ((op.rect.cols + kGroupCols - 1) / kGroupCols);
     const std::int64_t capacity = std::int64_t{threads_ > 512 ? 2 : threads_ > 256 ? 4 : 8} * threads_;
     if (groups > capacity) {
-      refuse(number, fmt::format("{}x{} elements are more than the accumulator of {} threads holds ({})", op.rect.rows,
-                                 op.rect.cols, threads_, capacity * kGroupCols));
+      refuse(number, fmt::format("{}x{} elements are more than the accumulator of {} threads holds ({})",
+                                 op.rect.rows, op.rect.cols, threads_, capacity * kGroupCols));
     }
   }
 
@@ -392,7 +426,8 @@ class Lowering {
   const TileTraits* tile_ = nullptr;
   std::int32_t threads_ = 0;
   Accumulator accumulator_;
-  std::vector<bool> own_writes_;  // buffers this workgroup has written on its own rank since all its waves last met
+  std::vector<bool>
+      own_writes_;  // buffers this workgroup has written on its own rank since all its waves last met
   std::vector<std::uint32_t> skip_targets_;
 };
 
@@ -406,12 +441,14 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
     BufferPlace at;
     at.offset = heap.bytes;
     at.pitch = padded_pitch(buffer.cols, buffer.dtype);
-    heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows), kObjectAlignment);
+    heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows),
+                           kObjectAlignment);
     if (is_b[i] && buffer.dtype == DType::fp8 && device.fp8_b_transposed) {
       at.transposed_offset = heap.bytes;
       at.transposed_pitch = padded_pitch(buffer.rows, buffer.dtype);
-      heap.bytes += round_up(static_cast<std::size_t>(at.transposed_pitch) * static_cast<std::size_t>(buffer.cols),
-                             kObjectAlignment);
+      heap.bytes +=
+          round_up(static_cast<std::size_t>(at.transposed_pitch) * static_cast<std::size_t>(buffer.cols),
+                   kObjectAlignment);
     }
     heap.buffers.push_back(at);
   }
@@ -437,11 +474,12 @@ std::string describe_operation(const Schedule& schedule, std::int32_t number) {
       const Workgroup& workgroup = kernel.workgroups[w];
       if (index < workgroup.first_op || index >= workgroup.first_op + workgroup.op_count) continue;
       const Op& op = schedule.ops[index];
-      std::string text = fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name, kernel.rank, w,
-                                     index - workgroup.first_op, kOpKindNames[static_cast<std::size_t>(op.kind)]);
+      std::string text =
+          fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name, kernel.rank, w,
+                      index - workgroup.first_op, kOpKindNames[static_cast<std::size_t>(op.kind)]);
       if (op.flag >= 0) {
-        text += fmt::format(", flag '{}'[{}]{}", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index,
-                            op.kind == OpKind::wait ? fmt::format(" >= {}", op.value) : "");
+        text += fmt::format(", flag '{}'[{}]{}", schedule.flags[static_cast<std::size_t>(op.flag)].name,
+                            op.index, op.kind == OpKind::wait ? fmt::format(" >= {}", op.value) : "");
       }
       return text;
     }

@@ -1,11 +1,12 @@
 // Lowering: from a tile schedule to what the interpreter kernel reads. Pure host code, tested without a GPU.
 //
-// The symmetric heap holds every buffer and every flag array at the same offset on every rank. Rows are padded to a
-// multiple of 128 bytes, so that tiles may start anywhere and the copy engines still find aligned rows.
+// The symmetric heap holds every buffer and every flag array at the same offset on every rank. Rows are
+// padded to a multiple of 128 bytes, so that tiles may start anywhere and the copy engines still find aligned
+// rows.
 //
 // fp8 operands B exist twice: as the schedule sees them (K×N) and transposed (N×K), because the fp8 matrix
-// instructions of NVIDIA read both operands along K. The copy is made when data is filled in; a schedule that writes an
-// fp8 buffer used as B is therefore refused there.
+// instructions of NVIDIA read both operands along K. The copy is made when data is filled in; a schedule that
+// writes an fp8 buffer used as B is therefore refused there.
 #pragma once
 
 #include <cstddef>
@@ -30,17 +31,17 @@ struct TileTraits {
 };
 
 struct DeviceTraits {
-  std::string name;                // "NVIDIA H200", "gfx942"
-  std::vector<TileTraits> tiles;   // that matmul kernels exist for
-  bool tensor_maps = false;        // operands and whole-tile stores go through the bulk copy engine
-  bool fp8_b_transposed = false;   // fp8 matmul reads B from its transposed copy
+  std::string name;               // "NVIDIA H200", "gfx942"
+  std::vector<TileTraits> tiles;  // that matmul kernels exist for
+  bool tensor_maps = false;       // operands and whole-tile stores go through the bulk copy engine
+  bool fp8_b_transposed = false;  // fp8 matmul reads B from its transposed copy
 };
 
 struct BufferPlace {
   std::size_t offset = 0;
-  std::int32_t pitch = 0;               // bytes
-  std::size_t transposed_offset = 0;    // of the N×K copy, if there is one
-  std::int32_t transposed_pitch = 0;    // 0: no copy
+  std::int32_t pitch = 0;             // bytes
+  std::size_t transposed_offset = 0;  // of the N×K copy, if there is one
+  std::int32_t transposed_pitch = 0;  // 0: no copy
 };
 
 struct HeapLayout {
@@ -66,7 +67,7 @@ struct TensorMapSpec {
 struct LoweredKernel {
   std::uint32_t first_workgroup = 0;  // into RankProgram::workgroups
   std::uint32_t workgroup_count = 0;
-  const TileTraits* tile = nullptr;   // null: a kernel without matmul
+  const TileTraits* tile = nullptr;  // null: a kernel without matmul
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
 };
@@ -81,9 +82,10 @@ struct RankProgram {
 // Places of all buffers and flags. Throws UserError when the heap would not fit 64-bit offsets.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
-// Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError for what
-// the device lacks: a tile shape or dtype without a kernel (the existing ones are listed), `attend`, atomics on fp8, an
-// accumulator carried over a claim, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
+// Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
+// for what the device lacks: a tile or dtype that no kernel holds (the existing ones are listed), `attend`,
+// atomics on fp8, an accumulator carried over a claim, operands that start off the copy engine's 16-byte
+// grid, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

@@ -20,9 +20,11 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   constexpr unsigned int kSince = 12000;
-  TRITAX_GPU_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince, cudaEnableDefault, &found));
+  TRITAX_GPU_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince,
+                                                    cudaEnableDefault, &found));
   if (found != cudaDriverEntryPointSuccess || function == nullptr) {
-    throw UserError("the CUDA driver is too old: it lacks cuTensorMapEncodeTiled (CUDA 12.0 or newer is needed)");
+    throw UserError(
+        "the CUDA driver is too old: it lacks cuTensorMapEncodeTiled (CUDA 12.0 or newer is needed)");
   }
   return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
 }
@@ -56,9 +58,9 @@ TensorMap encode_tensor_map(const TensorMapSpec& spec) {
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
-    throw UserError(fmt::format("the CUDA driver refuses a tensor map of {}x{} elements, pitch {}, box {}x{} (error {})",
-                                spec.rows, spec.cols, spec.pitch, spec.box_rows, spec.box_cols,
-                                static_cast<int>(result)));
+    throw UserError(fmt::format(
+        "the CUDA driver refuses a tensor map of {}x{} elements, pitch {}, box {}x{} (error {})", spec.rows,
+        spec.cols, spec.pitch, spec.box_rows, spec.box_cols, static_cast<int>(result)));
   }
   TensorMap out;
   std::memcpy(out.bytes, &map, sizeof(out.bytes));

@@ -1,4 +1,5 @@
-// Kernels without matmul: all threads are the team, the accumulator is spread over them in groups of 8 elements.
+// Kernels without matmul: all threads are the team, the accumulator is spread over them in groups of 8
+// elements.
 #pragma once
 
 #include "backend_hip/interpreter.hpp"
@@ -65,8 +66,8 @@ class VectorEngine {
  private:
   static constexpr int kGroups = groups_of_thread(max_threads);
 
-  // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count` elements of it
-  // belong to the tile.
+  // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count`
+  // elements of it belong to the tile.
   template <DType dtype, class Visit>
   __device__ void for_each_group(const DeviceOp& op, Visit visit) {
     const int row_groups = (op.cols + kGroupCols - 1) / kGroupCols;
@@ -86,7 +87,7 @@ class VectorEngine {
   template <DType dtype>
   __device__ void accumulate_as(const DeviceOp& op) {
     const bool fresh = (op.bits & kFresh) != 0;
-    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], const unsigned char* from, int count) {
+    for_each_group<dtype>(op, [&](float(&values)[kGroupCols], const unsigned char* from, int count) {
       if (bytes_of(dtype) == 2 && op.width == 16 && count == kGroupCols) {
         const uint4 words = load_16(from);
         const std::uint32_t word[4] = {words.x, words.y, words.z, words.w};
@@ -99,7 +100,8 @@ class VectorEngine {
       }
 #pragma unroll
       for (int j = 0; j < kGroupCols; ++j) {
-        const float value = j < count ? to_float<dtype>(load_element<dtype>(from + j * bytes_of(dtype))) : 0.0F;
+        const float value =
+            j < count ? to_float<dtype>(load_element<dtype>(from + j * bytes_of(dtype))) : 0.0F;
         values[j] = (fresh ? 0.0F : values[j]) + value;
       }
     });
@@ -107,7 +109,7 @@ class VectorEngine {
 
   template <DType dtype>
   __device__ void store_as(const DeviceOp& op) {
-    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], unsigned char* to, int count) {
+    for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
       if constexpr (bytes_of(dtype) == 2) {
         if (op.width == 16 && count == kGroupCols) {
           store_16(to, {pack_pair<dtype>(values[0], values[1]), pack_pair<dtype>(values[2], values[3]),
@@ -124,7 +126,7 @@ class VectorEngine {
 
   template <DType dtype>
   __device__ void atomic_add_as(const DeviceOp& op) {
-    for_each_group<dtype>(op, [&](float (&values)[kGroupCols], unsigned char* to, int count) {
+    for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
 #pragma unroll
       for (int j = 0; j < kGroupCols; ++j) {
         if (j < count) atomic_add_element<dtype>(to + j * bytes_of(dtype), values[j]);
@@ -137,11 +139,11 @@ class VectorEngine {
 
 template <int max_threads>
 __global__ void __launch_bounds__(max_threads) vector_kernel(const LaunchParams params) {
-  __shared__ DeviceOp slots[max_threads / kWaveLanes][2];
-  __shared__ Mailbox mailbox;
-  OpReader reader(params, slots[threadIdx.x / kWaveLanes]);
+  __shared__ SharedRoom<DeviceOp, 2 * max_threads / kWaveLanes> slots;
+  __shared__ SharedRoom<Mailbox> mailbox;
+  OpReader reader(params, slots.get() + 2 * (threadIdx.x / kWaveLanes));
   VectorEngine<max_threads> engine;
-  interpret(params, engine, reader, mailbox);
+  interpret(params, engine, reader, *mailbox.get());
 }
 
 }  // namespace tritax::gpu

@@ -1,11 +1,13 @@
 // matmul tiles on sm_90a: the bulk copy engine feeds shared memory, warpgroup instructions multiply.
 //
-// A workgroup is one feeding wave and two warpgroups of 128 threads that compute (the team). The feeding wave walks the
-// same operation list and fills a ring of stages, ahead of the team and across operations: while the team converts and
-// stores a tile, the operands of the next one arrive. It meets the team only at joins.
+// A workgroup is one feeding wave and two warpgroups of 128 threads that compute (the team). The feeding wave
+// walks the same operation list and fills a ring of stages, ahead of the team and across operations: while
+// the team converts and stores a tile, the operands of the next one arrive. It meets the team only at joins.
 //
-//   stage   A panel kM × 128 bytes, then B as kN/64 panels of 64 k × 128 bytes (16-bit) or kN × 128 bytes (fp8, from
-//           the transposed copy); all with the 128-byte swizzle that the matrix unit reads without bank conflicts
+//   stage   A panel kM × 128 bytes, then B as kN/64 panels of 64 k × 128 bytes (16-bit) or kN × 128 bytes
+//   (fp8, from
+//           the transposed copy); all with the 128-byte swizzle that the matrix unit reads without bank
+//           conflicts
 //   staging the converted tile on its way out, as panels of 64 rows × 128 bytes
 //
 // A tile is kept converted in the staging area between stores, so that storing it to several ranks costs one
@@ -24,7 +26,8 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
 }
 
 __device__ inline void arrival_init(std::uint64_t* barrier, std::uint32_t count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
+               : "memory");
 }
 
 __device__ inline void arrive(std::uint64_t* barrier) {
@@ -32,7 +35,8 @@ __device__ inline void arrive(std::uint64_t* barrier) {
 }
 
 __device__ inline void arrive_and_expect(std::uint64_t* barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
                : "memory");
 }
 
@@ -46,10 +50,10 @@ __device__ inline bool arrived(std::uint64_t* barrier, std::uint32_t phase) {
   return done != 0;
 }
 
-// Tiles always arrive unless the hardware is broken; even so the wait has a bound. Half the workgroup cannot leave
-// alone, so the kernel traps after it has written its reason.
+// Tiles always arrive unless the hardware is broken; even so the wait has a bound. Half the workgroup cannot
+// leave alone, so the kernel traps after it has written its reason.
 __device__ inline void await_arrival_slowly(std::uint64_t* barrier, std::uint32_t phase,
-                                                  const LaunchParams& params, std::int32_t number) {
+                                            const LaunchParams& params, std::int32_t number) {
   const unsigned long long begin = ticks();
   while (!arrived(barrier, phase)) {
     // The feeding wave may rightly wait as long as the team waits for a flag, hence twice the bound.
@@ -68,15 +72,15 @@ __device__ inline void await_arrival(std::uint64_t* barrier, std::uint32_t phase
 __device__ inline void load_box(void* to, const TensorMap* map, std::int32_t col, std::int32_t row,
                                 std::uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-          shared_address(to)),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+      "[%4];" ::"r"(shared_address(to)),
       "l"(map), "r"(col), "r"(row), "r"(shared_address(barrier))
       : "memory");
 }
 
 __device__ inline void store_box(const void* from, const TensorMap* map, std::int32_t col, std::int32_t row) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(col),
-               "r"(row), "r"(shared_address(from))
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+               "r"(col), "r"(row), "r"(shared_address(from))
                : "memory");
 }
 
@@ -97,8 +101,8 @@ __device__ inline void wgmma_wait() {
 // Four 8×8 matrices of 16-bit elements from the registers of a wave to shared memory.
 __device__ inline void store_matrices(std::uint32_t to, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                       std::uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c),
-               "r"(d)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
+               "r"(c), "r"(d)
                : "memory");
 }
 
@@ -133,10 +137,11 @@ struct WgmmaShape {
 
 template <class Shape>
 struct WgmmaShared {
-  DeviceOp slots[Shape::kThreads / kWaveLanes][2];  // of every wave: the current operation and the next
+  SharedRoom<DeviceOp, 2 * Shape::kThreads / kWaveLanes>
+      slots;  // of every wave: the current operation and the next
   std::uint64_t full[Shape::kStages];
   std::uint64_t empty[Shape::kStages];
-  Mailbox mailbox;
+  SharedRoom<Mailbox> mailbox;
 };
 
 // Position in the ring of stages.
@@ -190,7 +195,8 @@ __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, Wgmm
 }
 
 template <class Shape>
-__device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<Shape>& shared, unsigned char* stages) {
+__device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<Shape>& shared,
+                     unsigned char* stages) {
   constexpr int kJoinThreads = 128 * Shape::kTeams + kWaveLanes;
   const bool feeder = threadIdx.x == 0;
   RingPosition<Shape::kStages> ring;
@@ -206,8 +212,8 @@ __device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<S
       proxy_fence();
     }
     if (kind == OpKind::wait || kind == OpKind::claim) {
-      skip = shared.mailbox.skip[turn];
-      if (shared.mailbox.stop[turn] != 0) return;
+      skip = shared.mailbox.get()->skip[turn];
+      if (shared.mailbox.get()->stop[turn] != 0) return;
       turn ^= 1;
     }
     if (kind == OpKind::matmul && feeder) feed_matmul(params, op, shared, stages, ring);
@@ -325,12 +331,15 @@ class WgmmaEngine {
   }
 
   // Shared memory matrix descriptor with the 128-byte swizzle; offsets in bytes.
-  __device__ static std::uint64_t descriptor(std::uint32_t address, std::uint32_t leading, std::uint32_t stride) {
-    return (static_cast<std::uint64_t>((address & 0x3ffff) >> 4)) | (static_cast<std::uint64_t>(leading >> 4) << 16) |
+  __device__ static std::uint64_t descriptor(std::uint32_t address, std::uint32_t leading,
+                                             std::uint32_t stride) {
+    return (static_cast<std::uint64_t>((address & 0x3ffff) >> 4)) |
+           (static_cast<std::uint64_t>(leading >> 4) << 16) |
            (static_cast<std::uint64_t>(stride >> 4) << 32) | (1ULL << 62);
   }
 
-  // Multiplies the current stage of the ring, once it has arrived; the result is on its way when this returns.
+  // Multiplies the current stage of the ring, once it has arrived; the result is on its way when this
+  // returns.
   __device__ void multiply_stage(const DeviceOp& op, int scale) {
     const std::uint32_t stage = shared_address(stages_) + ring_.stage * Shape::kStageBytes;
     const std::uint32_t a = stage + row_ * 128;
@@ -344,8 +353,8 @@ class WgmmaEngine {
                                                                 : descriptor(b + k * 2048, 8192, 1024);
 #pragma unroll
       for (int block = 0; block < Shape::kBlocks; ++block) {
-        wgmma<Shape::dtype, Shape::kCols>(acc_[block], descriptor(a + block * 8192 + k * 32, 16, 1024), b_matrix,
-                                          k == 0 ? scale : 1);
+        wgmma<Shape::dtype, Shape::kCols>(acc_[block], descriptor(a + block * 8192 + k * 32, 16, 1024),
+                                          b_matrix, k == 0 ? scale : 1);
       }
     }
     wgmma_commit();
@@ -372,7 +381,8 @@ class WgmmaEngine {
     for_each_element([&](int row, int col, float& value) {
       value = keep != 0.0F ? value : 0.0F;
       if (row >= op.rows || col >= op.cols) return;
-      value += to_float<dtype>(load_element<dtype>(from + std::int64_t{row} * op.pitch + col * bytes_of(dtype)));
+      value +=
+          to_float<dtype>(load_element<dtype>(from + std::int64_t{row} * op.pitch + col * bytes_of(dtype)));
     });
   }
 
@@ -394,7 +404,9 @@ class WgmmaEngine {
   }
 
   // Address of 16-byte chunk `chunk` of a row in a swizzled panel of 64 rows × 128 bytes.
-  __device__ static std::uint32_t swizzled(int row, int chunk) { return row * 128 + ((chunk ^ (row % 8)) * 16); }
+  __device__ static std::uint32_t swizzled(int row, int chunk) {
+    return row * 128 + ((chunk ^ (row % 8)) * 16);
+  }
 
   __device__ void stage_tile() {
     const std::uint32_t staging = shared_address(staging_);
@@ -407,7 +419,8 @@ class WgmmaEngine {
           const int row = wave_ * 16 + lane_ / 4 + 8 * (j / 2 % 2);
           const int col = 8 * (j / 4) + 2 * (lane_ % 4);
           const std::uint32_t at = rows + col / 128 * 8192 + swizzled(row, col % 128 / 16) + col % 16;
-          const auto pair = static_cast<unsigned short>(pack_pair<Shape::dtype>(acc_[block][j], acc_[block][j + 1]));
+          const auto pair =
+              static_cast<unsigned short>(pack_pair<Shape::dtype>(acc_[block][j], acc_[block][j + 1]));
           asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(pair) : "memory");
         }
       } else {
@@ -416,9 +429,9 @@ class WgmmaEngine {
         for (int j = 0; j < Shape::kCols / 2; j += 8) {  // 16 columns
           const float* v = acc_[block] + j;
           const int chunk = j / 4 + lane_ / 16;
-          store_matrices(rows + chunk / 8 * 8192 + swizzled(row, chunk % 8), pack_pair<Shape::dtype>(v[0], v[1]),
-                         pack_pair<Shape::dtype>(v[2], v[3]), pack_pair<Shape::dtype>(v[4], v[5]),
-                         pack_pair<Shape::dtype>(v[6], v[7]));
+          store_matrices(rows + chunk / 8 * 8192 + swizzled(row, chunk % 8),
+                         pack_pair<Shape::dtype>(v[0], v[1]), pack_pair<Shape::dtype>(v[2], v[3]),
+                         pack_pair<Shape::dtype>(v[4], v[5]), pack_pair<Shape::dtype>(v[6], v[7]));
         }
       }
     }
@@ -430,14 +443,15 @@ class WgmmaEngine {
     for (int block = 0; block < Shape::kBlocks; ++block) {
 #pragma unroll
       for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        store_box(staging_ + (block * Shape::kPanels + panel) * 8192, map, op.col + col_ + panel * Shape::kPanelCols,
-                  op.row + row_ + block * 64);
+        store_box(staging_ + (block * Shape::kPanels + panel) * 8192, map,
+                  op.col + col_ + panel * Shape::kPanelCols, op.row + row_ + block * 64);
       }
     }
     commit_stores();
   }
 
-  // A tile whose edge lies inside the buffer: threads copy what belongs to it, 16 bytes an access where that is whole.
+  // A tile whose edge lies inside the buffer: threads copy what belongs to it, 16 bytes an access where that
+  // is whole.
   __device__ void copy_staged(const DeviceOp& op) {
     constexpr int kChunkCols = 16 / Shape::kElement;
     constexpr int kRowChunks = Shape::kCols / kChunkCols;
@@ -446,15 +460,18 @@ class WgmmaEngine {
       const int chunk = i % kRowChunks;
       const int col = col_ + chunk * kChunkCols;
       if (row_ + row >= op.rows || col >= op.cols) continue;
-      const unsigned char* from = staging_ + (row / 64 * Shape::kPanels + chunk / 8) * 8192 + swizzled(row % 64, chunk % 8);
-      auto* to = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row_ + row} * op.pitch + col * Shape::kElement;
+      const unsigned char* from =
+          staging_ + (row / 64 * Shape::kPanels + chunk / 8) * 8192 + swizzled(row % 64, chunk % 8);
+      auto* to = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row_ + row} * op.pitch +
+                 col * Shape::kElement;
       if (op.width == 16 && col + kChunkCols <= op.cols) {
         store_16(to, *reinterpret_cast<const uint4*>(from));
       } else {
         const int count = min(kChunkCols, op.cols - col) * Shape::kElement;
         for (int byte = 0; byte < count; byte += Shape::kElement) {
           if constexpr (Shape::kElement == 2) {
-            *reinterpret_cast<unsigned short*>(to + byte) = *reinterpret_cast<const unsigned short*>(from + byte);
+            *reinterpret_cast<unsigned short*>(to + byte) =
+                *reinterpret_cast<const unsigned short*>(from + byte);
           } else {
             to[byte] = from[byte];
           }
@@ -478,7 +495,8 @@ class WgmmaEngine {
 };
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 1) matmul_kernel(const __grid_constant__ LaunchParams params) {
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    matmul_kernel(const __grid_constant__ LaunchParams params) {
   extern __shared__ unsigned char dynamic_shared[];
   __shared__ WgmmaShared<Shape> shared;
   const std::uint32_t misaligned = shared_address(dynamic_shared) % 1024;
@@ -493,7 +511,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) matmul_kernel(const __grid
   }
   workgroup_barrier();
 
-  DeviceOp* slots = shared.slots[threadIdx.x / kWaveLanes];
+  DeviceOp* slots = shared.slots.get() + 2 * (threadIdx.x / kWaveLanes);
   if (threadIdx.x < 128) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x >= kWaveLanes) return;
@@ -503,7 +521,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) matmul_kernel(const __grid
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     OpReader reader(params, slots);
     WgmmaEngine<Shape> engine(params, shared, stages);
-    interpret(params, engine, reader, shared.mailbox);
+    interpret(params, engine, reader, *shared.mailbox.get());
   }
 }
 

@@ -3,6 +3,8 @@
 //   tritax-gpu devices
 //   tritax-gpu run SCHEDULE.json --repeat 30 --check
 //   tritax-gpu gemm --m 8192 --n 8192 --k 8192 --tile 128x256 --check --against-blas
+//   tritax-gpu measure scenarios/measured/h200-4.toml --gpus 2,4 --output measured.csv
+//   tritax-gpu microbench --output microbench.csv
 //
 // Exit code 0: done and right; 1: a result is wrong; 2: an error, said in one line.
 #include <fmt/format.h>
@@ -15,6 +17,8 @@
 
 #include "backend_hip/blas.hpp"
 #include "backend_hip/executor.hpp"
+#include "backend_hip/measure.hpp"
+#include "backend_hip/microbench.hpp"
 #include "backend_hip/plain_gemm.hpp"
 #include "backend_hip/report.hpp"
 #include "model/core/error.hpp"
@@ -29,7 +33,8 @@ int show_devices() {
   const std::vector<GpuInfo> gpus = list_gpus();
   if (gpus.empty()) throw UserError("no GPU: the runtime finds no device on this machine");
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    fmt::print("{}: {}, {} compute units, {:.1f} GB\n", i, gpus[i].name, gpus[i].compute_units, gpus[i].memory_bytes * 1e-9);
+    fmt::print("{}: {}, {} compute units, {:.1f} GB\n", i, gpus[i].name, gpus[i].compute_units,
+               gpus[i].memory_bytes * 1e-9);
   }
   fmt::print("{}\n", runtime_versions());
   return 0;
@@ -51,13 +56,16 @@ int run_gemm(GemmOptions options, const RunOptions& run) {
   const Schedule schedule = plain_gemm(options.shape, tile, options.group_m, gpus[0].compute_units);
   const Measurement measured = measure(schedule, run);
   const double flop = 2.0 * options.shape.m * options.shape.n * options.shape.k;
-  fmt::print("{}x{}x{} {} tile {}: {:.1f} TFLOP/s\n", options.shape.m, options.shape.n, options.shape.k, options.dtype,
-             options.tile, flop / measured.device_us.median * 1e-6);
+  fmt::print("{}x{}x{} {} tile {}: {:.1f} TFLOP/s\n", options.shape.m, options.shape.n, options.shape.k,
+             options.dtype, options.tile, flop / measured.device_us.median * 1e-6);
   if (options.against_blas) {
-    const Spread vendor = spread_of(time_vendor_gemm(options.shape, run.warmup, run.repeats, run.executor.flush_bytes));
-    fmt::print("vendor library: median {:.2f} us (p10 {:.2f}, p90 {:.2f}), {:.1f} TFLOP/s; the schedule reaches {:.1f} %\n",
-               vendor.median, vendor.p10, vendor.p90, flop / vendor.median * 1e-6,
-               100 * vendor.median / measured.device_us.median);
+    const Spread vendor =
+        spread_of(time_vendor_gemm(options.shape, run.warmup, run.repeats, run.executor.flush_bytes));
+    fmt::print(
+        "vendor library: median {:.2f} us (p10 {:.2f}, p90 {:.2f}), {:.1f} TFLOP/s; the schedule reaches "
+        "{:.1f} %\n",
+        vendor.median, vendor.p10, vendor.p90, flop / vendor.median * 1e-6,
+        100 * vendor.median / measured.device_us.median);
   }
   return measured.right ? 0 : 1;
 }
@@ -76,9 +84,11 @@ int main(int argc, char** argv) {
     command->add_option("--warmup", run.warmup, "runs before them")->check(CLI::Range(0, 100000));
     command->add_flag("--check", run.check, "compare with an fp64 reference on fresh random data");
     command->add_option("--seed", run.seed, "of the random data");
-    command->add_option("--spin-limit", run.executor.spin_limit_s, "seconds a wait may last")->check(CLI::Range(1e-3, 600.0));
+    command->add_option("--spin-limit", run.executor.spin_limit_s, "seconds a wait may last")
+        ->check(CLI::Range(1e-3, 600.0));
     command->add_option("--flush", run.executor.flush_bytes, "bytes written on every GPU before each run");
-    command->add_option("--stamps", run.stamps_file, "write begin and end of every operation of a last run (Chrome trace)");
+    command->add_option("--stamps", run.stamps_file,
+                        "write begin and end of every operation of a last run (Chrome trace)");
   };
   CLI::App* devices = app.add_subcommand("devices", "list the GPUs");
   CLI::App* schedule = app.add_subcommand("run", "run a schedule from a file");
@@ -90,14 +100,36 @@ int main(int argc, char** argv) {
   plain->add_option("--k", gemm.shape.k)->check(CLI::PositiveNumber);
   plain->add_option("--dtype", gemm.dtype, "bf16, fp16 or fp8");
   plain->add_option("--tile", gemm.tile, "rows x columns of a tile, as 128x256");
-  plain->add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")->check(CLI::PositiveNumber);
+  plain->add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")
+      ->check(CLI::PositiveNumber);
   plain->add_flag("--against-blas", gemm.against_blas, "time the vendor's library in the same run");
   add_run_options(plain);
+  MeasureOptions measuring;
+  CLI::App* scenarios = app.add_subcommand("measure", "measure the schedules of scenario files");
+  scenarios->add_option("SCENARIOS", measuring.files, "TOML files (docs/scenarios.md)")->required();
+  scenarios->add_option("--output,-o", measuring.output, "CSV file to write")->required();
+  scenarios->add_option("--gpus", measuring.gpus, "numbers of GPUs instead of the files'")->delimiter(',');
+  scenarios->add_option("--machine", measuring.machine, "machine instead of the files'");
+  scenarios->add_option("--commit", measuring.commit, "source revision, for the file's head");
+  add_run_options(scenarios);
+  MicrobenchOptions micro;
+  CLI::App* small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
+  small->add_option("--output,-o", micro.output, "CSV file to write")->required();
+  small->add_option("--only", micro.only, "groups to run; all when left out")->delimiter(',');
+  small->add_option("--commit", micro.commit, "source revision, for the file's head");
+  add_run_options(small);
   CLI11_PARSE(app, argc, argv);
+  for (int i = 0; i < argc; ++i) measuring.command += (i > 0 ? " " : "") + std::string(argv[i]);
+  micro.command = measuring.command;
 
   try {
     if (devices->parsed()) return show_devices();
     if (plain->parsed()) return run_gemm(gemm, run);
+    if (scenarios->parsed()) return measure_scenarios(measuring, run) ? 0 : 1;
+    if (small->parsed()) {
+      run_microbenchmarks(micro, run);
+      return 0;
+    }
     const Schedule loaded = read_schedule(file);
     return measure(loaded, run).right ? 0 : 1;
   } catch (const UserError& error) {

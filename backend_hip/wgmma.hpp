@@ -1,7 +1,9 @@
-// The wgmma instructions of sm_90a in use: D[64×N] += A[64×k]·B[k×N], A and B in shared memory, fp32 accumulators.
+// The wgmma instructions of sm_90a in use: D[64×N] += A[64×k]·B[k×N], A and B in shared memory, fp32
+// accumulators.
 //
-// 16-bit types take B with N as the fast axis (row-major K×N), fp8 with K as the fast axis. `scale` 0 overwrites the
-// accumulators instead of adding to them. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions".
+// 16-bit types take B with N as the fast axis (row-major K×N), fp8 with K as the fast axis. `scale` 0
+// overwrites the accumulators instead of adding to them. PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions".
 #pragma once
 
 #include <cstdint>
@@ -37,12 +39,13 @@ namespace tritax::gpu {
 #define TRITAX_OPERANDS_128(d, i) TRITAX_OPERANDS_64(d, i), TRITAX_OPERANDS_64(d, i + 64)
 // clang-format on
 
-// The three operands behind the accumulators: %A, %B and %S are their numbers, `tail` is ", 0, 1" for 16-bit types
-// (A not transposed, B transposed) and empty for fp8.
-#define TRITAX_WGMMA(count, shape, types, a_number, b_number, scale_number, tail)                              \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" scale_number ", 0;\nwgmma.mma_async.sync.aligned." shape types \
-               " {" TRITAX_REGISTERS_##count "}, %" a_number ", %" b_number ", p, 1, 1" tail ";\n}\n"          \
-               : TRITAX_OPERANDS_##count(d, 0)                                                                 \
+// The three operands behind the accumulators: %A, %B and %S are their numbers, `tail` is ", 0, 1" for 16-bit
+// types (A not transposed, B transposed) and empty for fp8.
+#define TRITAX_WGMMA(count, shape, types, a_number, b_number, scale_number, tail)              \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" scale_number                               \
+               ", 0;\nwgmma.mma_async.sync.aligned." shape types " {" TRITAX_REGISTERS_##count \
+               "}, %" a_number ", %" b_number ", p, 1, 1" tail ";\n}\n"                        \
+               : TRITAX_OPERANDS_##count(d, 0)                                                 \
                : "l"(a), "l"(b), "r"(scale))
 
 // One instruction: k is 16 for 16-bit types, 32 for fp8. `a` and `b` are shared memory matrix descriptors.

@@ -1,4 +1,5 @@
-// Schedules that the GPU tests share: each computes C = A·B in its own way, so that Executor::check() judges all.
+// Schedules that the GPU tests share: each computes C = A·B in its own way, so that Executor::check() judges
+// all.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -31,6 +31,7 @@ TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
         try {
           expect_right(build_schedule(pattern, {2048, 4096, 1024, DType::bf16, gpus}, machine, knobs), 41);
           expect_right(build_schedule(pattern, {777, 1234, 500, DType::bf16, gpus}, machine, knobs), 42);
+          expect_right(build_schedule(pattern, {64, 1024, 512, DType::fp16, gpus}, machine, knobs), 43);
         } catch (const UserError& error) {
           ADD_FAILURE() << error.what();
         }
@@ -48,7 +49,8 @@ TEST(ManyGpus, every_lock_protocol_orders_tiles) {
       Knobs knobs = knobs_for({128, 128});
       knobs.lock = lock;
       SCOPED_TRACE(name);
-      expect_right(build_schedule(find_pattern(name, "test"), {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
+      expect_right(
+          build_schedule(find_pattern(name, "test"), {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
     }
   }
 }

@@ -1,0 +1,213 @@
+#include "backend_hip/microbench_schedules.hpp"
+
+#include <algorithm>
+
+#include "model/patterns/grid_order.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax::gpu {
+
+namespace {
+
+constexpr std::int32_t kTileRows = 128;
+constexpr std::int32_t kTileCols = 128;
+constexpr std::int64_t kTileBytes = std::int64_t{kTileRows} * kTileCols * 2;
+
+std::int32_t plain_kernel(ScheduleBuilder& builder, const char* name, int rank, int threads) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.rank = rank;
+  kernel.resources.threads = threads;
+  kernel.placement = Placement::persistent;
+  return builder.kernel(std::move(kernel));
+}
+
+void launch_and_wait(ScheduleBuilder& builder, int ranks, const std::vector<std::int32_t>& kernels) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    builder.host(rank, HostOpKind::barrier);
+    if (kernels[static_cast<std::size_t>(rank)] >= 0)
+      builder.launch(rank, kernels[static_cast<std::size_t>(rank)]);
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
+}
+
+// Buffers of `tiles` tiles, one below the other.
+std::int16_t tile_column(ScheduleBuilder& builder, const char* name, std::int64_t tiles) {
+  return builder.buffer(
+      {name, DType::bf16, static_cast<std::int32_t>(tiles * kTileRows), kTileCols, kTileRows, kTileCols});
+}
+
+int peer_of(const MotionCase& c, int rank, std::int64_t tile) {
+  if (c.traffic == Traffic::local) return rank;
+  if (c.traffic == Traffic::one_pair) return 1 - rank;
+  const auto turn = static_cast<int>(tile % (c.ranks - 1));
+  if (c.traffic == Traffic::all_rotated) return (rank + 1 + turn) % c.ranks;
+  return turn < rank ? turn : turn + 1;
+}
+
+void move_tile(ScheduleBuilder& builder, const MotionCase& c, std::int16_t from, std::int16_t to,
+               const Rect& tile, int rank, int peer) {
+  switch (c.motion) {
+    case Motion::store:
+      builder.store(to, tile, peer);
+      break;
+    case Motion::load:
+      builder.load(from, tile, peer);
+      break;
+    case Motion::copy_out:
+      builder.copy(to, tile, peer, from, tile.row, tile.col, rank);
+      break;
+    case Motion::copy_in:
+      builder.copy(to, tile, rank, from, tile.row, tile.col, peer);
+      break;
+    case Motion::atomic_add:
+      builder.atomic_add(to, tile, peer);
+      break;
+  }
+}
+
+}  // namespace
+
+Schedule empty_kernels(int count, bool in_graph, int workgroups) {
+  ScheduleBuilder builder(in_graph ? "empty kernels in a graph" : "empty kernels in a stream", 1);
+  const std::int32_t kernel = plain_kernel(builder, "empty", 0, 64);
+  for (int i = 0; i < workgroups; ++i) builder.workgroup(kernel);
+  if (in_graph) {
+    builder.graph_launch(0, Graph(static_cast<std::size_t>(count), {kernel, 0}));
+  } else {
+    for (int i = 0; i < count; ++i) builder.launch(0, kernel);
+  }
+  builder.host(0, HostOpKind::device_synchronize);
+  return builder.finish();
+}
+
+Schedule host_barriers(int ranks, int count) {
+  ScheduleBuilder builder("host barriers", ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (int i = 0; i < count; ++i) builder.host(rank, HostOpKind::barrier);
+  }
+  return builder.finish();
+}
+
+Schedule flag_ping_pong(bool two_gpus, int rounds, LockProtocol protocol) {
+  const int ranks = two_gpus ? 2 : 1;
+  const Scope scope = two_gpus ? Scope::system : Scope::gpu;
+  ScheduleBuilder builder("flag ping-pong", ranks);
+  // One flag a round and side, so that every signal stands alone and each protocol uses its own instruction.
+  const std::int16_t ping = builder.flags("ping", rounds);
+  const std::int16_t pong = builder.flags("pong", rounds);
+  std::vector<std::int32_t> kernels;
+  for (int side = 0; side < 2; ++side) {
+    const int rank = two_gpus ? side : 0;
+    const int other = two_gpus ? 1 - side : 0;
+    if (side == 0 || two_gpus) kernels.push_back(plain_kernel(builder, "ping-pong", rank, 64));
+    builder.workgroup(kernels.back());
+    for (int i = 0; i < rounds; ++i) {
+      if (side == 0) {
+        builder.signal(ping, i, 1, other, scope, protocol);
+        builder.wait(pong, i, 1, scope, protocol);
+      } else {
+        builder.wait(ping, i, 1, scope, protocol);
+        builder.signal(pong, i, 1, other, scope, protocol);
+      }
+    }
+  }
+  launch_and_wait(builder, ranks, kernels);
+  return builder.finish();
+}
+
+Schedule motion(const MotionCase& c) {
+  ScheduleBuilder builder("motion", c.ranks);
+  const std::int64_t tiles = std::max<std::int64_t>(c.workgroups, c.bytes / kTileBytes);
+  const std::int16_t from = tile_column(builder, "from", tiles);
+  const std::int16_t to = tile_column(builder, "to", tiles);
+  const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
+  std::vector<std::int32_t> kernels;
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    const bool idle = c.traffic == Traffic::one_pair && rank != 0;
+    kernels.push_back(idle ? -1 : plain_kernel(builder, "move", rank, c.threads));
+    if (idle) continue;
+    for (int p = 0; p < c.workgroups; ++p) {
+      builder.workgroup(kernels.back());
+      if (writes_accumulator) builder.load(from, {p * kTileRows, 0, kTileRows, kTileCols}, rank);
+      for (std::int64_t t = p; t < tiles; t += c.workgroups) {
+        const Rect tile{static_cast<std::int32_t>(t) * kTileRows, 0, kTileRows, kTileCols};
+        move_tile(builder, c, from, to, tile, rank, peer_of(c, rank, t / c.workgroups + p));
+      }
+    }
+  }
+  launch_and_wait(builder, c.ranks, kernels);
+  return builder.finish();
+}
+
+Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,
+                      int tiles) {
+  ScheduleBuilder builder("matmul tiles", 1);
+  // As square a grid of operand tiles as the workgroups fill, so that operands are shared as in a GEMM.
+  int rows = 1;
+  while (rows * rows < workgroups) ++rows;
+  const std::int32_t k_step = 128 / bytes_of(dtype);
+  const int cols = (workgroups + rows - 1) / rows;
+  const std::int16_t a = builder.buffer({"A", dtype, rows * m, k, m, k_step});
+  const std::int16_t b = builder.buffer({"B", dtype, k, cols * n, k_step, n});
+  const std::int16_t c = builder.buffer({"C", dtype, rows * m, cols * n, m, n});
+  Kernel kernel;
+  kernel.name = "tiles";
+  kernel.tile = {m, n, k_step, 8, Pipeline::overlapped};
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  for (int p = 0; p < workgroups; ++p) {
+    builder.workgroup(id);
+    const Rect rect{p % rows * m, p / rows * n, m, n};
+    for (int t = 0; t < tiles; ++t) builder.matmul(a, b, rect, 0, k);
+    builder.store(c, rect, 0);
+  }
+  launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
+Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes) {
+  constexpr std::int32_t kSize = 8192;
+  ScheduleBuilder builder("gemm beside copies", 2);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, kSize, kSize, 128, 64});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, kSize, kSize, 64, 256});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, kSize, kSize, 128, 256});
+  const std::int64_t tiles = std::max<std::int64_t>(1, copy_bytes / kTileBytes);
+  const std::int16_t from = tile_column(builder, "from", tiles);
+  const std::int16_t to = tile_column(builder, "to", tiles);
+  for (int rank = 0; rank < 2; ++rank) {
+    builder.host(rank, HostOpKind::barrier);
+    if (sending_workgroups > 0) {
+      const std::int32_t sender = plain_kernel(builder, "send", rank, 256);
+      for (int p = 0; p < sending_workgroups; ++p) {
+        builder.workgroup(sender);
+        for (std::int64_t t = p; t < tiles; t += sending_workgroups) {
+          const auto row = static_cast<std::int32_t>(t) * kTileRows;
+          builder.copy(to, {row, 0, kTileRows, kTileCols}, 1 - rank, from, row, 0, rank);
+        }
+      }
+      builder.launch(rank, sender, 1);
+    }
+    Kernel kernel;
+    kernel.name = "gemm";
+    kernel.rank = rank;
+    kernel.tile = {128, 256, 64, 8, Pipeline::overlapped};
+    const std::int32_t gemm = builder.kernel(std::move(kernel));
+    constexpr std::int32_t kTiles = (kSize / 128) * (kSize / 256);
+    for (int p = 0; p < gemm_workgroups; ++p) {
+      builder.workgroup(gemm);
+      for (std::int32_t t = p; t < kTiles; t += gemm_workgroups) {
+        const TileIndex tile = grouped_tile(t, {kSize / 128, kSize / 256}, 8);
+        const Rect rect{tile.row * 128, tile.col * 256, 128, 256};
+        builder.matmul(a, b, rect, 0, kSize);
+        builder.store(c, rect, rank);
+      }
+    }
+    builder.launch(rank, gemm, 0);
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
+  return builder.finish();
+}
+
+}  // namespace tritax::gpu

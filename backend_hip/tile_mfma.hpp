@@ -1,0 +1,312 @@
+// matmul tiles on AMD: all waves load operands through LDS and multiply with MFMA instructions.
+//
+// A workgroup is 256 or 512 threads, all of them the team. The K loop keeps two LDS stages: while one is
+// multiplied, the next one is on its way from memory into registers, and is written to LDS after it.
+//
+//   A stage   kM rows of kK elements, K as the fast axis, rows padded by 16 bytes against bank conflicts
+//   B stage   the same with columns as rows: B is row-major K×N in memory and turned on its way into LDS,
+//   because a lane
+//             of MFMA takes neighbouring k of one column
+//
+// v_mfma_f32_32x32x8 (16-bit) and 32x32x16 (fp8): lane l holds 8 bytes of A row l mod 32 and of B column l
+// mod 32, k in the half l div 32; accumulator i of lane l is row 8·(i div 4) + 4·(l div 32) + i mod 4, column
+// l mod 32 (AMD Instinct MI300 ISA, "Matrix Arithmetic Instructions").
+#pragma once
+
+#include "backend_hip/interpreter.hpp"
+
+namespace tritax::gpu {
+
+template <DType dtype_, int m_, int n_>
+struct MfmaShape {
+  static constexpr DType dtype = dtype_;
+  static constexpr int kM = m_;
+  static constexpr int kN = n_;
+  static constexpr int kElement = bytes_of(dtype_);
+  static constexpr int kK = 64 / kElement;         // K step: 64 bytes
+  static constexpr int kStepK = 8 / kElement * 2;  // of one instruction
+  static constexpr int kThreads = m_ * n_ >= 256 * 128 ? 512 : 256;
+  static constexpr int kWaves = kThreads / 64;
+  static constexpr int kWaveRows = m_ >= 128 ? (kWaves == 8 && m_ >= 256 ? 4 : 2) : 2;  // waves along M
+  static constexpr int kWaveCols = kWaves / kWaveRows;
+  static constexpr int kBlocksM = m_ / (32 * kWaveRows);  // 32×32 blocks of a wave
+  static constexpr int kBlocksN = n_ / (32 * kWaveCols);
+  static constexpr int kRowBytes = 64 + 16;  // of a stage
+  static constexpr int kStageBytes = (m_ + n_) * kRowBytes;
+  static constexpr int kStages = 2 * kStageBytes <= 64 * 1024 - 8192 ? 2 : 1;
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static constexpr int kStoreCols = 0;
+  static constexpr int kStoreRows = 0;
+  static_assert(kBlocksM >= 1 && kBlocksN >= 1 && kBlocksM * 32 * kWaveRows == m_ &&
+                kBlocksN * 32 * kWaveCols == n_);
+};
+
+using Accumulator32x32 = float __attribute__((ext_vector_type(16)));
+
+template <DType dtype>
+__device__ inline Accumulator32x32 mfma(std::uint64_t a, std::uint64_t b, Accumulator32x32 c) {
+  if constexpr (dtype == DType::bf16) {
+    using Vec = short __attribute__((ext_vector_type(4)));
+    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(__builtin_bit_cast(Vec, a), __builtin_bit_cast(Vec, b), c,
+                                                    0, 0, 0);
+  } else if constexpr (dtype == DType::fp16) {
+    using Vec = _Float16 __attribute__((ext_vector_type(4)));
+    return __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(Vec, a), __builtin_bit_cast(Vec, b), c, 0,
+                                                0, 0);
+  } else {
+#if defined(__gfx942__) || defined(__gfx950__)
+    return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(static_cast<long>(a), static_cast<long>(b), c, 0, 0, 0);
+#else
+    return c;  // gfx90a has no fp8; the host refuses such schedules
+#endif
+  }
+}
+
+template <class Shape>
+class MfmaEngine {
+ public:
+  __device__ explicit MfmaEngine(unsigned char* stages) : stages_(stages) {
+    const int wave = thread() / 64;
+    lane_ = thread() % 64;
+    row_ = wave / Shape::kWaveCols * Shape::kBlocksM * 32;
+    col_ = wave % Shape::kWaveCols * Shape::kBlocksN * 32;
+  }
+
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ int threads() const { return Shape::kThreads; }
+  __device__ void team_barrier() const { workgroup_barrier(); }
+  __device__ void join() const { workgroup_barrier(); }
+  __device__ void drain() const {}
+  __device__ void settle() const { workgroup_barrier(); }
+  __device__ void finish() const {}
+
+  __device__ void matmul(const DeviceOp& op) {
+    if ((op.bits & kFresh) != 0) clear();
+    if ((op.bits & kJoin) != 0) workgroup_barrier();
+    const int steps = (op.k_end - op.k_begin + Shape::kK - 1) / Shape::kK;
+    const bool wide = op.width == 16;
+    if (steps < 1) return;
+    fetch(op, 0, wide);
+    for (int step = 0; step < steps; ++step) {
+      unsigned char* stage = stages_ + step % Shape::kStages * Shape::kStageBytes;
+      // With one stage the waves must have read it; with two, what they read two steps ago is guarded by the
+      // barrier of the step between.
+      if (Shape::kStages == 1) workgroup_barrier();
+      write_stage(stage);
+      workgroup_barrier();
+      if (step + 1 < steps) fetch(op, step + 1, wide);
+      multiply_stage(stage);
+    }
+    workgroup_barrier();  // the next matmul writes the stages again
+  }
+
+  __device__ void accumulate(const DeviceOp& op) {
+    if (static_cast<DType>(op.dtype) == DType::fp32) {
+      accumulate_as<DType::fp32>(op);
+    } else {
+      accumulate_as<Shape::dtype>(op);
+    }
+  }
+
+  __device__ void store(const DeviceOp& op) {
+    if (static_cast<DType>(op.dtype) == DType::fp32) {
+      store_as<DType::fp32>(op);
+    } else {
+      store_as<Shape::dtype>(op);
+    }
+  }
+
+  __device__ void atomic_add(const DeviceOp& op) {
+    if (static_cast<DType>(op.dtype) == DType::fp32) {
+      atomic_add_as<DType::fp32>(op);
+    } else if constexpr (Shape::dtype != DType::fp8) {
+      atomic_add_as<Shape::dtype>(op);
+    }
+  }
+
+ private:
+  // A: pieces of 16 bytes along K. B: patches of 8 bytes of k by 16 bytes of columns, turned in registers.
+  static constexpr int kPiecesA = Shape::kM * 4 / Shape::kThreads;
+  static constexpr int kPatchK = 8 / Shape::kElement;
+  static constexpr int kPatchCols = 16 / Shape::kElement;
+  static constexpr int kPatchesB = (Shape::kK / kPatchK) * (Shape::kN / kPatchCols);
+  static constexpr int kPatchesOfThread = (kPatchesB + Shape::kThreads - 1) / Shape::kThreads;
+  static_assert(kPiecesA >= 1);
+
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < Shape::kBlocksM; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kBlocksN; ++j) acc_[i][j] = Accumulator32x32{};
+    }
+  }
+
+  // 16 bytes of a row of which only `count` elements belong to the operand; the rest is zero.
+  __device__ static uint4 load_row(const unsigned char* from, int count, bool wide) {
+    constexpr int kElements = 16 / Shape::kElement;
+    if (wide && count >= kElements) return *reinterpret_cast<const uint4*>(from);
+    std::uint32_t words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < kElements; ++i) {
+      if (i >= count) continue;
+      words[i * Shape::kElement / 4] |= load_element<Shape::dtype>(from + i * Shape::kElement)
+                                        << (8 * (i * Shape::kElement % 4));
+    }
+    return {words[0], words[1], words[2], words[3]};
+  }
+
+  __device__ void fetch(const DeviceOp& op, int step, bool wide) {
+    constexpr int kElements = 16 / Shape::kElement;
+    const int k_left = op.k_end - op.k_begin - step * Shape::kK;
+    const auto* a = reinterpret_cast<const unsigned char*>(op.address) + std::int64_t{step} * 64;
+#pragma unroll
+    for (int i = 0; i < kPiecesA; ++i) {
+      const int piece = i * Shape::kThreads + thread();
+      const int row = piece / 4;
+      const int k = piece % 4 * kElements;
+      const int count = row < op.rows ? k_left - k : 0;
+      from_a_[i] = load_row(a + std::int64_t{row} * op.pitch + k * Shape::kElement, count, wide);
+    }
+    const auto* b =
+        reinterpret_cast<const unsigned char*>(op.source) + std::int64_t{step} * Shape::kK * op.source_pitch;
+#pragma unroll
+    for (int i = 0; i < kPatchesOfThread; ++i) {
+      const int patch = i * Shape::kThreads + thread();
+      const int k = patch / (Shape::kN / kPatchCols) * kPatchK;
+      const int col = patch % (Shape::kN / kPatchCols) * kPatchCols;
+#pragma unroll
+      for (int j = 0; j < kPatchK; ++j) {
+        const int count = patch < kPatchesB && k + j < k_left ? op.cols - col : 0;
+        from_b_[i][j] =
+            load_row(b + std::int64_t{k + j} * op.source_pitch + col * Shape::kElement, count, wide);
+      }
+    }
+  }
+
+  __device__ static std::uint32_t word_of(const uint4& v, int i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+  }
+
+  // Element `col` of row `k` of a patch.
+  __device__ std::uint64_t element_of(int patch, int k, int col) const {
+    const int bit = col * Shape::kElement * 8;
+    const std::uint32_t mask = Shape::kElement == 2 ? 0xffffU : 0xffU;
+    return (word_of(from_b_[patch][k], bit / 32) >> (bit % 32)) & mask;
+  }
+
+  __device__ void write_stage(unsigned char* stage) const {
+#pragma unroll
+    for (int i = 0; i < kPiecesA; ++i) {
+      const int piece = i * Shape::kThreads + thread();
+      *reinterpret_cast<uint4*>(stage + piece / 4 * Shape::kRowBytes + piece % 4 * 16) = from_a_[i];
+    }
+    unsigned char* stage_b = stage + Shape::kM * Shape::kRowBytes;
+#pragma unroll
+    for (int i = 0; i < kPatchesOfThread; ++i) {
+      const int patch = i * Shape::kThreads + thread();
+      if (patch >= kPatchesB) continue;
+      const int k = patch / (Shape::kN / kPatchCols) * kPatchK;
+      const int col = patch % (Shape::kN / kPatchCols) * kPatchCols;
+#pragma unroll
+      for (int c = 0; c < kPatchCols; ++c) {
+        std::uint64_t column = 0;
+#pragma unroll
+        for (int j = 0; j < kPatchK; ++j) column |= element_of(i, j, c) << (8 * Shape::kElement * j);
+        *reinterpret_cast<std::uint64_t*>(stage_b + (col + c) * Shape::kRowBytes + k * Shape::kElement) =
+            column;
+      }
+    }
+  }
+
+  __device__ void multiply_stage(const unsigned char* stage) {
+    const unsigned char* a = stage + (row_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
+    const unsigned char* b = stage + (Shape::kM + col_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
+#pragma unroll
+    for (int k = 0; k < 64; k += 16) {
+      std::uint64_t rows[Shape::kBlocksM];
+      std::uint64_t cols[Shape::kBlocksN];
+#pragma unroll
+      for (int i = 0; i < Shape::kBlocksM; ++i) {
+        rows[i] = *reinterpret_cast<const std::uint64_t*>(a + i * 32 * Shape::kRowBytes + k);
+      }
+#pragma unroll
+      for (int j = 0; j < Shape::kBlocksN; ++j) {
+        cols[j] = *reinterpret_cast<const std::uint64_t*>(b + j * 32 * Shape::kRowBytes + k);
+      }
+#pragma unroll
+      for (int i = 0; i < Shape::kBlocksM; ++i) {
+#pragma unroll
+        for (int j = 0; j < Shape::kBlocksN; ++j)
+          acc_[i][j] = mfma<Shape::dtype>(rows[i], cols[j], acc_[i][j]);
+      }
+    }
+  }
+
+  // Calls visit(row, col, value) for every element this thread holds that lies in the tile.
+  template <class Visit>
+  __device__ void for_each_element(const DeviceOp& op, Visit visit) {
+#pragma unroll
+    for (int i = 0; i < Shape::kBlocksM; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kBlocksN; ++j) {
+#pragma unroll
+        for (int e = 0; e < 16; ++e) {
+          const int row = row_ + i * 32 + 8 * (e / 4) + 4 * (lane_ / 32) + e % 4;
+          const int col = col_ + j * 32 + lane_ % 32;
+          if (row < op.rows && col < op.cols) acc_[i][j][e] = visit(row, col, acc_[i][j][e]);
+        }
+      }
+    }
+  }
+
+  template <DType dtype>
+  __device__ static unsigned char* place(const DeviceOp& op, int row, int col) {
+    return reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row} * op.pitch +
+           col * bytes_of(dtype);
+  }
+
+  template <DType dtype>
+  __device__ void accumulate_as(const DeviceOp& op) {
+    if ((op.bits & kFresh) != 0) clear();
+    for_each_element(op, [&](int row, int col, float value) {
+      return value + to_float<dtype>(load_element<dtype>(place<dtype>(op, row, col)));
+    });
+  }
+
+  // 32 lanes write 32 neighbouring elements of a row.
+  template <DType dtype>
+  __device__ void store_as(const DeviceOp& op) {
+    for_each_element(op, [&](int row, int col, float value) {
+      store_element<dtype>(place<dtype>(op, row, col), from_float<dtype>(value));
+      return value;
+    });
+  }
+
+  template <DType dtype>
+  __device__ void atomic_add_as(const DeviceOp& op) {
+    for_each_element(op, [&](int row, int col, float value) {
+      atomic_add_element<dtype>(place<dtype>(op, row, col), value);
+      return value;
+    });
+  }
+
+  unsigned char* stages_;
+  int lane_ = 0;
+  int row_ = 0;  // of the tile: the first row and column of this wave
+  int col_ = 0;
+  uint4 from_a_[kPiecesA];
+  uint4 from_b_[kPatchesOfThread][kPatchK];
+  Accumulator32x32 acc_[Shape::kBlocksM][Shape::kBlocksN];
+};
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads) matmul_kernel(const LaunchParams params) {
+  extern __shared__ __attribute__((aligned(16))) unsigned char stages[];
+  __shared__ SharedRoom<DeviceOp, 2 * Shape::kWaves> slots;
+  __shared__ SharedRoom<Mailbox> mailbox;
+  OpReader reader(params, slots.get() + 2 * (threadIdx.x / kWaveLanes));
+  MfmaEngine<Shape> engine(stages);
+  interpret(params, engine, reader, *mailbox.get());
+}
+
+}  // namespace tritax::gpu
