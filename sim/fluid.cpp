@@ -182,6 +182,23 @@ bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   return true;
 }
 
+// A change inside a class that has its bottleneck to itself: its activities share the same total rate
+// differently, which nobody else notices as long as nothing else that the class uses is saturated.
+bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
+  Class& c = classes_[id];
+  if (c.bottleneck == kNone || c.weight == 0 || resources_[c.bottleneck].users.size() != 1) return false;
+  const double level = c.level * c.settled_weight / c.weight;
+  if (level > c.cap) return false;
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    if (c.uses[i].resource != c.bottleneck && saturated(c.uses[i].resource)) return false;
+  }
+  advance(c, now_ns);
+  c.level = level;
+  c.settled_weight = c.weight;
+  schedule(id, now_ns);
+  return true;
+}
+
 void FluidNetwork::include(std::int32_t id) {
   Class& c = classes_[id];
   if (c.mark == solve_number_) return;
@@ -222,73 +239,66 @@ bool FluidNetwork::include_newly_constrained() {
 // Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
 void FluidNetwork::fill() {
   for (const std::int32_t t : touched_) {
-    resources_[t].room = resources_[t].capacity - resources_[t].load;
-    resources_[t].demand = 0;
+    Resource& r = resources_[t];
+    r.room = r.capacity - r.load;
+    r.demand = 0;
+    r.open = 0;
   }
   levels_.assign(members_.size(), 0.0);
   bottlenecks_.assign(members_.size(), kNone);
-  fixed_.assign(members_.size(), 0);
-  std::size_t open = 0;
+  open_.clear();
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const Class& c = classes_[members_[m]];
+    const double rate = c.level * c.settled_weight;
     for (std::int32_t i = 0; i < c.use_count; ++i) {
       Resource& r = resources_[c.uses[i].resource];
-      r.room += c.level * c.settled_weight * c.uses[i].coefficient;
+      r.room += rate * c.uses[i].coefficient;
       r.demand += c.weight * c.uses[i].coefficient;
+      r.open += c.weight > 0;
     }
-    if (c.weight > 0) {
-      ++open;
-    } else {
-      fixed_[m] = 1;
-    }
+    if (c.weight > 0) open_.push_back(static_cast<std::int32_t>(m));
   }
-  while (open > 0) {
-    double level = kInfinity;
-    for (const std::int32_t t : touched_) {
-      const Resource& r = resources_[t];
-      if (r.demand > 0) level = std::min(level, std::max(r.room, 0.0) / r.demand);
-    }
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (!fixed_[m]) level = std::min(level, classes_[members_[m]].cap);
-    }
-    TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
-    const double full = level * (1 + kTolerance);
-    // Decide against the state before this round, so that the order of the classes does not matter.
-    for (const std::int32_t t : touched_) {
-      Resource& r = resources_[t];
-      r.mark = r.demand > 0 && std::max(r.room, 0.0) / r.demand <= full ? solve_number_ | 0x80000000u
-                                                                        : solve_number_;
-    }
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (fixed_[m]) continue;
-      const Class& c = classes_[members_[m]];
-      std::int32_t bottleneck = kNone;
-      if (c.cap > full) {
-        for (std::int32_t i = 0; i < c.use_count && bottleneck == kNone; ++i) {
-          if (resources_[c.uses[i].resource].mark != solve_number_) bottleneck = c.uses[i].resource;
-        }
-        if (bottleneck == kNone) continue;
+  while (!open_.empty()) fill_round();
+}
+
+// Raises the levels of the open classes to the next cap or full resource and closes whoever met it.
+void FluidNetwork::fill_round() {
+  double level = kInfinity;
+  for (const std::int32_t t : touched_) {
+    const Resource& r = resources_[t];
+    if (r.open > 0) level = std::min(level, std::max(r.room, 0.0) / r.demand);
+  }
+  for (const std::int32_t m : open_) level = std::min(level, classes_[members_[m]].cap);
+  TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
+  const double full = level * (1 + kTolerance);
+  // Decide against the state before this round, so that the order of the classes does not matter.
+  for (const std::int32_t t : touched_) {
+    Resource& r = resources_[t];
+    r.full = r.open > 0 && std::max(r.room, 0.0) / r.demand <= full;
+  }
+  std::size_t still_open = 0;
+  for (const std::int32_t m : open_) {
+    const Class& c = classes_[members_[m]];
+    std::int32_t bottleneck = kNone;
+    if (c.cap > full) {
+      for (std::int32_t i = 0; i < c.use_count && bottleneck == kNone; ++i) {
+        if (resources_[c.uses[i].resource].full) bottleneck = c.uses[i].resource;
       }
-      fixed_[m] = 1;
-      --open;
-      levels_[m] = bottleneck == kNone ? c.cap : level;
-      bottlenecks_[m] = bottleneck;
-    }
-    for (const std::int32_t t : touched_) {
-      resources_[t].room = resources_[t].capacity - resources_[t].load;
-      resources_[t].demand = 0;
-      resources_[t].mark = solve_number_;
-    }
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      const Class& c = classes_[members_[m]];
-      for (std::int32_t i = 0; i < c.use_count; ++i) {
-        Resource& r = resources_[c.uses[i].resource];
-        r.room +=
-            (c.level * c.settled_weight - (fixed_[m] ? levels_[m] * c.weight : 0)) * c.uses[i].coefficient;
-        if (!fixed_[m]) r.demand += c.weight * c.uses[i].coefficient;
+      if (bottleneck == kNone) {
+        open_[still_open++] = m;
+        continue;
       }
     }
+    levels_[m] = bottleneck == kNone ? c.cap : level;
+    bottlenecks_[m] = bottleneck;
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      Resource& r = resources_[c.uses[i].resource];
+      r.room -= levels_[m] * c.weight * c.uses[i].coefficient;
+      r.demand -= c.weight * c.uses[i].coefficient;
+      --r.open;
+    }
   }
+  open_.resize(still_open);
 }
 
 void FluidNetwork::apply(double now_ns) {
@@ -323,7 +333,7 @@ void FluidNetwork::settle(double now_ns) {
   for (const std::int32_t id : changed_) {
     classes_[id].changed = false;
     if (classes_[id].mark == solve_number_) continue;
-    if (!settle_without_solving(id, now_ns)) include(id);
+    if (!settle_without_solving(id, now_ns) && !settle_within_class(id, now_ns)) include(id);
   }
   changed_.clear();
   if (members_.empty()) return;

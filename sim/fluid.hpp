@@ -15,7 +15,7 @@
 // Rates are solved over classes, and only over those that a change can reach: the changed classes and,
 // transitively, the classes that share a saturated resource with them. An activity that starts at its cap
 // without saturating anything, or ends without having used anything saturated, changes no other rate and is
-// not solved for at all.
+// not solved for at all; nor is a change in a class that has its bottleneck to itself.
 //
 // Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
 // clock moves on; between the two the rates are stale.
@@ -119,8 +119,10 @@ class FluidNetwork {
     double carried = 0;  // integral of load, as of since_ns
     double since_ns = 0;
     std::uint32_t mark = 0;
-    double room = 0;                  // scratch of the solver
-    double demand = 0;                // scratch of the solver: Σ coefficient · weight of unfixed classes
+    double room = 0;        // scratch of the solver
+    double demand = 0;      // scratch of the solver: sum of coefficient times weight of open classes
+    std::int32_t open = 0;  // scratch of the solver: open classes
+    bool full = false;      // scratch of the solver
     std::vector<std::int32_t> users;  // classes with active activities
   };
 
@@ -129,10 +131,12 @@ class FluidNetwork {
   void unlist(std::int32_t id);
   void mark_changed(std::int32_t id);
   bool settle_without_solving(std::int32_t id, double now_ns);
+  bool settle_within_class(std::int32_t id, double now_ns);
   void include(std::int32_t id);
   void include_sharers_of_saturated();
   bool include_newly_constrained();
   void fill();
+  void fill_round();
   void apply(double now_ns);
   void change_load(std::int32_t resource, double delta, double now_ns);
   void schedule(std::int32_t id, double now_ns);
@@ -149,7 +153,7 @@ class FluidNetwork {
   std::vector<std::int32_t> touched_;  // resources of the current solve
   std::vector<double> levels_;         // by position in members_
   std::vector<std::int32_t> bottlenecks_;
-  std::vector<std::uint8_t> fixed_;
+  std::vector<std::int32_t> open_;  // positions in members_ of classes that can still rise
   std::size_t next_to_expand_ = 0;
   std::uint32_t sequence_ = 0;
   std::uint32_t solve_number_ = 0;
