@@ -12,7 +12,7 @@ namespace {
 
 // Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
 constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
-constexpr std::int32_t kSmallestPiece = 16;
+constexpr std::int32_t kSmallestPiece = 32;
 constexpr std::int32_t kSmallestUsefulSide =
     64;  // smaller ones only for matrices that are smaller themselves
 constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
