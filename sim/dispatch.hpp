@@ -1,10 +1,11 @@
 // Compute units as slots, and the hardware dispatcher that fills them.
 //
 // A workgroup takes waves, registers and LDS of one compute unit while it runs. Workgroup w of a kernel goes
-// to die w mod X (arXiv:2511.02132 §2); every die takes its own workgroups in order as slots become free, so
-// a slow die is not helped by the others. Within a die the least loaded compute unit with room takes the
-// workgroup (ties: lowest number); the hardware's order is not documented. Kernels of different streams are
-// served in launch order; a kernel whose next workgroup does not fit does not block the others.
+// to die w mod X (arXiv:2511.02132 §2; X counts the dies on which the kernel may run); every die takes its
+// own workgroups in order as slots become free, so a slow die is not helped by the others. Within a die the
+// least loaded compute unit with room takes the workgroup (ties: lowest number); the hardware's order is not
+// documented. Kernels of different streams are served in launch order; a kernel whose next workgroup does not
+// fit does not block the others.
 #pragma once
 
 #include <cstdint>

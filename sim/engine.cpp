@@ -59,6 +59,7 @@ void Engine::add_resources() {
     state.load_ingress = wire(fabric.load_ingress_gb_per_s);
     state.load_egress = wire(fabric.load_egress_gb_per_s);
     gpus_.push_back(std::move(state));
+    set_die_speeds(rank);
   }
 }
 
@@ -91,8 +92,7 @@ void Engine::index_schedule() {
     KernelState& state = kernels_[k];
     state.first_workgroup = static_cast<std::uint32_t>(workgroups_.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
-    for (int die = 0; die < machine_.gpu.xcds; ++die)
-      state.next_of_die.push_back(static_cast<std::uint32_t>(die));
+    number_workgroups_of_dies(kernel, state);
     for (std::uint32_t w = 0; w < kernel.workgroups.size(); ++w) {
       WorkgroupState wg;
       wg.kernel = k;
@@ -142,6 +142,20 @@ void Engine::index_schedule() {
   }
 }
 
+// Workgroups go round robin over the dies that have compute units for the kernel.
+void Engine::number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const {
+  const Gpu& gpu = machine_.gpu;
+  const std::int32_t end = kernel.cu_end > 0 ? kernel.cu_end : gpu.cu_count();
+  const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
+  const std::int32_t last = (end - 1) / gpu.cus_per_xcd;
+  state.dies = static_cast<std::uint32_t>(last - first + 1);
+  const auto none = static_cast<std::uint32_t>(kernel.workgroups.size());
+  state.next_of_die.assign(static_cast<std::size_t>(gpu.xcds), none);
+  for (std::int32_t die = first; die <= last; ++die) {
+    state.next_of_die[static_cast<std::size_t>(die)] = static_cast<std::uint32_t>(die - first);
+  }
+}
+
 SimulationResult Engine::run() {
   double now = 0;
   for (;;) {
@@ -163,6 +177,9 @@ SimulationResult Engine::run() {
   if (!totals_.gave_up) {
     for (const HostState& host : hosts_) {
       if (host.wait != HostWait::done) report_stall(now);
+    }
+    for (const KernelState& kernel : kernels_) {
+      if (kernel.launched && kernel.remaining > 0) report_stall(now);
     }
   }
   return result(now);
@@ -209,7 +226,6 @@ void Engine::start_kernel(std::uint32_t kernel, double now) {
 
 void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = gpus_[rank];
-  const std::uint32_t dies = static_cast<std::uint32_t>(machine_.gpu.xcds);
   bool exhausted = false;
   last_dispatched_.clear();
   for (const std::uint32_t k : gpu.running) {
@@ -223,7 +239,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
       const std::uint32_t id = state.first_workgroup + next;
       workgroups_[id].cu = cu;
-      next += dies;
+      next += state.dies;
       double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(die)];
       free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
       workgroups_[id].path = state.start;
@@ -322,13 +338,18 @@ SimulationResult Engine::result(double now) {
   out.makespan_ns = totals_.gave_up ? now : 0;
   out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
   for (const HostState& host : hosts_) {
+    // A host that does not synchronise ends before its kernels.
+    const Path* last = &host.path;
+    for (const StreamState& stream : host.streams) {
+      if (stream.last_end.time_ns > last->time_ns) last = &stream.last_end;
+    }
     RankResult rank;
-    rank.account = host.path.account;
-    rank.makespan_ns = host.path.time_ns;
+    rank.account = last->account;
+    rank.makespan_ns = last->time_ns;
     out.ranks.push_back(rank);
-    if (!totals_.gave_up && host.path.time_ns >= out.makespan_ns) {
-      out.makespan_ns = host.path.time_ns;
-      out.account = host.path.account;
+    if (!totals_.gave_up && last->time_ns >= out.makespan_ns) {
+      out.makespan_ns = last->time_ns;
+      out.account = last->account;
     }
   }
   out.link_bytes = link_bytes_;

@@ -95,6 +95,7 @@ class Engine {
     std::uint32_t remaining = 0;
     std::int32_t stream = 0;
     bool launched = false;
+    std::uint32_t dies = 1;                  // that its range of compute units reaches
     std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
     double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none
     Path start;                              // of the path when the kernel starts
@@ -163,6 +164,7 @@ class Engine {
     std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
     std::int32_t busy_matrix_cus = 0;
     std::int32_t clock_bin = 0;
+    std::vector<double> die_speed;             // relative to the slowest die
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
                  load_egress = 0;
@@ -175,6 +177,12 @@ class Engine {
     DType dtype = DType::fp16;
     MatmulCost cost{};
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+  };
+
+  struct MatmulClass {
+    std::uint32_t shape = 0;
+    std::int32_t sharers = 1;
+    std::int32_t die = 0;
   };
 
   struct ClassKey {
@@ -210,6 +218,7 @@ class Engine {
   // engine.cpp
   void add_resources();
   void index_schedule();
+  void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
@@ -255,12 +264,14 @@ class Engine {
   // engine_traffic.cpp
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
-  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const;
+  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu,
+                    std::int32_t die) const;
   double clock_factor(const GpuState& gpu, DType dtype) const;
   void update_clock(std::int32_t rank);
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
+  double load_rate_alone(const DataPath& path) const;
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
   void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
@@ -268,6 +279,8 @@ class Engine {
   void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
   double latency_of(Level level) const;
   double spread_of(std::uint32_t id, std::uint32_t op) const;
+  double unit_random(std::uint64_t what) const;
+  void set_die_speeds(std::int32_t rank);
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 
   const Schedule& schedule_;
@@ -290,9 +303,9 @@ class Engine {
   std::vector<std::uint32_t> a_slab_, b_slab_;    // matmul: slab ids
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
-  std::vector<std::pair<std::uint32_t, std::int32_t>> matmul_class_shape_;  // by class: shape + 1, sharers
-  std::vector<std::int32_t> link_resource_;                                 // by topology edge
-  std::vector<std::uint8_t> is_wire_;  // by resource: link, egress or ingress port
+  std::vector<MatmulClass> matmul_class_;    // by class
+  std::vector<std::int32_t> link_resource_;  // by topology edge
+  std::vector<std::uint8_t> is_wire_;        // by resource: link, egress or ingress port
   std::vector<double> link_bytes_;
   std::vector<std::int32_t> at_barrier_;
   SimulationResult totals_;

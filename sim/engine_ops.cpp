@@ -152,11 +152,13 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
   const bool remote = path.peer != path.rank;
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
   double latency = latency_of(path.source);
+  double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns;
+    rate = std::min(rate, load_rate_alone(path));
   }
   DataPath capped = path;
-  if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / path.cap_gb_per_s);
+  if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / rate);
   const std::int32_t class_id = data_class(capped);
   const double alone = bytes / capped.cap_gb_per_s;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;

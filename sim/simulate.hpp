@@ -48,7 +48,7 @@ struct SimulationOptions {
 
 struct RankResult {
   TimeAccount account;        // of the critical path that ends at this rank's last operation
-  double makespan_ns = 0;     // this rank's host program
+  double makespan_ns = 0;     // end of this rank's host program and of its kernels
   double kernels_ns = 0;      // first workgroup to last completion
   double cu_busy_ns = 0;      // sum over compute units of time with a workgroup
 };

@@ -1,0 +1,126 @@
+// Compute units as slots: what fits, where a workgroup goes, and that releases give back what was taken.
+#include "sim/dispatch.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "hand_machine.hpp"
+
+namespace tritax {
+namespace {
+
+Kernel kernel_of(std::int32_t threads, std::int32_t registers, std::int32_t lds_bytes) {
+  Kernel kernel;
+  kernel.resources = {threads, registers, lds_bytes};
+  return kernel;
+}
+
+int fill(Dispatcher& dispatcher, std::int32_t die, const Kernel& kernel) {
+  int count = 0;
+  for (std::int32_t cu = dispatcher.place(die, kernel); cu >= 0; cu = dispatcher.place(die, kernel)) {
+    dispatcher.take(cu, kernel);
+    ++count;
+  }
+  return count;
+}
+
+// A compute unit of the hand-made GPU: 4 SIMDs of 8 waves of 64 lanes, 131072 registers, 65536 bytes of LDS.
+// A die has 4 of them.
+
+TEST(Occupancy, IsLimitedByTheScarcestResource) {
+  const Gpu gpu = hand::machine().gpu;
+  struct Case {
+    Kernel kernel;
+    int per_cu;
+  };
+  for (const Case& c : {Case{kernel_of(256, 32, 0), 8},      // 4 waves of 32
+                        Case{kernel_of(1024, 32, 0), 2},     // 16 waves of 32
+                        Case{kernel_of(256, 128, 0), 4},     // 32768 registers of 131072
+                        Case{kernel_of(256, 129, 0), 3},     // 33024 registers
+                        Case{kernel_of(256, 32, 16384), 4},  // a quarter of the LDS
+                        Case{kernel_of(256, 32, 16385), 3},  // a little more
+                        Case{kernel_of(65, 32, 0), 16},      // a started wave counts as a whole one
+                        Case{kernel_of(65, 512, 0), 2}}) {   // … with all of its registers
+    Dispatcher dispatcher(gpu);
+    EXPECT_EQ(fill(dispatcher, 0, c.kernel), 4 * c.per_cu)
+        << c.kernel.resources.threads << " threads, " << c.kernel.resources.registers_per_thread
+        << " registers, " << c.kernel.resources.lds_bytes << " bytes of LDS";
+  }
+}
+
+TEST(Occupancy, OfAKernelThatFitsNoEmptyComputeUnitIsZero) {
+  const Gpu gpu = hand::machine().gpu;
+  for (const Kernel& kernel : {kernel_of(2049, 1, 0), kernel_of(256, 513, 0), kernel_of(256, 32, 65537)}) {
+    Dispatcher dispatcher(gpu);
+    EXPECT_FALSE(dispatcher.fits(kernel));
+    EXPECT_EQ(dispatcher.place(0, kernel), -1);
+  }
+  EXPECT_TRUE(Dispatcher(gpu).fits(kernel_of(2048, 64, 65536)));
+}
+
+TEST(Placement, TakesTheEmptiestComputeUnitAndTheLowestAmongEqual) {
+  Dispatcher dispatcher(hand::machine().gpu);
+  const Kernel kernel = kernel_of(256, 32, 0);
+  for (const int expected : {4, 5, 6, 7, 4, 5, 6, 7}) {
+    const std::int32_t cu = dispatcher.place(1, kernel);
+    EXPECT_EQ(cu, expected);
+    dispatcher.take(cu, kernel);
+  }
+  dispatcher.release(6, kernel);
+  EXPECT_EQ(dispatcher.place(1, kernel), 6);
+}
+
+TEST(Placement, StaysWithinTheReservedRange) {
+  Dispatcher dispatcher(hand::machine().gpu);
+  Kernel kernel = kernel_of(256, 32, 65536);
+  kernel.cu_begin = 3;
+  kernel.cu_end = 6;
+  EXPECT_EQ(fill(dispatcher, 0, kernel), 1);  // 3
+  EXPECT_EQ(fill(dispatcher, 1, kernel), 2);  // 4, 5
+}
+
+TEST(Placement, OfADifferentKernelUsesWhatTheFirstLeaves) {
+  Dispatcher dispatcher(hand::machine().gpu);
+  const Kernel gemm = kernel_of(256, 256, 49152);  // half of the registers, three quarters of the LDS
+  EXPECT_EQ(fill(dispatcher, 0, gemm), 4);
+  EXPECT_EQ(fill(dispatcher, 0, kernel_of(256, 64, 0)), 4 * 4);  // registers of the other half
+  EXPECT_EQ(fill(dispatcher, 0, kernel_of(256, 32, 0)), 0);      // none are left
+  EXPECT_EQ(fill(dispatcher, 1, gemm), 4);                       // the other die is not touched
+}
+
+// Whatever is taken and given back in whatever order: room never runs below zero (take asserts it), and in
+// the end everything is free again.
+RC_GTEST_PROP(DispatcherLaw, ReleasesGiveBackExactlyWhatWasTaken, ()) {
+  const Gpu gpu = hand::machine().gpu;
+  Dispatcher dispatcher(gpu);
+  std::vector<std::pair<std::int32_t, Kernel>> resident;
+  for (int step = 0; step < 100; ++step) {
+    if (resident.empty() || *rc::gen::inRange(0, 3) > 0) {
+      const Kernel kernel =
+          kernel_of(*rc::gen::inRange(1, 1025), *rc::gen::inRange(1, 129), *rc::gen::inRange(0, 65537));
+      const std::int32_t cu = dispatcher.place(*rc::gen::inRange(0, 2), kernel);
+      if (cu < 0) continue;
+      dispatcher.take(cu, kernel);
+      resident.emplace_back(cu, kernel);
+    } else {
+      const std::size_t i = *rc::gen::inRange<std::size_t>(0, resident.size());
+      dispatcher.release(resident[i].first, resident[i].second);
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    for (std::int32_t cu = 0; cu < gpu.cu_count(); ++cu) {
+      RC_ASSERT(dispatcher.resident(cu) == std::count_if(resident.begin(), resident.end(),
+                                                         [&](const auto& r) { return r.first == cu; }));
+    }
+  }
+  for (const auto& [cu, kernel] : resident) dispatcher.release(cu, kernel);
+  const Kernel whole = kernel_of(2048, 64, 65536);
+  RC_ASSERT(fill(dispatcher, 0, whole) == 4);
+  RC_ASSERT(fill(dispatcher, 1, whole) == 4);
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,152 @@
+// Host programs, streams, graphs and barriers, timed by hand.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "hand_machine.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+namespace {
+
+using hand::Draft;
+using hand::kExact;
+using hand::kStepNs;
+using hand::Observed;
+using hand::run;
+
+Machine with_host_costs(int gpus = 1) {
+  Machine machine = hand::machine(gpus);
+  machine.host = {.launch_call_ns = 100,
+                  .launch_latency_ns = 1000,
+                  .kernel_gap_ns = 30,
+                  .graph_launch_call_ns = 250,
+                  .graph_node_gap_ns = 7,
+                  .synchronize_ns = 500,
+                  .barrier_ns = 2000};
+  machine.library.collective_call_ns = 11;
+  machine.library.framework_sync_ns = 13;
+  return machine;
+}
+
+TEST(Host, PaysLaunchCallLatencyAndSynchronisationAroundAnEmptyKernel) {
+  Draft draft(1);
+  draft.builder.launch(0, draft.data_kernel("empty", 0));
+  draft.builder.host(0, HostOpKind::stream_synchronize);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_EQ(out.seen.kernels.at(0).begin_ns, 1100);
+  EXPECT_EQ(out.seen.kernels.at(0).end_ns, 1100);
+  EXPECT_EQ(out.result.makespan_ns, 1600);
+  EXPECT_EQ(out.result.account.launch_ns, 1600);
+}
+
+TEST(Host, PaysForLibraryCallsAndFrameworkWork) {
+  Draft draft(1);
+  draft.builder.host(0, HostOpKind::collective_call);
+  draft.builder.host(0, HostOpKind::framework_sync);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_EQ(out.result.makespan_ns, 24);
+  EXPECT_EQ(out.result.account.launch_ns, 24);
+}
+
+TEST(Host, SynchronisingWithNothingRunningCostsTheCallOnly) {
+  Draft draft(1);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  EXPECT_EQ(run(draft.builder.finish(), with_host_costs()).result.makespan_ns, 500);
+}
+
+TEST(Stream, KernelsFollowEachOtherWithTheGapWhenTheLaunchWasEarly) {
+  Draft draft(1);
+  for (int k = 0; k < 3; ++k) {
+    const auto kernel = draft.gemm_kernel("gemm", 0);
+    draft.builder.workgroup(kernel);
+    draft.matmul(k);
+    draft.builder.launch(0, kernel);
+  }
+  draft.builder.host(0, HostOpKind::stream_synchronize);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, 1100, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 1100 + kStepNs + 30, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, 1100 + 2 * (kStepNs + 30), kExact);
+  EXPECT_NEAR(out.result.makespan_ns, 1100 + 3 * kStepNs + 2 * 30 + 500, kExact);
+  EXPECT_NEAR(out.result.account.launch_ns, 1100 + 2 * 30 + 500, kExact);
+}
+
+TEST(Stream, ShortKernelsWaitForTheLaunchAndNotForTheGap) {
+  Draft draft(1);
+  for (int k = 0; k < 3; ++k) draft.builder.launch(0, draft.data_kernel("empty", 0));
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  for (std::uint32_t k = 0; k < 3; ++k) EXPECT_EQ(out.seen.kernels.at(k).begin_ns, 1100 + 100 * k);
+}
+
+TEST(Stream, KernelsOfDifferentStreamsRunSideBySide) {
+  Draft draft(1);
+  for (int k = 0; k < 2; ++k) {
+    const auto kernel = draft.gemm_kernel("gemm", 0);
+    draft.builder.workgroup(kernel);
+    draft.matmul(k);
+    draft.builder.launch(0, kernel, k);
+  }
+  draft.builder.host(0, HostOpKind::stream_synchronize, 0);
+  draft.builder.host(0, HostOpKind::stream_synchronize, 1);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, 1100, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 1200, kExact);
+  EXPECT_NEAR((out.seen.host_ops.at({0, 2}).end_ns), 1100 + kStepNs + 500, kExact);
+  // The second synchronisation finds its kernel finished.
+  EXPECT_NEAR((out.seen.host_ops.at({0, 3}).end_ns), 1100 + kStepNs + 500 + 500, kExact);
+}
+
+TEST(Graph, IsOneCallWithItsOwnGapBetweenNodes) {
+  Draft draft(1);
+  Graph graph;
+  for (int k = 0; k < 3; ++k) {
+    const auto kernel = draft.gemm_kernel("gemm", 0);
+    draft.builder.workgroup(kernel);
+    draft.matmul(k);
+    graph.push_back({kernel, k == 2 ? 1 : 0});
+  }
+  draft.builder.graph_launch(0, graph);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, 1250, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 1250 + kStepNs + 7, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, 1250, kExact);
+  EXPECT_NEAR(out.result.makespan_ns, 1250 + 2 * kStepNs + 7 + 500, kExact);
+}
+
+TEST(Barrier, EndsForEverybodyAfterTheLastArrives) {
+  Draft draft(3);
+  const auto kernel = draft.gemm_kernel("late", 1);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.launch(1, kernel);
+  draft.builder.host(1, HostOpKind::device_synchronize);
+  for (int rank = 0; rank < 3; ++rank) {
+    draft.builder.host(rank, HostOpKind::barrier);
+    draft.builder.host(rank, HostOpKind::collective_call);
+  }
+  const Observed out = run(draft.builder.finish(), with_host_costs(3));
+  const double last = 1100 + kStepNs + 500;
+  for (const auto& [rank, op] : {std::pair{0, 0U}, {1, 2U}, {2, 0U}}) {
+    EXPECT_NEAR((out.seen.host_ops.at({rank, op}).end_ns), last + 2000, kExact);
+    EXPECT_NEAR(out.result.ranks[static_cast<std::size_t>(rank)].makespan_ns, last + 2000 + 11, kExact);
+  }
+  // The account of every rank is that of the one that came last.
+  EXPECT_NEAR(out.result.ranks[0].account.compute_ns, kStepNs, kExact);
+  EXPECT_NEAR(out.result.ranks[0].account.bulk_synchronous_ns, 2000, kExact);
+}
+
+TEST(Makespan, ReachesTheLastKernelEvenIfTheHostDoesNotWaitForIt) {
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.launch(0, kernel);
+  const Observed out = run(draft.builder.finish(), with_host_costs());
+  EXPECT_NEAR(out.result.makespan_ns, 1100 + kStepNs, kExact);
+  EXPECT_NEAR(out.result.account.compute_ns, kStepNs, kExact);
+}
+
+}  // namespace
+}  // namespace tritax

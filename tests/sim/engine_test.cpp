@@ -1,0 +1,466 @@
+// The engine on schedules small enough to be timed by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hand_machine.hpp"
+#include "model/core/error.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+namespace {
+
+using hand::Draft;
+using hand::kExact;
+using hand::kStepNs;
+using hand::kTileBytes;
+using hand::Observed;
+using hand::run;
+
+std::string stall_message(const Schedule& schedule, const Machine& machine) {
+  try {
+    simulate(schedule, machine);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "the simulation did not stall";
+  return "";
+}
+
+// Chains: transfers that follow each other take T · (S / B + L).
+
+TEST(Chain, OfStoresWithReleaseTakesBytesOverBandwidthPlusLatencyEach) {
+  constexpr int kTransfers = 1024;
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = 50;
+  machine.fabric.store_latency_ns = 500;
+  Draft draft(2, kTransfers);
+  const auto arrived = draft.builder.flags("arrived", kTransfers);
+  const auto kernel = draft.data_kernel("send", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < kTransfers; ++t) {
+    draft.builder.store(draft.c, Draft::tile(t), 1);
+    draft.signal(arrived, t, 1);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR(out.result.makespan_ns, kTransfers * (kTileBytes / 50 + 500), kExact);
+  EXPECT_NEAR(out.result.account.wire_ns, out.result.makespan_ns, kExact);
+}
+
+TEST(Chain, OfStoresWithoutReleaseTakesBytesOverBandwidth) {
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = 64;
+  machine.fabric.store_efficiency = 0.75;
+  machine.fabric.store_latency_ns = 500;
+  Draft draft(2);
+  const auto kernel = draft.data_kernel("send", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < 10; ++t) draft.builder.store(draft.c, Draft::tile(t), 1);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns, 10 * kTileBytes / 48, kExact);
+}
+
+TEST(Chain, OfRemoteLoadsPaysTheRoundTripForEveryTile) {
+  for (const double cu_limit : {20.0, hand::kUnlimited}) {
+    Machine machine = hand::machine(2);
+    machine.gpu.cu_remote_load_gb_per_s = cu_limit;
+    machine.fabric.link_raw_gb_per_s = 50;
+    machine.fabric.load_round_trip_ns = 660;
+    Draft draft(2);
+    const auto kernel = draft.data_kernel("fetch", 0);
+    draft.builder.workgroup(kernel);
+    for (int t = 0; t < 10; ++t) draft.builder.load(draft.a, Draft::tile(t), 1);
+    draft.builder.launch(0, kernel);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns,
+                10 * (kTileBytes / std::min(cu_limit, 50.0) + 660), kExact)
+        << cu_limit;
+  }
+}
+
+TEST(Store, DrainsBehindTheNextMatmulAndHoldsBackTheNextStore) {
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = kTileBytes / 1500;  // a tile takes one and a half K steps
+  Draft draft(2);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < 2; ++t) {
+    draft.matmul(t);
+    draft.builder.store(draft.c, Draft::tile(t), 1);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Schedule schedule = draft.builder.finish();
+  const Observed overlapped = run(schedule, machine);
+  // Matmul to 1000, store to 2500, beside it matmul to 2000, store from 2500 to 4000.
+  EXPECT_NEAR((overlapped.seen.ops.at({0, 0, 2}).end_ns), 2000, kExact);
+  EXPECT_NEAR((overlapped.seen.ops.at({0, 0, 3}).begin_ns), 2500, kExact);
+  EXPECT_NEAR(overlapped.result.makespan_ns, 4000, kExact);
+  // Where one counter orders loads behind stores, nothing overlaps.
+  machine.gpu.loads_wait_for_stores = true;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 5000, kExact);
+}
+
+// Shared bandwidth.
+
+TEST(Incast, OfSevenGpusIntoOneSharesItsPortAndLeavesAFreePairAlone) {
+  Machine machine = hand::machine(10);
+  machine.fabric.link_raw_gb_per_s = 50;
+  machine.fabric.store_ingress_gb_per_s = 50;
+  Draft draft(10);
+  std::vector<std::int32_t> kernels;
+  const auto send = [&](int from, int to) {
+    kernels.push_back(draft.data_kernel("send", from));
+    draft.builder.workgroup(kernels.back());
+    draft.builder.store(draft.c, Draft::tile(from), to);
+    draft.builder.launch(from, kernels.back());
+    draft.builder.host(from, HostOpKind::device_synchronize);
+  };
+  for (int from = 1; from < 8; ++from) send(from, 0);
+  send(8, 9);
+  const Observed out = run(draft.builder.finish(), machine);
+  for (std::uint32_t k = 0; k < 7; ++k) {
+    EXPECT_NEAR(out.seen.kernels.at(k).length_ns(), 7 * kTileBytes / 50, kExact);
+  }
+  EXPECT_NEAR(out.seen.kernels.at(7).length_ns(), kTileBytes / 50, kExact);
+}
+
+TEST(Contention, IsWhatOthersAddToATransferBetweenLocalMemories) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_gb_per_s = 100;
+  machine.gpu.cu_load_gb_per_s = 80;
+  Draft draft(1);
+  const auto kernel = draft.data_kernel("load", 0);
+  for (int w = 0; w < 4; ++w) {
+    draft.builder.workgroup(kernel);
+    draft.builder.load(draft.a, Draft::tile(w), 0);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR(out.result.makespan_ns, 4 * kTileBytes / 100, kExact);
+  EXPECT_NEAR(out.result.account.memory_ns, kTileBytes / 80, kExact);
+  EXPECT_NEAR(out.result.account.contention_ns, 4 * kTileBytes / 100 - kTileBytes / 80, kExact);
+  EXPECT_NEAR(out.result.hbm_bytes, 4 * kTileBytes, kExact);
+}
+
+// Waves of workgroups.
+
+Schedule equal_workgroups(int count, std::int32_t cu_begin = 0, std::int32_t cu_end = 0) {
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0, cu_begin, cu_end);
+  for (int w = 0; w < count; ++w) {
+    draft.builder.workgroup(kernel);
+    draft.matmul(w);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return draft.builder.finish();
+}
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+TEST(Waves, EqualWorkgroupsTakeOneRoundPerFilledGpu) {
+  for (const auto& [dies, cus] : {std::pair{1, 1}, {1, 7}, {2, 4}, {4, 2}, {3, 5}}) {
+    Machine machine = hand::machine();
+    machine.gpu.xcds = dies;
+    machine.gpu.cus_per_xcd = cus;
+    for (int workgroups = 1; workgroups <= 40; ++workgroups) {
+      // Workgroup w goes to die w mod dies, and no die helps another: the fullest die decides.
+      const int rounds = ceil_div(ceil_div(workgroups, dies), cus);
+      EXPECT_NEAR(simulate(equal_workgroups(workgroups), machine).makespan_ns, rounds * kStepNs, kExact)
+          << workgroups << " workgroups on " << dies << " dies of " << cus << " compute units";
+    }
+  }
+}
+
+TEST(Waves, GoRoundRobinOverDiesAndFillEachInOrder) {
+  const Observed out = run(equal_workgroups(12), hand::machine());
+  for (std::uint32_t w = 0; w < 8; ++w) {
+    EXPECT_EQ((out.seen.cu_of.at({0, w})), static_cast<int>((w % 2) * 4 + w / 2));
+  }
+  for (std::uint32_t w = 8; w < 12; ++w) {
+    EXPECT_EQ((out.seen.cu_of.at({0, w})) / 4, static_cast<int>(w % 2));
+  }
+}
+
+TEST(ReservedComputeUnits, LimitAKernelToItsRange) {
+  // [0, 3): three of one die. [2, 6): two of each die. [4, 8): the second die.
+  for (const auto& [begin, end] : {std::pair{0, 3}, {2, 6}, {4, 8}, {7, 8}}) {
+    const int cus = end - begin;
+    for (int workgroups = 1; workgroups <= 13; ++workgroups) {
+      const Observed out = run(equal_workgroups(workgroups, begin, end), hand::machine());
+      EXPECT_NEAR(out.result.makespan_ns, ceil_div(workgroups, cus) * kStepNs, kExact)
+          << workgroups << " workgroups on compute units [" << begin << ", " << end << ")";
+      for (const auto& [workgroup, cu] : out.seen.cu_of) {
+        EXPECT_GE(cu, begin);
+        EXPECT_LT(cu, end);
+      }
+    }
+  }
+}
+
+TEST(ReservedComputeUnits, LetTwoKernelsRunSideBySideWithoutSharing) {
+  Draft draft(1);
+  const auto wide = draft.gemm_kernel("wide", 0, 0, 6);
+  const auto narrow = draft.gemm_kernel("narrow", 0, 6, 8);
+  for (const auto kernel : {wide, narrow}) {
+    for (int w = 0; w < 4; ++w) {
+      draft.builder.workgroup(kernel);
+      draft.matmul(w);
+    }
+  }
+  draft.builder.launch(0, wide, 0);
+  draft.builder.launch(0, narrow, 1);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), hand::machine());
+  EXPECT_NEAR(out.seen.kernels.at(0).length_ns(), kStepNs, kExact);
+  EXPECT_NEAR(out.seen.kernels.at(1).length_ns(), 2 * kStepNs, kExact);
+}
+
+TEST(Dispatch, SendsWorkgroupsOfADieOneAfterAnother) {
+  Machine machine = hand::machine();
+  machine.gpu.workgroup_dispatch_ns = 10;
+  const Observed out = run(equal_workgroups(8), machine);
+  for (std::uint32_t w = 0; w < 8; ++w) {
+    EXPECT_NEAR((out.seen.ops.at({0, w, 0}).begin_ns), 10 * (w / 2 + 1), kExact);
+  }
+}
+
+// Flags.
+
+struct FlagTimes {
+  double signalled = 0;  // end of the release
+  double seen = 0;
+};
+
+enum class Distance { same_die, other_die, other_gpu };
+
+// A workgroup computes and signals, another one waits. Workgroups 0 and 2 share a die, 0 and 1 do not.
+FlagTimes signal_and_wait(const Machine& machine, Distance distance,
+                          LockProtocol protocol = LockProtocol::load_store) {
+  Draft draft(2);
+  const auto ready = draft.builder.flags("ready", 1);
+  const int waiter = distance == Distance::other_gpu ? 1 : 0;
+  const auto producer = draft.gemm_kernel("produce", 0);
+  draft.builder.workgroup(producer);
+  draft.matmul(0);
+  draft.signal(ready, 0, waiter, protocol);
+  std::int32_t consumer = producer;
+  if (distance == Distance::other_gpu) {
+    consumer = draft.data_kernel("consume", 1);
+    draft.builder.launch(1, consumer);
+  }
+  if (distance == Distance::same_die) {
+    draft.builder.workgroup(producer);
+    draft.builder.barrier();
+  }
+  draft.builder.workgroup(consumer);
+  draft.wait(ready, 0, 1, protocol);
+  draft.builder.launch(0, producer);
+  const Observed out = run(draft.builder.finish(), machine);
+  const std::uint32_t workgroup = distance == Distance::other_gpu  ? 0
+                                  : distance == Distance::same_die ? 2
+                                                                   : 1;
+  return {out.seen.ops.at({0, 0, 1}).end_ns,
+          out.seen.ops.at({static_cast<std::uint32_t>(consumer), workgroup, 0}).end_ns};
+}
+
+Machine with_flag_costs() {
+  Machine machine = hand::machine(2);
+  machine.gpu.flag_same_die_ns = 101;
+  machine.gpu.flag_cross_die_ns = 203;
+  machine.fabric.flag_latency_ns = 547;
+  machine.gpu.release_ns = 50;
+  return machine;
+}
+
+TEST(Flag, IsSeenAfterTheLatencyOfTheDistance) {
+  const Machine machine = with_flag_costs();
+  for (const auto& [distance, latency] :
+       {std::pair{Distance::same_die, 101.0}, {Distance::other_die, 203.0}, {Distance::other_gpu, 547.0}}) {
+    const FlagTimes times = signal_and_wait(machine, distance);
+    EXPECT_NEAR(times.signalled, kStepNs + 50, kExact);
+    EXPECT_NEAR(times.seen, kStepNs + 50 + latency, kExact);
+  }
+}
+
+TEST(Flag, IsSeenWithTheFirstPollAfterItIsVisible) {
+  Machine machine = with_flag_costs();
+  machine.gpu.poll_load_ns = 300;  // polls at 0, 300, …, 1200, 1500, 1800
+  EXPECT_NEAR(signal_and_wait(machine, Distance::same_die).seen, 1200, kExact);
+  EXPECT_NEAR(signal_and_wait(machine, Distance::other_die).seen, 1500, kExact);
+  EXPECT_NEAR(signal_and_wait(machine, Distance::other_gpu).seen, 1800, kExact);
+}
+
+TEST(Flag, AtomicProtocolsPayAnAtomicToRelease) {
+  Machine machine = with_flag_costs();
+  machine.gpu.poll_atomic_ns = 70;
+  EXPECT_NEAR(signal_and_wait(machine, Distance::other_die, LockProtocol::exchange).signalled,
+              kStepNs + 50 + 70, kExact);
+  // The swap of the one who spins is in the way.
+  const FlagTimes swap = signal_and_wait(machine, Distance::other_die, LockProtocol::compare_and_swap);
+  EXPECT_NEAR(swap.signalled, kStepNs + 50 + 2 * 70, kExact);
+  EXPECT_NEAR(swap.seen, std::ceil((swap.signalled + 203) / 70) * 70, kExact);
+}
+
+TEST(Flag, AlreadySetCostsOnePoll) {
+  Machine machine = with_flag_costs();
+  machine.gpu.poll_load_ns = 300;
+  Draft draft(2);
+  const auto ready = draft.builder.flags("ready", 1);
+  const auto kernel = draft.gemm_kernel("both", 0);
+  draft.builder.workgroup(kernel);
+  draft.signal(ready, 0, 0);
+  draft.matmul(0);
+  draft.wait(ready, 0);
+  draft.builder.launch(0, kernel);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).length_ns()), 300, kExact);
+}
+
+TEST(Flag, CountsSignalsUpToTheAwaitedValue) {
+  Draft draft(1);
+  const auto ready = draft.builder.flags("ready", 1);
+  const auto kernel = draft.gemm_kernel("count", 0);
+  draft.builder.workgroup(kernel);
+  draft.wait(ready, 0, 3);
+  for (int w = 1; w <= 3; ++w) {
+    draft.builder.workgroup(kernel);
+    for (int i = 0; i < w; ++i) draft.matmul(w);
+    draft.signal(ready, 0, 0);
+  }
+  draft.builder.launch(0, kernel);
+  const Observed out = run(draft.builder.finish(), hand::machine());
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 0}).end_ns), 3 * kStepNs, kExact);
+}
+
+TEST(Flag, ToAPeerWaitsForTheStoresBeforeIt) {
+  Machine machine = with_flag_costs();
+  machine.fabric.link_raw_gb_per_s = 8;
+  machine.fabric.store_latency_ns = 330;
+  Draft draft(2);
+  const auto ready = draft.builder.flags("ready", 2);
+  const auto kernel = draft.data_kernel("send", 0);
+  draft.builder.workgroup(kernel);
+  draft.builder.store(draft.c, Draft::tile(0), 1);
+  draft.signal(ready, 0, 1);
+  draft.signal(ready, 1, 1);  // nothing left to drain
+  draft.builder.launch(0, kernel);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 1}).end_ns), kTileBytes / 8 + 330 + 50, kExact);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).end_ns), kTileBytes / 8 + 330 + 50 + 50, kExact);
+}
+
+TEST(Claim, GivesEachItemToOneWorkgroupAndSkipsWhenTheQueueIsEmpty) {
+  constexpr int kItems = 10;
+  Draft draft(1);
+  const auto queue = draft.builder.flags("queue", 1);
+  const auto kernel = draft.gemm_kernel("dynamic", 0);
+  for (int w = 0; w < 8; ++w) {
+    draft.builder.workgroup(kernel);
+    for (int i = 0; i < kItems; ++i) {
+      draft.builder.claim(queue, 0, kItems, 1);
+      draft.matmul(i);
+    }
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), hand::machine());
+  EXPECT_NEAR(out.result.makespan_ns, 2 * kStepNs, kExact);  // 10 items on 8 compute units
+  EXPECT_EQ(out.result.matrix_flops, kItems * 2.0 * 64 * 64 * 64);
+}
+
+// Stalls.
+
+TEST(Stall, NamesTheOperationTheFlagAndItsValues) {
+  Draft draft(2);
+  const auto ready = draft.builder.flags("ready", 5);
+  const auto signaller = draft.data_kernel("signaller", 0);
+  draft.builder.workgroup(signaller);
+  draft.signal(ready, 4, 1);
+  const auto waiter = draft.data_kernel("waiter", 1);
+  draft.builder.workgroup(waiter);
+  draft.builder.barrier();
+  draft.builder.workgroup(waiter);
+  draft.builder.barrier();
+  draft.wait(ready, 4, 2);
+  draft.builder.launch(0, signaller);
+  draft.builder.launch(1, waiter);
+  draft.builder.host(1, HostOpKind::device_synchronize);
+  EXPECT_THAT(stall_message(draft.builder.finish(), hand::machine(2)),
+              testing::AllOf(testing::HasSubstr("kernel 'waiter' rank 1 workgroup 1 operation 1 (wait)"),
+                             testing::HasSubstr("'ready'[4] >= 2, which is 1"),
+                             testing::HasSubstr("host of rank 1 waits in operation 1 (device_synchronize)"),
+                             testing::Not(testing::HasSubstr("workgroup 0"))));
+}
+
+TEST(Stall, EndsWithAMessageEvenIfNoHostWaitsForTheKernel) {
+  Draft draft(1);
+  const auto ready = draft.builder.flags("ready", 1);
+  const auto waiter = draft.data_kernel("waiter", 0);
+  draft.builder.workgroup(waiter);
+  draft.wait(ready, 0);
+  draft.builder.launch(0, waiter);
+  EXPECT_THAT(stall_message(draft.builder.finish(), hand::machine()), testing::HasSubstr("kernel 'waiter'"));
+}
+
+TEST(Stall, SaysThatWorkgroupsWaitForAComputeUnit) {
+  // Nine workgroups on eight compute units, each waiting for the last one.
+  Draft draft(1);
+  const auto ready = draft.builder.flags("ready", 1);
+  const auto kernel = draft.gemm_kernel("persistent", 0);
+  for (int w = 0; w < 9; ++w) {
+    draft.builder.workgroup(kernel);
+    if (w < 8) draft.wait(ready, 0);
+    if (w == 8) draft.signal(ready, 0, 0);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  EXPECT_THAT(
+      stall_message(draft.builder.finish(), hand::machine()),
+      testing::AllOf(testing::HasSubstr("1 of 9 workgroups wait for a free compute unit"),
+                     testing::HasSubstr("kernel 'persistent' rank 0 workgroup 0 operation 0 (wait)")));
+}
+
+TEST(Stall, SaysWhichHostsAreMissingFromABarrier) {
+  Draft draft(2);
+  draft.builder.host(1, HostOpKind::barrier);
+  EXPECT_THAT(stall_message(draft.builder.finish(), hand::machine(2)),
+              testing::HasSubstr("host of rank 1 waits in operation 0 (barrier)"));
+}
+
+TEST(Refusal, NamesAKernelThatFitsNoComputeUnit) {
+  Draft draft(1);
+  Kernel kernel;
+  kernel.name = "huge";
+  kernel.resources.lds_bytes = 65537;
+  const auto id = draft.builder.kernel(kernel);
+  draft.builder.workgroup(id);
+  draft.builder.barrier();
+  draft.builder.launch(0, id);
+  const Schedule schedule = draft.builder.finish();
+  EXPECT_THROW(simulate(schedule, hand::machine()), UserError);
+}
+
+TEST(GiveUp, StopsSoonAfterTheLimitAndSaysSo) {
+  const Schedule schedule = equal_workgroups(80);  // 10 rounds
+  SimulationOptions options;
+  options.give_up_after_ns = 2500;
+  const SimulationResult stopped = simulate(schedule, hand::machine(), options);
+  EXPECT_TRUE(stopped.gave_up);
+  EXPECT_GT(stopped.makespan_ns, 2500);
+  EXPECT_LE(stopped.makespan_ns, 3000 + kExact);
+  options.give_up_after_ns = 10 * kStepNs + 1;
+  EXPECT_FALSE(simulate(schedule, hand::machine(), options).gave_up);
+}
+
+}  // namespace
+}  // namespace tritax
