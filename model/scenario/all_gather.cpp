@@ -73,6 +73,9 @@ Schedule library_all_gather_schedule(const AllGather& workload, const Machine& m
 
 }  // namespace
 
+// A compute unit of the real kernel has the stores of a tile to all ranks in flight at once, in the given
+// order; a workgroup of a schedule has one. So workgroups start at different ranks, which gives the links the
+// same mix.
 Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, const Knobs& knobs) {
   if (workload.library) return library_all_gather_schedule(workload, machine);
   constexpr std::int32_t kDefaultTile = 128;  // ROCm/iris iris/ccl/config.py
@@ -94,13 +97,14 @@ Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, 
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::size_t p = 0; p < workgroups; ++p) {
       builder.workgroup(index);
+      const int start = knobs.peer_order == PeerOrder::rotated ? rank + 1 : 0;
+      const int first = (start + static_cast<int>(p)) % workload.gpus;
       for (std::size_t t = p; t < tiles.size(); t += workgroups) {
         builder.load(shard, tiles[t], rank);
         Rect destination = tiles[t];
         destination.row += rank * rows;
         for (int step = 0; step < workload.gpus; ++step) {
-          const int to = knobs.peer_order == PeerOrder::rotated ? (rank + 1 + step) % workload.gpus : step;
-          builder.store(gathered, destination, to);
+          builder.store(gathered, destination, (first + step) % workload.gpus);
         }
       }
     }

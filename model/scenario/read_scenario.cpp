@@ -42,6 +42,7 @@ LibraryGemm read_library_gemm(TomlReader& reader) {
   workload.n = reader.integer("n", 1, kMaxSize);
   workload.k = reader.integer("k", 1, kMaxSize);
   workload.dtype = read_dtype(reader, "bf16");
+  workload.framework = reader.boolean_or("framework", true);
   return workload;
 }
 

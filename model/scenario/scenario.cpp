@@ -33,7 +33,8 @@ std::string key_of(const Workload& workload) {
                                              name_of(w.dtype), w.gpus);
                         },
                         [](const LibraryGemm& w) {
-                          return fmt::format("library-gemm {}x{}x{} {}", w.m, w.n, w.k, name_of(w.dtype));
+                          return fmt::format("library-gemm {}x{}x{} {} framework {}", w.m, w.n, w.k,
+                                             name_of(w.dtype), w.framework);
                         },
                         [](const RemoteAccess& w) {
                           return fmt::format("remote-access {} peers {} bytes {} block {} gpus {}",

@@ -26,6 +26,7 @@ struct LibraryGemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   DType dtype = DType::bf16;
+  bool framework = true;  // called through a framework such as PyTorch; false: from a bare benchmark loop
 };
 
 enum class RemoteOperation : std::uint8_t {

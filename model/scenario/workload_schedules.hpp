@@ -21,9 +21,10 @@ Schedule remote_access_schedule(const RemoteAccess& workload, const Machine& mac
 Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, const Knobs& knobs);
 
 // Rows of the blocks of a coarsened grid, in dispatch order; they sum to `rows`. `slots` blocks are resident
-// at once and each stands for `granule` rows in flight. Starts with blocks of one granule, so that start-up
-// effects keep their size, grows them by doubling up to rows / (slots · generations), and halves what is left
-// over the slots at the end, so that no slot idles for long.
+// at once and each stands for `granule` rows in flight. The first rounds have blocks of one granule, so that
+// start-up effects keep their size; then sizes double, up to rows / (slots · generations); at the end a block
+// is at most half of what is left over the slots, so that no slot idles for long. All but the last are
+// granule · 2^i: few sizes.
 std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
                                            std::int64_t generations);
 

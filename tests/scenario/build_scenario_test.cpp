@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "model/core/error.hpp"
@@ -69,11 +70,29 @@ TEST(RemoteAccessSchedule, VisitsPeersInTheSameOrderOnEveryGpu) {
   EXPECT_EQ(schedule.ops[first.first_op + 2].rank, 3);
 }
 
+TEST(RemoteAccessSchedule, StartsLargerBlocksAtEveryPeerOnlyWhereArbitrationSpreadsThem) {
+  Machine machine = find_machine("mi300x-8");
+  const auto first_peers_of_the_middle = [&] {
+    const Schedule schedule =
+        remote_access_schedule(access(RemoteOperation::store, Peers::all, std::int64_t{1} << 30, 8), machine);
+    const Kernel& kernel = schedule.kernels.at(0);
+    std::set<int> peers;
+    for (std::size_t i = kernel.workgroups.size() / 2; i < kernel.workgroups.size() / 2 + 7; ++i) {
+      peers.insert(schedule.ops[kernel.workgroups[i].first_op].rank);
+    }
+    return peers;
+  };
+  machine.fabric.arbitration_spread = 0.1;
+  EXPECT_EQ(first_peers_of_the_middle().size(), 7u);
+  machine.fabric.arbitration_spread = 0;
+  EXPECT_EQ(first_peers_of_the_middle(), std::set<int>{1});
+}
+
 TEST(RemoteAccessSchedule, KeepsLoadsOfOneBlockIndependent) {
   const Schedule schedule =
-      remote_access_schedule(access(RemoteOperation::load, Peers::all, 1 << 20, 8), find_machine("mi300x-8"));
+      remote_access_schedule(access(RemoteOperation::load, Peers::all, 1 << 19, 8), find_machine("mi300x-8"));
   const Kernel& kernel = schedule.kernels.at(0);
-  EXPECT_EQ(kernel.workgroups.size(), 7u * 1024);
+  EXPECT_EQ(kernel.workgroups.size(), 7u * 512);
   for (const Workgroup& workgroup : kernel.workgroups) EXPECT_EQ(workgroup.op_count, 1u);
 }
 
@@ -109,6 +128,8 @@ RC_GTEST_PROP(CoarsenedBlocks, SumToTheRowsAndNeverIdleASlotForLong, ()) {
   RC_ASSERT(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}) == rows);
   const std::int64_t widest = std::max(granule, rows / (slots * generations));
   std::int64_t left = rows;
+  std::set<std::int64_t> sizes(blocks.begin(), blocks.end());
+  RC_ASSERT(sizes.size() <= 23u);  // granule · 2^i and the remainder
   for (const std::int64_t block : blocks) {
     RC_ASSERT(block >= 1 && block <= widest);
     RC_ASSERT(block <= std::max(granule, left / (2 * slots)));
