@@ -60,7 +60,8 @@ class SpanRecorder : public SimulationObserver {
     }
   }
 
-  std::vector<RankTimes> times(double gap_ns) const {
+  // `call_ns`: host time of a GEMM call beyond its launch.
+  std::vector<RankTimes> times(double gap_ns, double call_ns) const {
     std::map<int, std::array<Stretch, 3>> ranks;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       auto& stretches = ranks[schedule_.kernels[i].rank];
@@ -69,7 +70,11 @@ class SpanRecorder : public SimulationObserver {
     }
     std::vector<RankTimes> times;
     for (const auto& [rank, stretches] : ranks) {
-      times.push_back({stretches[0].span(), stretches[1].span(), stretches[2].span()});
+      RankTimes& times_of_rank =
+          times.emplace_back(RankTimes{stretches[0].span(), stretches[1].span(), stretches[2].span()});
+      if (stretches[1].busy_ns == 0) continue;
+      times_of_rank.all.idle_stream_ns += call_ns;
+      times_of_rank.gemm.idle_stream_ns += call_ns;
     }
     return times;
   }
@@ -110,6 +115,13 @@ int peer_count(const Scenario& scenario) {
     return access->peers == Peers::all ? access->gpus - 1 : 1;
   }
   return gpus_of(scenario) - 1;
+}
+
+// Host time of the GEMM call that an event on an idle stream sees.
+double gemm_call_ns(const Scenario& scenario, const Machine& machine) {
+  const auto* alone = std::get_if<LibraryGemm>(&scenario.workload);
+  const bool framework = alone != nullptr ? alone->framework : scenario.pattern == patterns().front().name;
+  return framework ? machine.library.gemm_call_ns : 0;
 }
 
 }  // namespace
@@ -190,7 +202,7 @@ Prediction predict(const Scenario& scenario, const Machine& machine) {
   prediction.flops = flops_of(scenario);
   prediction.bytes_per_gpu = bytes_per_gpu_of(scenario);
   prediction.peers = peer_count(scenario);
-  prediction.ranks = recorder.times(machine.host.kernel_gap_ns);
+  prediction.ranks = recorder.times(machine.host.kernel_gap_ns, gemm_call_ns(scenario, machine));
   return prediction;
 }
 

@@ -62,6 +62,7 @@ struct Gpu {
   double lds_bytes_per_clk = 0;    // one CU
   double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
+  double die_speed_spread = 0;  // relative spread of the clocks of the dies under matrix load
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   std::array<MatrixRate, kDTypeCount> matrix{};
 
@@ -114,6 +115,7 @@ struct LibraryCosts {
   double collective_start_ns = 0;  // handshake before the first byte moves
   int channels = 0;                // workgroups of the collective kernel
   double channel_gb_per_s = 0;     // one channel, to all its peers together
+  double gemm_call_ns = 0;         // host time of one GEMM call through the framework, beyond a bare launch
   double framework_sync_ns = 0;    // host work of the framework around a synchronised step
 };
 

@@ -130,6 +130,8 @@ constexpr std::array kSpecs{
                   "workgroups of the collective kernel"},
     ParameterSpec{"library", "channel_bandwidth", &LibraryCosts::channel_gb_per_s, D::rate, kPositiveRate,
                   "one channel, to all its peers together"},
+    ParameterSpec{"library", "gemm_call_time", &LibraryCosts::gemm_call_ns, D::time, kTime,
+                  "host time of one GEMM call through the framework, beyond a bare launch"},
     ParameterSpec{"library", "framework_sync_time", &LibraryCosts::framework_sync_ns, D::time, kTime,
                   "host work of the framework around a synchronised step"},
 
