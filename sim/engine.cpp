@@ -59,7 +59,6 @@ void Engine::add_resources() {
     state.load_ingress = wire(fabric.load_ingress_gb_per_s);
     state.load_egress = wire(fabric.load_egress_gb_per_s);
     gpus_.push_back(std::move(state));
-    set_die_speeds(rank);
   }
 }
 

@@ -164,7 +164,6 @@ class Engine {
     std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
     std::int32_t busy_matrix_cus = 0;
     std::int32_t clock_bin = 0;
-    std::vector<double> die_speed;             // relative to the slowest die
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
                  load_egress = 0;
@@ -182,7 +181,6 @@ class Engine {
   struct MatmulClass {
     std::uint32_t shape = 0;
     std::int32_t sharers = 1;
-    std::int32_t die = 0;
   };
 
   struct ClassKey {
@@ -264,8 +262,7 @@ class Engine {
   // engine_traffic.cpp
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
-  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu,
-                    std::int32_t die) const;
+  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const;
   double clock_factor(const GpuState& gpu, DType dtype) const;
   void update_clock(std::int32_t rank);
   std::int32_t data_class(const DataPath& path);
@@ -280,7 +277,6 @@ class Engine {
   double latency_of(Level level) const;
   double spread_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
-  void set_die_speeds(std::int32_t rank);
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 
   const Schedule& schedule_;

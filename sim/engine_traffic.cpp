@@ -34,21 +34,19 @@ void Engine::update_clock(std::int32_t rank) {
   GpuState& gpu = gpus_[rank];
   const std::int32_t cus = machine_.gpu.cu_count();
   const std::int32_t bin = (gpu.busy_matrix_cus * kClockBins + cus - 1) / cus;
-  if (bin == gpu.clock_bin) return;
+  if (bin <= gpu.clock_bin) return;
   gpu.clock_bin = bin;
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
-    fluid_.set_cap(id, matmul_cap(shapes_[c.shape], c.sharers, gpu, c.die));
+    fluid_.set_cap(id, matmul_cap(shapes_[c.shape], c.sharers, gpu));
   }
 }
 
-double Engine::matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu,
-                          std::int32_t die) const {
+double Engine::matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const {
   // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  const double alone_ns = shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) *
-                                                   gpu.die_speed[static_cast<std::size_t>(die)] * together) +
-                          shape.cost.prologue_ns;
+  const double alone_ns =
+      shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together) + shape.cost.prologue_ns;
   return shape.cost.operand_bytes / alone_ns;
 }
 
@@ -69,11 +67,11 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, llc_miss});
-  const std::int32_t id = fluid_.add_class(uses, matmul_cap(shape, sharers, gpu, die));
+  const std::int32_t id = fluid_.add_class(uses, matmul_cap(shape, sharers, gpu));
   class_ids_.emplace(key, id);
   gpu.matmul_classes.push_back(id);
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
-  matmul_class_[static_cast<std::size_t>(id)] = {shape_id, sharers, die};
+  matmul_class_[static_cast<std::size_t>(id)] = {shape_id, sharers};
   return id;
 }
 
@@ -313,21 +311,6 @@ double Engine::spread_of(std::uint32_t id, std::uint32_t op) const {
 // Uniform in [0, 1), from the seed and `what`.
 double Engine::unit_random(std::uint64_t what) const {
   return static_cast<double>(mix(mix(options_.seed) ^ what) >> 11) * 0x1.0p-53;
-}
-
-// Every die has its own clock and the slowest decides (RRZE-HPC/gpu-benches, roofline on MI300X): the slowest
-// die runs at the machine's clock, the others faster by up to the spread.
-void Engine::set_die_speeds(std::int32_t rank) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
-  const std::size_t dies = gpu.l2.size();
-  gpu.die_speed.resize(dies);
-  for (std::size_t die = 0; die < dies; ++die) {
-    gpu.die_speed[die] =
-        1 + machine_.gpu.die_speed_spread * 2 * std::sqrt(3.0) *
-                unit_random(0xd1e0000000000000ULL ^ static_cast<std::uint64_t>(rank) << 16 ^ die);
-  }
-  const double slowest = *std::min_element(gpu.die_speed.begin(), gpu.die_speed.end());
-  for (double& speed : gpu.die_speed) speed /= slowest;
 }
 
 }  // namespace tritax

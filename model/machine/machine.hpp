@@ -62,7 +62,6 @@ struct Gpu {
   double lds_bytes_per_clk = 0;    // one CU
   double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
-  double die_speed_spread = 0;  // relative spread of the clocks of the dies under matrix load
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   std::array<MatrixRate, kDTypeCount> matrix{};
 
