@@ -313,7 +313,9 @@ void FluidNetwork::apply(double now_ns) {
         change_load(c.uses[i].resource, (after - before) * c.uses[i].coefficient, now_ns);
       }
     }
-    const bool reschedule = c.level != levels_[m] || c.settled_weight != c.weight;
+    // Even at the same level and weight a changed class ends something else next.
+    const bool reschedule = c.changed || c.level != levels_[m];
+    c.changed = false;
     if (c.level != levels_[m]) {
       advance(c, now_ns);
       c.level = levels_[m];
@@ -331,9 +333,11 @@ void FluidNetwork::settle(double now_ns) {
   touched_.clear();
   next_to_expand_ = 0;
   for (const std::int32_t id : changed_) {
-    classes_[id].changed = false;
-    if (classes_[id].mark == solve_number_) continue;
-    if (!settle_without_solving(id, now_ns) && !settle_within_class(id, now_ns)) include(id);
+    if (settle_without_solving(id, now_ns) || settle_within_class(id, now_ns)) {
+      classes_[id].changed = false;
+    } else {
+      include(id);
+    }
   }
   changed_.clear();
   if (members_.empty()) return;

@@ -140,6 +140,24 @@ TEST(Fluid, ClassThatEmptiesAndRefillsAtOneTimeLeavesNoLoadBehind) {
   EXPECT_NEAR(network.carried(link.resource, now), 4000, 1e-6);
 }
 
+TEST(Fluid, OneActivityForAnotherAtTheSameTimeOnAFullLinkEndsOnItsOwnTime) {
+  // Two classes fill a link; in one of them a short activity takes the place of one that ended. Rates and
+  // weights stay, but what ends next does not.
+  FluidNetwork network;
+  const FluidNetwork::Use link{network.add_resource(4), 1.0};
+  const auto a = network.add_class(std::span(&link, 1), kInfinity);
+  const auto b = network.add_class(std::span(&link, 1), kInfinity);
+  network.start(a, 10, 1.0, 0, 0);
+  network.start(a, 100, 1.0, 1, 0);
+  network.start(b, 100, 1.0, 2, 0);
+  network.start(b, 100, 1.0, 3, 0);
+  network.settle(0);
+  EXPECT_EQ(network.complete(10).token, 0u);
+  network.start(a, 5, 1.0, 4, 10);
+  network.settle(10);
+  EXPECT_NEAR(network.next_completion_ns(), 15, 1e-9);
+}
+
 struct RandomNetwork {
   std::vector<double> capacities;
   std::vector<std::vector<int>> routes;

@@ -1,0 +1,253 @@
+// Laws that hold for every pattern, shape, machine and choice of knobs.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "hand_machine.hpp"
+#include "model/core/error.hpp"
+#include "model/machine/parameters.hpp"
+#include "model/machine/topology.hpp"
+#include "model/patterns/pattern.hpp"
+#include "model/select/candidates.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr std::array kParts{&TimeAccount::compute_ns,   &TimeAccount::memory_ns,
+                            &TimeAccount::wire_ns,      &TimeAccount::launch_ns,
+                            &TimeAccount::locality_ns,  &TimeAccount::bulk_synchronous_ns,
+                            &TimeAccount::contention_ns};
+
+// A shipped machine cut down to a few compute units, so that small matrices take several rounds and fill
+// caches. Rates and latencies stay.
+Machine small(Machine machine) {
+  machine.gpu.xcds = std::min(machine.gpu.xcds, 2);
+  machine.gpu.cus_per_xcd = 4;
+  machine.gpu.l2_bytes /= 16;
+  machine.gpu.llc_bytes /= 64;
+  machine.gpu.hbm_gb_per_s /= 16;
+  return machine;
+}
+
+struct AnyRun {
+  Machine machine;
+  GemmAllScatter workload;
+  const Pattern* pattern = nullptr;
+  Knobs knobs;
+
+  Schedule schedule() const { return build_schedule(*pattern, workload, machine, knobs); }
+  std::string text() const {
+    return std::string(pattern->name) + " " + std::to_string(workload.m) + "x" + std::to_string(workload.n) +
+           "x" + std::to_string(workload.k) + " on " + std::to_string(workload.gpus) + " of " + machine.name;
+  }
+};
+
+AnyRun any_run() {
+  AnyRun run;
+  run.machine = small(find_machine(*rc::gen::elementOf(shipped_machines())));
+  run.workload.gpus = *rc::gen::inRange(1, run.machine.gpu_count() + 1);
+  run.workload.m = *rc::gen::inRange(1, 1500);
+  run.workload.n = *rc::gen::inRange(run.workload.gpus, 3000);
+  run.workload.k = *rc::gen::inRange(1, 2000);
+  run.workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  run.pattern = &patterns()[*rc::gen::inRange<std::size_t>(0, patterns().size())];
+  const KnobSpace space = knob_space(*run.pattern, run.workload, run.machine);
+  run.knobs = *rc::gen::elementOf(coarse_candidates(space, run.workload));
+  const std::vector<Knobs> near = neighbours(space, run.workload, run.knobs);
+  if (!near.empty() && *rc::gen::arbitrary<bool>()) run.knobs = *rc::gen::elementOf(near);
+  run.knobs.lock =
+      *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
+  RC_LOG() << run.text() << "\n";
+  return run;
+}
+
+bool close(double a, double b, double tolerance = 1e-9) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+// Every number of a result, to compare runs bit by bit.
+std::vector<double> numbers_of(const SimulationResult& result) {
+  std::vector<double> out{result.makespan_ns,
+                          result.kernels_ns,
+                          result.matrix_flops,
+                          result.hbm_bytes,
+                          result.l2_hit_fraction,
+                          result.llc_hit_fraction,
+                          static_cast<double>(result.tile_operations),
+                          static_cast<double>(result.events)};
+  for (const auto part : kParts) out.push_back(result.account.*part);
+  for (const RankResult& rank : result.ranks) {
+    for (const auto part : kParts) out.push_back(rank.account.*part);
+    out.insert(out.end(), {rank.makespan_ns, rank.kernels_ns, rank.cu_busy_ns});
+  }
+  out.insert(out.end(), result.link_bytes.begin(), result.link_bytes.end());
+  return out;
+}
+
+RC_GTEST_PROP(AccountLaw, PartsAreNotNegativeAndSumToTheMakespan, ()) {
+  const AnyRun run = any_run();
+  const SimulationResult result = simulate(run.schedule(), run.machine);
+  RC_ASSERT(result.ranks.size() == static_cast<std::size_t>(run.workload.gpus));
+  RC_ASSERT(close(result.account.sum_ns(), result.makespan_ns));
+  double latest = 0;
+  for (const RankResult& rank : result.ranks) {
+    RC_ASSERT(close(rank.account.sum_ns(), rank.makespan_ns));
+    for (const auto part : kParts) RC_ASSERT((rank.account.*part) >= 0);
+    latest = std::max(latest, rank.makespan_ns);
+  }
+  for (const auto part : kParts) RC_ASSERT((result.account.*part) >= 0);
+  RC_ASSERT(result.makespan_ns == latest);
+}
+
+RC_GTEST_PROP(DeterminismLaw, EqualInputGivesEqualBitsAlsoInOtherThreads, ()) {
+  const AnyRun run = any_run();
+  const Schedule schedule = run.schedule();
+  SimulationOptions options;
+  options.seed = *rc::gen::arbitrary<std::uint64_t>();
+  const std::vector<double> first = numbers_of(simulate(schedule, run.machine, options));
+  std::vector<std::vector<double>> others(3);
+  std::vector<std::thread> threads;
+  for (auto& other : others) {
+    threads.emplace_back([&] { other = numbers_of(simulate(run.schedule(), run.machine, options)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& other : others) RC_ASSERT(other == first);
+}
+
+// Multiplies every rate and clock by `factor` and divides every time by it.
+Machine faster(Machine machine, double factor) {
+  for (const ParameterSpec& spec : parameter_specs()) {
+    const bool rate = spec.dimension == Dimension::rate || spec.dimension == Dimension::clock;
+    if (!rate && spec.dimension != Dimension::time) continue;
+    const double by = rate ? factor : 1 / factor;
+    std::visit(
+        [&](auto member) {
+          using Member = decltype(member);
+          if constexpr (std::is_same_v<Member, double Gpu::*>) machine.gpu.*member *= by;
+          if constexpr (std::is_same_v<Member, double HostCosts::*>) machine.host.*member *= by;
+          if constexpr (std::is_same_v<Member, double LibraryCosts::*>) machine.library.*member *= by;
+          if constexpr (std::is_same_v<Member, double Fabric::*>) machine.fabric.*member *= by;
+          if constexpr (std::is_same_v<Member, double MatrixRate::*>) {
+            for (MatrixRate& matrix : machine.gpu.matrix) matrix.*member *= by;
+          }
+        },
+        spec.target);
+  }
+  return machine;
+}
+
+RC_GTEST_PROP(ScalingLaw, EveryRateTimesKAndEveryLatencyOverKDividesTheTimeByK, ()) {
+  AnyRun run = any_run();
+  const double factor = *rc::gen::element(0.3, 0.5, 2.0, 3.0, 8.0, 10.0);
+  const SimulationResult before = simulate(run.schedule(), run.machine);
+  run.machine = faster(run.machine, factor);
+  const SimulationResult after = simulate(run.schedule(), run.machine);
+  RC_LOG() << before.makespan_ns << " ns, " << factor << " times as fast " << after.makespan_ns << " ns\n";
+  RC_ASSERT(close(before.makespan_ns, after.makespan_ns * factor));
+  // Rounding decides which of two paths of equal length is the critical one, but powers of two round alike.
+  if (std::exp2(std::round(std::log2(factor))) == factor) {
+    for (const auto part : kParts) RC_ASSERT((before.account.*part) == (after.account.*part) * factor);
+  }
+}
+
+RC_GTEST_PROP(ConservationLaw, EveryByteThatLeavesARankIsCarriedByEveryLinkOfItsRoute, ()) {
+  const AnyRun run = any_run();
+  const SimulationResult result = simulate(run.schedule(), run.machine);
+  const Topology topology = build_topology(run.machine, run.workload.gpus);
+  std::vector<double> expected(topology.edges.size(), 0.0);
+  for (int from = 0; from < run.workload.gpus; ++from) {
+    // Every rank sends its columns to every other one.
+    const double bytes =
+        run.workload.gpus > 1 ? egress_bytes(run.workload, from) / (run.workload.gpus - 1) : 0;
+    for (int to = 0; to < run.workload.gpus; ++to) {
+      for (const int edge : topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+        expected[static_cast<std::size_t>(edge)] += bytes;
+      }
+    }
+  }
+  RC_ASSERT(result.link_bytes == expected);
+}
+
+RC_GTEST_PROP(WorkLaw, FlopsAreThoseOfTheProductAndNoResourceExceedsItsRate, ()) {
+  const AnyRun run = any_run();
+  const SimulationResult result = simulate(run.schedule(), run.machine);
+  const Gpu& gpu = run.machine.gpu;
+  const double gpus = run.workload.gpus;
+  RC_ASSERT(close(result.matrix_flops, flops(run.workload)));
+  RC_ASSERT(result.hbm_bytes <= gpus * gpu.hbm_gb_per_s * result.makespan_ns * (1 + 1e-9));
+  const MatrixRate& rate = gpu.rate(run.workload.dtype);
+  const double peak = rate.flop_per_clk_per_cu * gpu.boost_clock_ghz * gpu.cu_count();
+  RC_ASSERT(result.matrix_flops <= gpus * peak * result.makespan_ns);
+  const Topology topology = build_topology(run.machine, run.workload.gpus);
+  for (std::size_t edge = 0; edge < topology.edges.size(); ++edge) {
+    RC_ASSERT(result.link_bytes[edge] <= topology.edges[edge].raw_gb_per_s * result.kernels_ns * (1 + 1e-9));
+  }
+  for (int rank = 0; rank < run.workload.gpus; ++rank) {
+    RC_ASSERT(egress_bytes(run.workload, rank) <=
+              run.machine.fabric.store_egress_gb_per_s * result.kernels_ns * (1 + 1e-9));
+  }
+  RC_ASSERT(result.kernels_ns <= result.makespan_ns);
+  RC_ASSERT(result.l2_hit_fraction >= 0 && result.l2_hit_fraction <= 1);
+  RC_ASSERT(result.llc_hit_fraction >= 0 && result.llc_hit_fraction <= 1);
+}
+
+// Cutting a transfer.
+
+// `senders` workgroups of rank 0 each send the same rows to one of `peers`, in `pieces` pieces.
+SimulationResult send_in_pieces(const Machine& machine, int senders, int peers, int pieces) {
+  constexpr std::int32_t kRows = 1 << 10;
+  ScheduleBuilder builder("cut", peers + 1);
+  const auto data = builder.buffer({"data", DType::fp16, kRows * senders, 64, kRows / pieces, 64});
+  Kernel kernel;
+  kernel.name = "send";
+  const auto id = builder.kernel(kernel);
+  for (int w = 0; w < senders; ++w) {
+    builder.workgroup(id);
+    for (int p = 0; p < pieces; ++p) {
+      const Rect rect{w * kRows + p * (kRows / pieces), 0, kRows / pieces, 64};
+      builder.copy(data, rect, 1 + w % peers, data, rect.row, rect.col, 0);
+    }
+  }
+  builder.launch(0, id);
+  builder.host(0, HostOpKind::device_synchronize);
+  return simulate(builder.finish(), machine);
+}
+
+RC_GTEST_PROP(CuttingLaw, FinerPiecesChangeNothingWithoutLatencyAndSpread, ()) {
+  Machine machine = hand::machine(8);
+  machine.fabric.link_raw_gb_per_s = *rc::gen::inRange(1, 100);
+  machine.fabric.store_egress_gb_per_s = *rc::gen::inRange(1, 300);
+  machine.gpu.hbm_gb_per_s = *rc::gen::inRange(1, 300);
+  machine.gpu.cu_load_gb_per_s = *rc::gen::inRange(1, 100);
+  const int senders = *rc::gen::inRange(1, 9);  // one on a compute unit
+  const int peers = *rc::gen::inRange(1, 8);
+  const double whole = send_in_pieces(machine, senders, peers, 1).makespan_ns;
+  for (const int pieces : {2, 16, 1024}) {
+    RC_ASSERT(close(send_in_pieces(machine, senders, peers, pieces).makespan_ns, whole));
+  }
+}
+
+RC_GTEST_PROP(CuttingLaw, EveryPieceOfAChainPaysItsLatencyAndNothingElse, ()) {
+  Machine machine = hand::machine(2);
+  machine.gpu.cu_load_gb_per_s = *rc::gen::inRange(1, 60);
+  machine.gpu.hbm_latency_ns = *rc::gen::inRange(0, 1000);
+  const double whole = send_in_pieces(machine, 1, 1, 1).makespan_ns;
+  for (const int pieces : {2, 16, 1024}) {
+    RC_ASSERT(close(send_in_pieces(machine, 1, 1, pieces).makespan_ns,
+                    whole + (pieces - 1) * machine.gpu.hbm_latency_ns));
+  }
+}
+
+}  // namespace
+}  // namespace tritax
