@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <tbb/global_control.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -104,11 +103,7 @@ ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
 int run(const Options& options) {
   Outputs outputs(options.output);
   const Subject subject = load_subject(single_source(options.subject));
-  std::unique_ptr<tbb::global_control> cores;
-  if (options.threads) {
-    cores = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
-                                                  static_cast<std::size_t>(*options.threads));
-  }
+  const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   Progress progress("varying inputs");

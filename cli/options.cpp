@@ -180,7 +180,9 @@ void add_knob_options(CLI::App& app, KnobPins& pins) {
          "Communication tile, for example 64x256")
       ->type_name("MxN");
   add_integer(app, "--waves", pins.waves, "Waves of a GEMM workgroup", 1, 64);
-  add_name(app, "--pipeline", pins.pipeline, kPipelineNames, "How a workgroup feeds its matrix cores");
+  add_name(
+      app, "--pipeline", pins.pipeline, kPipelineNames,
+      "How a workgroup feeds its matrix cores (a search assumes overlapped, as the vendor; Triton: serial)");
   add_integer(app, "--gemm-cus", pins.gemm_cus, "Workgroups of the compute role", 1, kLargestKnob);
   add_integer(app, "--comm-cus", pins.comm_cus, "Workgroups of the communication role", 1, kLargestKnob);
   add_integer(app, "--group-m", pins.group_m, "Row tiles of a group in the grid order", 1, kLargestKnob);
@@ -216,6 +218,12 @@ Knobs with_pins(Knobs knobs, const KnobPins& pins) {
 
 void add_threads_option(CLI::App& app, std::optional<int>& threads) {
   add_integer(app, "--threads", threads, "Cores to use (default: all)", 1, 4096);
+}
+
+std::unique_ptr<tbb::global_control> limit_threads(const std::optional<int>& threads) {
+  return threads ? std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                         static_cast<std::size_t>(*threads))
+                 : nullptr;
 }
 
 void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed) {

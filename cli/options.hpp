@@ -1,7 +1,10 @@
 // Options that several commands share, with one message style for bad values: flag, value, what is allowed.
 #pragma once
 
+#include <tbb/global_control.h>
+
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,6 +69,9 @@ Knobs with_pins(Knobs knobs, const KnobPins& pins);
 
 // --threads: how many cores the command uses; 0 or absent: all of them.
 void add_threads_option(CLI::App& app, std::optional<int>& threads);
+
+// Holds oneTBB to that many cores while it lives; null when the option was not given.
+std::unique_ptr<tbb::global_control> limit_threads(const std::optional<int>& threads);
 
 // --seed: of everything random; equal seeds give equal results.
 void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed);

@@ -1,9 +1,14 @@
 // tritax simulate: the time of a run, both accounts of its taxes, and what its GPUs and links did.
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
@@ -21,28 +26,60 @@ struct Options {
   OutputOptions output;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
+  std::optional<int> threads;
   bool links = false;
 };
 
+// A run without its schedule, which is large.
 struct Simulated {
-  Subject subject;
+  std::string id;
+  std::string title;
+  Machine machine;
+  int gpus = 0;
   SimulationResult result;
   Taxes taxes;
   double flops = 0;
 };
 
 Simulated simulate_source(const Source& source, const SimulationOptions& options) {
+  Subject subject = load_subject(source);
   Simulated run;
-  run.subject = load_subject(source);
-  run.result = simulate(run.subject.schedule, run.subject.machine, options);
-  run.taxes = account_taxes(run.subject.schedule, run.subject.machine, options);
+  run.result = simulate(subject.schedule, subject.machine, options);
+  run.taxes = account_taxes(subject.schedule, subject.machine, options);
   run.flops = source.scenario ? flops_of(*source.scenario) : run.result.matrix_flops;
+  run.gpus = subject.schedule.ranks;
+  run.id = std::move(subject.id);
+  run.title = std::move(subject.title);
+  run.machine = std::move(subject.machine);
   return run;
+}
+
+// In the order of the sources. Of several errors the first source's is thrown, whichever core found one
+// first.
+std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulationOptions& options) {
+  std::vector<Simulated> runs(sources.size());
+  std::vector<std::exception_ptr> errors(sources.size());
+  std::atomic<std::size_t> done{0};
+  Progress progress("simulating");
+  tbb::parallel_for(std::size_t{0}, sources.size(), [&](std::size_t i) {
+    try {
+      runs[i] = simulate_source(sources[i], options);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+    progress.update(++done, sources.size());
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+  return runs;
 }
 
 void print_run(const Simulated& run, bool links, Outputs& outputs) {
   const SimulationResult& result = run.result;
-  outputs.print(styled(run.subject.title, Style::bold) + '\n');
+  outputs.print(styled(run.title, Style::bold) + '\n');
   outputs.print(fmt::format("time {:.1f} us, of which kernels {:.1f} us", us(result.makespan_ns),
                             us(result.kernels_ns)));
   if (run.flops > 0) {
@@ -53,14 +90,14 @@ void print_run(const Simulated& run, bool links, Outputs& outputs) {
   outputs.print("\n");
   outputs.print(tax_table(run.taxes));
   outputs.print("\n");
-  outputs.print(rank_table(result, run.subject.machine));
+  outputs.print(rank_table(result, run.machine));
   outputs.print(fmt::format(
       "\noperand hits: L2 {:.1f} %, last-level cache {:.1f} % of the rest; HBM traffic {:.1f} MB\n",
       100 * result.l2_hit_fraction, 100 * result.llc_hit_fraction, result.hbm_bytes / 1e6));
-  outputs.print(describe_links(result, run.subject.machine, run.subject.schedule.ranks));
+  outputs.print(describe_links(result, run.machine, run.gpus));
   if (links) {
     outputs.print("\n");
-    outputs.print(link_table(result, run.subject.machine, run.subject.schedule.ranks));
+    outputs.print(link_table(result, run.machine, run.gpus));
   }
   outputs.print("\n");
 }
@@ -74,8 +111,8 @@ ordered_json run_json(const Simulated& run) {
                     {"cu_busy_us", us(gpu.cu_busy_ns)},
                     {"critical_path", json_of(gpu.account)}});
   }
-  return {{"id", run.subject.id},
-          {"machine", run.subject.machine.name},
+  return {{"id", run.id},
+          {"machine", run.machine.name},
           {"time_us", us(result.makespan_ns)},
           {"kernels_us", us(result.kernels_ns)},
           {"flops", run.flops},
@@ -85,19 +122,19 @@ ordered_json run_json(const Simulated& run) {
           {"l2_hit_fraction", result.l2_hit_fraction},
           {"llc_hit_fraction", result.llc_hit_fraction},
           {"hbm_bytes", result.hbm_bytes},
-          {"links", links_json(result, run.subject.machine, run.subject.schedule.ranks)},
+          {"links", links_json(result, run.machine, run.gpus)},
           {"tile_operations", result.tile_operations}};
 }
 
 // The GPU table of every run, with the run's id in front.
 void append(Table& all, const Simulated& run) {
-  Table table = rank_table(run.result, run.subject.machine);
+  Table table = rank_table(run.result, run.machine);
   if (all.columns.empty()) {
     all.columns = table.columns;
     all.columns.insert(all.columns.begin(), Column{"id", "run"});
   }
   for (std::vector<Cell>& row : table.rows) {
-    row.insert(row.begin(), run.subject.id);
+    row.insert(row.begin(), run.id);
     all.add(std::move(row));
   }
 }
@@ -117,10 +154,9 @@ Table summary_table() {
 
 void append_summary(Table& table, const Simulated& run) {
   const SimulationResult& result = run.result;
-  table.add({run.subject.id, us(result.makespan_ns), us(result.kernels_ns),
-             run.flops / result.makespan_ns / 1000, us(result.account.launch_ns),
-             us(result.account.bulk_synchronous_ns), us(result.account.locality_ns),
-             us(result.account.contention_ns)});
+  table.add({run.id, us(result.makespan_ns), us(result.kernels_ns), run.flops / result.makespan_ns / 1000,
+             us(result.account.launch_ns), us(result.account.bulk_synchronous_ns),
+             us(result.account.locality_ns), us(result.account.contention_ns)});
 }
 
 int run(const Options& options) {
@@ -131,19 +167,15 @@ int run(const Options& options) {
   Table summary = summary_table();
   Table gpus;
   ordered_json runs = ordered_json::array();
-  Progress progress("simulating");
-  for (const Source& source : sources) {
-    const Simulated simulated = simulate_source(source, simulation);
-    progress.update(runs.size() + 1, sources.size());
+  const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
+  for (const Simulated& simulated : simulate_all(sources, simulation)) {
     append_summary(summary, simulated);
     append(gpus, simulated);
     runs.push_back(run_json(simulated));
     if (sources.size() == 1) {
-      progress.clear();
       print_run(simulated, options.links, outputs);
     }
   }
-  progress.clear();
   if (sources.size() > 1) {
     outputs.print(summary);
     outputs.print(
@@ -161,6 +193,7 @@ Run add_simulate(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("simulate", "Predict the time of a scenario, schedule or pattern");
   add_subject_options(command, options->subject);
+  add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--links", options->links, "List every link");
   add_output_options(command, options->output);

@@ -261,6 +261,8 @@ unit = "us"
 value = 1.0
 source = "a notebook"
 confidence = "C"
+
+[entry.scenario]
 machine = "mi300x-8"
 workload = "gemm-all-scatter"
 m = 512

@@ -1,0 +1,39 @@
+// docs/cli.md and --help tell of the same options.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax {
+namespace {
+
+std::set<std::string> long_options(const std::string& text) {
+  static const std::regex option("--[a-z][a-z-]*");
+  return {std::sregex_token_iterator(text.begin(), text.end(), option), std::sregex_token_iterator()};
+}
+
+TEST(Docs, CliPageAndHelpNameTheSameOptions) {
+  std::string help = test::run_tritax("--help").out;
+  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
+                                    "patterns show", "machines", "machines show", "reproduce"}) {
+    help += test::run_tritax(command + " --help").out;
+  }
+  std::set<std::string> in_help = long_options(help);
+  in_help.erase("--version");
+  std::set<std::string> in_docs = long_options(test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md"));
+  EXPECT_EQ(in_docs, in_help);
+}
+
+TEST(Docs, CliPageNamesEveryCommand) {
+  const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
+  for (const std::string command :
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "machines", "reproduce"}) {
+    EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
+  }
+}
+
+}  // namespace
+}  // namespace tritax
