@@ -209,8 +209,9 @@ TEST(Reproduce, PutsMoreOnTheClockTheMoreOfTheHostItSees) {
 }
 
 TEST(Reproduce, SummarisesPredictionsWithoutCalibrationAndFailures) {
-  std::vector<ReproducedRow> rows(5);
-  for (auto& row : rows) row.group = "g";
+  ReproducedRow in_group;
+  in_group.group = std::string(1, 'g');
+  std::vector<ReproducedRow> rows(5, in_group);
   const double errors[] = {0.1, -0.3, 0.2, 5, 0};
   for (std::size_t i = 0; i < 4; ++i) {
     rows[i].predicted = 1;
