@@ -34,7 +34,8 @@ Engine::GpuState::GpuState(const Gpu& gpu)
       dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
       matmul_workgroups(static_cast<std::size_t>(gpu.cu_count()), 0),
       data_workgroups(matmul_workgroups),
-      matmuls_on_cu(matmul_workgroups) {}
+      matmuls_on_cu(matmul_workgroups),
+      occupied_since_ns(static_cast<std::size_t>(gpu.cu_count()), 0.0) {}
 
 void Engine::add_resources() {
   const Gpu& gpu = machine_.gpu;
@@ -213,6 +214,7 @@ void Engine::start_kernel(std::uint32_t kernel, double now) {
   const std::int32_t rank = schedule_.kernels[kernel].rank;
   state.start.charge(&TimeAccount::launch_ns, now);
   if (first_start_ns_ < 0) first_start_ns_ = now;
+  if (gpus_[rank].first_start_ns < 0) gpus_[rank].first_start_ns = now;
   if (options_.observer) options_.observer->kernel_started(kernel, now);
   if (state.remaining == 0) {
     state.end = state.start;
@@ -234,6 +236,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
     while (next < kernel.workgroups.size()) {
       const std::int32_t cu = gpu.dispatcher.place(die, kernel);
       if (cu < 0) break;
+      if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
       gpu.dispatcher.take(cu, kernel);
       ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
       const std::uint32_t id = state.first_workgroup + next;
@@ -265,6 +268,9 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   KernelState& state = kernels_[wg.kernel];
   GpuState& gpu = gpus_[kernel.rank];
   gpu.dispatcher.release(wg.cu, kernel);
+  if (gpu.dispatcher.resident(wg.cu) == 0) {
+    gpu.cu_busy_ns += now - gpu.occupied_since_ns[static_cast<std::size_t>(wg.cu)];
+  }
   --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[wg.cu];
   TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
   if (wg.path.time_ns >= state.end.time_ns) state.end = wg.path;
@@ -283,6 +289,7 @@ void Engine::finish_kernel(std::uint32_t kernel, double now) {
   KernelState& state = kernels_[kernel];
   const std::int32_t rank = schedule_.kernels[kernel].rank;
   last_end_ns_ = std::max(last_end_ns_, now);
+  gpus_[rank].last_end_ns = now;
   if (options_.observer) options_.observer->kernel_finished(kernel, now);
   StreamState& stream = hosts_[rank].streams[static_cast<std::size_t>(state.stream)];
   stream.busy = false;
@@ -345,6 +352,9 @@ SimulationResult Engine::result(double now) {
     RankResult rank;
     rank.account = last->account;
     rank.makespan_ns = last->time_ns;
+    const GpuState& gpu = gpus_[out.ranks.size()];
+    rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
+    rank.cu_busy_ns = gpu.cu_busy_ns;
     out.ranks.push_back(rank);
     if (!totals_.gave_up && last->time_ns >= out.makespan_ns) {
       out.makespan_ns = last->time_ns;

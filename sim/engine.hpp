@@ -81,6 +81,8 @@ class Engine {
     double op_alone_ns = 0;  // duration of the running activity without others
     double store_start_ns = 0;
     double store_alone_ns = 0;
+    double op_reread_ns = 0;  // of the duration alone: to read again what was written before
+    double store_reread_ns = 0;
     std::uint32_t store_op = 0;
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
@@ -162,6 +164,9 @@ class Engine {
     std::vector<std::int32_t> matmul_workgroups;  // by CU: resident, of kernels with a matrix tile
     std::vector<std::int32_t> data_workgroups;    // by CU: resident, of the others
     std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
+    std::vector<double> occupied_since_ns;        // by CU
+    double cu_busy_ns = 0;
+    double first_start_ns = -1, last_end_ns = 0;  // of its kernels
     std::int32_t busy_matrix_cus = 0;
     std::int32_t clock_bin = 0;
     std::vector<std::int32_t> matmul_classes;  // for clock changes
@@ -210,6 +215,7 @@ class Engine {
     std::int32_t rank = 0;  // the workgroup's GPU
     std::int32_t peer = 0;
     Level source = Level::chip;
+    bool rereads = false;  // the source is a tile that was written before, not an input
     double cap_gb_per_s = 0;
   };
 
@@ -253,7 +259,7 @@ class Engine {
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change);
   double poll_ns(const Op& op) const;
-  void charge_activity(Path& path, double start, double alone, double TimeAccount::*part,
+  void charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
                        std::int32_t bottleneck, double now) const;
   void notify_start(const WorkgroupState& wg, double now);
   void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);

@@ -123,6 +123,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   // Alone, at the clock of a fully busy GPU: a slower run has met contention, not a busier chip.
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   wg.op_alone_ns = shape.cost.compute_ns / together + shape.cost.prologue_ns;
+  wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
   fluid_.start(class_id, shape.cost.operand_bytes, 1.0, token_of(id, false), now);
@@ -161,16 +162,20 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
   if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / rate);
   const std::int32_t class_id = data_class(capped);
   const double alone = bytes / capped.cap_gb_per_s;
+  // A load exists only to fetch its tile, a copy waits for its first bytes.
+  const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, latency_of(path.source)) : alone;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   if (asynchronous) {
     wg.store_in_flight = true;
     wg.store_start_ns = now;
     wg.store_alone_ns = alone;
+    wg.store_reread_ns = reread;
     wg.store_part = part;
     wg.store_op = wg.pc;
     wg.remote_dirty = wg.remote_dirty || remote;
   } else {
     wg.op_alone_ns = alone;
+    wg.op_reread_ns = reread;
     wg.op_part = part;
     wg.waiting = Waiting::activity;
   }
@@ -313,9 +318,11 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
   }
 }
 
-// Splits the duration of an activity: what it takes alone, and what others or a full resource added.
-void Engine::charge_activity(Path& path, double start, double alone, double TimeAccount::*part,
+// Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and
+// what others or a full resource added.
+void Engine::charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
                              std::int32_t bottleneck, double now) const {
+  path.charge(&TimeAccount::locality_ns, std::min(now, start + reread));
   path.charge(part, std::min(now, start + alone));
   const bool own_wire = bottleneck != FluidNetwork::kNone && is_wire_[static_cast<std::size_t>(bottleneck)] &&
                         part == &TimeAccount::wire_ns;
@@ -333,12 +340,13 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
     notify_finish(wg, wg.store_op, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
-    charge_activity(wg.path, wg.store_start_ns, wg.store_alone_ns, wg.store_part, bottleneck, now);
+    charge_activity(wg.path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
+                    bottleneck, now);
     step(id, now);
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
-  charge_activity(wg.path, wg.op_start_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
+  charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);

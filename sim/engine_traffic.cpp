@@ -162,6 +162,7 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
+    path.rereads = record.written && path.source != Level::chip;
     const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], op.rect);
     WorkgroupState& reader = workgroups_[static_cast<std::size_t>(&wg - workgroups_.data())];
     blame_boundary(reader, record);

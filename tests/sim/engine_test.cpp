@@ -151,6 +151,25 @@ TEST(Contention, IsWhatOthersAddToATransferBetweenLocalMemories) {
   EXPECT_NEAR(out.result.hbm_bytes, 4 * kTileBytes, kExact);
 }
 
+TEST(Locality, IsWhatReadingAnIntermediateAgainAdds) {
+  Machine machine = hand::machine(2);
+  machine.gpu.l2_latency_ns = machine.gpu.hbm_latency_ns = 400;
+  machine.gpu.cu_remote_store_gb_per_s = 10;
+  for (const bool written : {true, false}) {
+    Draft draft(2);
+    const auto kernel = draft.data_kernel("send", 0);
+    draft.builder.workgroup(kernel);
+    if (written) draft.builder.store(draft.c, Draft::tile(0), 0);
+    draft.builder.copy(draft.c, Draft::tile(0), 1, draft.c, 0, 0, 0);
+    draft.builder.launch(0, kernel);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    const Observed out = run(draft.builder.finish(), machine);
+    EXPECT_NEAR(out.result.makespan_ns, 400 + kTileBytes / 10, kExact);
+    EXPECT_NEAR(out.result.account.locality_ns, written ? 400 : 0, kExact);
+    EXPECT_NEAR(out.result.account.wire_ns, kTileBytes / 10 + (written ? 0 : 400), kExact);
+  }
+}
+
 // Waves of workgroups.
 
 Schedule equal_workgroups(int count, std::int32_t cu_begin = 0, std::int32_t cu_end = 0) {
@@ -376,6 +395,34 @@ TEST(Claim, GivesEachItemToOneWorkgroupAndSkipsWhenTheQueueIsEmpty) {
   const Observed out = run(draft.builder.finish(), hand::machine());
   EXPECT_NEAR(out.result.makespan_ns, 2 * kStepNs, kExact);  // 10 items on 8 compute units
   EXPECT_EQ(out.result.matrix_flops, kItems * 2.0 * 64 * 64 * 64);
+}
+
+TEST(RankResult, TellsHowLongKernelsRanAndComputeUnitsWereBusy) {
+  Machine machine = hand::machine(2);
+  machine.host.launch_latency_ns = 500;
+  machine.host.kernel_gap_ns = 100;
+  Draft draft(2);
+  for (int k = 0; k < 2; ++k) {
+    const auto kernel = draft.gemm_kernel("gemm", 1);
+    for (int w = 0; w < 10; ++w) {  // two rounds, the second on two of eight compute units
+      draft.builder.workgroup(kernel);
+      draft.matmul(w);
+    }
+    draft.builder.launch(1, kernel);
+  }
+  const auto copies = draft.data_kernel("two on one compute unit", 1);
+  machine.gpu.cu_store_gb_per_s = 2 * kTileBytes / 1000;
+  for (int w = 0; w < 16; ++w) {
+    draft.builder.workgroup(copies);
+    draft.builder.store(draft.c, Draft::tile(w), 1);
+  }
+  draft.builder.launch(1, copies);
+  draft.builder.host(1, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR(out.result.ranks[1].kernels_ns, 2 * kStepNs + 100 + 2 * kStepNs + 100 + kStepNs, kExact);
+  EXPECT_NEAR(out.result.ranks[1].cu_busy_ns, 2 * 10 * kStepNs + 8 * kStepNs, kExact);
+  EXPECT_EQ(out.result.ranks[0].kernels_ns, 0);
+  EXPECT_EQ(out.result.ranks[0].cu_busy_ns, 0);
 }
 
 // Stalls.
