@@ -113,13 +113,11 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
   mark_changed(class_id);
 }
 
-double FluidNetwork::next_completion_ns() const {
-  return heap_.empty() ? kInfinity : classes_[heap_[0]].next_end_ns;
-}
+double FluidNetwork::next_completion_ns() const { return heap_.empty() ? kInfinity : heap_[0].end_ns; }
 
 FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
-  TRITAX_ASSERT(!heap_.empty() && classes_[heap_[0]].next_end_ns <= now_ns, "nothing completes now");
-  const std::int32_t id = heap_[0];
+  TRITAX_ASSERT(!heap_.empty() && heap_[0].end_ns <= now_ns, "nothing completes now");
+  const std::int32_t id = heap_[0].id;
   Class& c = classes_[id];
   advance(c, now_ns);
   std::pop_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
@@ -215,11 +213,12 @@ void FluidNetwork::include(std::int32_t id) {
 
 void FluidNetwork::include_sharers_of_saturated() {
   for (; next_to_expand_ < members_.size(); ++next_to_expand_) {
-    const std::int32_t id = members_[next_to_expand_];
-    for (std::int32_t i = 0; i < classes_[id].use_count; ++i) {
-      const std::int32_t resource = classes_[id].uses[i].resource;
-      if (!saturated(resource)) continue;
-      for (const std::int32_t user : resources_[resource].users) include(user);
+    const Class& c = classes_[members_[next_to_expand_]];
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      Resource& r = resources_[c.uses[i].resource];
+      if (r.expanded == solve_number_ || r.load < r.capacity * (1 - kTolerance)) continue;
+      r.expanded = solve_number_;
+      for (const std::int32_t user : r.users) include(user);
     }
   }
 }
@@ -228,9 +227,10 @@ void FluidNetwork::include_sharers_of_saturated() {
 // down.
 bool FluidNetwork::include_newly_constrained() {
   const std::size_t before = members_.size();
-  for (std::size_t t = 0; t < touched_.size(); ++t) {
+  const std::size_t solved = touched_.size();
+  for (std::size_t t = 0; t < solved; ++t) {
     Resource& r = resources_[touched_[t]];
-    if (r.room > r.capacity * kTolerance) continue;
+    if (!r.tight || r.room > r.capacity * kTolerance) continue;
     for (const std::int32_t user : r.users) include(user);
   }
   return members_.size() != before;
@@ -242,7 +242,9 @@ void FluidNetwork::fill() {
     Resource& r = resources_[t];
     r.room = r.capacity - r.load;
     r.demand = 0;
+    r.demand_at_caps = 0;
     r.open = 0;
+    r.full = false;
   }
   levels_.assign(members_.size(), 0.0);
   bottlenecks_.assign(members_.size(), kNone);
@@ -252,11 +254,20 @@ void FluidNetwork::fill() {
     const double rate = c.level * c.settled_weight;
     for (std::int32_t i = 0; i < c.use_count; ++i) {
       Resource& r = resources_[c.uses[i].resource];
+      const double demand = c.weight * c.uses[i].coefficient;
       r.room += rate * c.uses[i].coefficient;
-      r.demand += c.weight * c.uses[i].coefficient;
+      r.demand += demand;
+      if (c.weight > 0) r.demand_at_caps += demand * c.cap;
       r.open += c.weight > 0;
     }
     if (c.weight > 0) open_.push_back(static_cast<std::int32_t>(m));
+  }
+  // Most resources could serve everybody at the caps; only the others can decide anything.
+  tight_.clear();
+  for (const std::int32_t t : touched_) {
+    Resource& r = resources_[t];
+    r.tight = r.demand_at_caps > r.room * (1 - kTolerance);
+    if (r.tight) tight_.push_back(t);
   }
   while (!open_.empty()) fill_round();
 }
@@ -264,7 +275,7 @@ void FluidNetwork::fill() {
 // Raises the levels of the open classes to the next cap or full resource and closes whoever met it.
 void FluidNetwork::fill_round() {
   double level = kInfinity;
-  for (const std::int32_t t : touched_) {
+  for (const std::int32_t t : tight_) {
     const Resource& r = resources_[t];
     if (r.open > 0) level = std::min(level, std::max(r.room, 0.0) / r.demand);
   }
@@ -272,7 +283,7 @@ void FluidNetwork::fill_round() {
   TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
   const double full = level * (1 + kTolerance);
   // Decide against the state before this round, so that the order of the classes does not matter.
-  for (const std::int32_t t : touched_) {
+  for (const std::int32_t t : tight_) {
     Resource& r = resources_[t];
     r.full = r.open > 0 && std::max(r.room, 0.0) / r.demand <= full;
   }
@@ -293,6 +304,7 @@ void FluidNetwork::fill_round() {
     bottlenecks_[m] = bottleneck;
     for (std::int32_t i = 0; i < c.use_count; ++i) {
       Resource& r = resources_[c.uses[i].resource];
+      if (!r.tight) continue;
       r.room -= levels_[m] * c.weight * c.uses[i].coefficient;
       r.demand -= c.weight * c.uses[i].coefficient;
       --r.open;
@@ -356,61 +368,60 @@ void FluidNetwork::schedule(std::int32_t id, double now_ns) {
     return;
   }
   advance(c, now_ns);
-  c.next_end_ns = now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level;
+  const double end_ns = now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level;
   if (c.heap_slot == kNone) {
-    c.heap_slot = static_cast<std::int32_t>(heap_.size());
-    heap_.push_back(id);
+    heap_.push_back({end_ns, id});
     heap_up(heap_.size() - 1);
-  } else {
-    heap_up(static_cast<std::size_t>(c.heap_slot));
-    heap_down(static_cast<std::size_t>(c.heap_slot));
+    return;
   }
-}
-
-bool FluidNetwork::earlier(std::int32_t a, std::int32_t b) const {
-  const double ta = classes_[a].next_end_ns;
-  const double tb = classes_[b].next_end_ns;
-  return ta != tb ? ta < tb : a < b;
+  const std::size_t slot = static_cast<std::size_t>(c.heap_slot);
+  const bool sooner = end_ns < heap_[slot].end_ns;
+  heap_[slot].end_ns = end_ns;
+  if (sooner) {
+    heap_up(slot);
+  } else {
+    heap_down(slot);
+  }
 }
 
 void FluidNetwork::heap_up(std::size_t slot) {
-  const std::int32_t id = heap_[slot];
+  const Ending moving = heap_[slot];
   while (slot > 0) {
     const std::size_t parent = (slot - 1) / 2;
-    if (!earlier(id, heap_[parent])) break;
-    heap_[slot] = heap_[parent];
-    classes_[heap_[slot]].heap_slot = static_cast<std::int32_t>(slot);
+    if (!moving.before(heap_[parent])) break;
+    heap_put(slot, heap_[parent]);
     slot = parent;
   }
-  heap_[slot] = id;
-  classes_[id].heap_slot = static_cast<std::int32_t>(slot);
+  heap_put(slot, moving);
 }
 
 void FluidNetwork::heap_down(std::size_t slot) {
-  const std::int32_t id = heap_[slot];
+  const Ending moving = heap_[slot];
   for (;;) {
     std::size_t child = 2 * slot + 1;
     if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && earlier(heap_[child + 1], heap_[child])) ++child;
-    if (!earlier(heap_[child], id)) break;
-    heap_[slot] = heap_[child];
-    classes_[heap_[slot]].heap_slot = static_cast<std::int32_t>(slot);
+    if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
+    if (!heap_[child].before(moving)) break;
+    heap_put(slot, heap_[child]);
     slot = child;
   }
-  heap_[slot] = id;
-  classes_[id].heap_slot = static_cast<std::int32_t>(slot);
+  heap_put(slot, moving);
+}
+
+void FluidNetwork::heap_put(std::size_t slot, const Ending& ending) {
+  heap_[slot] = ending;
+  classes_[ending.id].heap_slot = static_cast<std::int32_t>(slot);
 }
 
 void FluidNetwork::heap_remove(std::int32_t id) {
   const std::size_t slot = static_cast<std::size_t>(classes_[id].heap_slot);
   classes_[id].heap_slot = kNone;
-  const std::int32_t last = heap_.back();
+  const Ending last = heap_.back();
   heap_.pop_back();
-  if (last == id) return;
-  heap_[slot] = last;
-  classes_[last].heap_slot = static_cast<std::int32_t>(slot);
+  if (last.id == id) return;
+  heap_put(slot, last);
   heap_up(slot);
-  heap_down(static_cast<std::size_t>(classes_[last].heap_slot));
+  heap_down(static_cast<std::size_t>(classes_[last.id].heap_slot));
 }
 
 }  // namespace tritax

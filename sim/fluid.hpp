@@ -106,11 +106,19 @@ class FluidNetwork {
     std::int32_t bottleneck = kNone;
     std::int32_t heap_slot = kNone;
     double settled_weight = 0;  // weight that the current loads account for
-    double next_end_ns = 0;
     bool changed = false;
     bool listed = false;     // in the resources' user lists
     std::uint32_t mark = 0;  // member of the solve with this number
     std::vector<End> ends;   // min-heap on (virtual_time, sequence)
+  };
+
+  // When the next activity of a class ends; ties go to the smaller class.
+  struct Ending {
+    double end_ns = 0;
+    std::int32_t id = 0;
+    bool before(const Ending& other) const {
+      return end_ns != other.end_ns ? end_ns < other.end_ns : id < other.id;
+    }
   };
 
   struct Resource {
@@ -119,10 +127,13 @@ class FluidNetwork {
     double carried = 0;  // integral of load, as of since_ns
     double since_ns = 0;
     std::uint32_t mark = 0;
-    double room = 0;        // scratch of the solver
-    double demand = 0;      // scratch of the solver: sum of coefficient times weight of open classes
-    std::int32_t open = 0;  // scratch of the solver: open classes
-    bool full = false;      // scratch of the solver
+    std::uint32_t expanded = 0;  // its users are members of the solve with this number
+    double room = 0;             // scratch of the solver
+    double demand = 0;           // scratch of the solver: sum of coefficient times weight of open classes
+    std::int32_t open = 0;       // scratch of the solver: open classes
+    bool full = false;           // scratch of the solver
+    double demand_at_caps = 0;   // scratch of the solver: load if all members ran at their caps
+    bool tight = false;          // scratch of the solver: could be saturated by the members
     std::vector<std::int32_t> users;  // classes with active activities
   };
 
@@ -140,16 +151,17 @@ class FluidNetwork {
   void apply(double now_ns);
   void change_load(std::int32_t resource, double delta, double now_ns);
   void schedule(std::int32_t id, double now_ns);
-  bool earlier(std::int32_t a, std::int32_t b) const;
   void heap_up(std::size_t slot);
   void heap_down(std::size_t slot);
+  void heap_put(std::size_t slot, const Ending& ending);
   void heap_remove(std::int32_t id);
 
   std::vector<Class> classes_;
   std::vector<Resource> resources_;
-  std::vector<std::int32_t> heap_;     // classes by next end
+  std::vector<Ending> heap_;           // min-heap of the classes with an end ahead
   std::vector<std::int32_t> changed_;  // classes to settle
   std::vector<std::int32_t> members_;  // classes of the current solve
+  std::vector<std::int32_t> tight_;    // those of touched_ that can be saturated
   std::vector<std::int32_t> touched_;  // resources of the current solve
   std::vector<double> levels_;         // by position in members_
   std::vector<std::int32_t> bottlenecks_;
