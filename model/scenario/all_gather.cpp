@@ -78,9 +78,8 @@ Schedule library_all_gather_schedule(const AllGather& workload, const Machine& m
 // same mix.
 Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, const Knobs& knobs) {
   if (workload.library) return library_all_gather_schedule(workload, machine);
-  constexpr std::int32_t kDefaultTile = 128;  // ROCm/iris iris/ccl/config.py
-  const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kDefaultTile;
-  const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kDefaultTile;
+  const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
+  const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const auto rows = static_cast<std::int32_t>(workload.rows);
   const auto cols = static_cast<std::int32_t>(workload.cols);
   const std::vector<Rect> tiles = shard_tiles(workload, tile_rows, tile_cols);

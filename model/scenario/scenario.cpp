@@ -49,6 +49,29 @@ std::string key_of(const Workload& workload) {
                     workload);
 }
 
+// Refuses what no GPU of the machine can hold, before anyone builds it. `bytes`: own data and one slot a
+// rank.
+void check_memory(double bytes_of_slot, int gpus, const Scenario& scenario, const Machine& machine) {
+  const double bytes = bytes_of_slot * (gpus + 1);
+  if (bytes <= machine.gpu.hbm_bytes) return;
+  throw UserError(fmt::format("{}: this scenario needs {:.1f} GB on every GPU; {} has {:.1f} GB",
+                              scenario.where, bytes / 1e9, machine.gpu.name, machine.gpu.hbm_bytes / 1e9));
+}
+
+// Refuses all-gathers of more tiles than a schedule can reasonably hold.
+void check_tiles(const AllGather& workload, const Scenario& scenario) {
+  constexpr std::int64_t kMaxTiles = 1 << 18;  // of all ranks; each is one operation a rank
+  const std::int64_t tile_rows = scenario.knobs.comm_tile_m > 0 ? scenario.knobs.comm_tile_m : kAllGatherTile;
+  const std::int64_t tile_cols = scenario.knobs.comm_tile_n > 0 ? scenario.knobs.comm_tile_n : kAllGatherTile;
+  const std::int64_t tiles =
+      (workload.rows + tile_rows - 1) / tile_rows * ((workload.cols + tile_cols - 1) / tile_cols);
+  if (workload.library || tiles * workload.gpus <= kMaxTiles) return;
+  throw UserError(
+      fmt::format("{}: {}x{} tiles cut the shard into {} pieces, too many to schedule; use a larger "
+                  "knobs.comm_tile",
+                  scenario.where, tile_rows, tile_cols, tiles));
+}
+
 }  // namespace
 
 int gpus_of(const Scenario& scenario) {
@@ -116,8 +139,15 @@ Schedule build_scenario(const Scenario& scenario, const Machine& machine) {
                  return build_schedule(pattern, w, machine, resolved_knobs(scenario, machine));
                },
                [&](const LibraryGemm& w) { return library_gemm_schedule(w, machine); },
-               [&](const RemoteAccess& w) { return remote_access_schedule(w, machine); },
-               [&](const AllGather& w) { return all_gather_schedule(w, machine, scenario.knobs); }},
+               [&](const RemoteAccess& w) {
+                 check_memory(static_cast<double>(w.bytes), w.gpus, scenario, machine);
+                 return remote_access_schedule(w, machine);
+               },
+               [&](const AllGather& w) {
+                 check_memory(bytes_per_gpu_of(scenario) / (w.gpus - 1), w.gpus, scenario, machine);
+                 check_tiles(w, scenario);
+                 return all_gather_schedule(w, machine, scenario.knobs);
+               }},
       scenario.workload);
 }
 

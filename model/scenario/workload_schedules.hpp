@@ -8,6 +8,8 @@
 
 namespace tritax {
 
+inline constexpr std::int32_t kAllGatherTile = 128;  // rows and columns, ROCm/iris iris/ccl/config.py
+
 // The vendor's GEMM on rank 0: the GEMM kernel of the library pattern, launched alone.
 Schedule library_gemm_schedule(const LibraryGemm& workload, const Machine& machine);
 

@@ -181,6 +181,40 @@ TEST(BuildScenario, RefusesMoreGpusThanTheMachineHas) {
   }
 }
 
+// The message of the UserError of building; empty if it is accepted.
+std::string message_of(const Workload& workload, const Knobs& knobs = {}) {
+  Scenario scenario;
+  scenario.where = "file.toml:3";
+  scenario.workload = workload;
+  scenario.knobs = knobs;
+  try {
+    build_scenario(scenario, find_machine("mi300x-8"));
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(BuildScenario, RefusesWhatTheMemoryDoesNotHold) {
+  const auto most = std::int64_t{19} << 30;  // nine times 19 GiB fit 192 GB
+  EXPECT_EQ(message_of(access(RemoteOperation::load, Peers::all, most, 8)), "");
+  EXPECT_NE(message_of(access(RemoteOperation::load, Peers::all, most * 2, 8)).find("GB"), std::string::npos);
+  AllGather gather;
+  gather.rows = gather.cols = 1 << 18;
+  Knobs knobs;
+  knobs.comm_cus = 1;
+  EXPECT_NE(message_of(gather, knobs).find("GB"), std::string::npos);
+}
+
+TEST(BuildScenario, RefusesTilesTooSmallToSchedule) {
+  AllGather gather;
+  gather.rows = gather.cols = 8192;
+  Knobs knobs;
+  knobs.comm_cus = 1;
+  knobs.comm_tile_m = knobs.comm_tile_n = 1;
+  EXPECT_NE(message_of(gather, knobs).find("comm_tile"), std::string::npos);
+}
+
 TEST(BuildScenario, AsksForAPatternWhereThereIsNone) {
   Scenario scenario;
   scenario.workload = GemmAllScatter{256, 256, 256, DType::fp16, 2};
