@@ -6,19 +6,13 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
-#include <string>
 #include <thread>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
+#include "any_run.hpp"
 #include "hand_machine.hpp"
-#include "model/core/error.hpp"
 #include "model/machine/parameters.hpp"
 #include "model/machine/topology.hpp"
-#include "model/patterns/pattern.hpp"
-#include "model/select/candidates.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -28,49 +22,6 @@ constexpr std::array kParts{&TimeAccount::compute_ns,   &TimeAccount::memory_ns,
                             &TimeAccount::wire_ns,      &TimeAccount::launch_ns,
                             &TimeAccount::locality_ns,  &TimeAccount::bulk_synchronous_ns,
                             &TimeAccount::contention_ns};
-
-// A shipped machine cut down to a few compute units, so that small matrices take several rounds and fill
-// caches. Rates and latencies stay.
-Machine small(Machine machine) {
-  machine.gpu.xcds = std::min(machine.gpu.xcds, 2);
-  machine.gpu.cus_per_xcd = 4;
-  machine.gpu.l2_bytes /= 16;
-  machine.gpu.llc_bytes /= 64;
-  machine.gpu.hbm_gb_per_s /= 16;
-  return machine;
-}
-
-struct AnyRun {
-  Machine machine;
-  GemmAllScatter workload;
-  const Pattern* pattern = nullptr;
-  Knobs knobs;
-
-  Schedule schedule() const { return build_schedule(*pattern, workload, machine, knobs); }
-  std::string text() const {
-    return std::string(pattern->name) + " " + std::to_string(workload.m) + "x" + std::to_string(workload.n) +
-           "x" + std::to_string(workload.k) + " on " + std::to_string(workload.gpus) + " of " + machine.name;
-  }
-};
-
-AnyRun any_run() {
-  AnyRun run;
-  run.machine = small(find_machine(*rc::gen::elementOf(shipped_machines())));
-  run.workload.gpus = *rc::gen::inRange(1, run.machine.gpu_count() + 1);
-  run.workload.m = *rc::gen::inRange(1, 1500);
-  run.workload.n = *rc::gen::inRange(run.workload.gpus, 3000);
-  run.workload.k = *rc::gen::inRange(1, 2000);
-  run.workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
-  run.pattern = &patterns()[*rc::gen::inRange<std::size_t>(0, patterns().size())];
-  const KnobSpace space = knob_space(*run.pattern, run.workload, run.machine);
-  run.knobs = *rc::gen::elementOf(coarse_candidates(space, run.workload));
-  const std::vector<Knobs> near = neighbours(space, run.workload, run.knobs);
-  if (!near.empty() && *rc::gen::arbitrary<bool>()) run.knobs = *rc::gen::elementOf(near);
-  run.knobs.lock =
-      *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
-  RC_LOG() << run.text() << "\n";
-  return run;
-}
 
 bool close(double a, double b, double tolerance = 1e-9) {
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
@@ -129,20 +80,8 @@ RC_GTEST_PROP(DeterminismLaw, EqualInputGivesEqualBitsAlsoInOtherThreads, ()) {
 Machine faster(Machine machine, double factor) {
   for (const ParameterSpec& spec : parameter_specs()) {
     const bool rate = spec.dimension == Dimension::rate || spec.dimension == Dimension::clock;
-    if (!rate && spec.dimension != Dimension::time) continue;
-    const double by = rate ? factor : 1 / factor;
-    std::visit(
-        [&](auto member) {
-          using Member = decltype(member);
-          if constexpr (std::is_same_v<Member, double Gpu::*>) machine.gpu.*member *= by;
-          if constexpr (std::is_same_v<Member, double HostCosts::*>) machine.host.*member *= by;
-          if constexpr (std::is_same_v<Member, double LibraryCosts::*>) machine.library.*member *= by;
-          if constexpr (std::is_same_v<Member, double Fabric::*>) machine.fabric.*member *= by;
-          if constexpr (std::is_same_v<Member, double MatrixRate::*>) {
-            for (MatrixRate& matrix : machine.gpu.matrix) matrix.*member *= by;
-          }
-        },
-        spec.target);
+    if (rate) scale_parameter(machine, spec, factor);
+    if (spec.dimension == Dimension::time) scale_parameter(machine, spec, 1 / factor);
   }
   return machine;
 }
