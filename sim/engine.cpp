@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/relax.hpp"
 
 namespace tritax {
 
@@ -74,6 +75,9 @@ void Engine::index_schedule() {
     }
   }
   flags_.resize(flags);
+  if (!schedule_.flags.empty() && schedule_.flags.back().name == kTileDependences) {
+    free_flag_ = static_cast<std::int32_t>(schedule_.flags.size()) - 1;
+  }
   records_.resize(ranks * schedule_.buffers.size());
 
   hosts_.resize(ranks);

@@ -259,6 +259,7 @@ class Engine {
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change);
   double poll_ns(const Op& op) const;
+  bool is_free(const Op& op) const { return op.flag == free_flag_; }
   void charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
                        std::int32_t bottleneck, double now) const;
   void notify_start(const WorkgroupState& wg, double now);
@@ -297,6 +298,7 @@ class Engine {
   std::vector<KernelState> kernels_;
   std::vector<WorkgroupState> workgroups_;
   std::vector<FlagState> flags_;
+  std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;

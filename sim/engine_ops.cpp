@@ -192,6 +192,7 @@ void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, do
   // The releasing access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
+  if (is_free(op)) cost = 0;
   wg.op_part = op.rank == rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
   wg.remote_dirty = false;
   wg.waiting = Waiting::time;
@@ -199,6 +200,7 @@ void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, do
 }
 
 double Engine::poll_ns(const Op& op) const {
+  if (is_free(op)) return 0;
   return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
                                                        : machine_.gpu.poll_load_ns;
 }
@@ -263,11 +265,11 @@ void Engine::resume(std::uint32_t id, double now) {
         free_arrivals_.pop_back();
         arrivals_[slot] = arrival;
       }
-      queue_.push(now + machine_.fabric.flag_latency_ns, {EventKind::flag_arrives, slot});
+      queue_.push(now + (is_free(op) ? 0 : machine_.fabric.flag_latency_ns), {EventKind::flag_arrives, slot});
     }
   } else if (op.kind == OpKind::wait) {
     GpuState& gpu = gpus_[rank];
-    if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup) {
+    if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !is_free(op)) {
       gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
@@ -302,7 +304,7 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
     const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
     if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
     double visible = now;
-    if (arrival.from_die >= 0) {
+    if (arrival.from_die >= 0 && !is_free(op)) {
       visible += arrival.from_die == die ? machine_.gpu.flag_same_die_ns : machine_.gpu.flag_cross_die_ns;
     }
     // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.

@@ -267,7 +267,7 @@ Schedule with_tile_dependences(const Schedule& schedule) {
     additions = DependencePlanner(relaxed_graph, flag_array).plan(lost_dependences(graph, relaxed_graph));
   }
   if (additions.flags > 0) {
-    relaxed.flags.push_back({"tile-dependences", additions.flags});
+    relaxed.flags.push_back({std::string(kTileDependences), additions.flags});
   }
   insert(relaxed, additions);
   return relaxed;

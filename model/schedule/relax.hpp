@@ -9,9 +9,14 @@
 // FlagArray "tile-dependences".
 #pragma once
 
+#include <string_view>
+
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
+
+// Name of the added flags. The simulator lets them cost nothing: they stand for order, not for a protocol.
+inline constexpr std::string_view kTileDependences = "tile-dependences";
 
 // Kernels come in launch order, one for every launch; each rank ends with one device synchronisation if it
 // had any after its last launch. Sound schedules stay sound (check.hpp). Throws UserError for references out
