@@ -142,10 +142,11 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
     outputs.print(wrapped("Left out: " + reason));
   }
   outputs.print(
-      styled(fmt::format("{} candidates simulated, {} of them stopped early; {} ruled out by their lower "
-                         "bound.\n",
-                         advice.evaluated, advice.given_up, advice.pruned),
-             Style::faint));
+      styled(
+          fmt::format("{} candidates simulated, {} of them stopped early; {} ruled out by their lower bound.",
+                      advice.evaluated, advice.given_up, advice.pruned),
+          Style::faint) +
+      '\n');
 }
 
 Advice search(const Question& question, const Options& options) {
@@ -204,7 +205,7 @@ Run add_advise(CLI::App& program) {
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"
       "  tritax advise -M 8192 -N 3584 -K 14336 --machine mi300x-8 --tile 256x256x64 --json -\n"
-      "  tritax advise scenarios/llm.toml --id ID --machine h200-8\n");
+      "  tritax advise scenarios/llm.toml --id llama-3-70b/qkv/prefill --machine h200-8\n");
   return [options, &command] { return run(*options, command); };
 }
 

@@ -77,15 +77,23 @@ void show_pattern(const std::string& name, Outputs& outputs) {
   ordered_json knobs = ordered_json::array();
   for (const KnobHelp& knob : knob_help(pattern)) {
     if (knob.used) {
-      const ordered_json& value = defaults.at(knob.knob);
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      // Which tile and pipeline suit a GPU is a matter of its registers and LDS.
+      const bool by_machine = knob.knob == "tile" || knob.knob == "pipeline";
+      const ordered_json value = by_machine ? ordered_json() : defaults.at(knob.knob);
+      const std::string text = by_machine          ? "by machine"
+                               : value.is_string() ? value.get<std::string>()
+                                                   : value.dump();
       table.add({knob.knob, knob.option, text, knob.meaning});
       knobs.push_back(
           {{"knob", knob.knob}, {"option", knob.option}, {"default", value}, {"meaning", knob.meaning}});
     }
   }
   outputs.print(fmt::format("{}: {}\n\n", styled(pattern.name, Style::bold), pattern.summary));
-  outputs.print(table);
+  if (table.rows.empty()) {
+    outputs.print("It has no knobs: the vendor's libraries decide.\n");
+  } else {
+    outputs.print(table);
+  }
   outputs.csv(table);
   outputs.json({{"schema", "tritax.pattern/1"},
                 {"name", pattern.name},

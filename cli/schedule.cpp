@@ -79,7 +79,7 @@ Run add_schedule(CLI::App& program) {
       "'tritax simulate SCHEDULE.json --machine NAME'.\n\n"
       "Examples:\n"
       "  tritax schedule --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o s.json\n"
-      "  tritax schedule scenarios/iris.toml --id ID --pretty\n");
+      "  tritax schedule scenarios/16384-cubed.toml --id fused-sequential --pretty\n");
   return [options] { return run(*options); };
 }
 

@@ -202,7 +202,7 @@ Run add_simulate(CLI::App& program) {
       "critical path,\n"
       "where the parts sum to the time, and by repeating the run without one tax at a time.\n\n"
       "Examples:\n"
-      "  tritax simulate scenarios/iris.toml\n"
+      "  tritax simulate scenarios/iris-six-shapes.toml\n"
       "  tritax simulate my-schedule.json --machine mi300x-8 --json -\n"
       "  tritax simulate --pattern workgroup-specialised -M 8192 -N 3584 -K 14336 --machine mi300x-8 "
       "--comm-cus 48\n");

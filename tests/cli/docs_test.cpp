@@ -1,6 +1,7 @@
 // docs/cli.md and --help tell of the same options.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
@@ -25,6 +26,22 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   in_help.erase("--version");
   std::set<std::string> in_docs = long_options(test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md"));
   EXPECT_EQ(in_docs, in_help);
+}
+
+TEST(Docs, ExamplesNameScenarioFilesThatExist) {
+  static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
+  std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
+  for (const std::string command :
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce"}) {
+    text += test::run_tritax(command + " --help").out;
+  }
+  int found = 0;
+  for (auto match = std::sregex_iterator(text.begin(), text.end(), file); match != std::sregex_iterator();
+       ++match) {
+    EXPECT_TRUE(std::filesystem::exists(std::string(TRITAX_SOURCE_DIR "/") + match->str())) << match->str();
+    ++found;
+  }
+  EXPECT_GT(found, 0);
 }
 
 TEST(Docs, CliPageNamesEveryCommand) {

@@ -172,7 +172,7 @@ TEST(Program, CtrlCInASearchEndsWith130AndLeavesNoPartialFile) {
   const std::string file = scratch.path("advice.json");
   const Outcome outcome =
       run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " + file,
-                 "timeout --preserve-status --signal INT 2");
+                 "timeout --foreground --preserve-status --signal INT 2");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
   if (std::filesystem::exists(file)) {
@@ -191,7 +191,7 @@ TEST(Program, BeingTerminatedLeavesNoFile) {
   const Outcome outcome =
       run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " +
                      scratch.path("advice.json"),
-                 "timeout --preserve-status --signal TERM 1");
+                 "timeout --foreground --preserve-status --signal TERM 1");
   EXPECT_EQ(outcome.exit_code, 128 + 15);
   EXPECT_EQ(scratch.file_count(), 0U);
 }
@@ -202,7 +202,7 @@ TEST(Program, CtrlCInASimulationEndsWith130AndLeavesNoFile) {
       "explain --pattern fused-sequential -M 65536 -N 65536 -K 4096 --machine mi300x-8 "
       "--threads 1 --json " +
           scratch.path("why.json"),
-      "timeout --preserve-status --signal INT 1");
+      "timeout --foreground --preserve-status --signal INT 1");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(scratch.file_count(), 0U);
 }
