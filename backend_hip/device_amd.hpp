@@ -45,9 +45,6 @@ __device__ inline void acquire_fence(Scope scope) {
   }
 }
 
-// After a poll has seen its value: later reads of this thread come after what was released with it.
-__device__ inline void acquire_flag(const std::uint32_t*, Scope scope) { acquire_fence(scope); }
-
 // What every wave must do around a flag that one thread sets or polls.
 __device__ inline void release_by_wave(Scope scope) { release_fence(scope); }
 __device__ inline void acquire_by_wave(Scope scope) { acquire_fence(scope); }
@@ -56,6 +53,12 @@ __device__ inline void acquire_by_wave(Scope scope) { acquire_fence(scope); }
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {
   return scope == Scope::system ? __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
                                 : __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+// Polls are relaxed; the acquire follows once the value is there, because it invalidates caches.
+inline constexpr bool kPollAcquires = false;
+__device__ inline std::uint32_t flag_poll(const std::uint32_t* flag, Scope scope) {
+  return flag_load(flag, scope);
 }
 
 __device__ inline void flag_store(std::uint32_t* flag, std::uint32_t value, Scope scope) {
@@ -161,6 +164,14 @@ __device__ inline void atomic_add_element(void* address, float value) {
       before = seen;
     }
   }
+}
+
+// Eight neighbouring 16-bit elements, relaxed additions at system scope; `address` is a multiple of 16.
+template <DType dtype>
+__device__ inline void atomic_add_eight(void* address, const float (&values)[8]) {
+#pragma unroll
+  for (int i = 0; i < 8; ++i)
+    atomic_add_element<dtype>(static_cast<unsigned char*>(address) + 2 * i, values[i]);
 }
 
 }  // namespace tritax::gpu

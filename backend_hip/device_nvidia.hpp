@@ -39,17 +39,6 @@ __device__ inline void fence(Scope scope) {
 __device__ inline void release_fence(Scope scope) { fence(scope); }
 __device__ inline void acquire_fence(Scope scope) { fence(scope); }
 
-// After a poll has seen its value: later reads of this thread come after what was released with it. An
-// acquiring load of the flag does it; a fence would cost as much as a release.
-__device__ inline void acquire_flag(const std::uint32_t* flag, Scope scope) {
-  std::uint32_t value;
-  if (scope == Scope::system) {
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-  } else {
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-  }
-}
-
 // What every wave must do around a flag that one thread sets or polls: nothing, because a fence of that
 // thread covers what the other threads did before the workgroup's barrier.
 __device__ inline void release_by_wave(Scope) {}
@@ -62,6 +51,19 @@ __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope
     asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
   } else {
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  }
+  return value;
+}
+
+// A load that also acquires: polling with it spares the fence afterwards, which would cost as much as a
+// release.
+inline constexpr bool kPollAcquires = true;
+__device__ inline std::uint32_t flag_poll(const std::uint32_t* flag, Scope scope) {
+  std::uint32_t value;
+  if (scope == Scope::system) {
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+  } else {
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
   }
   return value;
 }
@@ -177,6 +179,24 @@ __device__ inline std::uint32_t from_float(float value) {
     return __float_as_uint(value);
   else
     return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
+}
+
+// Eight neighbouring 16-bit elements, relaxed additions at system scope; `address` is a multiple of 16.
+template <DType dtype>
+__device__ inline void atomic_add_eight(void* address, const float (&values)[8]) {
+  const std::uint32_t a = pack_pair<dtype>(values[0], values[1]);
+  const std::uint32_t b = pack_pair<dtype>(values[2], values[3]);
+  const std::uint32_t c = pack_pair<dtype>(values[4], values[5]);
+  const std::uint32_t d = pack_pair<dtype>(values[6], values[7]);
+  if constexpr (dtype == DType::bf16) {
+    asm volatile("red.relaxed.sys.global.v4.bf16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(a),
+                 "r"(b), "r"(c), "r"(d)
+                 : "memory");
+  } else {
+    asm volatile("red.relaxed.sys.global.v4.f16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(a),
+                 "r"(b), "r"(c), "r"(d)
+                 : "memory");
+  }
 }
 
 // Relaxed addition at system scope.

@@ -13,10 +13,10 @@ namespace tritax::gpu {
 enum OpBits : std::uint8_t {
   kFresh = 1,  // matmul, reduce: the accumulator starts from zero
   kStaged =
-      2,  // store: the accumulator already lies converted in shared memory (earlier store of the same tile)
+      2,  // store: the accumulator lies converted in shared memory, from an earlier store of the same tile
   kTensor = 4,  // store: a whole tile, the bulk copy engine may write it (it clips at the buffer's edges)
-  kJoin =
-      8,  // matmul: an operand may have been written by this workgroup; let no load run ahead of this point
+  kJoin = 8,    // this workgroup touched the same memory before: its threads must meet first, and before a
+                // matmul the feeding wave with them
   kAlone = 16,  // signal: no other signal touches this counter, so setting it equals adding to it
 };
 

@@ -6,7 +6,9 @@
 //   team_barrier()             of the team
 //   join()                     of all waves of the workgroup, after everything the team has stored
 //   drain()                    until what the calling thread has stored is performed
-//   matmul, accumulate, store, atomic_add, settle, finish
+//   settle()                   of the team: what any thread of it has stored can be read and overwritten by
+//   any other kCopiesInFlight            16-byte words of a copy that a thread holds at once matmul,
+//   accumulate, store, atomic_add, finish
 //
 // No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
 // failure board, and all workgroups of all ranks leave at their next wait.
@@ -121,7 +123,7 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   unsigned long long begin = 0;
   for (std::uint32_t polls = 1;; ++polls) {
     const std::uint32_t seen =
-        swaps ? flag_compare_and_swap(as_flag(op), wanted, wanted, scope) : flag_load(as_flag(op), scope);
+        swaps ? flag_compare_and_swap(as_flag(op), wanted, wanted, scope) : flag_poll(as_flag(op), scope);
     if (seen >= wanted) break;
     if (polls % kPollsBetweenClocks != 0) continue;
     const unsigned long long now = ticks();
@@ -135,51 +137,61 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   return true;
 }
 
-// Moves a tile between any two ranks, 16 bytes an access where both sides allow it.
-template <class Word>
+// Moves a tile between any two ranks. A thread has `in_flight` words on their way before it stores the first.
+template <class Word, int in_flight>
 __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
-  constexpr int kInFlight = 8;
-  const auto* from = reinterpret_cast<const unsigned char*>(op.source);
-  auto* to = reinterpret_cast<unsigned char*>(op.address);
-  const int total = row_words * op.rows;
-  for (int first = thread; first < total; first += threads * kInFlight) {
-    Word words[kInFlight];
+  // Words are dealt out to the threads row after row. A thread's place moves on by `threads` words each time;
+  // keeping row and column apart spares a division a word.
+  const int row_step = threads / row_words;
+  const int col_step = threads - row_step * row_words;
+  int row = thread / row_words;
+  int col = thread - row * row_words;
+  while (row < op.rows) {
+    Word words[in_flight];
+    std::int64_t to[in_flight];
+    int count = 0;
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {
-      const int index = first + i * threads;
-      if (index >= total) break;
-      const int row = index / row_words;
-      const void* address =
-          from + std::int64_t{row} * op.source_pitch + (index - row * row_words) * sizeof(Word);
+    for (int i = 0; i < in_flight; ++i) {
+      if (row >= op.rows) continue;
+      const auto* from =
+          reinterpret_cast<const unsigned char*>(op.source) + std::int64_t{row} * op.source_pitch;
       if constexpr (sizeof(Word) == 16)
-        words[i] = load_16(address);
+        words[i] = load_16(from + col * sizeof(Word));
       else
-        words[i] = *static_cast<const volatile Word*>(address);
+        words[i] = *reinterpret_cast<const volatile Word*>(from + col * sizeof(Word));
+      to[i] = std::int64_t{row} * op.pitch + static_cast<std::int64_t>(col * sizeof(Word));
+      ++count;
+      row += row_step;
+      col += col_step;
+      if (col >= row_words) {
+        col -= row_words;
+        ++row;
+      }
     }
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {
-      const int index = first + i * threads;
-      if (index >= total) break;
-      const int row = index / row_words;
-      void* address = to + std::int64_t{row} * op.pitch + (index - row * row_words) * sizeof(Word);
+    for (int i = 0; i < in_flight; ++i) {
+      if (i >= count) continue;
+      auto* address = reinterpret_cast<unsigned char*>(op.address) + to[i];
       if constexpr (sizeof(Word) == 16)
         store_16(address, words[i]);
       else
-        *static_cast<Word*>(address) = words[i];
+        *reinterpret_cast<Word*>(address) = words[i];
     }
   }
 }
 
+// 16 bytes an access where both sides allow it.
+template <int in_flight>
 __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
   if (op.width == 16 && row_bytes % 16 == 0) {
-    copy_words<uint4>(op, row_bytes / 16, thread, threads);
+    copy_words<uint4, in_flight>(op, row_bytes / 16, thread, threads);
   } else if (op.width >= 4 && row_bytes % 4 == 0) {
-    copy_words<std::uint32_t>(op, row_bytes / 4, thread, threads);
+    copy_words<std::uint32_t, 4>(op, row_bytes / 4, thread, threads);
   } else if (op.width >= 2 && row_bytes % 2 == 0) {
-    copy_words<unsigned short>(op, row_bytes / 2, thread, threads);
+    copy_words<unsigned short, 4>(op, row_bytes / 2, thread, threads);
   } else {
-    copy_words<unsigned char>(op, row_bytes, thread, threads);
+    copy_words<unsigned char, 4>(op, row_bytes, thread, threads);
   }
 }
 
@@ -191,9 +203,10 @@ __device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp&
   const auto scope = static_cast<Scope>(op.scope);
   if (engine.thread() == 0) {
     if (static_cast<OpKind>(op.kind) == OpKind::wait) {
+      const bool swaps = static_cast<LockProtocol>(op.protocol) == LockProtocol::compare_and_swap;
       mailbox.stop[turn] = await_flag(op, params) ? 0 : 1;
       mailbox.skip[turn] = 0;
-      acquire_flag(as_flag(op), scope);
+      if (swaps || !kPollAcquires) acquire_fence(scope);
     } else {
       const std::uint32_t item = flag_add(as_flag(op), 1, scope);
       mailbox.stop[turn] = 0;
@@ -229,13 +242,13 @@ __device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& 
     const DeviceOp& op = reader.current();
     std::uint32_t skip = 0;
     if (leader && params.stamps != nullptr) params.stamps[op.number].begin = ticks();
+    if ((op.bits & kJoin) != 0 && static_cast<OpKind>(op.kind) != OpKind::matmul) engine.settle();
     switch (static_cast<OpKind>(op.kind)) {
       case OpKind::matmul:
         engine.matmul(op);
         break;
       case OpKind::load:
       case OpKind::reduce:
-        engine.settle();
         engine.accumulate(op);
         break;
       case OpKind::store:
@@ -245,8 +258,7 @@ __device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& 
         engine.atomic_add(op);
         break;
       case OpKind::copy:
-        engine.settle();
-        copy_tile(op, engine.thread(), engine.threads());
+        copy_tile<Engine::kCopiesInFlight>(op, engine.thread(), engine.threads());
         break;
       case OpKind::signal:
         raise_signal(engine, op);

@@ -100,6 +100,14 @@ class Lowering {
   }
 
  private:
+  // A rectangle of memory that an operation reads or writes.
+  struct Access {
+    int rank = 0;
+    std::int16_t buffer = -1;
+    Rect rect;
+    bool writes = false;
+  };
+
   struct Accumulator {
     bool empty = true;    // nothing was ever put in
     bool stored = false;  // written out since the last change
@@ -162,7 +170,7 @@ class Lowering {
 
   void lower_workgroup(const Workgroup& workgroup) {
     accumulator_ = {};
-    own_writes_.assign(schedule_.buffers.size(), false);
+    accesses_.clear();
     skip_targets_.clear();
     program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
     for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
@@ -200,6 +208,7 @@ class Lowering {
         require_fits(op, number);
         place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
         set_width(out, false);
+        touch({op.rank, op.buffer, op.rect, false}, out);
         if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
         accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
         break;
@@ -218,7 +227,7 @@ class Lowering {
         lower_flag(op, number, out);
         break;
       case OpKind::barrier:
-        own_writes_.assign(own_writes_.size(), false);
+        accesses_.clear();
         break;
       case OpKind::attend:
         refuse(number, "this backend has no attend operation");
@@ -249,9 +258,12 @@ class Lowering {
     out.row = op.rect.row;
     out.col = op.rect.col;
     if (accumulator_.empty || accumulator_.stored) out.bits |= kFresh;
-    if (own_writes_[a] || own_writes_[b]) {
+    const Rect rows_of_a{op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin};
+    const Rect cols_of_b{op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols};
+    if (conflicts({rank_, op.src_buffer, rows_of_a, false}) ||
+        conflicts({rank_, op.b_buffer, cols_of_b, false})) {
       out.bits |= kJoin;
-      own_writes_.assign(own_writes_.size(), false);
+      accesses_.clear();
     }
     if (device_.tensor_maps) {
       require_aligned(buffer_a, op.k_begin, number, "k range of A");
@@ -328,6 +340,7 @@ class Lowering {
       refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype),
                                  name_of(target.dtype)));
     }
+    touch({op.src_rank, op.src_buffer, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}, false}, out);
     DeviceOp from;
     place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
     out.source = from.address;
@@ -344,13 +357,32 @@ class Lowering {
       if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
       return;
     }
-    own_writes_.assign(own_writes_.size(), false);  // all waves meet at a wait or claim
+    // All waves meet at a wait or claim, but stores may still be on their way.
+    std::erase_if(accesses_, [](const Access& access) { return !access.writes; });
     if (op.kind == OpKind::claim) {
       forget_accumulator(number);
       out.skip = op.rect.rows;
       out.rows = 0;
       skip_targets_.push_back(number + 1 + static_cast<std::uint32_t>(op.rect.rows));
     }
+  }
+
+  // Whether an earlier operation of this workgroup touches the same memory, and one of the two writes it.
+  // Threads of a workgroup run apart and divide tiles differently, so that such operations need a barrier
+  // between them.
+  bool conflicts(const Access& access) const {
+    return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
+      return (earlier.writes || access.writes) && earlier.rank == access.rank &&
+             earlier.buffer == access.buffer && earlier.rect.row < access.rect.row + access.rect.rows &&
+             access.rect.row < earlier.rect.row + earlier.rect.rows &&
+             earlier.rect.col < access.rect.col + access.rect.cols &&
+             access.rect.col < earlier.rect.col + earlier.rect.cols;
+    });
+  }
+
+  void touch(const Access& access, DeviceOp& out) {
+    if (conflicts(access)) out.bits |= kJoin;
+    accesses_.push_back(access);
   }
 
   // Destination of a store, copy or atomic addition.
@@ -360,7 +392,7 @@ class Lowering {
       refuse(number, "writes to an fp8 buffer that matmul reads as B; its transposed copy would go stale");
     }
     place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
-    if (op.rank == rank_) own_writes_[index] = true;
+    touch({op.rank, op.buffer, op.rect, true}, out);
     return schedule_.buffers[index];
   }
 
@@ -426,8 +458,7 @@ class Lowering {
   const TileTraits* tile_ = nullptr;
   std::int32_t threads_ = 0;
   Accumulator accumulator_;
-  std::vector<bool>
-      own_writes_;  // buffers this workgroup has written on its own rank since all its waves last met
+  std::vector<Access> accesses_;  // of this workgroup since all its waves last met with their stores done
   std::vector<std::uint32_t> skip_targets_;
 };
 

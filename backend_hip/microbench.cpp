@@ -111,12 +111,33 @@ void motion_rows(Rows& rows, const char* group, Traffic traffic, int ranks) {
   }
 }
 
-void local_motion(Rows& rows, int) { motion_rows(rows, "local", Traffic::local, 1); }
+void tile_store_rows(Rows& rows, const char* group, Traffic traffic, int ranks) {
+  constexpr int kTiles = 60;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}}) {
+    for (const int workgroups : {1, 2, 4, 8, 16, 32, 64, 132}) {
+      const Measurement measured = rows.run(tile_stores(ranks, traffic, m, n, workgroups, kTiles));
+      const double bytes = 2.0 * m * n * workgroups * kTiles;
+      rows.write(
+          group, "tile-store",
+          fmt::format("traffic={};gpus={};workgroups={};tile={}x{};bytes={:.0f}",
+                      kTrafficNames[static_cast<std::size_t>(traffic)], ranks, workgroups, m, n, bytes),
+          bytes / (measured.device_us.median * kMicrosecond) * 1e-9, "GB/s", measured.device_us,
+          measured.runs);
+    }
+  }
+}
+
+void local_motion(Rows& rows, int) {
+  motion_rows(rows, "local", Traffic::local, 1);
+  tile_store_rows(rows, "local", Traffic::local, 1);
+}
 
 void remote_motion(Rows& rows, int gpus) {
   motion_rows(rows, "remote", Traffic::one_pair, 2);
+  tile_store_rows(rows, "remote", Traffic::one_pair, 2);
   for (int ranks = 2; ranks <= gpus; ranks *= 2) {
     motion_rows(rows, "remote", Traffic::all_rotated, ranks);
+    tile_store_rows(rows, "remote", Traffic::all_rotated, ranks);
     if (ranks > 2) motion_rows(rows, "remote", Traffic::all_in_order, ranks);
   }
 }

@@ -133,11 +133,37 @@ Schedule motion(const MotionCase& c) {
       if (writes_accumulator) builder.load(from, {p * kTileRows, 0, kTileRows, kTileCols}, rank);
       for (std::int64_t t = p; t < tiles; t += c.workgroups) {
         const Rect tile{static_cast<std::int32_t>(t) * kTileRows, 0, kTileRows, kTileCols};
-        move_tile(builder, c, from, to, tile, rank, peer_of(c, rank, t / c.workgroups + p));
+        move_tile(builder, c, from, to, tile, rank, peer_of(c, rank, t / c.workgroups));
       }
     }
   }
   launch_and_wait(builder, c.ranks, kernels);
+  return builder.finish();
+}
+
+Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles) {
+  ScheduleBuilder builder("tile stores", ranks);
+  const std::int32_t rows = workgroups * m;
+  const std::int16_t a = builder.buffer({"A", DType::bf16, m, 64, m, 64});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, 64, n, 64, n});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, rows, tiles * n, m, n});
+  const MotionCase peers{Motion::store, traffic, ranks, workgroups, 0, 0};
+  std::vector<std::int32_t> kernels;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool idle = traffic == Traffic::one_pair && rank != 0;
+    Kernel kernel;
+    kernel.name = "store tiles";
+    kernel.rank = rank;
+    kernel.tile = {m, n, 64, 8, Pipeline::overlapped};
+    kernels.push_back(idle ? -1 : builder.kernel(std::move(kernel)));
+    if (idle) continue;
+    for (int p = 0; p < workgroups; ++p) {
+      builder.workgroup(kernels.back());
+      builder.matmul(a, b, {0, 0, m, n}, 0, 64);
+      for (int t = 0; t < tiles; ++t) builder.store(c, {p * m, t * n, m, n}, peer_of(peers, rank, t));
+    }
+  }
+  launch_and_wait(builder, ranks, kernels);
   return builder.finish();
 }
 

@@ -40,6 +40,10 @@ struct MotionCase {
 // than the caches is walked once.
 Schedule motion(const MotionCase& c);
 
+// Every workgroup of a matmul kernel computes one small product and stores it `tiles` times, as fused
+// patterns do.
+Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles);
+
 // Every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles, and stores none
 // but the last.
 Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles);

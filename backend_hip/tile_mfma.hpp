@@ -72,6 +72,8 @@ class MfmaEngine {
     col_ = wave % Shape::kWaveCols * Shape::kBlocksN * 32;
   }
 
+  static constexpr int kCopiesInFlight = 8;
+
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return Shape::kThreads; }
   __device__ void team_barrier() const { workgroup_barrier(); }

@@ -14,6 +14,9 @@ constexpr int groups_of_thread(int threads) { return threads > 512 ? 2 : threads
 template <int max_threads>
 class VectorEngine {
  public:
+  // As many as the registers allow beside the accumulators.
+  static constexpr int kCopiesInFlight = max_threads > 512 ? 4 : max_threads > 256 ? 8 : 16;
+
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
   __device__ void team_barrier() const { workgroup_barrier(); }
@@ -86,18 +89,12 @@ class VectorEngine {
 
   template <DType dtype>
   __device__ void accumulate_as(const DeviceOp& op) {
+    if (bytes_of(dtype) == 2 && op.width == 16 && op.cols % kGroupCols == 0) {
+      accumulate_wide<dtype>(op);
+      return;
+    }
     const bool fresh = (op.bits & kFresh) != 0;
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], const unsigned char* from, int count) {
-      if (bytes_of(dtype) == 2 && op.width == 16 && count == kGroupCols) {
-        const uint4 words = load_16(from);
-        const std::uint32_t word[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-        for (int j = 0; j < kGroupCols; ++j) {
-          const float value = to_float<dtype>((word[j / 2] >> (16 * (j % 2))) & 0xffffU);
-          values[j] = (fresh ? 0.0F : values[j]) + value;
-        }
-        return;
-      }
 #pragma unroll
       for (int j = 0; j < kGroupCols; ++j) {
         const float value =
@@ -105,6 +102,34 @@ class VectorEngine {
         values[j] = (fresh ? 0.0F : values[j]) + value;
       }
     });
+  }
+
+  // All loads before the first use, so that a tile takes one latency and not one a group.
+  template <DType dtype>
+  __device__ void accumulate_wide(const DeviceOp& op) {
+    const bool fresh = (op.bits & kFresh) != 0;
+    uint4 words[kGroups];
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) words[i] = uint4{0, 0, 0, 0};
+    const int row_groups = op.cols / kGroupCols;
+    const int total = row_groups * op.rows;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const int index = i * threads() + thread();
+      if (index >= total) continue;
+      const int row = index / row_groups;
+      words[i] = load_16(reinterpret_cast<const unsigned char*>(op.address) + std::int64_t{row} * op.pitch +
+                         (index - row * row_groups) * 16);
+    }
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const std::uint32_t word[4] = {words[i].x, words[i].y, words[i].z, words[i].w};
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) {
+        const float value = to_float<dtype>((word[j / 2] >> (16 * (j % 2))) & 0xffffU);
+        values_[i][j] = (fresh ? 0.0F : values_[i][j]) + value;
+      }
+    }
   }
 
   template <DType dtype>
@@ -127,6 +152,12 @@ class VectorEngine {
   template <DType dtype>
   __device__ void atomic_add_as(const DeviceOp& op) {
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
+      if constexpr (bytes_of(dtype) == 2) {
+        if (op.width == 16 && count == kGroupCols) {
+          atomic_add_eight<dtype>(to, values);
+          return;
+        }
+      }
 #pragma unroll
       for (int j = 0; j < kGroupCols; ++j) {
         if (j < count) atomic_add_element<dtype>(to + j * bytes_of(dtype), values[j]);

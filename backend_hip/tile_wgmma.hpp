@@ -14,97 +14,11 @@
 // conversion; the copy engine writes local and remote tiles alike and drains behind the next matmul.
 #pragma once
 
+#include "backend_hip/copy_engine.hpp"
 #include "backend_hip/interpreter.hpp"
 #include "backend_hip/wgmma.hpp"
 
 namespace tritax::gpu {
-
-// ---- The copy engine and its barriers (PTX ISA, "Data Movement and Conversion", "mbarrier") ----
-
-__device__ inline std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-__device__ inline void arrival_init(std::uint64_t* barrier, std::uint32_t count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
-               : "memory");
-}
-
-__device__ inline void arrive(std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-__device__ inline void arrive_and_expect(std::uint64_t* barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
-}
-
-__device__ inline bool arrived(std::uint64_t* barrier, std::uint32_t phase) {
-  std::uint32_t done;
-  asm volatile(
-      "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}\n"
-      : "=r"(done)
-      : "r"(shared_address(barrier)), "r"(phase)
-      : "memory");
-  return done != 0;
-}
-
-// Tiles always arrive unless the hardware is broken; even so the wait has a bound. Half the workgroup cannot
-// leave alone, so the kernel traps after it has written its reason.
-__device__ inline void await_arrival_slowly(std::uint64_t* barrier, std::uint32_t phase,
-                                            const LaunchParams& params, std::int32_t number) {
-  const unsigned long long begin = ticks();
-  while (!arrived(barrier, phase)) {
-    // The feeding wave may rightly wait as long as the team waits for a flag, hence twice the bound.
-    if (ticks() - begin > 2 * params.spin_limit_ticks) {
-      raise_failure(params, number, kTileTimeout, 0);
-      __trap();
-    }
-  }
-}
-
-__device__ inline void await_arrival(std::uint64_t* barrier, std::uint32_t phase, const LaunchParams& params,
-                                     std::int32_t number) {
-  if (!arrived(barrier, phase)) await_arrival_slowly(barrier, phase, params, number);
-}
-
-__device__ inline void load_box(void* to, const TensorMap* map, std::int32_t col, std::int32_t row,
-                                std::uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-      "[%4];" ::"r"(shared_address(to)),
-      "l"(map), "r"(col), "r"(row), "r"(shared_address(barrier))
-      : "memory");
-}
-
-__device__ inline void store_box(const void* from, const TensorMap* map, std::int32_t col, std::int32_t row) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
-               "r"(col), "r"(row), "r"(shared_address(from))
-               : "memory");
-}
-
-__device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-__device__ inline void await_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-__device__ inline void await_stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-
-// Between accesses of threads and accesses of the copy engine or the matrix unit to the same memory.
-__device__ inline void proxy_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
-
-__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int pending>
-__device__ inline void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
-
-// Four 8×8 matrices of 16-bit elements from the registers of a wave to shared memory.
-__device__ inline void store_matrices(std::uint32_t to, std::uint32_t a, std::uint32_t b, std::uint32_t c,
-                                      std::uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),
-               "r"(c), "r"(d)
-               : "memory");
-}
 
 // ---- Shapes ----
 
@@ -238,6 +152,8 @@ class WgmmaEngine {
     staging_ = stages + Shape::kStages * Shape::kStageBytes + team * (Shape::kStagingBytes / Shape::kTeams);
   }
 
+  static constexpr int kCopiesInFlight = 8;
+
   __device__ int thread() const { return static_cast<int>(threadIdx.x) - 128; }
   __device__ int threads() const { return 128 * Shape::kTeams; }
   __device__ void team_barrier() const { named_barrier(kTeamBarrier, 128 * Shape::kTeams); }
@@ -254,10 +170,8 @@ class WgmmaEngine {
 
   // Lets the team read in memory what it stored through the copy engine.
   __device__ void settle() {
-    if (!sending_) return;
     drain();
     team_barrier();
-    sending_ = false;
   }
 
   __device__ void finish() {
@@ -307,7 +221,6 @@ class WgmmaEngine {
       warpgroup_barrier();
     }
     if ((op.bits & kTensor) != 0) {
-      sending_ = true;
       if (sends()) send_panels(op);
     } else {
       copy_staged(op);
@@ -489,7 +402,6 @@ class WgmmaEngine {
   int team_ = 0;
   int row_ = 0;  // of the tile: the first row and column of this warpgroup
   int col_ = 0;
-  bool sending_ = false;
   RingPosition<Shape::kStages> ring_;
   float acc_[Shape::kBlocks][Shape::kCols / 2];
 };

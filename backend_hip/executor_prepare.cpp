@@ -1,0 +1,271 @@
+// Preparing a run: devices, heaps, programs, graphs, clocks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "backend_hip/clock.hpp"
+#include "backend_hip/executor_impl.hpp"
+#include "backend_hip/tensor_maps.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::gpu {
+
+namespace {
+
+std::vector<MatmulKernel> all_matmul_kernels() {
+  std::vector<MatmulKernel> all = matmul_kernels_bf16();
+  for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<MatmulKernel>& kernels) {
+  DeviceTraits traits;
+  traits.name = properties.name;
+#if defined(TRITAX_GPU_NVIDIA)
+  if (properties.major != 9 || properties.minor != 0) {
+    throw UserError(fmt::format("{} has compute capability {}.{}; this program is built for 9.0 (H100, H200)",
+                                properties.name, properties.major, properties.minor));
+  }
+  traits.tensor_maps = true;
+  traits.fp8_b_transposed = true;
+  const bool has_fp8 = true;
+#else
+  const std::string arch = properties.gcnArchName;
+  const bool has_fp8 = !arch.starts_with("gfx90a");
+#endif
+  for (const MatmulKernel& kernel : kernels) {
+    if (kernel.traits.dtype != DType::fp8 || has_fp8) traits.tiles.push_back(kernel.traits);
+  }
+  return traits;
+}
+
+}  // namespace
+
+Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
+    : schedule_(schedule), options_(options), kernels_(all_matmul_kernels()), barrier_(schedule.ranks) {
+  require_gpus();
+  hipDeviceProp_t properties{};
+  TRITAX_GPU_CHECK(hipGetDeviceProperties(&properties, 0));
+  traits_ = traits_of(properties, kernels_);
+  heap_ = lay_out_heap(schedule_, traits_);
+  ranks_.resize(static_cast<std::size_t>(schedule_.ranks));
+  enable_peers();
+  std::vector<std::uint64_t> bases;
+  for (int r = 0; r < schedule_.ranks; ++r) {
+    ranks_[static_cast<std::size_t>(r)].heap = DeviceMemory(r, std::max<std::size_t>(heap_.bytes, 1024));
+    bases.push_back(reinterpret_cast<std::uint64_t>(ranks_[static_cast<std::size_t>(r)].heap.get()));
+  }
+  for (int r = 0; r < schedule_.ranks; ++r) prepare_rank(r, bases, properties);
+  if (options_.stamps) align_clocks();
+  collect_notes();
+}
+
+Executor::Impl::~Impl() {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    static_cast<void>(hipSetDevice(static_cast<int>(r)));
+    for (auto& [number, stream] : ranks_[r].streams) static_cast<void>(hipStreamDestroy(stream));
+    for (auto& [number, graph] : ranks_[r].graphs) static_cast<void>(hipGraphExecDestroy(graph));
+  }
+}
+
+void Executor::Impl::require_gpus() const {
+  const std::size_t count = list_gpus().size();
+  if (count == 0) throw UserError("no GPU: the runtime finds no device on this machine");
+  if (count < static_cast<std::size_t>(schedule_.ranks)) {
+    throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name,
+                                schedule_.ranks, count));
+  }
+  if (schedule_.ranks > kMaxRanks) {
+    throw UserError(fmt::format("schedule '{}' has {} ranks; at most {} are possible", schedule_.name,
+                                schedule_.ranks, kMaxRanks));
+  }
+}
+
+void Executor::Impl::enable_peers() const {
+  for (int from = 0; from < schedule_.ranks; ++from) {
+    TRITAX_GPU_CHECK(hipSetDevice(from));
+    for (int to = 0; to < schedule_.ranks; ++to) {
+      if (from == to) continue;
+      int possible = 0;
+      TRITAX_GPU_CHECK(hipDeviceCanAccessPeer(&possible, from, to));
+      if (possible == 0) throw UserError(fmt::format("GPU {} has no peer access to GPU {}", from, to));
+      const hipError_t error = hipDeviceEnablePeerAccess(to, 0);
+      if (error == hipErrorPeerAccessAlreadyEnabled) {
+        static_cast<void>(hipGetLastError());  // a former executor of this process did it
+      } else {
+        TRITAX_GPU_CHECK(error);
+      }
+    }
+  }
+}
+
+void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases,
+                                  const hipDeviceProp_t& properties) {
+  Rank& rank = ranks_[static_cast<std::size_t>(r)];
+  const RankProgram program = lower(schedule_, heap_, traits_, r, bases);
+  TRITAX_GPU_CHECK(hipSetDevice(r));
+  std::vector<TensorMap> maps;
+  for (const TensorMapSpec& spec : program.tensor_maps) maps.push_back(encode_tensor_map(spec));
+  rank.ops = upload(r, program.ops);
+  rank.workgroups = upload(r, program.workgroups);
+  rank.tensor_maps = upload(r, maps);
+  rank.spans = DeviceMemory(r, spans_bytes());
+  if (options_.stamps) rank.stamps = DeviceMemory(r, schedule_.ops.size() * sizeof(OpStamp) + 1);
+  if (options_.flush_bytes > 0) rank.flush = DeviceMemory(r, static_cast<std::size_t>(options_.flush_bytes));
+  rank.launches.resize(schedule_.kernels.size());
+  for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
+    if (schedule_.kernels[k].rank != r || schedule_.kernels[k].workgroups.empty()) continue;
+    rank.launches[k] = prepare_launch(k, program.kernels[k], rank, properties);
+    rank.launches[k].params.rank = r;
+  }
+  prepare_host(r, rank);
+}
+
+Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const LoweredKernel& lowered,
+                                                      const Rank& rank, const hipDeviceProp_t& properties) {
+  Launch launch;
+  launch.blocks = lowered.workgroup_count;
+  launch.threads = static_cast<unsigned int>(lowered.threads);
+  launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
+  launch.function = vector_kernel_for(lowered.threads);
+  launch.tile = lowered.tile;
+  for (const MatmulKernel& kernel : kernels_) {
+    if (lowered.tile == nullptr) break;
+    const TileTraits& tile = kernel.traits;
+    if (tile.dtype == lowered.tile->dtype && tile.m == lowered.tile->m && tile.n == lowered.tile->n) {
+      launch.function = kernel.function;
+    }
+  }
+  if (lowered.shared_bytes > 48 * 1024) {
+    TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
+                                         lowered.shared_bytes));
+  }
+  launch.params.ops = rank.ops.as<DeviceOp>();
+  launch.params.workgroups = rank.workgroups.as<DeviceWorkgroup>() + lowered.first_workgroup;
+  launch.params.tensor_maps = rank.tensor_maps.as<TensorMap>();
+  launch.params.stamps = rank.stamps.as<OpStamp>();
+  launch.params.span = rank.spans.as<KernelSpan>() + k;
+  launch.params.failure_lock =
+      reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());
+  launch.params.spin_limit_ticks = static_cast<unsigned long long>(options_.spin_limit_s * kTicksPerSecond);
+  void* board = nullptr;
+  TRITAX_GPU_CHECK(hipHostGetDevicePointer(&board, board_.get(), 0));
+  launch.params.board = static_cast<FailureBoard*>(board);
+  if (schedule_.kernels[k].placement == Placement::persistent) require_resident(k, launch, properties);
+  return launch;
+}
+
+void Executor::Impl::require_resident(std::size_t k, const Launch& launch,
+                                      const hipDeviceProp_t& properties) const {
+  int per_unit = 0;
+  TRITAX_GPU_CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(
+      &per_unit, launch.function, static_cast<int>(launch.threads), launch.shared_bytes));
+  const std::int64_t resident = std::int64_t{per_unit} * properties.multiProcessorCount;
+  if (static_cast<std::int64_t>(launch.blocks) > resident) {
+    throw UserError(
+        fmt::format("kernel '{}' is persistent with {} workgroups; {} of them are resident at once on {}",
+                    schedule_.kernels[k].name, launch.blocks, resident, properties.name));
+  }
+}
+
+void Executor::Impl::prepare_host(int r, Rank& rank) {
+  std::set<std::int32_t> streams{0};
+  for (const HostOp& op : schedule_.host[static_cast<std::size_t>(r)]) streams.insert(op.stream);
+  for (const std::int32_t number : streams) {
+    TRITAX_GPU_CHECK(hipStreamCreateWithFlags(&rank.streams[number], hipStreamNonBlocking));
+  }
+  for (const HostOp& op : schedule_.host[static_cast<std::size_t>(r)]) {
+    if (op.kind == HostOpKind::graph_launch && rank.graphs.count(op.graph) == 0) {
+      rank.graphs[op.graph] = build_graph(schedule_.graphs[static_cast<std::size_t>(op.graph)], rank);
+    }
+  }
+}
+
+hipGraphExec_t Executor::Impl::build_graph(const Graph& graph, Rank& rank) const {
+  hipGraph_t built{};
+  TRITAX_GPU_CHECK(hipGraphCreate(&built, 0));
+  std::map<std::int32_t, hipGraphNode_t> last;  // of each stream
+  for (const GraphNode& node : graph) {
+    Launch& launch = rank.launches[static_cast<std::size_t>(node.kernel)];
+    if (launch.function == nullptr) continue;
+    void* arguments[] = {&launch.params};
+    hipKernelNodeParams params{};
+    params.func = const_cast<void*>(launch.function);
+    params.gridDim = dim3(launch.blocks);
+    params.blockDim = dim3(launch.threads);
+    params.sharedMemBytes = launch.shared_bytes;
+    params.kernelParams = arguments;
+    const auto before = last.find(node.stream);
+    hipGraphNode_t added{};
+    TRITAX_GPU_CHECK(hipGraphAddKernelNode(&added, built, before == last.end() ? nullptr : &before->second,
+                                           before == last.end() ? 0 : 1, &params));
+    last[node.stream] = added;
+  }
+  hipGraphExec_t executable{};
+  TRITAX_GPU_CHECK(hipGraphInstantiateWithFlags(&executable, built, 0));
+  TRITAX_GPU_CHECK(hipGraphDestroy(built));
+  return executable;
+}
+
+void Executor::Impl::align_clocks() {
+  constexpr int kRounds = 2000;
+  const auto limit = static_cast<unsigned long long>(options_.spin_limit_s * kTicksPerSecond);
+  for (int r = 1; r < schedule_.ranks; ++r) {
+    const DeviceMemory own = upload(0, std::vector<ClockMail>(1));
+    const DeviceMemory best = upload(0, std::vector<ClockReading>(1));
+    const DeviceMemory peer = upload(r, std::vector<ClockMail>(1));
+    Rank& rank = ranks_[static_cast<std::size_t>(r)];
+    TRITAX_GPU_CHECK(hipSetDevice(r));
+    launch_clock_answer(peer.as<ClockMail>(), own.as<ClockMail>(), kRounds, limit, rank.streams.at(0));
+    TRITAX_GPU_CHECK(hipSetDevice(0));
+    launch_clock_ask(own.as<ClockMail>(), peer.as<ClockMail>(), best.as<ClockReading>(), kRounds, limit,
+                     ranks_[0].streams.at(0));
+    TRITAX_GPU_CHECK(hipStreamSynchronize(ranks_[0].streams.at(0)));
+    TRITAX_GPU_CHECK(hipSetDevice(r));
+    TRITAX_GPU_CHECK(hipStreamSynchronize(rank.streams.at(0)));
+    ClockReading reading;
+    TRITAX_GPU_CHECK(hipMemcpy(&reading, best.get(), sizeof(reading), hipMemcpyDeviceToHost));
+    if (reading.round_trip == ~0ULL) throw UserError(fmt::format("GPU {} does not answer flags of GPU 0", r));
+    rank.clock_offset = reading.offset;
+    clock_error_us_ =
+        std::max(clock_error_us_, static_cast<double>(reading.round_trip) / 2 / kTicksPerSecond * 1e6);
+  }
+}
+
+void Executor::Impl::collect_notes() {
+  bool reserved = false;
+  bool limited = false;
+  bool modelled_host = false;
+  for (const Kernel& kernel : schedule_.kernels) {
+    reserved = reserved || kernel.cu_end != 0;
+    limited = limited || kernel.workgroup_gb_per_s != 0;
+  }
+  for (const auto& program : schedule_.host) {
+    for (const HostOp& op : program) {
+      modelled_host =
+          modelled_host || op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_sync;
+    }
+  }
+  std::set<std::string> larger;
+  for (const Rank& rank : ranks_) {
+    for (std::size_t k = 0; k < rank.launches.size(); ++k) {
+      const MatmulTile& asked = schedule_.kernels[k].tile;
+      const TileTraits* used = rank.launches[k].tile;
+      if (used == nullptr || (used->m == asked.m && used->n == asked.n)) continue;
+      larger.insert(
+          fmt::format("tiles of {}x{} run in the {}x{} kernel, which is slower than a kernel of their own",
+                      asked.m, asked.n, used->m, used->n));
+    }
+  }
+  notes_.assign(larger.begin(), larger.end());
+  if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
+  if (limited)
+    notes_.push_back("workgroup_gb_per_s is a model of a library; these workgroups run at full speed here");
+  if (modelled_host)
+    notes_.push_back("collective_call and framework_sync are models of host work; they cost nothing here");
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,308 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "backend_hip/lower.hpp"
+#include "model/core/error.hpp"
+#include "model/machine/machine.hpp"
+#include "model/patterns/pattern.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax::gpu {
+namespace {
+
+DeviceTraits device_with_copy_engine() {
+  DeviceTraits device;
+  device.name = "test device";
+  device.tensor_maps = true;
+  device.fp8_b_transposed = true;
+  for (const DType dtype : {DType::bf16, DType::fp8}) {
+    device.tiles.push_back({dtype, 128, 256, 384, 200000, 128 / bytes_of(dtype), 64});
+    device.tiles.push_back({dtype, 128, 128, 384, 200000, 128 / bytes_of(dtype), 64});
+  }
+  return device;
+}
+
+DeviceTraits plain_device() {
+  DeviceTraits device = device_with_copy_engine();
+  device.tensor_maps = false;
+  device.fp8_b_transposed = false;
+  return device;
+}
+
+// One rank, one kernel with 128×128 tiles, C = A·B of 256×256×256.
+struct OneKernel {
+  ScheduleBuilder builder{"test", 2};
+  DType dtype;
+  std::int16_t a;
+  std::int16_t b;
+  std::int16_t c;
+  std::int16_t flag;
+  std::int32_t kernel;
+
+  explicit OneKernel(DType dtype_ = DType::bf16) : dtype(dtype_) {
+    a = builder.buffer({"A", dtype, 256, 256, 128, 64});
+    b = builder.buffer({"B", dtype, 256, 256, 64, 128});
+    c = builder.buffer({"C", dtype, 256, 256, 128, 128});
+    flag = builder.flags("ready", 4);
+    Kernel k;
+    k.name = "gemm";
+    k.tile = {128, 128, 64, 8, Pipeline::overlapped};
+    kernel = builder.kernel(std::move(k));
+    builder.workgroup(kernel);
+    builder.launch(0, kernel);
+  }
+
+  RankProgram lowered(const DeviceTraits& device, int rank = 0) {
+    schedule = builder.finish();
+    const HeapLayout heap = lay_out_heap(schedule, device);
+    return lower(schedule, heap, device, rank, {0x10000000, 0x90000000});
+  }
+
+  std::string refusal(const DeviceTraits& device) {
+    try {
+      lowered(device);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  Schedule schedule;
+};
+
+constexpr Rect kTile{0, 0, 128, 128};
+
+bool has(const DeviceOp& op, OpBits bit) { return (op.bits & bit) != 0; }
+
+TEST(Heap, buffers_and_flags_do_not_overlap_and_rows_start_on_128_bytes) {
+  ScheduleBuilder builder("heap", 1);
+  builder.buffer({"odd", DType::bf16, 33, 65, 16, 16});
+  builder.buffer({"fp8", DType::fp8, 7, 129, 16, 16});
+  builder.flags("flags", 3);
+  const Schedule schedule = builder.finish();
+  const HeapLayout heap = lay_out_heap(schedule, plain_device());
+  EXPECT_EQ(heap.buffers[0].pitch, 256);
+  EXPECT_EQ(heap.buffers[1].pitch, 256);
+  EXPECT_GE(heap.buffers[1].offset, 33U * 256U);
+  EXPECT_GE(heap.flag_offsets[0], heap.buffers[1].offset + 7U * 256U);
+  EXPECT_EQ(heap.flags_begin, heap.flag_offsets[0]);
+  EXPECT_GE(heap.flags_end, heap.flags_begin + 12U);
+  EXPECT_EQ(heap.bytes, heap.flags_end);
+}
+
+TEST(Heap, fp8_operands_b_get_a_transposed_copy_where_the_matrix_unit_wants_one) {
+  OneKernel test(DType::fp8);
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  const Schedule schedule = test.builder.finish();
+  EXPECT_GT(lay_out_heap(schedule, device_with_copy_engine()).buffers[1].transposed_pitch, 0);
+  EXPECT_EQ(lay_out_heap(schedule, device_with_copy_engine()).buffers[0].transposed_pitch, 0);
+  EXPECT_EQ(lay_out_heap(schedule, plain_device()).buffers[1].transposed_pitch, 0);
+}
+
+TEST(Lowering, the_first_matmul_starts_from_zero_and_so_does_one_after_a_store) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 128);
+  test.builder.matmul(test.a, test.b, kTile, 128, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.matmul(test.a, test.b, {128, 0, 128, 128}, 0, 256);
+  test.builder.store(test.c, {128, 0, 128, 128}, 0);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[0], kFresh));
+  EXPECT_FALSE(has(program.ops[1], kFresh));
+  EXPECT_TRUE(has(program.ops[3], kFresh));
+}
+
+TEST(Lowering, a_tile_is_converted_once_for_all_ranks_it_goes_to) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.store(test.c, kTile, 1);
+  test.builder.matmul(test.a, test.b, {0, 128, 128, 128}, 0, 256);
+  test.builder.store(test.c, {0, 128, 128, 128}, 1);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[1], kStaged));
+  EXPECT_TRUE(has(program.ops[2], kStaged));
+  EXPECT_FALSE(has(program.ops[4], kStaged));
+}
+
+TEST(Lowering, addresses_name_the_rank_the_row_and_the_column) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, {128, 64, 128, 128}, 1);
+  test.builder.signal(test.flag, 2, 1, 1, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  const HeapLayout heap = lay_out_heap(test.schedule, device_with_copy_engine());
+  EXPECT_EQ(program.ops[1].address, 0x90000000 + heap.buffers[2].offset + 128U * 512U + 64U * 2U);
+  EXPECT_EQ(program.ops[1].pitch, 512);
+  EXPECT_EQ(program.ops[1].width, 16);
+  EXPECT_EQ(program.ops[2].address, 0x90000000 + heap.flag_offsets[0] + 8U);
+}
+
+TEST(Lowering, whole_tiles_and_tiles_at_the_edge_go_through_the_copy_engine_and_others_do_not) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.store(test.c, {200, 0, 56, 128}, 0);  // ends where the buffer ends
+  test.builder.store(test.c, {0, 0, 100, 128}, 0);   // ends before a neighbour's rows
+  test.builder.store(test.c, {0, 4, 128, 128}, 0);   // starts off the 16-byte grid
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[1], kTensor));
+  EXPECT_TRUE(has(program.ops[2], kTensor));
+  EXPECT_FALSE(has(program.ops[3], kTensor));
+  EXPECT_FALSE(has(program.ops[4], kTensor));
+  EXPECT_EQ(program.ops[4].width, 8);
+}
+
+TEST(Lowering, a_k_range_that_ends_inside_the_operands_is_clipped_by_its_maps) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 72);
+  test.builder.matmul(test.a, test.b, kTile, 72, 200);  // whole steps need no clipping
+  test.builder.store(test.c, kTile, 0);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map)].cols, 72);
+  EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map_b)].rows, 72);
+  EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[1].tensor_map)].cols, 256);
+}
+
+TEST(Lowering, operations_on_the_same_memory_are_kept_apart) {
+  OneKernel test;
+  test.builder.copy(test.a, kTile, 0, test.c, 0, 0, 0);
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);               // reads what the copy wrote
+  test.builder.matmul(test.a, test.b, {128, 0, 128, 128}, 0, 256);  // other rows
+  test.builder.store(test.c, {128, 0, 128, 128}, 0);
+  test.builder.copy(test.c, kTile, 1, test.c, 128, 0, 0);  // reads what the store wrote
+  test.builder.copy(test.c, {128, 128, 128, 128}, 1, test.c, 0, 128, 0);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[1], kJoin));
+  EXPECT_FALSE(has(program.ops[2], kJoin));
+  EXPECT_TRUE(has(program.ops[4], kJoin));
+  EXPECT_FALSE(has(program.ops[5], kJoin));
+}
+
+TEST(Lowering, only_a_counter_with_one_signal_may_be_set_by_a_plain_store) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 0, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[0], kAlone));
+  EXPECT_FALSE(has(program.ops[1], kAlone));
+  EXPECT_FALSE(has(program.ops[2], kAlone));
+  EXPECT_TRUE(has(program.ops[3], kAlone));
+}
+
+TEST(Lowering, a_kernel_that_is_launched_twice_has_no_lone_signals) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.launch(0, test.kernel);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[0], kAlone));
+}
+
+TEST(Lowering, smaller_tiles_run_in_the_smallest_kernel_that_holds_them) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  Schedule schedule = test.builder.finish();
+  schedule.kernels[0].tile.n = 64;
+  const HeapLayout heap = lay_out_heap(schedule, plain_device());
+  const DeviceTraits device = plain_device();
+  const RankProgram program = lower(schedule, heap, device, 0, {0, 0});
+  EXPECT_EQ(program.kernels[0].tile->n, 128);
+}
+
+TEST(Lowering, refuses_what_the_device_lacks_and_names_the_place) {
+  const auto expect = [](OneKernel& test, const std::string& part,
+                         const DeviceTraits& device = device_with_copy_engine()) {
+    const std::string message = test.refusal(device);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  OneKernel fp16(DType::fp16);
+  fp16.builder.matmul(fp16.a, fp16.b, kTile, 0, 256);
+  expect(fp16,
+         "kernel 'gemm': 128x128 fp16 tiles fit no matmul kernel on test device; it has none for this dtype");
+
+  OneKernel misplaced;
+  misplaced.builder.matmul(misplaced.a, misplaced.b, {0, 3, 128, 128}, 0, 256);
+  expect(misplaced,
+         "kernel 'gemm' rank 0 workgroup 0 operation 0 (matmul): place in B starts at element 3; the copy "
+         "engine of test device takes multiples of 8");
+
+  OneKernel empty;
+  empty.builder.matmul(empty.a, empty.b, kTile, 0, 256);
+  empty.builder.store(empty.c, kTile, 0);
+  Schedule without = empty.builder.finish();
+  without.ops.erase(without.ops.begin());
+  without.kernels[0].workgroups[0].op_count = 1;
+  EXPECT_THROW(lower(without, lay_out_heap(without, plain_device()), plain_device(), 0, {0, 0}), UserError);
+
+  OneKernel written(DType::fp8);
+  written.builder.matmul(written.a, written.b, kTile, 0, 256);
+  written.builder.store(written.b, kTile, 0);
+  expect(written, "operation 1 (store): writes to an fp8 buffer that matmul reads as B");
+
+  OneKernel atomic(DType::fp8);
+  atomic.builder.matmul(atomic.a, atomic.b, kTile, 0, 256);
+  atomic.builder.atomic_add(atomic.c, kTile, 0);
+  expect(atomic, "GPUs have no atomic addition of fp8 values");
+
+  OneKernel carried;
+  carried.builder.matmul(carried.a, carried.b, kTile, 0, 256);
+  carried.builder.claim(carried.flag, 0, 1, 1);
+  carried.builder.store(carried.c, kTile, 0);
+  expect(carried, "no claim may lie between matmul and store");
+}
+
+TEST(Lowering, says_which_operation_a_number_is) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.wait(test.flag, 3, 2, Scope::gpu, LockProtocol::load_store);
+  const Schedule schedule = test.builder.finish();
+  EXPECT_EQ(describe_operation(schedule, 1),
+            "kernel 'gemm' rank 0 workgroup 0 operation 1 (wait), flag 'ready'[3] >= 2");
+}
+
+// Whatever the shape, every pattern's tiles stay inside the heap and every rank's program mirrors its
+// operations.
+RC_GTEST_PROP(Lowering, keeps_every_address_of_every_pattern_inside_a_heap, ()) {
+  const Machine machine = find_machine("h200-4");
+  Knobs knobs;
+  knobs.tile_m = 128;
+  knobs.tile_n = *rc::gen::element(128, 256);
+  knobs.pipeline = Pipeline::overlapped;
+  const int gpus = *rc::gen::element(1, 2, 4);
+  const GemmAllScatter workload{*rc::gen::inRange(1, 700), *rc::gen::inRange(4, 900),
+                                *rc::gen::inRange(1, 600), DType::bf16, gpus};
+  const DeviceTraits device = device_with_copy_engine();
+  for (const Pattern& pattern : patterns()) {
+    if (pattern.name == "library") continue;  // its tiles are the library's
+    const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+    const HeapLayout heap = lay_out_heap(schedule, device);
+    std::vector<std::uint64_t> bases;
+    for (int r = 0; r < gpus; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
+    for (int r = 0; r < gpus; ++r) {
+      const RankProgram program = lower(schedule, heap, device, r, bases);
+      for (const DeviceOp& op : program.ops) {
+        const auto kind = static_cast<OpKind>(op.kind);
+        if (kind == OpKind::barrier) continue;
+        const std::uint64_t base = op.address >> 40 << 40;
+        RC_ASSERT(std::find(bases.begin(), bases.end(), base) != bases.end());
+        const bool tile = kind == OpKind::store || kind == OpKind::copy;
+        const std::uint64_t bytes =
+            tile ? static_cast<std::uint64_t>(op.rows - 1) * static_cast<std::uint64_t>(op.pitch) +
+                       2U * static_cast<std::uint64_t>(op.cols)
+                 : 4;
+        RC_ASSERT(op.address - base + bytes <= heap.bytes);
+        RC_ASSERT(op.address % op.width == 0U || op.width == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritax::gpu
