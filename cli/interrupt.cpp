@@ -5,7 +5,9 @@
 #include <array>
 #include <climits>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 
 #include "model/core/error.hpp"
 
@@ -22,8 +24,31 @@ std::array<DoomedFile, kMaxDoomedFiles> doomed_files;
 std::atomic<bool> work_is_interruptible{false};
 std::atomic<bool> stop_requested{false};
 
+// `timeout` and some shells send one interrupt to the process and to its group; that is not a second Ctrl-C.
+constexpr std::int64_t kOneInterruptMs = 300;
+std::atomic<std::int64_t> first_interrupt_ms{0};  // 0: none yet
+
+std::int64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// True if the work that goes on will stop by itself.
+bool leave_to_work() {
+  if (!work_is_interruptible.load()) {
+    return false;
+  }
+  std::int64_t first_ms = 0;
+  if (first_interrupt_ms.compare_exchange_strong(first_ms, now_ms())) {
+    stop_requested.store(true);
+    return true;
+  }
+  return now_ms() - first_ms < kOneInterruptMs;
+}
+
 extern "C" void on_signal(int signal) {
-  if (signal == SIGINT && work_is_interruptible.load() && !stop_requested.exchange(true)) {
+  if (signal == SIGINT && leave_to_work()) {
     return;
   }
   for (DoomedFile& file : doomed_files) {
@@ -52,6 +77,7 @@ void install_interrupt_handler() {
 
 InterruptibleWork::InterruptibleWork() {
   stop_requested.store(false);
+  first_interrupt_ms.store(0);
   work_is_interruptible.store(true);
 }
 

@@ -172,7 +172,7 @@ TEST(Program, CtrlCInASearchEndsWith130AndLeavesNoPartialFile) {
   const std::string file = scratch.path("advice.json");
   const Outcome outcome =
       run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " + file,
-                 "timeout --foreground --preserve-status --signal INT 2");
+                 "timeout --preserve-status --signal INT 2");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
   if (std::filesystem::exists(file)) {
