@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kBatch = 32;    // candidates between two pruning decisions, for any number of threads
-constexpr std::size_t kFrontier = 3;  // candidates of a pattern whose neighbours are tried
-constexpr int kRefinements = 5;       // rounds of that, while there is something to gain
+constexpr std::size_t kFrontier = 2;  // candidates of a pattern whose neighbours are tried
+constexpr int kRefinements = 4;       // rounds of that, while there is something to gain
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
 constexpr double kHopelessFactor =
     1.03;  // a simulation ends once it is so much slower than its pattern's best
