@@ -86,17 +86,21 @@ Machine faster(Machine machine, double factor) {
   return machine;
 }
 
+// Powers of two scale every intermediate result without rounding, so the law is exact. Other factors round,
+// and rounding decides who comes first among events that fall on the same time: a workgroup may get another
+// compute unit, one path of two equally long ones is the critical one.
 RC_GTEST_PROP(ScalingLaw, EveryRateTimesKAndEveryLatencyOverKDividesTheTimeByK, ()) {
   AnyRun run = any_run();
-  const double factor = *rc::gen::element(0.3, 0.5, 2.0, 3.0, 8.0, 10.0);
+  const double factor = *rc::gen::element(0.25, 0.3, 0.5, 2.0, 3.0, 8.0, 10.0);
   const SimulationResult before = simulate(run.schedule(), run.machine);
   run.machine = faster(run.machine, factor);
   const SimulationResult after = simulate(run.schedule(), run.machine);
   RC_LOG() << before.makespan_ns << " ns, " << factor << " times as fast " << after.makespan_ns << " ns\n";
-  RC_ASSERT(close(before.makespan_ns, after.makespan_ns * factor));
-  // Rounding decides which of two paths of equal length is the critical one, but powers of two round alike.
   if (std::exp2(std::round(std::log2(factor))) == factor) {
+    RC_ASSERT(before.makespan_ns == after.makespan_ns * factor);
     for (const auto part : kParts) RC_ASSERT((before.account.*part) == (after.account.*part) * factor);
+  } else {
+    RC_ASSERT(close(before.makespan_ns, after.makespan_ns * factor, 1e-3));
   }
 }
 
