@@ -24,5 +24,6 @@ Run add_reproduce(CLI::App& program);
 Run add_schedule(CLI::App& program);
 Run add_simulate(CLI::App& program);
 Run add_trace(CLI::App& program);
+Run add_validate(CLI::App& program);
 
 }  // namespace tritax::cli

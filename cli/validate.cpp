@@ -1,0 +1,371 @@
+// tritax validate: predictions beside measurements on GPUs.
+#include "sim/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  OutputOptions output;
+  std::vector<std::string> scenarios;
+  std::vector<std::string> measured;
+  std::string machine;
+  std::string clock = "wall";
+  bool all_rows = false;
+  std::optional<int> threads;
+};
+
+constexpr std::size_t kWorstRows = 10;  // shown without --rows
+
+std::string shape_of(const GemmAllScatter& workload) {
+  return fmt::format("{}x{}x{} {}", workload.m, workload.n, workload.k, name_of(workload.dtype));
+}
+
+std::string knobs_of(const ValidatedRow& row) {
+  const std::string tile = fmt::format("{}x{}x{}", row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k);
+  return row.knobs.comm_cus == 0 ? tile
+                                 : fmt::format("{} {}+{}", tile, row.knobs.gemm_cus, row.knobs.comm_cus);
+}
+
+Table row_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  Table table{{{"shape", "shape"},
+               {"gpus", "GPUs"},
+               {"pattern", "pattern"},
+               {"knobs", "tile, CUs"},
+               {"measured_us", "measured", "us"},
+               {"predicted_us", "predicted", "us"},
+               {"error_percent", "error", "%"}},
+              {}};
+  for (const ValidatedRow& row : rows) {
+    table.add({shape_of(row.workload), static_cast<std::int64_t>(row.workload.gpus), row.pattern,
+               knobs_of(row), row.measured_ns(clock) * 1e-3, row.predicted_on(clock) * 1e-3,
+               100 * row.error(clock)});
+  }
+  return table;
+}
+
+Table csv_table(const std::vector<ValidatedRow>& rows) {
+  Table table{{{"id", ""},
+               {"pattern", ""},
+               {"gpus", ""},
+               {"m", ""},
+               {"n", ""},
+               {"k", ""},
+               {"dtype", ""},
+               {"tile_m", ""},
+               {"tile_n", ""},
+               {"tile_k", ""},
+               {"gemm_cus", ""},
+               {"comm_cus", ""},
+               {"machine", ""},
+               {"measured_wall_us", ""},
+               {"predicted_wall_us", ""},
+               {"wall_error", ""},
+               {"measured_device_us", ""},
+               {"predicted_device_us", ""},
+               {"device_error", ""}},
+              {}};
+  for (const ValidatedRow& row : rows) {
+    std::vector<Cell> cells{row.id, row.pattern};
+    for (const std::int64_t number :
+         {std::int64_t{row.workload.gpus}, row.workload.m, row.workload.n, row.workload.k})
+      cells.emplace_back(number);
+    cells.emplace_back(std::string(name_of(row.workload.dtype)));
+    for (const std::int32_t number :
+         {row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k, row.knobs.gemm_cus, row.knobs.comm_cus})
+      cells.emplace_back(std::int64_t{number});
+    cells.emplace_back(row.machine);
+    for (const MeasuredClock clock : {MeasuredClock::wall, MeasuredClock::device}) {
+      cells.emplace_back(row.measured_ns(clock) * 1e-3);
+      cells.emplace_back(row.predicted_on(clock) * 1e-3);
+      cells.emplace_back(row.error(clock));
+    }
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+template <typename T>
+ordered_json json_of(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json();
+}
+
+ordered_json json_of(const ValidatedRow& row, MeasuredClock clock) {
+  ordered_json clocks = ordered_json::object();
+  for (std::size_t i = 0; i < kMeasuredClockNames.size(); ++i) {
+    const auto one = static_cast<MeasuredClock>(i);
+    clocks[std::string(kMeasuredClockNames[i])] = {{"measured_us", row.measured[i].median_ns * 1e-3},
+                                                   {"measured_p10_us", row.measured[i].p10_ns * 1e-3},
+                                                   {"measured_p90_us", row.measured[i].p90_ns * 1e-3},
+                                                   {"predicted_us", row.predicted_ns[i] * 1e-3},
+                                                   {"error", row.error(one)}};
+  }
+  return {{"id", row.id},
+          {"pattern", row.pattern},
+          {"machine", row.machine},
+          {"gpus", row.workload.gpus},
+          {"m", row.workload.m},
+          {"n", row.workload.n},
+          {"k", row.workload.k},
+          {"dtype", name_of(row.workload.dtype)},
+          {"tile", {row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k}},
+          {"gemm_cus", row.knobs.gemm_cus},
+          {"comm_cus", row.knobs.comm_cus},
+          {"measured_us", row.measured_ns(clock) * 1e-3},
+          {"predicted_us", row.predicted_on(clock) * 1e-3},
+          {"error", row.error(clock)},
+          {"band", row.band > 0 ? ordered_json(row.band) : ordered_json()},
+          {"in_band", json_of(row.in_band(clock))},
+          {"clocks", std::move(clocks)},
+          {"where", row.where}};
+}
+
+ordered_json json_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  const ValidationSummary summary = summarise(rows, clock);
+  ordered_json list = ordered_json::array();
+  for (const ValidatedRow& row : rows) list.push_back(json_of(row, clock));
+  ordered_json choices = ordered_json::array();
+  for (const Choice& choice : choices_of(rows, clock)) {
+    choices.push_back({{"m", choice.workload.m},
+                       {"n", choice.workload.n},
+                       {"k", choice.workload.k},
+                       {"dtype", name_of(choice.workload.dtype)},
+                       {"gpus", choice.workload.gpus},
+                       {"picked", choice.picked->id},
+                       {"best", choice.best->id},
+                       {"best_pattern_picked", choice.same_pattern()},
+                       {"regret", choice.regret}});
+  }
+  return {{"schema", "tritax.validate/1"},
+          {"clock", kMeasuredClockNames[static_cast<std::size_t>(clock)]},
+          {"summary",
+           {{"rows", summary.errors.rows},
+            {"median_abs_error", summary.errors.median_abs_error},
+            {"p90_abs_error", summary.errors.p90_abs_error},
+            {"best_pattern_picked", json_of(summary.best_pattern_picked)},
+            {"mean_regret", json_of(summary.mean_regret)},
+            {"max_regret", json_of(summary.max_regret)},
+            {"band_coverage", json_of(summary.band_coverage)}}},
+          {"choices", std::move(choices)},
+          {"rows", std::move(list)}};
+}
+
+Table error_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  Table table{{{"pattern", "pattern"},
+               {"gpus", "GPUs"},
+               {"rows", "rows"},
+               {"median_abs_error_percent", "median |error|", "%"},
+               {"p90_abs_error_percent", "p90 |error|", "%"},
+               {"median_error_percent", "median error", "%"}},
+              {}};
+  const auto add = [&](const std::string& name, const std::string& gpus, const auto& counts) {
+    const ErrorSummary summary = summarise_errors(rows, clock, counts);
+    table.add({name, gpus, static_cast<std::int64_t>(summary.rows), 100 * summary.median_abs_error,
+               100 * summary.p90_abs_error, 100 * summary.median_error});
+  };
+  std::set<std::pair<std::string, int>> groups;
+  std::set<std::string> names;
+  for (const ValidatedRow& row : rows) {
+    groups.emplace(row.pattern, row.workload.gpus);
+    names.insert(row.pattern);
+  }
+  for (const std::string& name : names) {
+    for (const auto& [pattern, gpus] : groups) {
+      if (pattern != name) continue;
+      add(name, std::to_string(gpus), [&name = name, gpus = gpus](const ValidatedRow& row) {
+        return row.pattern == name && row.workload.gpus == gpus;
+      });
+    }
+    add(name, "all", [&name](const ValidatedRow& row) { return row.pattern == name; });
+  }
+  add("all", "all", [](const ValidatedRow&) { return true; });
+  return table;
+}
+
+Table choice_table(const std::vector<Choice>& choices, MeasuredClock clock) {
+  Table table{{{"shape", "shape"},
+               {"gpus", "GPUs"},
+               {"picked", "model's pick"},
+               {"best", "measured best"},
+               {"best_us", "best", "us"},
+               {"regret_percent", "regret", "%"}},
+              {}};
+  for (const Choice& choice : choices) {
+    table.add({shape_of(choice.workload), static_cast<std::int64_t>(choice.workload.gpus),
+               fmt::format("{} {}", choice.picked->pattern, knobs_of(*choice.picked)),
+               fmt::format("{} {}", choice.best->pattern, knobs_of(*choice.best)),
+               choice.best->measured_ns(clock) * 1e-3, 100 * choice.regret});
+  }
+  return table;
+}
+
+std::string summary_text(const ValidationSummary& summary) {
+  std::string text =
+      fmt::format("{} rows: median |error| {:.1f} %, 90th percentile {:.1f} %\n", summary.errors.rows,
+                  100 * summary.errors.median_abs_error, 100 * summary.errors.p90_abs_error);
+  if (summary.best_pattern_picked) {
+    text += fmt::format(
+        "best pattern picked for {:.0f} % of the shapes; regret {:.1f} % in the mean, {:.1f} % at worst\n",
+        100 * *summary.best_pattern_picked, 100 * *summary.mean_regret, 100 * *summary.max_regret);
+  } else {
+    text += "no shape was measured with two patterns, so there is no choice to judge\n";
+  }
+  return text + (summary.band_coverage
+                     ? fmt::format("{:.0f} % of the measured times lie in the prediction's band\n",
+                                   100 * *summary.band_coverage)
+                     : std::string("no band: machine not calibrated\n"));
+}
+
+std::string clock_text(MeasuredClock clock) {
+  return clock == MeasuredClock::wall ? "Clock: wall; measured from a common start to the end of every "
+                                        "rank's host program, predicted as "
+                                        "the makespan."
+                                      : "Clock: device; measured from the first workgroup's begin to the "
+                                        "last one's end on the slowest "
+                                        "rank, predicted likewise.";
+}
+
+std::vector<ValidatedRow> worst_first(std::vector<ValidatedRow> rows, MeasuredClock clock) {
+  std::stable_sort(rows.begin(), rows.end(), [clock](const ValidatedRow& a, const ValidatedRow& b) {
+    return std::abs(a.error(clock)) > std::abs(b.error(clock));
+  });
+  rows.resize(std::min(rows.size(), kWorstRows));
+  return rows;
+}
+
+void print_report(const std::vector<ValidatedRow>& rows, const Options& options, MeasuredClock clock,
+                  const Outputs& outputs) {
+  const auto title = [&](std::string_view text) { outputs.print('\n' + styled(text, Style::bold) + '\n'); };
+  outputs.print(clock_text(clock) + '\n');
+  title(options.all_rows ? "Rows" : "Rows with the largest errors (--rows shows all)");
+  outputs.print(row_table(options.all_rows ? rows : worst_first(rows, clock), clock));
+  title("What the model would have picked, of what was measured");
+  outputs.print(choice_table(choices_of(rows, clock), clock));
+  title("Error of the predictions; below 0: the model is too fast");
+  outputs.print(error_table(rows, clock));
+  title("Summary");
+  outputs.print(summary_text(summarise(rows, clock)));
+}
+
+// Where the files and the machine do not seem to belong together.
+void print_notes(const std::vector<MeasuredFile>& files, const std::vector<ValidatedRow>& rows,
+                 const Outputs& outputs) {
+  std::set<std::pair<std::size_t, std::string>> pairs;
+  for (const ValidatedRow& row : rows) pairs.emplace(row.file, row.machine);
+  for (const auto& [file, machine] : pairs) {
+    const std::string gpu = find_machine(machine).gpu.name;
+    const std::vector<std::string>& remarks = files[file].remarks;
+    outputs.print(fmt::format("{}: {}\n", files[file].origin,
+                              remarks.empty() ? "does not say where it was measured" : remarks.front()));
+    const bool named = std::any_of(remarks.begin(), remarks.end(), [&gpu](const std::string& remark) {
+      return remark.find(gpu) != std::string::npos;
+    });
+    if (!named) {
+      outputs.print(fmt::format("note: its first lines do not name the {} of machine '{}'\n", gpu, machine));
+    }
+  }
+}
+
+std::vector<MeasuredFile> measurements_of(const Options& options) {
+  if (options.measured.empty()) return shipped_measurements();
+  std::vector<MeasuredFile> files;
+  for (const std::string& path : options.measured) files.push_back(read_measured(path));
+  return files;
+}
+
+std::vector<Scenario> scenarios_of(const Options& options) {
+  if (options.scenarios.empty()) return shipped_measured_scenarios();
+  std::vector<Scenario> scenarios;
+  for (const std::string& path : options.scenarios) {
+    std::vector<Scenario> more = read_scenarios(path);
+    std::move(more.begin(), more.end(), std::back_inserter(scenarios));
+  }
+  return scenarios;
+}
+
+int run(const Options& options) {
+  Outputs outputs(options.output);
+  const auto clock = static_cast<MeasuredClock>(parse_name(options.clock, "--clock", kMeasuredClockNames));
+  const std::vector<MeasuredFile> files = measurements_of(options);
+  const std::vector<MeasuredScenario> measured =
+      match_scenarios(files, scenarios_of(options), !options.scenarios.empty(), options.machine);
+  if (measured.empty()) {
+    throw UserError(
+        "no measured row has the id of a scenario in the files given; ids look like 'id/pattern'");
+  }
+  InterruptibleWork work;
+  Progress progress("validating");
+  ValidateOptions validate_options;
+  validate_options.threads = options.threads.value_or(0);
+  validate_options.progress = [&progress](std::size_t done, std::size_t all) { progress.update(done, all); };
+  validate_options.cancelled = [&work] { return work.interrupted(); };
+  const std::vector<ValidatedRow> rows = validate(measured, validate_options);
+  progress.clear();
+  if (work.interrupted()) {
+    fmt::print(stderr, "tritax: interrupted; {} of {} rows are missing\n", measured.size() - rows.size(),
+               measured.size());
+  }
+  print_notes(files, rows, outputs);
+  print_report(rows, options, clock, outputs);
+  outputs.csv(csv_table(rows));
+  outputs.json(json_of(rows, clock));
+  return work.interrupted() ? kInterruptedExitCode : 0;
+}
+
+}  // namespace
+
+Run add_validate(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand(
+      "validate", "Compare predictions with measurements on GPUs: errors, picks, regret");
+  command.add_option("SCENARIO", options->scenarios,
+                     "Scenario files: only measured rows of these scenarios count (default: all rows)");
+  command
+      .add_option("--measured", options->measured,
+                  "Files of 'tritax-gpu measure' (default: the measurements that are shipped)")
+      ->type_name("FILE.csv");
+  command
+      .add_option("--machine", options->machine,
+                  "Machine that predicts, instead of the scenario's (rows without a scenario: h200-4)")
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--clock", options->clock,
+                  "wall: host programs from start to end; device: first to last workgroup")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output);
+  command.footer(
+      "No GPU is needed: the measurements come from files. An error is predicted / measured - 1; regret is "
+      "how "
+      "much longer\n"
+      "the model's pick took than the measured best. Large errors are a result, not a failure: the exit code "
+      "is "
+      "0.\n"
+      "docs/validate-on-your-cluster.md says how to measure on your own GPUs.\n\n"
+      "Examples:\n"
+      "  tritax validate\n"
+      "  tritax validate --measured my-node.csv --machine my-node.toml --json -\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,250 @@
+#include "sim/validate.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "model/core/error.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr const char* kMachineOfRows = "h200-4";  // of rows that no scenario describes
+
+std::size_t index_of(MeasuredClock clock) { return static_cast<std::size_t>(clock); }
+
+// The part of a scenario that no CSV column may contradict.
+void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
+  const auto refuse = [&](std::string_view column, const auto& value, const auto& expected) {
+    throw UserError(fmt::format("{}: {} = {} contradicts scenario '{}' of that id ({}), which has {}",
+                                row.where, column, value, scenario.id, scenario.where, expected));
+  };
+  const auto* expected = std::get_if<GemmAllScatter>(&scenario.workload);
+  if (expected == nullptr) refuse("id", row.id, "another workload than gemm-all-scatter");
+  if (row.pattern != scenario.pattern) refuse("pattern", row.pattern, scenario.pattern);
+  if (row.workload.m != expected->m) refuse("m", row.workload.m, expected->m);
+  if (row.workload.n != expected->n) refuse("n", row.workload.n, expected->n);
+  if (row.workload.k != expected->k) refuse("k", row.workload.k, expected->k);
+  if (row.workload.dtype != expected->dtype) {
+    refuse("dtype", name_of(row.workload.dtype), name_of(expected->dtype));
+  }
+}
+
+// What ran, as the row says, on top of what the scenario says.
+void apply(const MeasuredRow& row, Scenario& scenario) {
+  scenario.workload = row.workload;
+  scenario.pattern = row.pattern;
+  scenario.tile_given = true;
+  Knobs& knobs = scenario.knobs;
+  knobs.tile_m = row.knobs.tile_m;
+  knobs.tile_n = row.knobs.tile_n;
+  knobs.tile_k = row.knobs.tile_k;
+  knobs.gemm_cus = row.knobs.gemm_cus;
+  knobs.comm_cus = row.knobs.comm_cus;
+  knobs.group_m = row.knobs.group_m;
+  knobs.peer_order = row.knobs.peer_order;
+  knobs.lock = row.knobs.lock;
+  knobs.launch = row.knobs.launch;
+}
+
+ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& machine) {
+  const Schedule schedule = build_scenario(measured.scenario, machine);
+  const SimulationResult result = simulate(schedule, machine);
+  ValidatedRow row;
+  row.id = measured.row.id;
+  row.pattern = measured.row.pattern;
+  row.workload = measured.row.workload;
+  row.knobs = resolved_knobs(measured.scenario, machine);
+  row.machine = measured.scenario.machine;
+  row.where = measured.row.where;
+  row.file = measured.file;
+  row.measured = measured.row.times;
+  row.predicted_ns[index_of(MeasuredClock::wall)] = result.makespan_ns;
+  double& device_ns = row.predicted_ns[index_of(MeasuredClock::device)];
+  for (const RankResult& rank : result.ranks) device_ns = std::max(device_ns, rank.kernels_ns);
+  row.band = machine.prediction_residual;
+  return row;
+}
+
+// Outcome of one simulation: a row, or why there is none; neither when cancelled.
+struct Outcome {
+  std::optional<ValidatedRow> row;
+  std::string failure;
+};
+
+std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& rows) {
+  std::map<std::string, Machine> machines;
+  for (const MeasuredScenario& row : rows) {
+    if (machines.count(row.scenario.machine) > 0) continue;
+    machines.emplace(row.scenario.machine, find_machine(row.scenario.machine));
+  }
+  return machines;
+}
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(place));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+}  // namespace
+
+std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& files,
+                                              const std::vector<Scenario>& scenarios, bool require_scenario,
+                                              const std::string& machine) {
+  std::map<std::string, const Scenario*> by_id;
+  for (const Scenario& scenario : scenarios) {
+    const auto [place, fresh] = by_id.emplace(scenario.id, &scenario);
+    if (!fresh) {
+      throw UserError(fmt::format("{}: id \"{}\" is already used at {}; ids must differ", scenario.where,
+                                  scenario.id, place->second->where));
+    }
+  }
+  std::vector<MeasuredScenario> matched;
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    for (const MeasuredRow& row : files[file].rows) {
+      const auto found = by_id.find(row.id);
+      if (found == by_id.end() && require_scenario) continue;
+      MeasuredScenario& one = matched.emplace_back();
+      one.row = row;
+      one.file = file;
+      if (found != by_id.end()) {
+        require_same_problem(row, *found->second);
+        one.scenario = *found->second;
+      } else {
+        one.scenario.id = row.id;
+        one.scenario.machine = kMachineOfRows;
+        one.scenario.where = row.where;
+      }
+      apply(row, one.scenario);
+      if (!machine.empty()) one.scenario.machine = machine;
+    }
+  }
+  return matched;
+}
+
+double ValidatedRow::measured_ns(MeasuredClock clock) const { return measured[index_of(clock)].median_ns; }
+double ValidatedRow::predicted_on(MeasuredClock clock) const { return predicted_ns[index_of(clock)]; }
+double ValidatedRow::error(MeasuredClock clock) const { return predicted_on(clock) / measured_ns(clock) - 1; }
+
+std::optional<bool> ValidatedRow::in_band(MeasuredClock clock) const {
+  if (band <= 0) return std::nullopt;
+  return std::abs(measured_ns(clock) - predicted_on(clock)) <= band * predicted_on(clock);
+}
+
+std::vector<ValidatedRow> validate(const std::vector<MeasuredScenario>& rows,
+                                   const ValidateOptions& options) {
+  const std::map<std::string, Machine> machines = machines_of(rows);
+  std::vector<Outcome> outcomes(rows.size());
+  std::mutex mutex;
+  std::size_t done = 0;
+  const auto run_one = [&](std::size_t i) {
+    if (options.cancelled && options.cancelled()) return;
+    try {
+      outcomes[i].row = predicted_row(rows[i], machines.at(rows[i].scenario.machine));
+    } catch (const UserError& error) {
+      outcomes[i].failure = error.what();
+    }
+    if (!options.progress) return;
+    const std::lock_guard lock(mutex);
+    options.progress(++done, rows.size());
+  };
+  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
+  arena.execute([&] { tbb::parallel_for(std::size_t{0}, rows.size(), run_one, tbb::simple_partitioner()); });
+  std::vector<ValidatedRow> validated;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!outcomes[i].failure.empty()) {
+      throw UserError(
+          fmt::format("{}: this row cannot be simulated: {}", rows[i].row.where, outcomes[i].failure));
+    }
+    if (outcomes[i].row) validated.push_back(std::move(*outcomes[i].row));
+  }
+  return validated;
+}
+
+ErrorSummary summarise_errors(const std::vector<ValidatedRow>& rows, MeasuredClock clock,
+                              const std::function<bool(const ValidatedRow&)>& counts) {
+  std::vector<double> errors;
+  std::vector<double> magnitudes;
+  for (const ValidatedRow& row : rows) {
+    if (!counts(row)) continue;
+    errors.push_back(row.error(clock));
+    magnitudes.push_back(std::abs(row.error(clock)));
+  }
+  ErrorSummary summary;
+  summary.rows = errors.size();
+  if (errors.empty()) return summary;
+  std::sort(errors.begin(), errors.end());
+  std::sort(magnitudes.begin(), magnitudes.end());
+  summary.median_abs_error = quantile(magnitudes, 0.5);
+  summary.p90_abs_error = quantile(magnitudes, 0.9);
+  summary.median_error = quantile(errors, 0.5);
+  return summary;
+}
+
+std::vector<Choice> choices_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  using Key = std::tuple<std::size_t, std::int64_t, std::int64_t, std::int64_t, DType, int>;
+  std::map<Key, std::size_t> index;
+  std::vector<Choice> choices;
+  std::vector<std::set<std::string>> patterns_of_choice;
+  for (const ValidatedRow& row : rows) {
+    const GemmAllScatter& w = row.workload;
+    const auto [place, fresh] = index.emplace(Key{row.file, w.m, w.n, w.k, w.dtype, w.gpus}, choices.size());
+    if (fresh) {
+      choices.push_back({w, 0, &row, &row, 0});
+      patterns_of_choice.emplace_back();
+    }
+    Choice& choice = choices[place->second];
+    ++choice.rows;
+    patterns_of_choice[place->second].insert(row.pattern);
+    if (row.predicted_on(clock) < choice.picked->predicted_on(clock)) choice.picked = &row;
+    if (row.measured_ns(clock) < choice.best->measured_ns(clock)) choice.best = &row;
+  }
+  std::vector<Choice> real;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (patterns_of_choice[i].size() < 2) continue;
+    choices[i].regret = choices[i].picked->measured_ns(clock) / choices[i].best->measured_ns(clock) - 1;
+    real.push_back(choices[i]);
+  }
+  return real;
+}
+
+ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  ValidationSummary summary;
+  summary.errors = summarise_errors(rows, clock, [](const ValidatedRow&) { return true; });
+  const std::vector<Choice> choices = choices_of(rows, clock);
+  if (!choices.empty()) {
+    double right = 0;
+    double sum = 0;
+    double worst = 0;
+    for (const Choice& choice : choices) {
+      right += choice.same_pattern() ? 1 : 0;
+      sum += choice.regret;
+      worst = std::max(worst, choice.regret);
+    }
+    const auto count = static_cast<double>(choices.size());
+    summary.best_pattern_picked = right / count;
+    summary.mean_regret = sum / count;
+    summary.max_regret = worst;
+  }
+  double covered = 0;
+  for (const ValidatedRow& row : rows) {
+    const std::optional<bool> in_band = row.in_band(clock);
+    if (!in_band) return summary;
+    covered += *in_band ? 1 : 0;
+  }
+  if (!rows.empty()) summary.band_coverage = covered / static_cast<double>(rows.size());
+  return summary;
+}
+
+}  // namespace tritax
