@@ -5,14 +5,12 @@
 // clock: for each other agent the last operation that is ordered before it. Clocks grow by
 //
 //   program order    an operation is after all earlier ones of its workgroup (stores too: what reads them
-//   early is
-//                    caught as a read of a write in flight, and a signal drains them);
+//                    early is caught as a read of a write in flight, and a signal drains them);
 //   signal → wait    the wait takes over the clock of every signal without which it could not have ended;
 //   kernel           starts after the host's launch and after the previous kernel of its stream, and its end
-//   is after
-//                    all its workgroups;
+//                    is after all its workgroups;
 //   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
-//   arrived.
+//                    arrived.
 //
 // Scopes (schedule.hpp): a signal orders a wait on the same GPU if both have gpu scope or wider, a wait on
 // another GPU only if both have system scope.

@@ -4,16 +4,14 @@
 // What a table calls "time" depends on where the clock stands:
 //
 //   host         the host program from start to end: launches, synchronisation and barriers count. The
-//   harness of
-//                ROCm/iris times GEMM + all-scatter so: its timed function holds two host barriers
-//                (iris/util.py).
+//                harness of ROCm/iris times GEMM + all-scatter so: its timed function holds two host
+//                barriers (iris/util.py).
 //   kernel       first workgroup start to last kernel end, over all ranks.
 //   busy-stream  between two events around the launch, recorded while the stream still works on what came
-//   before:
-//                the launch is hidden, the gap between two kernels is not. Back-to-back loops, iris.do_bench.
+//                before: the launch is hidden, the gap between two kernels is not. Back-to-back loops,
+//                iris.do_bench.
 //   idle-stream  between two events around the launch on an idle stream: the call and the launch latency
-//   count.
-//                Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
+//                count. Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
 #pragma once
 
 #include <array>

@@ -1,9 +1,10 @@
 // The simulator: a schedule and a machine in, a time and an account of it out.
 //
-// Deterministic discrete events; equal input gives equal bits on every run. Bandwidth is fluid and max-min fair
-// (sim/fluid.hpp), compute units are slots with registers, LDS and waves (sim/dispatch.hpp), operand reuse is followed
-// per slab and cache (sim/cache.hpp), flags propagate with a latency and polling costs what its protocol costs. There
-// is no overlap ratio: whatever overlaps does so because it uses different resources at the same time.
+// Deterministic discrete events; equal input gives equal bits on every run. Bandwidth is fluid and max-min
+// fair (sim/fluid.hpp), compute units are slots with registers, LDS and waves (sim/dispatch.hpp), operand
+// reuse is followed per slab and cache (sim/cache.hpp), flags propagate with a latency and polling costs what
+// its protocol costs. There is no overlap ratio: whatever overlaps does so because it uses different
+// resources at the same time.
 #pragma once
 
 #include <cstdint>
@@ -33,54 +34,56 @@ struct TimeAccount {
 
 // What a counterfactual run changes (DESIGN: the second account of the taxes).
 struct Counterfactual {
-  bool free_launches = false;         // launches, gaps and host calls cost nothing
-  bool dependences_for_barriers = false;  // kernel boundaries and host barriers replaced by the tile dependences
-  bool intermediates_on_chip = false; // re-reads of written tiles cost no memory traffic
+  bool free_launches = false;             // launches, gaps and host calls cost nothing
+  bool dependences_for_barriers = false;  // tile dependences instead of kernel boundaries and host barriers
+  bool intermediates_on_chip = false;     // re-reads of written tiles cost no memory traffic
 };
 
 struct SimulationOptions {
-  std::uint64_t seed = 1;          // of the arbitration spread
+  std::uint64_t seed = 1;  // of the arbitration spread
   Counterfactual counterfactual;
-  bool link_counters = false;      // report link rates to the observer
+  bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;
-  double give_up_after_ns = 0;     // stop early and set `gave_up` once the clock passes this (search bound); 0: never
+  double give_up_after_ns = 0;  // stop and set `gave_up` once the clock passes this; 0: never
 };
 
 struct RankResult {
-  TimeAccount account;        // of the critical path that ends at this rank's last operation
-  double makespan_ns = 0;     // end of this rank's host program and of its kernels
-  double kernels_ns = 0;      // first workgroup to last completion
-  double cu_busy_ns = 0;      // sum over compute units of time with a workgroup
+  TimeAccount account;     // of the critical path that ends at this rank's last operation
+  double makespan_ns = 0;  // end of this rank's host program and of its kernels
+  double kernels_ns = 0;   // first workgroup to last completion
+  double cu_busy_ns = 0;   // sum over compute units of time with a workgroup
 };
 
 struct SimulationResult {
   double makespan_ns = 0;
-  double kernels_ns = 0;      // first workgroup start to last kernel end, over all ranks
-  TimeAccount account;        // sums exactly to makespan_ns
+  double kernels_ns = 0;  // first workgroup start to last kernel end, over all ranks
+  TimeAccount account;    // sums exactly to makespan_ns
   std::vector<RankResult> ranks;
   std::uint64_t tile_operations = 0;
   std::uint64_t events = 0;
-  double matrix_flops = 0;            // executed, without padding
+  double matrix_flops = 0;  // executed, without padding
   double hbm_bytes = 0;
-  double l2_hit_fraction = 0;         // of matmul operand bytes
-  double llc_hit_fraction = 0;        // of the bytes that missed L2
-  std::vector<double> link_bytes;     // by topology edge
+  double l2_hit_fraction = 0;      // of matmul operand bytes
+  double llc_hit_fraction = 0;     // of the bytes that missed L2
+  std::vector<double> link_bytes;  // by topology edge
   bool gave_up = false;
 };
 
-// Runs the schedule. Throws UserError when the schedule does not fit the machine or when it stalls: the message says
-// who waits for what (rank, kernel, workgroup, operation, flag, its value and the awaited value).
-SimulationResult simulate(const Schedule& schedule, const Machine& machine, const SimulationOptions& options = {});
+// Runs the schedule. Throws UserError when the schedule does not fit the machine or when it stalls: the
+// message says who waits for what (rank, kernel, workgroup, operation, flag, its value and the awaited
+// value).
+SimulationResult simulate(const Schedule& schedule, const Machine& machine,
+                          const SimulationOptions& options = {});
 
 // The two accounts of the three taxes for one schedule.
 struct Taxes {
-  TimeAccount account;        // along the critical path
+  TimeAccount account;  // along the critical path
   double makespan_ns = 0;
-  double launch_ns = 0;             // makespan minus makespan with free launches
-  double bulk_synchronous_ns = 0;   // … with dependences for barriers
-  double locality_ns = 0;           // … with intermediates on chip
-  double all_removed_ns = 0;        // makespan with all three removed
-  double remainder_ns = 0;          // (makespan - all_removed) - (launch + bulk_synchronous + locality)
+  double launch_ns = 0;            // makespan minus makespan with free launches
+  double bulk_synchronous_ns = 0;  // … with dependences for barriers
+  double locality_ns = 0;          // … with intermediates on chip
+  double all_removed_ns = 0;       // makespan with all three removed
+  double remainder_ns = 0;         // (makespan - all_removed) - (launch + bulk_synchronous + locality)
 };
 Taxes account_taxes(const Schedule& schedule, const Machine& machine, const SimulationOptions& options = {});
 

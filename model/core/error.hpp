@@ -1,8 +1,8 @@
 // Errors of Tritax, in two kinds.
 //
-// `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. It carries one
-// message that names the place (file:line, key or flag), the offending value and what is allowed. Programs print it and
-// exit with code 2.
+// `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. It
+// carries one message that names the place (file:line, key or flag), the offending value and what is allowed.
+// Programs print it and exit with code 2.
 //
 // `TRITAX_ASSERT` is everything that only a defect of Tritax can cause. It is checked in every build type.
 #pragma once
@@ -20,8 +20,8 @@ class UserError : public std::runtime_error {
 // Prints the failed condition and aborts.
 [[noreturn]] void assertion_failed(const char* condition, const char* message, const char* file, int line);
 
-// Returns the entry of `known` that is spelled most like `word` (Levenshtein distance), or "" when none is close.
-// Used for "did you mean …?" in messages about unknown keys and names.
+// Returns the entry of `known` that is spelled most like `word` (Levenshtein distance), or "" when none is
+// close. Used for "did you mean …?" in messages about unknown keys and names.
 template <typename Names>
 std::string nearest_name(const std::string& word, const Names& known);
 
@@ -44,9 +44,9 @@ std::string nearest_name(const std::string& word, const Names& known) {
 
 }  // namespace tritax
 
-#define TRITAX_ASSERT(condition, message)                                          \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      ::tritax::assertion_failed(#condition, message, __FILE__, __LINE__);         \
-    }                                                                              \
+#define TRITAX_ASSERT(condition, message)                                  \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      ::tritax::assertion_failed(#condition, message, __FILE__, __LINE__); \
+    }                                                                      \
   } while (false)

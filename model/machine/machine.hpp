@@ -82,13 +82,13 @@ struct Gpu {
   double cu_remote_atomic_gb_per_s = 0;
 
   // Flags.
-  double flag_same_die_ns = 0;    // gpu scope: release on one CU to acquire on another of the same die
-  double flag_cross_die_ns = 0;   // gpu scope, other die
-  double release_ns = 0;          // drain and write-back before a release is visible
-  double poll_load_ns = 0;        // one poll by volatile load
-  double poll_atomic_ns = 0;      // one poll by exchange or compare-and-swap
+  double flag_same_die_ns = 0;         // gpu scope: release on one CU to acquire on another of the same die
+  double flag_cross_die_ns = 0;        // gpu scope, other die
+  double release_ns = 0;               // drain and write-back before a release is visible
+  double poll_load_ns = 0;             // one poll by volatile load
+  double poll_atomic_ns = 0;           // one poll by exchange or compare-and-swap
   bool loads_wait_for_stores = false;  // one counter for loads and stores, in order of issue (gfx9: VM_CNT)
-  bool acquire_drops_l2 = false;  // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
+  bool acquire_drops_l2 = false;       // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
 
   // Dispatch.
   double workgroup_dispatch_ns = 0;  // between two workgroups sent to one die

@@ -16,9 +16,9 @@ struct TileIndex {
   std::int32_t col = 0;
 };
 
-// Workgroup number after the XCD remap (ROCm/iris examples/07_gemm_all_scatter), so that with round-robin dispatch
-// every die owns a contiguous range. Iris' formula p' = (p mod X)·(G div X) + p div X is a bijection only if X divides
-// G; for other G this is the balanced form: the first G mod X dies own one number more.
+// Workgroup number after the XCD remap (ROCm/iris examples/07_gemm_all_scatter), so that with round-robin
+// dispatch every die owns a contiguous range. Iris' formula p' = (p mod X)·(G div X) + p div X is a bijection
+// only if X divides G; for other G this is the balanced form: the first G mod X dies own one number more.
 std::int32_t remap_to_dies(std::int32_t workgroup, std::int32_t workgroups, std::int32_t dies);
 
 // Tile number t in group-M order: columns of height `group_m` (ROCm/iris examples; Triton matmul tutorial).

@@ -1,7 +1,7 @@
 // Overlap patterns: each turns a workload, a machine and knobs into a tile schedule.
 //
-// One file a pattern in this folder, one line a pattern in patterns.cpp; nothing else knows their names. The taxonomy
-// is that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
+// One file a pattern in this folder, one line a pattern in patterns.cpp; nothing else knows their names. The
+// taxonomy is that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
 #pragma once
 
 #include <array>
@@ -15,13 +15,15 @@
 
 namespace tritax {
 
-enum class PeerOrder : std::uint8_t { fixed, rotated };  // ranks 0..W-1 on every rank (Iris), or own rank + 1, + 2, …
+// fixed: ranks 0..W-1 on every rank (Iris); rotated: own rank + 1, + 2, …
+enum class PeerOrder : std::uint8_t { fixed, rotated };
 inline constexpr std::array<std::string_view, 2> kPeerOrderNames{"fixed", "rotated"};
 
 enum class LaunchMode : std::uint8_t { stream, graph };
 inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
 
-// Everything that a pattern may be asked to vary. A pattern ignores what it does not use, and says so in `uses`.
+// Everything that a pattern may be asked to vary. A pattern ignores what it does not use, and says so in
+// `uses`.
 struct Knobs {
   std::int32_t tile_m = 256;  // GEMM tile
   std::int32_t tile_n = 256;
@@ -37,13 +39,14 @@ struct Knobs {
   PeerOrder peer_order = PeerOrder::fixed;
   LockProtocol lock = LockProtocol::load_store;
   LaunchMode launch = LaunchMode::stream;
-  bool host_barriers = true;  // the measured region starts and ends with a host barrier, as in the Iris harness
+  bool host_barriers = true;  // the measured region starts and ends with one, as in the Iris harness
 
   friend bool operator==(const Knobs&, const Knobs&) = default;
 };
 
-// Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with the serial
-// pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them (NVIDIA).
+// Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with
+// the serial pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them
+// (NVIDIA).
 Knobs default_knobs(const Machine& machine, DType dtype);
 
 // Which knobs change the schedule of a pattern.
@@ -69,16 +72,17 @@ struct Pattern {
 // All patterns, the library baseline first.
 std::span<const Pattern> patterns();
 
-// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to blame.
+// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
+// blame.
 const Pattern& find_pattern(std::string_view name, const std::string& where);
 
-// Builds the schedule of a pattern. Throws UserError when the workload, the knobs or the machine do not allow it: a
-// tile that does not fit LDS or registers, more GPUs or compute units than there are.
+// Builds the schedule of a pattern. Throws UserError when the workload, the knobs or the machine do not allow
+// it: a tile that does not fit LDS or registers, more GPUs or compute units than there are.
 Schedule build_schedule(const Pattern& pattern, const GemmAllScatter& workload, const Machine& machine,
                         const Knobs& knobs);
 
-// Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in registers, the
-// operand stages in LDS. Throws UserError when the tile does not fit a compute unit of `gpu`.
+// Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in
+// registers, the operand stages in LDS. Throws UserError when the tile does not fit a compute unit of `gpu`.
 Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 }  // namespace tritax

@@ -1,4 +1,5 @@
-// Builder of tile schedules: names in, indices out. Patterns use it; nothing else is needed to write a schedule in C++.
+// Builder of tile schedules: names in, indices out. Patterns use it; nothing else is needed to write a
+// schedule in C++.
 //
 //   ScheduleBuilder b("my pattern", ranks);
 //   auto c = b.buffer({"C", DType::fp16, m, n, 256, 256});
@@ -35,7 +36,8 @@ class ScheduleBuilder {
             std::int32_t src_col, int src_rank);
   void reduce(std::int16_t buffer, Rect rect, int rank);
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
-  void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope, LockProtocol protocol);
+  void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
+              LockProtocol protocol);
   void wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope, LockProtocol protocol);
   void barrier();
   void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);

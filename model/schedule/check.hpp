@@ -2,19 +2,23 @@
 //
 // Refused, each with kernel, rank, workgroup and operation named:
 //  * references out of range: buffer, rectangle, rank, flag, index, kernel, stream, graph;
-//  * operations without meaning: matmul in a kernel without a matrix tile, a store with an empty accumulator, k ranges
-//    outside the operands;
+//  * operations without meaning: matmul in a kernel without a matrix tile, a store with an empty accumulator,
+//    k ranges outside the operands;
 //  * a wait that no set of signals can satisfy, and cycles of waits (deadlock);
-//  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain of program
-//    order, signal and wait, kernel end, stream order or host barrier that orders the write before it;
-//  * with a machine: workgroups that do not fit a compute unit (threads, registers, LDS), persistent kernels that
-//    cannot all be resident together, workgroups that spin on workgroups which may never become resident.
+//  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain
+//    of program order, signal and wait, kernel end, stream order or host barrier that orders the write
+//    before;
+//  * with a machine: workgroups that do not fit a compute unit (threads, registers, LDS), persistent kernels
+//    that cannot all be resident together, workgroups that spin on workgroups which may never become
+//    resident.
 //
-// Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits (sync_graph.hpp):
-// order is reachability in it, a deadlock is a cycle among what an execution without time never reaches.
+// Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits
+// (sync_graph.hpp): order is reachability in it, a deadlock is a cycle among what an execution without time
+// never reaches.
 //
-// What a pass does not promise: that writes do not race with writes; that blocks behind a `claim` from one queue do the
-// same work (each is checked as if it were the one that is executed, and at most `limit` of them count).
+// What a pass does not promise: that writes do not race with writes; that blocks behind a `claim` from one
+// queue do the same work (each is checked as if it were the one that is executed, and at most `limit` of them
+// count).
 #pragma once
 
 #include <string>
@@ -26,7 +30,14 @@
 namespace tritax {
 
 struct Finding {
-  enum class Kind : std::uint8_t { out_of_range, meaningless, unsatisfiable_wait, deadlock, unordered_read, resources };
+  enum class Kind : std::uint8_t {
+    out_of_range,
+    meaningless,
+    unsatisfiable_wait,
+    deadlock,
+    unordered_read,
+    resources
+  };
   Kind kind = Kind::meaningless;
   std::string where;    // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
   std::string message;  // what is wrong and what would be right
@@ -36,7 +47,8 @@ struct Finding {
 std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit = 20);
 
 // Findings that depend on a machine: ranks, resources and residency.
-std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit = 20);
+std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine,
+                                       std::size_t limit = 20);
 
 // Throws UserError with the first findings, if there are any. `origin` is the file or pattern to blame.
 void require_sound(const std::vector<Finding>& findings, const std::string& origin);

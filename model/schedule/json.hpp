@@ -1,7 +1,7 @@
 // JSON form of a tile schedule ("schema": "tritax.schedule/1"): save, load, write by hand.
 //
-// Fields that are at their defaults may be left out; names are used instead of numbers for buffers, flags and kernels.
-// Format: docs/schedule-format.md.
+// Fields that are at their defaults may be left out; names are used instead of numbers for buffers, flags and
+// kernels. Format: docs/schedule-format.md.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace tritax {
 
 std::string schedule_to_json(const Schedule& schedule, bool pretty = false);
 
-// Throws UserError with origin, JSON path, value and what is allowed: syntax errors (with byte and line), truncated
-// text, unknown keys (nearest name offered), wrong types, numbers out of range. The result is well-formed but not
-// checked; see check.hpp.
+// Throws UserError with origin, JSON path, value and what is allowed: syntax errors (with byte and line),
+// truncated text, unknown keys (nearest name offered), wrong types, numbers out of range. The result is
+// well-formed but not checked; see check.hpp.
 Schedule schedule_from_json(std::string_view json, const std::string& origin);
 
 // Reads a file; throws UserError when it cannot be read.

@@ -1,17 +1,18 @@
-// The tile schedule: the one description that the simulator, the functional executor and the GPU backend all run.
+// The tile schedule: the one description that simulator, functional executor and GPU backend all run.
 //
-// A schedule is plain data and complete: symmetric buffers and flags (on every rank at the same offset), one host
-// program a rank, kernels, and a list of tile operations for every workgroup. It means the same on every machine.
+// A schedule is plain data and complete: symmetric buffers and flags (on every rank at the same offset), one
+// host program a rank, kernels, and a list of tile operations for every workgroup. It means the same on every
+// machine.
 //
-// Memory model (arXiv:2511.12500 §2.1.3, §3.3.2; ROCm/iris examples): data operations are relaxed. `signal` is a
-// release: all earlier stores of the workgroup are drained and visible in its scope before the flag changes. `wait` is
-// an acquire: later reads of the workgroup see what was released. The end of a kernel releases everything it wrote at
-// gpu scope, a host barrier at system scope. A workgroup has one store in flight: the next operation that is not a
-// store starts while it drains, the next store waits for it.
+// Memory model (arXiv:2511.12500 §2.1.3, §3.3.2; ROCm/iris examples): data operations are relaxed. `signal`
+// is a release: all earlier stores of the workgroup are drained and visible in its scope before the flag
+// changes. `wait` is an acquire: later reads of the workgroup see what was released. The end of a kernel
+// releases everything it wrote at gpu scope, a host barrier at system scope. A workgroup has one store in
+// flight: the next operation that is not a store starts while it drains, the next store waits for it.
 //
-// A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it, `store` and
-// `atomic_add` write it out. `store` keeps it, so that it can be stored to several ranks; a `matmul` after a store
-// starts from zero.
+// A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it,
+// `store` and `atomic_add` write it out. `store` keeps it, so that it can be stored to several ranks; a
+// `matmul` after a store starts from zero.
 #pragma once
 
 #include <array>
@@ -24,8 +25,8 @@
 
 namespace tritax {
 
-// A matrix that exists on every rank at the same offset, row-major. The tile shape is what flags usually refer to; the
-// operations name rectangles, so ragged edges need no special form.
+// A matrix that exists on every rank at the same offset, row-major. The tile shape is what flags usually
+// refer to; the operations name rectangles, so ragged edges need no special form.
 struct Buffer {
   std::string name;
   DType dtype = DType::fp16;
@@ -50,7 +51,7 @@ struct Rect {
 };
 
 enum class OpKind : std::uint8_t {
-  matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..] for k in [k_begin, k_end), A and B on the own rank
+  matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..], k in [k_begin, k_end), on the own rank
   load,        // accumulator = `buffer`[rect] of `rank`
   store,       // `buffer`[rect] of `rank` = accumulator
   copy,        // `buffer`[rect] of `rank` = `src_buffer`[src_row, src_col, same size] of `src_rank`
@@ -60,18 +61,20 @@ enum class OpKind : std::uint8_t {
   signal,      // `flag`[index] of `rank` += value, after a release in `scope`
   wait,        // until `flag`[index] of the own rank >= value, then an acquire in `scope`
   barrier,     // all waves of the workgroup
-  claim,       // item = `flag`[index]++ of the own rank; if item >= value skip the next `rect.rows` operations
+  claim,       // item = `flag`[index]++ of the own rank; from `value` on skip the next `rect.rows` operations
 };
 inline constexpr int kOpKindCount = 11;
 inline constexpr std::array<std::string_view, kOpKindCount> kOpKindNames{
-    "matmul", "load", "store", "copy", "reduce", "atomic_add", "attend", "signal", "wait", "barrier", "claim"};
+    "matmul", "load",   "store", "copy",    "reduce", "atomic_add",
+    "attend", "signal", "wait",  "barrier", "claim"};
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
 inline constexpr std::array<std::string_view, 3> kScopeNames{"workgroup", "gpu", "system"};
 
 // How a flag is set and polled; see overlap taxonomy of ROCm/iris PR 215.
 enum class LockProtocol : std::uint8_t { load_store, exchange, compare_and_swap };
-inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store", "exchange", "compare-and-swap"};
+inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store", "exchange",
+                                                                    "compare-and-swap"};
 
 // One tile operation. Which fields count depends on `kind` (see OpKind); the others stay at their defaults.
 struct Op {
@@ -103,7 +106,7 @@ struct Resources {
 
 // How a matmul inside a kernel feeds its matrix cores; it decides what overlaps inside one workgroup.
 enum class Pipeline : std::uint8_t {
-  serial,      // one wave group: LDS writes, LDS reads and matrix instructions follow each other (Triton, 2 stages)
+  serial,      // one wave group: LDS writes, LDS reads, matrix instructions in turn (Triton, 2 stages)
   overlapped,  // two wave groups or asynchronous copies: data movement hides behind matrix instructions
 };
 inline constexpr std::array<std::string_view, 2> kPipelineNames{"serial", "overlapped"};
@@ -137,8 +140,8 @@ struct Kernel {
   Placement placement = Placement::dispatch;
   std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
   std::int32_t cu_end = 0;
-  double workgroup_gb_per_s = 0;          // a workgroup moves no faster than this (collective library); 0: no such limit
-  std::vector<Workgroup> workgroups;      // in dispatch order
+  double workgroup_gb_per_s = 0;      // limit of one workgroup (collective library); 0: none
+  std::vector<Workgroup> workgroups;  // in dispatch order
 };
 
 enum class HostOpKind : std::uint8_t {
@@ -151,8 +154,8 @@ enum class HostOpKind : std::uint8_t {
   framework_sync,      // host work of a framework around a synchronised step
 };
 inline constexpr std::array<std::string_view, 7> kHostOpKindNames{
-    "launch", "graph_launch", "stream_synchronize", "device_synchronize", "barrier", "collective_call",
-    "framework_sync"};
+    "launch",  "graph_launch",    "stream_synchronize", "device_synchronize",
+    "barrier", "collective_call", "framework_sync"};
 
 struct HostOp {
   HostOpKind kind = HostOpKind::device_synchronize;

@@ -1,7 +1,7 @@
-// GEMM + all-scatter: C = A·B with A (M×K) on every rank and B split by columns; every rank ends with all of C.
+// GEMM + all-scatter: C = A·B, A (M×K) on every rank, B split by columns; every rank ends with all of C.
 //
-// Rank r owns the columns [r·N/W, (r+1)·N/W) of B and C (split as evenly as possible when W does not divide N),
-// computes C[:, own columns] and sends it to all peers. Source: arXiv:2511.12500 §4, §5.2; ROCm/iris
+// Rank r owns the columns [r·N/W, (r+1)·N/W) of B and C (split as evenly as possible when W does not divide
+// N), computes C[:, own columns] and sends it to all peers. Source: arXiv:2511.12500 §4, §5.2; ROCm/iris
 // docs/FINEGRAINED_OVERLAP.md.
 #pragma once
 
@@ -35,8 +35,8 @@ double flops(const GemmAllScatter& workload);
 // Bytes that one rank sends: M·Nl·e·(W-1) (arXiv:2511.12500 §4).
 double egress_bytes(const GemmAllScatter& workload, int rank);
 
-// Throws UserError for sizes < 1, sizes above 2^20, gpus < 1, fewer columns than GPUs, products that overflow.
-// `where` is the file:line, key or flag to blame.
+// Throws UserError for sizes < 1, sizes above 2^20, gpus < 1, fewer columns than GPUs, products that
+// overflow. `where` is the file:line, key or flag to blame.
 void check(const GemmAllScatter& workload, const std::string& where);
 
 }  // namespace tritax
