@@ -19,7 +19,7 @@ std::set<std::string> long_options(const std::string& text) {
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
   for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
-                                    "patterns show", "machines", "machines show", "reproduce"}) {
+                                    "patterns show", "machines", "machines show", "reproduce", "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -32,7 +32,7 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
-       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce"}) {
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce", "validate"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -46,8 +46,8 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command :
-       {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "machines", "reproduce"}) {
+  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
+                                    "machines", "reproduce", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }
