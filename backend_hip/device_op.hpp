@@ -11,13 +11,13 @@ namespace tritax::gpu {
 
 // Bits of DeviceOp::bits.
 enum OpBits : std::uint8_t {
-  kFresh = 1,  // matmul, reduce: the accumulator starts from zero
-  kStaged =
-      2,  // store: the accumulator lies converted in shared memory, from an earlier store of the same tile
-  kTensor = 4,  // store: a whole tile, the bulk copy engine may write it (it clips at the buffer's edges)
-  kJoin = 8,    // this workgroup touched the same memory before: its threads must meet first, and before a
-                // matmul the feeding wave with them
+  kFresh = 1,   // matmul, reduce: the accumulator starts from zero
+  kStaged = 2,  // store: the tile lies converted in shared memory, from an earlier store of it
+  kTensor = 4,  // store: a whole local tile; the copy engine may write it (it clips at the buffer's edges)
+  kJoin = 8,    // the workgroup touched the same memory before: all its waves must meet first
   kAlone = 16,  // signal: no other signal touches this counter, so setting it equals adding to it
+  kKeep = 32,   // store: another store of the same staged tile follows
+  kTeamWrites = 64,  // signal: it covers stores by the threads that compute, not only staged tiles
 };
 
 // One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width`

@@ -1,14 +1,14 @@
 // The interpreter: every workgroup runs its list of tile operations.
 //
 // An Engine brings what differs between kernels: who computes, where the accumulator lives, how tiles move.
-// It has a *team*, the threads that run operations (on NVIDIA one more wave only feeds operands), and offers
-//   thread(), threads()        place in the team, its size
-//   team_barrier()             of the team
-//   join()                     of all waves of the workgroup, after everything the team has stored
-//   drain()                    until what the calling thread has stored is performed
-//   settle()                   of the team: what any thread of it has stored can be read and overwritten by
-//   any other kCopiesInFlight            16-byte words of a copy that a thread holds at once matmul,
-//   accumulate, store, atomic_add, finish
+// It has a *team*, the threads that run operations (on NVIDIA some waves only feed and send), and offers
+//
+//   thread(), threads()   place in the team, its size
+//   team_barrier()        of the team
+//   join()                of all waves of the workgroup, once earlier stores are done
+//   stamps(op)            whether the team's first thread notes when this operation begins and ends
+//   kCopiesInFlight       16-byte words of a copy that a thread holds at once
+//   matmul, accumulate, store, atomic_add, signal, finish
 //
 // No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
 // failure board, and all workgroups of all ranks leave at their next wait.
@@ -137,45 +137,54 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   return true;
 }
 
+// Where a thread is in a tile whose words are dealt out to the threads row after row. It moves on by
+// `threads` words each time; keeping row and column apart spares a division a word.
+struct WordCursor {
+  int row;
+  int col;
+
+  __device__ void advance(int row_step, int col_step, int row_words) {
+    row += row_step;
+    col += col_step;
+    if (col >= row_words) {
+      col -= row_words;
+      ++row;
+    }
+  }
+};
+
 // Moves a tile between any two ranks. A thread has `in_flight` words on their way before it stores the first.
 template <class Word, int in_flight>
 __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
-  // Words are dealt out to the threads row after row. A thread's place moves on by `threads` words each time;
-  // keeping row and column apart spares a division a word.
   const int row_step = threads / row_words;
   const int col_step = threads - row_step * row_words;
-  int row = thread / row_words;
-  int col = thread - row * row_words;
-  while (row < op.rows) {
+  WordCursor from{thread / row_words, thread % row_words};
+  WordCursor to = from;
+  while (to.row < op.rows) {
     Word words[in_flight];
-    std::int64_t to[in_flight];
-    int count = 0;
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (row >= op.rows) continue;
-      const auto* from =
-          reinterpret_cast<const unsigned char*>(op.source) + std::int64_t{row} * op.source_pitch;
-      if constexpr (sizeof(Word) == 16)
-        words[i] = load_16(from + col * sizeof(Word));
-      else
-        words[i] = *reinterpret_cast<const volatile Word*>(from + col * sizeof(Word));
-      to[i] = std::int64_t{row} * op.pitch + static_cast<std::int64_t>(col * sizeof(Word));
-      ++count;
-      row += row_step;
-      col += col_step;
-      if (col >= row_words) {
-        col -= row_words;
-        ++row;
+      if (from.row < op.rows) {
+        const auto* address = reinterpret_cast<const unsigned char*>(op.source) +
+                              std::int64_t{from.row} * op.source_pitch + from.col * sizeof(Word);
+        if constexpr (sizeof(Word) == 16)
+          words[i] = load_16(address);
+        else
+          words[i] = *reinterpret_cast<const volatile Word*>(address);
       }
+      from.advance(row_step, col_step, row_words);
     }
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (i >= count) continue;
-      auto* address = reinterpret_cast<unsigned char*>(op.address) + to[i];
-      if constexpr (sizeof(Word) == 16)
-        store_16(address, words[i]);
-      else
-        *reinterpret_cast<Word*>(address) = words[i];
+      if (to.row < op.rows) {
+        auto* address = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{to.row} * op.pitch +
+                        to.col * sizeof(Word);
+        if constexpr (sizeof(Word) == 16)
+          store_16(address, words[i]);
+        else
+          *reinterpret_cast<Word*>(address) = words[i];
+      }
+      to.advance(row_step, col_step, row_words);
     }
   }
 }
@@ -220,10 +229,10 @@ __device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp&
   return mailbox.stop[turn] == 0;
 }
 
+// A signal of engines whose team stores everything itself.
 template <class Engine>
-__device__ void raise_signal(Engine& engine, const DeviceOp& op) {
+__device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
   const auto scope = static_cast<Scope>(op.scope);
-  engine.drain();
   release_by_wave(scope);
   engine.team_barrier();
   if (engine.thread() == 0) {
@@ -241,8 +250,9 @@ __device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& 
   while (!reader.done() && !stopped) {
     const DeviceOp& op = reader.current();
     std::uint32_t skip = 0;
-    if (leader && params.stamps != nullptr) params.stamps[op.number].begin = ticks();
-    if ((op.bits & kJoin) != 0 && static_cast<OpKind>(op.kind) != OpKind::matmul) engine.settle();
+    const bool stamped = leader && params.stamps != nullptr && engine.stamps(op);
+    if (stamped) params.stamps[op.number].begin = ticks();
+    if ((op.bits & kJoin) != 0) engine.join();
     switch (static_cast<OpKind>(op.kind)) {
       case OpKind::matmul:
         engine.matmul(op);
@@ -261,7 +271,7 @@ __device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& 
         copy_tile<Engine::kCopiesInFlight>(op, engine.thread(), engine.threads());
         break;
       case OpKind::signal:
-        raise_signal(engine, op);
+        engine.signal(op);
         break;
       case OpKind::wait:
       case OpKind::claim:
@@ -269,13 +279,12 @@ __device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& 
         turn ^= 1;
         break;
       case OpKind::barrier:
-        engine.drain();
         engine.join();
         break;
       case OpKind::attend:
         break;  // refused by lowering
     }
-    if (leader && params.stamps != nullptr) params.stamps[op.number].end = ticks();
+    if (stamped) params.stamps[op.number].end = ticks();
     reader.advance(skip);
   }
   engine.finish();

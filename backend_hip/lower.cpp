@@ -12,32 +12,11 @@ namespace tritax::gpu {
 
 namespace {
 
-constexpr std::size_t kObjectAlignment = 1024;  // of buffers and flag arrays in the heap
-constexpr std::int32_t kRowAlignment = 128;     // bytes; the copy engines need 16
 constexpr std::int32_t kBoxAlignment = 16;  // bytes within a row at which a box of the copy engine may start
 constexpr std::int32_t kPanelBytes = 128;   // a row of a swizzled panel in shared memory
 constexpr std::int32_t kGroupCols = 8;      // as in tile_vector.hpp
 
-std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
-
-std::int32_t padded_pitch(std::int32_t cols, DType dtype) {
-  const std::int64_t bytes = std::int64_t{cols} * bytes_of(dtype);
-  const std::int64_t pitch = (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
-  if (pitch > INT32_MAX)
-    throw UserError(fmt::format("rows of {} bytes are longer than this backend addresses", bytes));
-  return static_cast<std::int32_t>(pitch);
-}
-
 bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dtype) % kBoxAlignment == 0; }
-
-// Buffers that some matmul reads as B.
-std::vector<bool> operands_b(const Schedule& schedule) {
-  std::vector<bool> used(schedule.buffers.size(), false);
-  for (const Op& op : schedule.ops) {
-    if (op.kind == OpKind::matmul) used[static_cast<std::size_t>(op.b_buffer)] = true;
-  }
-  return used;
-}
 
 // How often each counter is changed during one run, to tell counters with a single signal from shared ones.
 using CounterUses = std::unordered_map<std::uint64_t, int>;
@@ -111,8 +90,7 @@ class Lowering {
   struct Accumulator {
     bool empty = true;    // nothing was ever put in
     bool stored = false;  // written out since the last change
-    bool staged = false;  // its converted form lies in shared memory
-    DType staged_as = DType::fp32;
+    bool staged = false;  // its converted form lies in the staging area
   };
 
   [[noreturn]] void refuse(std::uint32_t number, const std::string& why) const {
@@ -170,7 +148,7 @@ class Lowering {
 
   void lower_workgroup(const Workgroup& workgroup) {
     accumulator_ = {};
-    accesses_.clear();
+    all_waves_meet();
     skip_targets_.clear();
     program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
     for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
@@ -210,7 +188,7 @@ class Lowering {
         set_width(out, false);
         touch({op.rank, op.buffer, op.rect, false}, out);
         if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
-        accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
+        accumulator_ = {.empty = false, .stored = false, .staged = false};
         break;
       case OpKind::store:
         lower_store(op, number, out);
@@ -227,7 +205,7 @@ class Lowering {
         lower_flag(op, number, out);
         break;
       case OpKind::barrier:
-        accesses_.clear();
+        all_waves_meet();
         break;
       case OpKind::attend:
         refuse(number, "this backend has no attend operation");
@@ -263,14 +241,14 @@ class Lowering {
     if (conflicts({rank_, op.src_buffer, rows_of_a, false}) ||
         conflicts({rank_, op.b_buffer, cols_of_b, false})) {
       out.bits |= kJoin;
-      accesses_.clear();
+      all_waves_meet();
     }
     if (device_.tensor_maps) {
       require_aligned(buffer_a, op.k_begin, number, "k range of A");
       require_aligned(buffer_b, transposed ? op.k_begin : op.rect.col, number, "place in B");
       add_operand_maps(op, transposed, out);
     }
-    accumulator_ = {.empty = false, .stored = false, .staged = false, .staged_as = DType::fp32};
+    accumulator_ = {.empty = false, .stored = false, .staged = false};
   }
 
   void require_aligned(const Buffer& buffer, std::int32_t at, std::uint32_t number, const char* what) const {
@@ -305,23 +283,27 @@ class Lowering {
     require_fits(op, number);
     const Buffer& buffer = write_to(op, number, out);
     set_width(out, false);
-    if (tile_ != nullptr && device_.tensor_maps && buffer.dtype == tile_->dtype) {
-      if (accumulator_.staged && accumulator_.staged_as == buffer.dtype) out.bits |= kStaged;
-      accumulator_.staged = true;
-      accumulator_.staged_as = buffer.dtype;
-      const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
-      const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
-      if (whole_rows && whole_cols && aligned_for_boxes(buffer.dtype, op.rect.col)) {
-        const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
-        out.bits |= kTensor;
-        out.row = op.rect.row;
-        out.col = op.rect.col;
-        out.tensor_map =
-            map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset, buffer.cols,
-                       buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
-      }
-    }
     accumulator_.stored = true;
+    if (tile_ == nullptr || !device_.tensor_maps || buffer.dtype != tile_->dtype) {
+      team_wrote_ = true;
+      return;
+    }
+    if (accumulator_.staged) {
+      out.bits |= kStaged;
+      program_.ops[last_staged_store_].bits |= kKeep;
+    }
+    accumulator_.staged = true;
+    last_staged_store_ = program_.ops.size();
+    const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
+    const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
+    if (op.rank != rank_ || !whole_rows || !whole_cols || !aligned_for_boxes(buffer.dtype, op.rect.col))
+      return;
+    const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
+    out.bits |= kTensor;
+    out.row = op.rect.row;
+    out.col = op.rect.col;
+    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(rank_)] + at.offset,
+                                buffer.cols, buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
   }
 
   void lower_atomic_add(const Op& op, std::uint32_t number, DeviceOp& out) {
@@ -331,6 +313,7 @@ class Lowering {
     if (buffer.dtype == DType::fp8) refuse(number, "GPUs have no atomic addition of fp8 values");
     set_width(out, false);
     accumulator_.stored = true;
+    team_wrote_ = true;
   }
 
   void lower_copy(const Op& op, std::uint32_t number, DeviceOp& out) {
@@ -340,6 +323,7 @@ class Lowering {
       refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype),
                                  name_of(target.dtype)));
     }
+    team_wrote_ = true;
     touch({op.src_rank, op.src_buffer, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}, false}, out);
     DeviceOp from;
     place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
@@ -355,6 +339,8 @@ class Lowering {
                   static_cast<std::uint64_t>(op.index) * sizeof(std::uint32_t);
     if (op.kind == OpKind::signal) {
       if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
+      if (team_wrote_) out.bits |= kTeamWrites;
+      team_wrote_ = false;
       return;
     }
     // All waves meet at a wait or claim, but stores may still be on their way.
@@ -380,8 +366,17 @@ class Lowering {
     });
   }
 
+  // At a join every earlier store of the workgroup is done.
+  void all_waves_meet() {
+    accesses_.clear();
+    team_wrote_ = false;
+  }
+
   void touch(const Access& access, DeviceOp& out) {
-    if (conflicts(access)) out.bits |= kJoin;
+    if (conflicts(access)) {
+      out.bits |= kJoin;
+      all_waves_meet();
+    }
     accesses_.push_back(access);
   }
 
@@ -459,38 +454,12 @@ class Lowering {
   std::int32_t threads_ = 0;
   Accumulator accumulator_;
   std::vector<Access> accesses_;  // of this workgroup since all its waves last met with their stores done
+  std::size_t last_staged_store_ = 0;  // into the program's operations
+  bool team_wrote_ = false;            // computing threads have stored since the last signal or join
   std::vector<std::uint32_t> skip_targets_;
 };
 
 }  // namespace
-
-HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
-  HeapLayout heap;
-  const std::vector<bool> is_b = operands_b(schedule);
-  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
-    const Buffer& buffer = schedule.buffers[i];
-    BufferPlace at;
-    at.offset = heap.bytes;
-    at.pitch = padded_pitch(buffer.cols, buffer.dtype);
-    heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows),
-                           kObjectAlignment);
-    if (is_b[i] && buffer.dtype == DType::fp8 && device.fp8_b_transposed) {
-      at.transposed_offset = heap.bytes;
-      at.transposed_pitch = padded_pitch(buffer.rows, buffer.dtype);
-      heap.bytes +=
-          round_up(static_cast<std::size_t>(at.transposed_pitch) * static_cast<std::size_t>(buffer.cols),
-                   kObjectAlignment);
-    }
-    heap.buffers.push_back(at);
-  }
-  heap.flags_begin = heap.bytes;
-  for (const FlagArray& flags : schedule.flags) {
-    heap.flag_offsets.push_back(heap.bytes);
-    heap.bytes += round_up(static_cast<std::size_t>(flags.count) * sizeof(std::uint32_t), kObjectAlignment);
-  }
-  heap.flags_end = heap.bytes;
-  return heap;
-}
 
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base) {

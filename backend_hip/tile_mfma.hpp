@@ -78,13 +78,12 @@ class MfmaEngine {
   __device__ int threads() const { return Shape::kThreads; }
   __device__ void team_barrier() const { workgroup_barrier(); }
   __device__ void join() const { workgroup_barrier(); }
-  __device__ void drain() const {}
-  __device__ void settle() const { workgroup_barrier(); }
+  __device__ bool stamps(const DeviceOp&) const { return true; }
+  __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
 
   __device__ void matmul(const DeviceOp& op) {
     if ((op.bits & kFresh) != 0) clear();
-    if ((op.bits & kJoin) != 0) workgroup_barrier();
     const int steps = (op.k_end - op.k_begin + Shape::kK - 1) / Shape::kK;
     const bool wide = op.width == 16;
     if (steps < 1) return;

@@ -21,9 +21,8 @@ class VectorEngine {
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
   __device__ void team_barrier() const { workgroup_barrier(); }
   __device__ void join() const { workgroup_barrier(); }
-  __device__ void drain() const {}
-  // Other threads of the workgroup may read with another layout what this one has stored.
-  __device__ void settle() const { workgroup_barrier(); }
+  __device__ bool stamps(const DeviceOp&) const { return true; }
+  __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
   __device__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
 

@@ -1,155 +1,25 @@
-// matmul tiles on sm_90a: the bulk copy engine feeds shared memory, warpgroup instructions multiply.
+// matmul tiles on sm_90a: the team of a workgroup and the kernel around it; see wgmma_shape.hpp.
 //
-// A workgroup is one feeding wave and two warpgroups of 128 threads that compute (the team). The feeding wave
-// walks the same operation list and fills a ring of stages, ahead of the team and across operations: while
-// the team converts and stores a tile, the operands of the next one arrive. It meets the team only at joins.
-//
-//   stage   A panel kM × 128 bytes, then B as kN/64 panels of 64 k × 128 bytes (16-bit) or kN × 128 bytes
-//   (fp8, from
-//           the transposed copy); all with the 128-byte swizzle that the matrix unit reads without bank
-//           conflicts
-//   staging the converted tile on its way out, as panels of 64 rows × 128 bytes
-//
-// A tile is kept converted in the staging area between stores, so that storing it to several ranks costs one
-// conversion; the copy engine writes local and remote tiles alike and drains behind the next matmul.
+// The team keeps its accumulators in registers from a matmul to the last store of the tile. Storing converts
+// the tile once into the staging area, for all ranks it goes to; the senders take it from there.
 #pragma once
 
-#include "backend_hip/copy_engine.hpp"
-#include "backend_hip/interpreter.hpp"
 #include "backend_hip/wgmma.hpp"
+#include "backend_hip/wgmma_feeder.hpp"
+#include "backend_hip/wgmma_shape.hpp"
 
 namespace tritax::gpu {
-
-// ---- Shapes ----
-
-template <DType dtype_, int m_, int n_>
-struct WgmmaShape {
-  static constexpr DType dtype = dtype_;
-  static constexpr int kM = m_;
-  static constexpr int kN = n_;
-  static constexpr int kElement = bytes_of(dtype_);
-  static constexpr int kPanelCols = 128 / kElement;  // elements of a swizzled row; the K step of a stage
-  static constexpr int kTeams = 2;                   // warpgroups that compute
-  static constexpr bool kSplitRows = m_ >= 128;      // else they share the rows and split the columns
-  static constexpr int kBlocks = kSplitRows ? m_ / (64 * kTeams) : 1;  // 64-row blocks of a warpgroup
-  static constexpr int kCols = kSplitRows ? n_ : n_ / kTeams;          // columns of a warpgroup
-  static constexpr int kPanels = kCols / kPanelCols;
-  static constexpr int kThreads = 128 * (kTeams + 1);
-
-  static constexpr int kBytesA = m_ * 128;
-  static constexpr int kBytesB = n_ * 128;
-  static constexpr int kStageBytes = kBytesA + kBytesB;
-  static constexpr int kStagingBytes = m_ * n_ * kElement;
-  static constexpr int kSharedLimit = 227 * 1024 - 1024 - 8192;  // alignment; operations, barriers, mailbox
-  static constexpr int kStagesThatFit = (kSharedLimit - kStagingBytes) / kStageBytes;
-  static constexpr int kStages = kStagesThatFit < 8 ? kStagesThatFit : 8;
-  static constexpr int kSharedBytes = 1024 + kStages * kStageBytes + kStagingBytes;
-  static constexpr int kStoreCols = kPanelCols;  // a box of the copy engine
-  static constexpr int kStoreRows = 64;
-  static_assert(kStages >= 2 && kPanels >= 1);
-};
-
-template <class Shape>
-struct WgmmaShared {
-  SharedRoom<DeviceOp, 2 * Shape::kThreads / kWaveLanes>
-      slots;  // of every wave: the current operation and the next
-  std::uint64_t full[Shape::kStages];
-  std::uint64_t empty[Shape::kStages];
-  SharedRoom<Mailbox> mailbox;
-};
-
-// Position in the ring of stages.
-template <int stages>
-struct RingPosition {
-  int stage = 0;
-  std::uint32_t phase = 0;
-  __device__ void advance() {
-    if (++stage == stages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
-
-// Joins are of the feeding wave and the team; the other waves of its warpgroup have left.
-inline constexpr int kJoinBarrier = 1;
-inline constexpr int kTeamBarrier = 2;
-inline constexpr int kWarpgroupBarrier = 3;  // and 4
-
-template <class Shape>
-__device__ inline int steps_of(const DeviceOp& op) {
-  return (op.k_end - op.k_begin + Shape::kPanelCols - 1) / Shape::kPanelCols;
-}
-
-// ---- The feeding wave ----
-
-template <class Shape>
-__device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
-                            unsigned char* stages, RingPosition<Shape::kStages>& ring) {
-  const TensorMap* map_a = params.tensor_maps + op.tensor_map;
-  const TensorMap* map_b = params.tensor_maps + op.tensor_map_b;
-  const int steps = steps_of<Shape>(op);
-  for (int step = 0; step < steps; ++step) {
-    await_arrival(&shared.empty[ring.stage], ring.phase ^ 1, params, op.number);
-    arrive_and_expect(&shared.full[ring.stage], Shape::kStageBytes);
-    unsigned char* a = stages + ring.stage * Shape::kStageBytes;
-    unsigned char* b = a + Shape::kBytesA;
-    const std::int32_t k = op.k_begin + step * Shape::kPanelCols;
-    load_box(a, map_a, k, op.row, &shared.full[ring.stage]);
-    if constexpr (Shape::dtype == DType::fp8) {
-      load_box(b, map_b, k, op.col, &shared.full[ring.stage]);
-    } else {
-#pragma unroll
-      for (int panel = 0; panel < Shape::kN / 64; ++panel) {
-        load_box(b + panel * 8192, map_b, op.col + panel * 64, k, &shared.full[ring.stage]);
-      }
-    }
-    ring.advance();
-  }
-}
-
-template <class Shape>
-__device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<Shape>& shared,
-                     unsigned char* stages) {
-  constexpr int kJoinThreads = 128 * Shape::kTeams + kWaveLanes;
-  const bool feeder = threadIdx.x == 0;
-  RingPosition<Shape::kStages> ring;
-  int turn = 0;
-  while (!reader.done()) {
-    const DeviceOp& op = reader.current();
-    const auto kind = static_cast<OpKind>(op.kind);
-    std::uint32_t skip = 0;
-    const bool joins = kind == OpKind::wait || kind == OpKind::claim || kind == OpKind::barrier ||
-                       (kind == OpKind::matmul && (op.bits & kJoin) != 0);
-    if (joins) {
-      named_barrier(kJoinBarrier, kJoinThreads);
-      proxy_fence();
-    }
-    if (kind == OpKind::wait || kind == OpKind::claim) {
-      skip = shared.mailbox.get()->skip[turn];
-      if (shared.mailbox.get()->stop[turn] != 0) return;
-      turn ^= 1;
-    }
-    if (kind == OpKind::matmul && feeder) feed_matmul(params, op, shared, stages, ring);
-    wave_barrier();
-    reader.advance(skip);
-  }
-}
-
-// ---- The team ----
 
 template <class Shape>
 class WgmmaEngine {
  public:
   __device__ WgmmaEngine(const LaunchParams& params, WgmmaShared<Shape>& shared, unsigned char* stages)
-      : params_(params), shared_(shared), stages_(stages) {
+      : params_(params), shared_(shared), stages_(shared_address(stages)) {
     const int team = thread() / 128;
     lane_ = threadIdx.x % kWaveLanes;
     wave_ = thread() % 128 / kWaveLanes;
-    team_ = team;
     row_ = Shape::kSplitRows ? team * Shape::kBlocks * 64 : 0;
     col_ = Shape::kSplitRows ? 0 : team * Shape::kCols;
-    staging_ = stages + Shape::kStages * Shape::kStageBytes + team * (Shape::kStagingBytes / Shape::kTeams);
   }
 
   static constexpr int kCopiesInFlight = 8;
@@ -159,30 +29,21 @@ class WgmmaEngine {
   __device__ void team_barrier() const { named_barrier(kTeamBarrier, 128 * Shape::kTeams); }
 
   __device__ void join() const {
-    proxy_fence();  // what the team has stored or acquired comes before what the feeding wave loads next
-    named_barrier(kJoinBarrier, 128 * Shape::kTeams + kWaveLanes);
+    proxy_fence();  // what the team has stored or acquired comes before what the feeder loads next
+    workgroup_barrier();
   }
 
-  __device__ void drain() {
-    if (sends()) await_stores_done();
-    proxy_fence();
+  __device__ bool stamps(const DeviceOp& op) const {  // the senders stamp theirs
+    return !is_sent<Shape>(op) && static_cast<OpKind>(op.kind) != OpKind::signal;
   }
+  __device__ void finish() const {}
 
-  // Lets the team read in memory what it stored through the copy engine.
-  __device__ void settle() {
-    drain();
-    team_barrier();
-  }
-
-  __device__ void finish() {
-    if (sends()) await_stores_done();
+  // The senders raise flags; they only need to know that the team's own stores are done.
+  __device__ void signal(const DeviceOp& op) const {
+    if ((op.bits & kTeamWrites) != 0) named_barrier(kReleaseBarrier, kSendingThreads + 128 * Shape::kTeams);
   }
 
   __device__ void matmul(const DeviceOp& op) {
-    if ((op.bits & kJoin) != 0) {
-      drain();
-      join();
-    }
     const int steps = steps_of<Shape>(op);
     if (steps < 1) return;
     // The first step stands apart: only then does every instruction of the loop find accumulators that matrix
@@ -213,18 +74,13 @@ class WgmmaEngine {
       store_fp32(op);
       return;
     }
-    if ((op.bits & kStaged) == 0) {
-      if (sends()) await_stores_read();
-      warpgroup_barrier();  // nobody reads the staging area any more
-      stage_tile();
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      warpgroup_barrier();
-    }
-    if ((op.bits & kTensor) != 0) {
-      if (sends()) send_panels(op);
-    } else {
-      copy_staged(op);
-    }
+    if ((op.bits & kStaged) != 0) return;  // the senders have it already
+    await_arrival(&shared_.sent, sent_phase_ ^ 1, params_, op.number);
+    sent_phase_ ^= 1;
+    stage_tile();
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    wave_barrier();
+    if (lane_ == 0) arrive(&shared_.staged);
   }
 
   __device__ void atomic_add(const DeviceOp& op) {
@@ -236,9 +92,6 @@ class WgmmaEngine {
   }
 
  private:
-  __device__ bool sends() const { return thread() % 128 == 0; }
-  __device__ void warpgroup_barrier() const { named_barrier(kWarpgroupBarrier + team_, 128); }
-
   __device__ void release_stage(int stage) {
     if (lane_ == 0) arrive(&shared_.empty[stage]);
   }
@@ -254,7 +107,7 @@ class WgmmaEngine {
   // Multiplies the current stage of the ring, once it has arrived; the result is on its way when this
   // returns.
   __device__ void multiply_stage(const DeviceOp& op, int scale) {
-    const std::uint32_t stage = shared_address(stages_) + ring_.stage * Shape::kStageBytes;
+    const std::uint32_t stage = stages_ + ring_.stage * Shape::kStageBytes;
     const std::uint32_t a = stage + row_ * 128;
     const std::uint32_t b = stage + Shape::kBytesA + col_ * 128;
     await_arrival(&shared_.full[ring_.stage], ring_.phase, params_, op.number);
@@ -316,13 +169,9 @@ class WgmmaEngine {
     });
   }
 
-  // Address of 16-byte chunk `chunk` of a row in a swizzled panel of 64 rows × 128 bytes.
-  __device__ static std::uint32_t swizzled(int row, int chunk) {
-    return row * 128 + ((chunk ^ (row % 8)) * 16);
-  }
-
   __device__ void stage_tile() {
-    const std::uint32_t staging = shared_address(staging_);
+    const std::uint32_t staging = stages_ + Shape::kStages * Shape::kStageBytes +
+                                  thread() / 128 * (Shape::kStagingBytes / Shape::kTeams);
 #pragma unroll
     for (int block = 0; block < Shape::kBlocks; ++block) {
       const std::uint32_t rows = staging + block * Shape::kPanels * 8192;
@@ -350,59 +199,15 @@ class WgmmaEngine {
     }
   }
 
-  __device__ void send_panels(const DeviceOp& op) {
-    const TensorMap* map = params_.tensor_maps + op.tensor_map;
-#pragma unroll
-    for (int block = 0; block < Shape::kBlocks; ++block) {
-#pragma unroll
-      for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        store_box(staging_ + (block * Shape::kPanels + panel) * 8192, map,
-                  op.col + col_ + panel * Shape::kPanelCols, op.row + row_ + block * 64);
-      }
-    }
-    commit_stores();
-  }
-
-  // A tile whose edge lies inside the buffer: threads copy what belongs to it, 16 bytes an access where that
-  // is whole.
-  __device__ void copy_staged(const DeviceOp& op) {
-    constexpr int kChunkCols = 16 / Shape::kElement;
-    constexpr int kRowChunks = Shape::kCols / kChunkCols;
-    for (int i = thread() % 128; i < Shape::kBlocks * 64 * kRowChunks; i += 128) {
-      const int row = i / kRowChunks;
-      const int chunk = i % kRowChunks;
-      const int col = col_ + chunk * kChunkCols;
-      if (row_ + row >= op.rows || col >= op.cols) continue;
-      const unsigned char* from =
-          staging_ + (row / 64 * Shape::kPanels + chunk / 8) * 8192 + swizzled(row % 64, chunk % 8);
-      auto* to = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row_ + row} * op.pitch +
-                 col * Shape::kElement;
-      if (op.width == 16 && col + kChunkCols <= op.cols) {
-        store_16(to, *reinterpret_cast<const uint4*>(from));
-      } else {
-        const int count = min(kChunkCols, op.cols - col) * Shape::kElement;
-        for (int byte = 0; byte < count; byte += Shape::kElement) {
-          if constexpr (Shape::kElement == 2) {
-            *reinterpret_cast<unsigned short*>(to + byte) =
-                *reinterpret_cast<const unsigned short*>(from + byte);
-          } else {
-            to[byte] = from[byte];
-          }
-        }
-      }
-    }
-  }
-
   const LaunchParams& params_;
   WgmmaShared<Shape>& shared_;
-  unsigned char* stages_;
-  unsigned char* staging_ = nullptr;
+  std::uint32_t stages_;  // in shared memory
   int lane_ = 0;
   int wave_ = 0;
-  int team_ = 0;
   int row_ = 0;  // of the tile: the first row and column of this warpgroup
   int col_ = 0;
   RingPosition<Shape::kStages> ring_;
+  std::uint32_t sent_phase_ = 0;
   float acc_[Shape::kBlocks][Shape::kCols / 2];
 };
 
@@ -417,21 +222,27 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::kStages; ++i) {
       arrival_init(&shared.full[i], 1);
-      arrival_init(&shared.empty[i], 4 * Shape::kTeams);  // one arrival a wave of the team
+      arrival_init(&shared.empty[i], 4 * Shape::kTeams);  // one arrival a wave
     }
+    arrival_init(&shared.staged, 4 * Shape::kTeams);
+    arrival_init(&shared.sent, kSendingWaves);
     proxy_fence();
   }
   workgroup_barrier();
 
-  DeviceOp* slots = shared.slots.get() + 2 * (threadIdx.x / kWaveLanes);
+  // The team needs the registers for its accumulators; what the compiler may use follows from these two
+  // numbers.
+  OpReader reader(params, shared.slots.get() + 2 * (threadIdx.x / kWaveLanes));
   if (threadIdx.x < 128) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x >= kWaveLanes) return;
-    OpReader reader(params, slots);
-    feed(params, reader, shared, stages);
+    if (threadIdx.x < kWaveLanes) {
+      feed(params, reader, shared, stages);
+    } else {
+      WgmmaSender<Shape> sender(params, shared, stages + Shape::kStages * Shape::kStageBytes);
+      sender.run(reader);
+    }
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    OpReader reader(params, slots);
     WgmmaEngine<Shape> engine(params, shared, stages);
     interpret(params, engine, reader, *shared.mailbox.get());
   }

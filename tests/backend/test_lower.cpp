@@ -127,6 +127,33 @@ TEST(Lowering, a_tile_is_converted_once_for_all_ranks_it_goes_to) {
   EXPECT_FALSE(has(program.ops[1], kStaged));
   EXPECT_TRUE(has(program.ops[2], kStaged));
   EXPECT_FALSE(has(program.ops[4], kStaged));
+  EXPECT_TRUE(has(program.ops[1], kKeep));  // the next store needs the converted tile
+  EXPECT_FALSE(has(program.ops[2], kKeep));
+  EXPECT_FALSE(has(program.ops[4], kKeep));
+}
+
+TEST(Lowering, only_local_tiles_go_through_the_copy_engine) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.store(test.c, kTile, 1);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[1], kTensor));
+  EXPECT_FALSE(has(program.ops[2], kTensor));
+}
+
+TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.copy(test.c, {128, 0, 128, 128}, 1, test.a, 0, 0, 0);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 2, 1, 1, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[2], kTeamWrites));
+  EXPECT_TRUE(has(program.ops[4], kTeamWrites));
+  EXPECT_FALSE(has(program.ops[5], kTeamWrites));
 }
 
 TEST(Lowering, addresses_name_the_rank_the_row_and_the_column) {

@@ -1,0 +1,197 @@
+// Feeder and senders of a matmul workgroup; see wgmma_shape.hpp.
+#pragma once
+
+#include "backend_hip/wgmma_shape.hpp"
+
+namespace tritax::gpu {
+
+template <class Shape>
+__device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
+                            unsigned char* stages, RingPosition<Shape::kStages>& ring) {
+  const TensorMap* map_a = params.tensor_maps + op.tensor_map;
+  const TensorMap* map_b = params.tensor_maps + op.tensor_map_b;
+  const int steps = steps_of<Shape>(op);
+  for (int step = 0; step < steps; ++step) {
+    await_arrival(&shared.empty[ring.stage], ring.phase ^ 1, params, op.number);
+    arrive_and_expect(&shared.full[ring.stage], Shape::kStageBytes);
+    unsigned char* a = stages + ring.stage * Shape::kStageBytes;
+    unsigned char* b = a + Shape::kBytesA;
+    const std::int32_t k = op.k_begin + step * Shape::kPanelCols;
+    load_box(a, map_a, k, op.row, &shared.full[ring.stage]);
+    if constexpr (Shape::dtype == DType::fp8) {
+      load_box(b, map_b, k, op.col, &shared.full[ring.stage]);
+    } else {
+#pragma unroll
+      for (int panel = 0; panel < Shape::kN / 64; ++panel) {
+        load_box(b + panel * 8192, map_b, op.col + panel * 64, k, &shared.full[ring.stage]);
+      }
+    }
+    ring.advance();
+  }
+}
+
+template <class Shape>
+__device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<Shape>& shared,
+                     unsigned char* stages) {
+  const bool leader = threadIdx.x == 0;
+  RingPosition<Shape::kStages> ring;
+  int turn = 0;
+  while (!reader.done()) {
+    const DeviceOp& op = reader.current();
+    const auto kind = static_cast<OpKind>(op.kind);
+    std::uint32_t skip = 0;
+    if (joins(op)) {
+      workgroup_barrier();
+      proxy_fence();
+    }
+    if (kind == OpKind::wait || kind == OpKind::claim) {
+      skip = shared.mailbox.get()->skip[turn];
+      if (shared.mailbox.get()->stop[turn] != 0) return;
+      turn ^= 1;
+    }
+    if (kind == OpKind::matmul && leader) feed_matmul(params, op, shared, stages, ring);
+    wave_barrier();
+    reader.advance(skip);
+  }
+}
+
+// Carries staged tiles away while the team goes on. Local tiles go through the copy engine. Tiles for peers
+// go through threads: a row of the tile is one run of 16-byte stores, which fills the links better than the
+// 128-byte rows of the copy engine's boxes, and a full link holds up nobody but the senders.
+template <class Shape>
+class WgmmaSender {
+ public:
+  __device__ WgmmaSender(const LaunchParams& params, WgmmaShared<Shape>& shared, unsigned char* staging)
+      : params_(params), shared_(shared), staging_(staging) {}
+
+  __device__ void run(OpReader& reader) {
+    int turn = 0;
+    while (!reader.done()) {
+      const DeviceOp& op = reader.current();
+      const auto kind = static_cast<OpKind>(op.kind);
+      std::uint32_t skip = 0;
+      if (joins(op)) {
+        if (kind == OpKind::barrier || (op.bits & kJoin) != 0) drain();
+        workgroup_barrier();
+      }
+      if (kind == OpKind::wait || kind == OpKind::claim) {
+        skip = shared_.mailbox.get()->skip[turn];
+        if (shared_.mailbox.get()->stop[turn] != 0) break;
+        turn ^= 1;
+      }
+      if (is_sent<Shape>(op)) send(op);
+      if (kind == OpKind::signal) signal(op);
+      reader.advance(skip);
+    }
+    drain();
+    named_barrier(kSenderBarrier, kSendingThreads);
+    if (leader()) atomicMax(&params_.span->end, ticks());
+  }
+
+ private:
+  __device__ int thread() const { return static_cast<int>(threadIdx.x) - kWaveLanes; }
+  __device__ bool leader() const { return thread() == 0; }
+
+  // Until what the calling thread gave to the copy engine is performed; plain stores need no more than the
+  // fence of a signal.
+  __device__ void drain() const {
+    if (leader()) await_stores_done();
+    proxy_fence();
+  }
+
+  __device__ void send(const DeviceOp& op) {
+    if ((op.bits & kStaged) == 0) {
+      await_arrival(&shared_.staged, staged_phase_, params_, op.number);
+      staged_phase_ ^= 1;
+    }
+    stamp(op, &OpStamp::begin);
+    if ((op.bits & kTensor) != 0) {
+      if (leader()) send_boxes(op);
+    } else {
+      send_rows(op);
+    }
+    stamp(op, &OpStamp::end);
+    if ((op.bits & kKeep) != 0) return;
+    if (leader()) await_stores_read();
+    wave_barrier();
+    if (threadIdx.x % kWaveLanes == 0) arrive(&shared_.sent);
+  }
+
+  __device__ void signal(const DeviceOp& op) {
+    stamp(op, &OpStamp::begin);
+    drain();
+    if ((op.bits & kTeamWrites) != 0) {
+      named_barrier(kReleaseBarrier, kSendingThreads + 128 * Shape::kTeams);
+    } else {
+      named_barrier(kSenderBarrier, kSendingThreads);
+    }
+    if (leader()) {
+      release_fence(static_cast<Scope>(op.scope));
+      set_flag(op);
+    }
+    stamp(op, &OpStamp::end);
+  }
+
+  __device__ void stamp(const DeviceOp& op, unsigned long long OpStamp::*when) const {
+    if (leader() && params_.stamps != nullptr) params_.stamps[op.number].*when = ticks();
+  }
+
+  __device__ void send_boxes(const DeviceOp& op) const {
+    const TensorMap* map = params_.tensor_maps + op.tensor_map;
+    for (int team = 0; team < Shape::kTeams; ++team) {
+      const int row = op.row + (Shape::kSplitRows ? team * Shape::kBlocks * 64 : 0);
+      const int col = op.col + (Shape::kSplitRows ? 0 : team * Shape::kCols);
+      for (int block = 0; block < Shape::kBlocks; ++block) {
+        for (int panel = 0; panel < Shape::kPanels; ++panel) {
+          const int number = (team * Shape::kBlocks + block) * Shape::kPanels + panel;
+          store_box(staging_ + number * 8192, map, col + panel * Shape::kPanelCols, row + block * 64);
+        }
+      }
+    }
+    commit_stores();
+  }
+
+  // Where 16-byte chunk `chunk` of tile row `row` lies in the staging area.
+  __device__ const unsigned char* staged_chunk(int row, int chunk) const {
+    constexpr int kTeamRows = Shape::kBlocks * 64;
+    const int team = Shape::kSplitRows ? row / kTeamRows : chunk / (Shape::kPanels * 8);
+    const int block = Shape::kSplitRows ? row % kTeamRows / 64 : 0;
+    const int panel = chunk / 8 % Shape::kPanels;
+    return staging_ + ((team * Shape::kBlocks + block) * Shape::kPanels + panel) * 8192 +
+           swizzled(row % 64, chunk % 8);
+  }
+
+  __device__ void send_rows(const DeviceOp& op) const {
+    constexpr int kChunkCols = 16 / Shape::kElement;
+    constexpr int kRowChunks = Shape::kN / kChunkCols;
+    const bool wide = op.width == 16;
+#pragma unroll 4
+    for (int i = thread(); i < op.rows * kRowChunks; i += kSendingThreads) {
+      const int row = i / kRowChunks;
+      const int chunk = i % kRowChunks;
+      const int left = op.cols - chunk * kChunkCols;
+      if (left <= 0) continue;
+      const unsigned char* from = staged_chunk(row, chunk);
+      auto* to = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row} * op.pitch + chunk * 16;
+      if (wide && left >= kChunkCols) {
+        store_16(to, *reinterpret_cast<const uint4*>(from));
+      } else {
+        send_elements(from, to, min(left, kChunkCols));
+      }
+    }
+  }
+
+  __device__ static void send_elements(const unsigned char* from, unsigned char* to, int count) {
+    for (int i = 0; i < count; ++i) {
+      store_element<Shape::dtype>(to + i * Shape::kElement,
+                                  load_element<Shape::dtype>(from + i * Shape::kElement));
+    }
+  }
+
+  const LaunchParams& params_;
+  WgmmaShared<Shape>& shared_;
+  unsigned char* staging_;
+  std::uint32_t staged_phase_ = 0;
+};
+
+}  // namespace tritax::gpu
