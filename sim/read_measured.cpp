@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <span>
+#include <sstream>
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/scenario/toml_reader.hpp"
 #include "sim/validate.hpp"
 
 namespace tritax::embedded {
@@ -212,7 +213,16 @@ MeasuredFile parse_measured(std::string_view csv, const std::string& origin) {
   return file;
 }
 
-MeasuredFile read_measured(const std::string& path) { return parse_measured(read_text_file(path), path); }
+MeasuredFile read_measured(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in.is_open() || in.bad()) {
+    throw UserError(
+        fmt::format("{}: cannot be read; give the path of a CSV file of 'tritax-gpu measure'", path));
+  }
+  return parse_measured(text.str(), path);
+}
 
 std::vector<MeasuredFile> shipped_measurements() {
   std::vector<MeasuredFile> files;

@@ -128,6 +128,12 @@ TEST(MeasuredFile, WithABadValueIsRefusedWithLineColumnAndValue) {
   refused(",20.25,", ",19.25,", {"'device_us'", "'19.25'", "device_p10_us = 20"});
 }
 
+TEST(MeasuredFile, ThatCannotBeReadIsRefused) {
+  for (const std::string path : {"no-such-file.csv", "/"}) {
+    expect_refused([&] { read_measured(path); }, {path});
+  }
+}
+
 TEST(MatchScenarios, TakesWhatRanFromTheRowAndTheRestFromTheScenario) {
   const auto rows = matched(kRow, kScenario);
   ASSERT_EQ(rows.size(), 1u);
