@@ -177,6 +177,7 @@ SimulationResult Engine::run() {
     }
     while (queue_.next_time_ns() <= now) handle(queue_.pop().payload, now);
     fluid_.settle(now);
+    if (options_.link_counters && options_.observer) report_link_rates(now);
   }
   if (!totals_.gave_up) {
     for (const HostState& host : hosts_) {
@@ -187,6 +188,16 @@ SimulationResult Engine::run() {
     }
   }
   return result(now);
+}
+
+void Engine::report_link_rates(double now) {
+  reported_rate_.resize(link_resource_.size(), 0.0);
+  for (std::size_t edge = 0; edge < link_resource_.size(); ++edge) {
+    const double rate = fluid_.load(link_resource_[edge]);
+    if (rate == reported_rate_[edge]) continue;
+    reported_rate_[edge] = rate;
+    options_.observer->link_rate(static_cast<int>(edge), now, rate);
+  }
 }
 
 void Engine::handle(const Event& event, double now) {

@@ -229,6 +229,7 @@ class Engine {
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
+  void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
   std::int32_t rank_of(const WorkgroupState& wg) const { return schedule_.kernels[wg.kernel].rank; }
@@ -311,6 +312,7 @@ class Engine {
   std::vector<std::int32_t> link_resource_;  // by topology edge
   std::vector<std::uint8_t> is_wire_;        // by resource: link, egress or ingress port
   std::vector<double> link_bytes_;
+  std::vector<double> reported_rate_;  // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;

@@ -7,27 +7,29 @@
 
 namespace tritax {
 
-// Where an operation stands: kernel, workgroup of the kernel, operation of the workgroup (all indices from 0).
+// Where an operation stands: kernel, workgroup of the kernel, operation of the workgroup (all indices from
+// 0).
 struct OpPlace {
   std::uint32_t kernel = 0;
   std::uint32_t workgroup = 0;
-  std::uint32_t op = 0;    // within the workgroup
+  std::uint32_t op = 0;  // within the workgroup
   std::int32_t rank = 0;
-  std::int32_t cu = 0;     // compute unit of the GPU it runs on
+  std::int32_t cu = 0;  // compute unit of the GPU it runs on
 };
 
 class SimulationObserver {
  public:
   virtual ~SimulationObserver() = default;
-  // An operation reads its inputs at its start and its outputs are visible at its end. For `wait` the end is when the
-  // flag has been seen; for `store` and `copy` the end is when the data is at the destination.
+  // An operation reads its inputs at its start and its outputs are visible at its end. For `wait` the end is
+  // when the flag has been seen; for `store` and `copy` the end is when the data is at the destination.
   virtual void op_started(const OpPlace& /*place*/, double /*time_ns*/) {}
   virtual void op_finished(const OpPlace& /*place*/, double /*time_ns*/) {}
   virtual void kernel_started(std::uint32_t /*kernel*/, double /*time_ns*/) {}
   virtual void kernel_finished(std::uint32_t /*kernel*/, double /*time_ns*/) {}
   virtual void host_op_started(int /*rank*/, std::uint32_t /*host_op*/, double /*time_ns*/) {}
   virtual void host_op_finished(int /*rank*/, std::uint32_t /*host_op*/, double /*time_ns*/) {}
-  // Sum of the rates over one link direction, whenever it changes (only if the simulator was asked for link counters).
+  // Load of one link direction, protocol overhead included, whenever it changes (only if the simulator was
+  // asked for link counters).
   virtual void link_rate(int /*edge*/, double /*time_ns*/, double /*gb_per_s*/) {}
 };
 
