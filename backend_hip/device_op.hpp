@@ -11,13 +11,14 @@ namespace tritax::gpu {
 
 // Bits of DeviceOp::bits.
 enum OpBits : std::uint8_t {
-  kFresh = 1,   // matmul, reduce: the accumulator starts from zero
-  kStaged = 2,  // store: the tile lies converted in shared memory, from an earlier store of it
-  kTensor = 4,  // store: a whole local tile; the copy engine may write it (it clips at the buffer's edges)
-  kJoin = 8,    // the workgroup touched the same memory before: all its waves must meet first
-  kAlone = 16,  // signal: no other signal touches this counter, so setting it equals adding to it
-  kKeep = 32,   // store: another store of the same staged tile follows
+  kFresh = 1,        // matmul, reduce: the accumulator starts from zero
+  kStaged = 2,       // store: the tile lies converted in shared memory, from an earlier store of it
+  kTensor = 4,       // store: a whole tile; the copy engine may write it (it clips at the buffer's edges)
+  kJoin = 8,         // the workgroup touched the same memory before: all its waves must meet first
+  kAlone = 16,       // signal: no other signal touches this counter, so setting it equals adding to it
+  kKeep = 32,        // store: another store of the same staged tile follows
   kTeamWrites = 64,  // signal: it covers stores by the threads that compute, not only staged tiles
+  kRemote = 128,     // store: to another rank
 };
 
 // One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width`
@@ -102,6 +103,8 @@ struct LaunchParams {
   FailureBoard* board = nullptr;
   std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: who may write its entry of the board
   unsigned long long spin_limit_ticks = 0;
+  std::uint32_t remote_box_ticks =
+      0;  // least time between boxes that a workgroup sends to peers; 0: no pacing
   std::int32_t rank = 0;
 };
 

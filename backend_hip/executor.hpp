@@ -37,10 +37,10 @@ std::vector<GpuInfo> list_gpus();
 std::string runtime_versions();
 
 struct ExecutorOptions {
-  double spin_limit_s = 2.0;  // a wait that lasts longer ends the run
-  bool stamps = false;        // record begin and end of every operation
-  double flush_bytes =
-      256e6;  // written on every GPU before a run, so that no operand is in a cache; 0: nothing
+  double spin_limit_s = 2.0;   // a wait that lasts longer ends the run
+  bool stamps = false;         // record begin and end of every operation
+  double pace_gb_per_s = 0;    // what the workgroups of a matmul kernel together send to peers; 0: no limit
+  double flush_bytes = 256e6;  // written on every GPU before a run, to empty the caches; 0: nothing
 };
 
 struct RunTimes {

@@ -150,6 +150,12 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.params.span = rank.spans.as<KernelSpan>() + k;
   launch.params.failure_lock =
       reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());
+  if (lowered.tile != nullptr && options_.pace_gb_per_s > 0) {
+    const TileTraits& tile = *lowered.tile;
+    const double box_bytes = static_cast<double>(tile.store_rows) * tile.store_cols * bytes_of(tile.dtype);
+    const double box_ns = box_bytes / (options_.pace_gb_per_s / launch.blocks);
+    launch.params.remote_box_ticks = static_cast<std::uint32_t>(box_ns * 1e-9 * kTicksPerSecond);
+  }
   launch.params.spin_limit_ticks = static_cast<unsigned long long>(options_.spin_limit_s * kTicksPerSecond);
   void* board = nullptr;
   TRITAX_GPU_CHECK(hipHostGetDevicePointer(&board, board_.get(), 0));

@@ -5,7 +5,8 @@
 //
 //   thread(), threads()   place in the team, its size
 //   team_barrier()        of the team
-//   join()                of all waves of the workgroup, once earlier stores are done
+//   meet()                of all waves of the workgroup
+//   join()                likewise, once what they have stored can be read and overwritten by all of them
 //   stamps(op)            whether the team's first thread notes when this operation begins and ends
 //   kCopiesInFlight       16-byte words of a copy that a thread holds at once
 //   matmul, accumulate, store, atomic_add, signal, finish
@@ -223,7 +224,7 @@ __device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp&
           item >= static_cast<std::uint32_t>(op.value) ? static_cast<std::uint32_t>(op.skip) : 0;
     }
   }
-  engine.join();
+  engine.meet();
   if (static_cast<OpKind>(op.kind) == OpKind::wait) acquire_by_wave(scope);
   *skip = mailbox.skip[turn];
   return mailbox.stop[turn] == 0;

@@ -296,13 +296,13 @@ class Lowering {
     last_staged_store_ = program_.ops.size();
     const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
     const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
-    if (op.rank != rank_ || !whole_rows || !whole_cols || !aligned_for_boxes(buffer.dtype, op.rect.col))
-      return;
+    if (op.rank != rank_) out.bits |= kRemote;
+    if (!whole_rows || !whole_cols || !aligned_for_boxes(buffer.dtype, op.rect.col)) return;
     const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
     out.bits |= kTensor;
     out.row = op.rect.row;
     out.col = op.rect.col;
-    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(rank_)] + at.offset,
+    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset,
                                 buffer.cols, buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
   }
 

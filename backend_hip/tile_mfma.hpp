@@ -77,6 +77,7 @@ class MfmaEngine {
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return Shape::kThreads; }
   __device__ void team_barrier() const { workgroup_barrier(); }
+  __device__ void meet() const { workgroup_barrier(); }
   __device__ void join() const { workgroup_barrier(); }
   __device__ bool stamps(const DeviceOp&) const { return true; }
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }

@@ -28,8 +28,11 @@ class WgmmaEngine {
   __device__ int threads() const { return 128 * Shape::kTeams; }
   __device__ void team_barrier() const { named_barrier(kTeamBarrier, 128 * Shape::kTeams); }
 
+  __device__ void meet() const { workgroup_barrier(); }
+
   __device__ void join() const {
-    proxy_fence();  // what the team has stored or acquired comes before what the feeder loads next
+    proxy_fence();  // what the team has stored comes before what the feeder loads next; waits for remote
+                    // stores
     workgroup_barrier();
   }
 

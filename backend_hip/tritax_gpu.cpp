@@ -86,6 +86,8 @@ int main(int argc, char** argv) {
     command->add_option("--seed", run.seed, "of the random data");
     command->add_option("--spin-limit", run.executor.spin_limit_s, "seconds a wait may last")
         ->check(CLI::Range(1e-3, 600.0));
+    command->add_option("--pace", run.executor.pace_gb_per_s,
+                        "GB/s that matmul workgroups together send to peers");
     command->add_option("--flush", run.executor.flush_bytes, "bytes written on every GPU before each run");
     command->add_option("--stamps", run.stamps_file,
                         "write begin and end of every operation of a last run (Chrome trace)");

@@ -132,14 +132,14 @@ TEST(Lowering, a_tile_is_converted_once_for_all_ranks_it_goes_to) {
   EXPECT_FALSE(has(program.ops[4], kKeep));
 }
 
-TEST(Lowering, only_local_tiles_go_through_the_copy_engine) {
+TEST(Lowering, stores_to_peers_are_marked_so_that_they_can_be_paced) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
   test.builder.store(test.c, kTile, 1);
   const RankProgram program = test.lowered(device_with_copy_engine());
-  EXPECT_TRUE(has(program.ops[1], kTensor));
-  EXPECT_FALSE(has(program.ops[2], kTensor));
+  EXPECT_FALSE(has(program.ops[1], kRemote));
+  EXPECT_TRUE(has(program.ops[2], kRemote));
 }
 
 TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
