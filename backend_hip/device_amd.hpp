@@ -145,24 +145,34 @@ __device__ inline std::uint32_t pack_pair(float low, float high) {
   return from_float<dtype>(low) | (from_float<dtype>(high) << (8 * bytes_of(dtype)));
 }
 
-// Relaxed addition at system scope. The 16-bit forms go through the word that holds the element.
+// Adds to one 16-bit element through the word that holds it; some other thread succeeds whenever this one has
+// to try again. A function of its own: unrolled over a tile it would keep the accumulators out of registers.
+template <DType dtype>
+__device__ __attribute__((noinline)) void add_to_half_word(std::uint32_t* word, unsigned shift, float value) {
+  std::uint32_t before = flag_load(word, Scope::system);
+  while (true) {
+    const float sum = to_float<dtype>((before >> shift) & 0xffffU) + value;
+    const std::uint32_t after = (before & ~(0xffffU << shift)) | (from_float<dtype>(sum) << shift);
+    const std::uint32_t seen = flag_compare_and_swap(word, before, after, Scope::system);
+    if (seen == before) return;
+    before = seen;
+  }
+}
+
+__device__ __attribute__((noinline)) inline void add_to_float(float* address, float value) {
+  __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
+// Relaxed addition at system scope.
 template <DType dtype>
 __device__ inline void atomic_add_element(void* address, float value) {
   static_assert(dtype != DType::fp8, "GPUs have no atomic addition of fp8 values");
   if constexpr (dtype == DType::fp32) {
-    __hip_atomic_fetch_add(static_cast<float*>(address), value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    add_to_float(static_cast<float*>(address), value);
   } else {
     const auto raw = reinterpret_cast<std::uintptr_t>(address);
-    auto* word = reinterpret_cast<std::uint32_t*>(raw & ~std::uintptr_t{3});
-    const unsigned shift = (raw & 2U) != 0 ? 16 : 0;
-    std::uint32_t before = flag_load(word, Scope::system);
-    while (true) {
-      const float sum = to_float<dtype>((before >> shift) & 0xffffU) + value;
-      const std::uint32_t after = (before & ~(0xffffU << shift)) | (from_float<dtype>(sum) << shift);
-      const std::uint32_t seen = flag_compare_and_swap(word, before, after, Scope::system);
-      if (seen == before) return;
-      before = seen;
-    }
+    add_to_half_word<dtype>(reinterpret_cast<std::uint32_t*>(raw & ~std::uintptr_t{3}),
+                            (raw & 2U) != 0 ? 16 : 0, value);
   }
 }
 

@@ -208,8 +208,8 @@ __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
 // wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the
 // kernel.
 template <class Engine>
-__device__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op, Mailbox& mailbox,
-                     int turn, std::uint32_t* skip) {
+__device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op,
+                                     Mailbox& mailbox, int turn, std::uint32_t* skip) {
   const auto scope = static_cast<Scope>(op.scope);
   if (engine.thread() == 0) {
     if (static_cast<OpKind>(op.kind) == OpKind::wait) {
@@ -243,7 +243,8 @@ __device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
 }
 
 template <class Engine>
-__device__ void interpret(const LaunchParams& params, Engine& engine, OpReader& reader, Mailbox& mailbox) {
+__device__ __forceinline__ void interpret(const LaunchParams& params, Engine& engine, OpReader& reader,
+                                          Mailbox& mailbox) {
   const bool leader = engine.thread() == 0;
   if (leader) atomicMax(&params.span->inverted_begin, ~ticks());
   int turn = 0;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kColumns =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "repeats,"
-    "flush_bytes,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,relative_error";
+    "runs,flush_bytes,pace_gb_per_s,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,"
+    "relative_error";
 
 std::string driver_version() {
   for (const char* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
@@ -36,15 +36,18 @@ std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptio
                     const Measurement& measured) {
   const auto& workload = std::get<GemmAllScatter>(scenario.workload);
   const auto name = [](const auto& names, auto value) { return names[static_cast<std::size_t>(value)]; };
-  return fmt::format(
-      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.0f},{:.2f},{:.2f},{:.2f},{:.2f},{:.2f},{:.2f},{:"
-      ".2e}",
-      scenario.id, scenario.pattern, workload.gpus, workload.m, workload.n, workload.k,
-      name_of(workload.dtype), knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.gemm_cus, knobs.comm_cus,
-      knobs.group_m, name(kPeerOrderNames, knobs.peer_order), name(kLockProtocolNames, knobs.lock),
-      name(kLaunchModeNames, knobs.launch), run.repeats, run.executor.flush_bytes, measured.wall_us.median,
-      measured.wall_us.p10, measured.wall_us.p90, measured.device_us.median, measured.device_us.p10,
-      measured.device_us.p90, measured.relative_error);
+  const auto times = [](const Spread& spread) {
+    return fmt::format("{:.2f},{:.2f},{:.2f}", spread.median, spread.p10, spread.p90);
+  };
+  const std::string what = fmt::format("{},{},{},{},{},{},{}", scenario.id, scenario.pattern, workload.gpus,
+                                       workload.m, workload.n, workload.k, name_of(workload.dtype));
+  const std::string how =
+      fmt::format("{},{},{},{},{},{},{},{},{}", knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.gemm_cus,
+                  knobs.comm_cus, knobs.group_m, name(kPeerOrderNames, knobs.peer_order),
+                  name(kLockProtocolNames, knobs.lock), name(kLaunchModeNames, knobs.launch));
+  return fmt::format("{},{},{},{:.0f},{:.0f},{},{},{:.2e}", what, how, measured.runs,
+                     run.executor.flush_bytes, run.executor.pace_gb_per_s, times(measured.wall_us),
+                     times(measured.device_us), measured.relative_error);
 }
 
 // The scenarios to run: GEMM + all-scatter by tile operations, once for every number of GPUs asked for.

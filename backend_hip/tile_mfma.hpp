@@ -62,6 +62,7 @@ __device__ inline Accumulator32x32 mfma(std::uint64_t a, std::uint64_t b, Accumu
   }
 }
 
+// Everything that touches the accumulators is inlined by force: a call would move them to memory.
 template <class Shape>
 class MfmaEngine {
  public:
@@ -83,7 +84,7 @@ class MfmaEngine {
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
 
-  __device__ void matmul(const DeviceOp& op) {
+  __device__ __forceinline__ void matmul(const DeviceOp& op) {
     if ((op.bits & kFresh) != 0) clear();
     const int steps = (op.k_end - op.k_begin + Shape::kK - 1) / Shape::kK;
     const bool wide = op.width == 16;
@@ -102,7 +103,7 @@ class MfmaEngine {
     workgroup_barrier();  // the next matmul writes the stages again
   }
 
-  __device__ void accumulate(const DeviceOp& op) {
+  __device__ __forceinline__ void accumulate(const DeviceOp& op) {
     if (static_cast<DType>(op.dtype) == DType::fp32) {
       accumulate_as<DType::fp32>(op);
     } else {
@@ -110,7 +111,7 @@ class MfmaEngine {
     }
   }
 
-  __device__ void store(const DeviceOp& op) {
+  __device__ __forceinline__ void store(const DeviceOp& op) {
     if (static_cast<DType>(op.dtype) == DType::fp32) {
       store_as<DType::fp32>(op);
     } else {
@@ -118,7 +119,7 @@ class MfmaEngine {
     }
   }
 
-  __device__ void atomic_add(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add(const DeviceOp& op) {
     if (static_cast<DType>(op.dtype) == DType::fp32) {
       atomic_add_as<DType::fp32>(op);
     } else if constexpr (Shape::dtype != DType::fp8) {
@@ -135,7 +136,7 @@ class MfmaEngine {
   static constexpr int kPatchesOfThread = (kPatchesB + Shape::kThreads - 1) / Shape::kThreads;
   static_assert(kPiecesA >= 1);
 
-  __device__ void clear() {
+  __device__ __forceinline__ void clear() {
 #pragma unroll
     for (int i = 0; i < Shape::kBlocksM; ++i) {
 #pragma unroll
@@ -157,7 +158,7 @@ class MfmaEngine {
     return {words[0], words[1], words[2], words[3]};
   }
 
-  __device__ void fetch(const DeviceOp& op, int step, bool wide) {
+  __device__ __forceinline__ void fetch(const DeviceOp& op, int step, bool wide) {
     constexpr int kElements = 16 / Shape::kElement;
     const int k_left = op.k_end - op.k_begin - step * Shape::kK;
     const auto* a = reinterpret_cast<const unsigned char*>(op.address) + std::int64_t{step} * 64;
@@ -196,7 +197,7 @@ class MfmaEngine {
     return (word_of(from_b_[patch][k], bit / 32) >> (bit % 32)) & mask;
   }
 
-  __device__ void write_stage(unsigned char* stage) const {
+  __device__ __forceinline__ void write_stage(unsigned char* stage) const {
 #pragma unroll
     for (int i = 0; i < kPiecesA; ++i) {
       const int piece = i * Shape::kThreads + thread();
@@ -220,7 +221,7 @@ class MfmaEngine {
     }
   }
 
-  __device__ void multiply_stage(const unsigned char* stage) {
+  __device__ __forceinline__ void multiply_stage(const unsigned char* stage) {
     const unsigned char* a = stage + (row_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
     const unsigned char* b = stage + (Shape::kM + col_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
 #pragma unroll
@@ -246,7 +247,7 @@ class MfmaEngine {
 
   // Calls visit(row, col, value) for every element this thread holds that lies in the tile.
   template <class Visit>
-  __device__ void for_each_element(const DeviceOp& op, Visit visit) {
+  __device__ __forceinline__ void for_each_element(const DeviceOp& op, Visit visit) {
 #pragma unroll
     for (int i = 0; i < Shape::kBlocksM; ++i) {
 #pragma unroll
@@ -268,7 +269,7 @@ class MfmaEngine {
   }
 
   template <DType dtype>
-  __device__ void accumulate_as(const DeviceOp& op) {
+  __device__ __forceinline__ void accumulate_as(const DeviceOp& op) {
     if ((op.bits & kFresh) != 0) clear();
     for_each_element(op, [&](int row, int col, float value) {
       return value + to_float<dtype>(load_element<dtype>(place<dtype>(op, row, col)));
@@ -277,7 +278,7 @@ class MfmaEngine {
 
   // 32 lanes write 32 neighbouring elements of a row.
   template <DType dtype>
-  __device__ void store_as(const DeviceOp& op) {
+  __device__ __forceinline__ void store_as(const DeviceOp& op) {
     for_each_element(op, [&](int row, int col, float value) {
       store_element<dtype>(place<dtype>(op, row, col), from_float<dtype>(value));
       return value;
@@ -285,7 +286,7 @@ class MfmaEngine {
   }
 
   template <DType dtype>
-  __device__ void atomic_add_as(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add_as(const DeviceOp& op) {
     for_each_element(op, [&](int row, int col, float value) {
       atomic_add_element<dtype>(place<dtype>(op, row, col), value);
       return value;

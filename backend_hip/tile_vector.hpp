@@ -11,6 +11,7 @@ inline constexpr int kGroupCols = 8;
 // Groups of 8 accumulators a thread can hold: all of them stay in registers.
 constexpr int groups_of_thread(int threads) { return threads > 512 ? 2 : threads > 256 ? 4 : 8; }
 
+// Everything that touches the accumulators is inlined by force: a call would move them to memory.
 template <int max_threads>
 class VectorEngine {
  public:
@@ -25,9 +26,9 @@ class VectorEngine {
   __device__ bool stamps(const DeviceOp&) const { return true; }
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
-  __device__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
+  __device__ __forceinline__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
 
-  __device__ void accumulate(const DeviceOp& op) {
+  __device__ __forceinline__ void accumulate(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
         return accumulate_as<DType::fp32>(op);
@@ -40,7 +41,7 @@ class VectorEngine {
     }
   }
 
-  __device__ void store(const DeviceOp& op) {
+  __device__ __forceinline__ void store(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
         return store_as<DType::fp32>(op);
@@ -53,7 +54,7 @@ class VectorEngine {
     }
   }
 
-  __device__ void atomic_add(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
         return atomic_add_as<DType::fp32>(op);
@@ -72,7 +73,7 @@ class VectorEngine {
   // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count`
   // elements of it belong to the tile.
   template <DType dtype, class Visit>
-  __device__ void for_each_group(const DeviceOp& op, Visit visit) {
+  __device__ __forceinline__ void for_each_group(const DeviceOp& op, Visit visit) {
     const int row_groups = (op.cols + kGroupCols - 1) / kGroupCols;
     const int total = row_groups * op.rows;
 #pragma unroll
@@ -88,7 +89,7 @@ class VectorEngine {
   }
 
   template <DType dtype>
-  __device__ void accumulate_as(const DeviceOp& op) {
+  __device__ __forceinline__ void accumulate_as(const DeviceOp& op) {
     if (bytes_of(dtype) == 2 && op.width == 16 && op.cols % kGroupCols == 0) {
       accumulate_wide<dtype>(op);
       return;
@@ -106,7 +107,7 @@ class VectorEngine {
 
   // All loads before the first use, so that a tile takes one latency and not one a group.
   template <DType dtype>
-  __device__ void accumulate_wide(const DeviceOp& op) {
+  __device__ __forceinline__ void accumulate_wide(const DeviceOp& op) {
     const bool fresh = (op.bits & kFresh) != 0;
     uint4 words[kGroups];
 #pragma unroll
@@ -133,7 +134,7 @@ class VectorEngine {
   }
 
   template <DType dtype>
-  __device__ void store_as(const DeviceOp& op) {
+  __device__ __forceinline__ void store_as(const DeviceOp& op) {
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
       if constexpr (bytes_of(dtype) == 2) {
         if (op.width == 16 && count == kGroupCols) {
@@ -150,7 +151,7 @@ class VectorEngine {
   }
 
   template <DType dtype>
-  __device__ void atomic_add_as(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add_as(const DeviceOp& op) {
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
       if constexpr (bytes_of(dtype) == 2) {
         if (op.width == 16 && count == kGroupCols) {
