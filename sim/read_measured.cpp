@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view kColumns =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "repeats,"
+    "runs,"
     "wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -178,7 +178,7 @@ MeasuredRow read_row(const Line& line) {
   row.workload.dtype = static_cast<DType>(line.choice("dtype", kDTypeNames));
   check(row.workload, row.where);
   row.knobs = read_knobs(line);
-  row.repeats = line.integer("repeats", 1, std::numeric_limits<std::int32_t>::max());
+  row.repeats = line.integer("runs", 1, std::numeric_limits<std::int32_t>::max());
   for (std::size_t clock = 0; clock < kMeasuredClockNames.size(); ++clock) {
     row.times[clock] = read_time(line, kMeasuredClockNames[clock]);
   }

@@ -14,7 +14,7 @@ namespace {
 const std::string kRemark = "# 2026-11-21, NVIDIA H200 x 4, driver 580\n";
 const std::string kHeader =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "repeats,flush_bytes,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,"
+    "runs,flush_bytes,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,"
     "relative_error\n";
 const std::string kRow =
     "small/fused-sequential,fused-sequential,2,512,1024,256,bf16,128,128,64,0,0,8,rotated,load-store,stream,"
@@ -120,7 +120,7 @@ TEST(MeasuredFile, WithABadValueIsRefusedWithLineColumnAndValue) {
   refused(",bf16,", ",bf61,", {"'dtype'", "'bf61'", "fp16"});
   refused(",128,128,64,", ",128,128,-64,", {"'tile_k'", "'-64'"});
   refused(",load-store,", ",mutex,", {"'lock'", "'mutex'"});
-  refused(",20,256000000", ",0,256000000", {"'repeats'", "'0'"});
+  refused(",20,256000000", ",0,256000000", {"'runs'", "'0'"});
   refused(",30.5,", ",nan,", {"'wall_us'", "'nan'"});
   refused(",30.5,", ",-30.5,", {"'wall_us'", "'-30.5'"});
   refused(",30.5,", ",30.5us,", {"'wall_us'", "'30.5us'"});
