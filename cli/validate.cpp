@@ -2,6 +2,7 @@
 #include "sim/validate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/parity_plot.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 
@@ -29,6 +31,7 @@ struct Options {
   std::vector<std::string> measured;
   std::string machine;
   std::string clock = "wall";
+  std::string plot;
   bool all_rows = false;
   std::optional<int> threads;
 };
@@ -284,6 +287,26 @@ void print_notes(const std::vector<MeasuredFile>& files, const std::vector<Valid
   }
 }
 
+ParityPlot parity_plot(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  const std::string_view clock_name = kMeasuredClockNames[static_cast<std::size_t>(clock)];
+  const ErrorSummary errors = summarise_errors(rows, clock, [](const ValidatedRow&) { return true; });
+  ParityPlot plot;
+  std::set<std::string> machines;
+  for (const ValidatedRow& row : rows) {
+    machines.insert(row.machine);
+    plot.points.push_back({row.measured_ns(clock) * 1e-3, row.predicted_on(clock) * 1e-3, row.pattern,
+                           fmt::format("{} on {} GPUs: measured {:.1f} us, predicted {:.1f} us ({:+.1f} %)",
+                                       row.id, row.workload.gpus, row.measured_ns(clock) * 1e-3,
+                                       row.predicted_on(clock) * 1e-3, 100 * row.error(clock))});
+  }
+  plot.title = fmt::format("Predicted and measured {} time, {}", clock_name, fmt::join(machines, ", "));
+  plot.subtitle = fmt::format("{} rows: median |error| {:.1f} %, 90th percentile {:.1f} %", errors.rows,
+                              100 * errors.median_abs_error, 100 * errors.p90_abs_error);
+  plot.x_label = fmt::format("measured {} time (us)", clock_name);
+  plot.y_label = fmt::format("predicted {} time (us)", clock_name);
+  return plot;
+}
+
 std::vector<MeasuredFile> measurements_of(const Options& options) {
   if (options.measured.empty()) return shipped_measurements();
   std::vector<MeasuredFile> files;
@@ -303,6 +326,9 @@ std::vector<Scenario> scenarios_of(const Options& options) {
 
 int run(const Options& options) {
   Outputs outputs(options.output);
+  std::optional<OutputFile> plot;
+  if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
+  if (!options.plot.empty()) plot.emplace(options.plot, "--plot");
   const auto clock = static_cast<MeasuredClock>(parse_name(options.clock, "--clock", kMeasuredClockNames));
   const std::vector<MeasuredFile> files = measurements_of(options);
   const std::vector<MeasuredScenario> measured =
@@ -327,6 +353,7 @@ int run(const Options& options) {
   print_report(rows, options, clock, outputs);
   outputs.csv(csv_table(rows));
   outputs.json(json_of(rows, clock));
+  if (plot) plot->commit(to_svg(parity_plot(rows, clock)));
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 
@@ -351,6 +378,8 @@ Run add_validate(CLI::App& program) {
                   "wall: host programs from start to end; device: first to last workgroup")
       ->type_name("NAME")
       ->capture_default_str();
+  command.add_option("--plot", options->plot, "Draw a parity plot: predicted over measured")
+      ->type_name("FILE.svg");
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
@@ -364,6 +393,7 @@ Run add_validate(CLI::App& program) {
       "docs/validate-on-your-cluster.md says how to measure on your own GPUs.\n\n"
       "Examples:\n"
       "  tritax validate\n"
+      "  tritax validate --clock device --plot parity.svg\n"
       "  tritax validate --measured my-node.csv --machine my-node.toml --json -\n");
   return [options] { return run(*options); };
 }

@@ -1,0 +1,268 @@
+#include "cli/parity_plot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace tritax::cli {
+
+namespace {
+
+// Of the whole picture and of the square that the points lie in, in pixels.
+constexpr double kWidth = 720;
+constexpr double kHeight = 740;
+constexpr double kLeft = 84;
+constexpr double kTop = 70;
+constexpr double kSide = 600;
+constexpr double kMarker = 4.2;  // half the size of a marker
+
+// Colours that people who see few of them tell apart (Okabe and Ito, https://jfly.uni-koeln.de/color).
+constexpr std::array<std::string_view, 6> kColours{"#0072B2", "#D55E00", "#009E73",
+                                                   "#CC79A7", "#E69F00", "#56B4E9"};
+
+struct Series {
+  std::string name;
+  std::vector<double> magnitudes;  // |error| of its points
+};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// "0.5", "20", "1 000", "50 000": thousands apart, as the axis has room.
+std::string tick_label(double value) {
+  std::string text = fmt::format("{:g}", value);
+  if (value < 1e3 || value >= 1e6) return text;
+  text = fmt::format("{:.0f}", value);
+  return text.insert(text.size() - 3, "&#8239;");
+}
+
+class Drawing {
+ public:
+  explicit Drawing(const ParityPlot& plot) : plot_(plot) {
+    double low = 1e300;
+    double high = 0;
+    for (const ParityPoint& point : plot.points) {
+      low = std::min({low, point.measured, point.predicted});
+      high = std::max({high, point.measured, point.predicted});
+      series_of(point).magnitudes.push_back(std::abs(point.predicted / point.measured - 1));
+    }
+    if (plot.points.empty()) low = high = 1;
+    // Room beside the outermost points, and at least a factor of four in all.
+    const double room = std::max(1.15, 2 / std::sqrt(high / low));
+    low_ = std::log10(low / room);
+    high_ = std::log10(high * room);
+  }
+
+  std::string draw() {
+    begin();
+    band_and_grid();
+    for (const ParityPoint& point : plot_.points) {
+      put("<g><title>{}</title>", escaped(point.label));
+      marker(index_of(point.series), x_of(point.measured), y_of(point.predicted));
+      put("</g>\n");
+    }
+    put("</g>\n");
+    frame();
+    legend();
+    put("</svg>\n");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  Series& series_of(const ParityPoint& point) {
+    const auto found = std::find_if(series_.begin(), series_.end(),
+                                    [&](const Series& one) { return one.name == point.series; });
+    return found != series_.end() ? *found : series_.emplace_back(Series{point.series, {}});
+  }
+
+  std::size_t index_of(const std::string& series) const {
+    return static_cast<std::size_t>(
+        std::find_if(series_.begin(), series_.end(), [&](const Series& one) { return one.name == series; }) -
+        series_.begin());
+  }
+
+  double share(double value) const { return (std::log10(value) - low_) / (high_ - low_); }
+  double x_of(double value) const { return kLeft + kSide * share(value); }
+  double y_of(double value) const { return kTop + kSide * (1 - share(value)); }
+
+  void begin() {
+    put(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:g} {1:g}" width="{0:g}" height="{1:g}" )"
+        R"(font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13" fill="#222">)"
+        "\n",
+        kWidth, kHeight);
+    put("<rect width=\"{:g}\" height=\"{:g}\" fill=\"#fff\"/>\n", kWidth, kHeight);
+    put("<text x=\"{:g}\" y=\"30\" font-size=\"17\" font-weight=\"bold\">{}</text>\n", kLeft,
+        escaped(plot_.title));
+    put("<text x=\"{:g}\" y=\"52\" fill=\"#555\">{}</text>\n", kLeft, escaped(plot_.subtitle));
+    put("<clipPath id=\"square\"><rect x=\"{0:g}\" y=\"{1:g}\" width=\"{2:g}\" "
+        "height=\"{2:g}\"/></clipPath>\n",
+        kLeft, kTop, kSide);
+    put("<g clip-path=\"url(#square)\">\n");
+  }
+
+  void line(double x1, double y1, double x2, double y2, std::string_view style) {
+    put("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
+  }
+
+  void band_and_grid() {
+    const double low = std::pow(10, low_);
+    const double high = std::pow(10, high_);
+    const double below = 1 - plot_.band;
+    const double above = 1 + plot_.band;
+    put("<polygon points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\" fill=\"#eceff3\"/>\n",
+        x_of(low), y_of(low * below), x_of(high), y_of(high * below), x_of(high), y_of(high * above),
+        x_of(low), y_of(low * above));
+    for (int decade = static_cast<int>(std::floor(low_)); decade <= high_; ++decade) {
+      for (int digit = 1; digit <= 9; ++digit) {
+        const double value = digit * std::pow(10, decade);
+        if (value < low || value > high) continue;
+        const std::string_view style = digit == 1 ? "stroke=\"#c8ccd2\"" : "stroke=\"#eef0f2\"";
+        line(x_of(value), kTop, x_of(value), kTop + kSide, style);
+        line(kLeft, y_of(value), kLeft + kSide, y_of(value), style);
+        if (digit == 1 || digit == 2 || digit == 5) ticks_.push_back(value);
+      }
+    }
+    line(x_of(low), y_of(low), x_of(high), y_of(high), "stroke=\"#555\" stroke-width=\"1.2\"");
+  }
+
+  void frame() {
+    put("<rect x=\"{0:g}\" y=\"{1:g}\" width=\"{2:g}\" height=\"{2:g}\" fill=\"none\" stroke=\"#555\"/>\n",
+        kLeft, kTop, kSide);
+    for (const double value : ticks_) {
+      const std::string label = tick_label(value);
+      line(x_of(value), kTop + kSide, x_of(value), kTop + kSide + 5, "stroke=\"#555\"");
+      line(kLeft - 5, y_of(value), kLeft, y_of(value), "stroke=\"#555\"");
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(value),
+          kTop + kSide + 21, label);
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 9, y_of(value) + 4.5,
+          label);
+    }
+    put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n", kLeft + kSide / 2,
+        kTop + kSide + 50, escaped(plot_.x_label));
+    put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
+        "font-size=\"14\">{}</text>\n",
+        kTop + kSide / 2, escaped(plot_.y_label));
+  }
+
+  void marker(std::size_t series, double x, double y) {
+    constexpr double s = kMarker;
+    const std::string style =
+        fmt::format("fill=\"{0}\" fill-opacity=\"0.45\" stroke=\"{0}\" stroke-width=\"1.1\"",
+                    kColours[series % kColours.size()]);
+    const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
+      put("<polygon points=\"");
+      for (const auto& [dx, dy] : corners) put("{:.1f},{:.1f} ", x + s * dx, y + s * dy);
+      put("\" {}/>", style);
+    };
+    switch (series % kColours.size()) {
+      case 0:
+        put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\" {}/>", x, y, s, style);
+        break;
+      case 1:
+        return polygon({{-0.9, -0.9}, {0.9, -0.9}, {0.9, 0.9}, {-0.9, 0.9}});
+      case 2:
+        return polygon({{0, -1.2}, {1.15, 0.8}, {-1.15, 0.8}});
+      case 3:
+        return polygon({{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}});
+      case 4:
+        return polygon({{0, 1.2}, {1.15, -0.8}, {-1.15, -0.8}});
+      default:
+        return polygon({{-0.45, -1.2},
+                        {0.45, -1.2},
+                        {0.45, -0.45},
+                        {1.2, -0.45},
+                        {1.2, 0.45},
+                        {0.45, 0.45},
+                        {0.45, 1.2},
+                        {-0.45, 1.2},
+                        {-0.45, 0.45},
+                        {-1.2, 0.45},
+                        {-1.2, -0.45},
+                        {-0.45, -0.45}});
+    }
+  }
+
+  // In the upper left corner, where only predictions far too slow would lie.
+  void legend() {
+    constexpr double kRow = 21;
+    constexpr double kBox = 350;
+    const double x = kLeft + 14;
+    double y = kTop + 14;
+    const double height = kRow * static_cast<double>(series_.size() + 2) + 12;
+    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" rx=\"4\" fill=\"#fff\" "
+        "fill-opacity=\"0.9\" "
+        "stroke=\"#c8ccd2\"/>\n",
+        x, y, kBox, height);
+    const auto text = [&](double at, std::string_view anchor, const std::string& what,
+                          std::string_view fill) {
+      put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"{}\" fill=\"{}\">{}</text>\n", at, y + 4.5, anchor, fill,
+          what);
+    };
+    const double rows_at = x + 228;
+    const double errors_at = x + kBox - 12;
+    y += 18;
+    text(rows_at, "end", "rows", "#777");
+    text(errors_at, "end", "median |error|", "#777");
+    for (std::size_t i = 0; i < series_.size(); ++i) {
+      y += kRow;
+      marker(i, x + 18, y);
+      text(x + 34, "start", escaped(series_[i].name), "#222");
+      text(rows_at, "end", fmt::format("{}", series_[i].magnitudes.size()), "#222");
+      text(errors_at, "end", fmt::format("{:.1f} %", 100 * median(series_[i].magnitudes)), "#222");
+    }
+    y += kRow;
+    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"20\" height=\"12\" fill=\"#e0e5ec\"/>", x + 8, y - 6);
+    line(x + 8, y + 6, x + 28, y - 6, "stroke=\"#555\" stroke-width=\"1.2\"");
+    text(x + 34, "start", fmt::format("equal, and &#177;{:.0f} %", 100 * plot_.band), "#222");
+  }
+
+  const ParityPlot& plot_;
+  std::vector<Series> series_;
+  std::vector<double> ticks_;
+  double low_ = 0;  // log10 of the ends of both axes
+  double high_ = 0;
+  fmt::memory_buffer out_;
+};
+
+}  // namespace
+
+std::string to_svg(const ParityPlot& plot) { return Drawing(plot).draw(); }
+
+}  // namespace tritax::cli
