@@ -9,6 +9,7 @@
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "model/machine/topology.hpp"
+#include "model/timeline/perfetto.hpp"
 #include "sim/timeline.hpp"
 
 namespace tritax::cli {
@@ -19,6 +20,7 @@ struct Options {
   OutputOptions output;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
+  std::string measured;
 };
 
 Table kernel_table(const Timeline& timeline, const Schedule& schedule) {
@@ -38,6 +40,8 @@ Table kernel_table(const Timeline& timeline, const Schedule& schedule) {
 }
 
 int run(const Options& options) {
+  std::optional<MeasuredTrace> measured;
+  if (!options.measured.empty()) measured = read_measured_trace(options.measured);
   Outputs outputs(options.output);
   const Subject subject = load_subject(single_source(options.subject));
   TimelineRecorder recorder(subject.schedule);
@@ -51,8 +55,9 @@ int run(const Options& options) {
   outputs.print(subject.title + "\n\n");
   outputs.print(table);
   outputs.csv(table);
-  outputs.json_text(timeline_to_perfetto_json(timeline, subject.schedule,
-                                              build_topology(subject.machine, subject.schedule.ranks)));
+  const Topology topology = build_topology(subject.machine, subject.schedule.ranks);
+  outputs.json_text(measured ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured)
+                             : timeline_to_perfetto_json(timeline, subject.schedule, topology));
   outputs.print(fmt::format("\n{:.1f} us; open {} in https://ui.perfetto.dev\n", us(result.makespan_ns),
                             options.output.json.value_or("")));
   return 0;
@@ -74,13 +79,19 @@ Run add_trace(CLI::App& program) {
       ->type_name("FILE")
       ->required()
       ->group("Output");
+  command
+      .add_option(
+          "--measured", options->measured,
+          "Put the timeline of 'tritax measure --timeline' beside the simulated one, first kernels aligned")
+      ->type_name("FILE.json");
   command.footer(
       "One process a GPU with a track a stream and a compute unit, and the links as counters. --csv lists "
       "the\n"
       "kernels.\n\n"
       "Examples:\n"
       "  tritax trace --pattern bulk-synchronous -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o t.json\n"
-      "  tritax trace my-schedule.json --machine mi300x-8 -o t.json\n");
+      "  tritax trace my-schedule.json --machine mi300x-8 -o t.json\n"
+      "  tritax trace my-scenarios.toml --id one/fused-sequential --measured measured.json -o both.json\n");
   return [options] { return run(*options); };
 }
 

@@ -11,10 +11,10 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/timeline/op_name.hpp"
 #include "model/workload/gemm_all_scatter.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/happens_before.hpp"
-#include "sim/op_name.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

@@ -5,17 +5,9 @@
 
 #include <cstdint>
 
-namespace tritax {
+#include "model/timeline/timeline.hpp"
 
-// Where an operation stands: kernel, workgroup of the kernel, operation of the workgroup (all indices from
-// 0).
-struct OpPlace {
-  std::uint32_t kernel = 0;
-  std::uint32_t workgroup = 0;
-  std::uint32_t op = 0;  // within the workgroup
-  std::int32_t rank = 0;
-  std::int32_t cu = 0;  // compute unit of the GPU it runs on
-};
+namespace tritax {
 
 class SimulationObserver {
  public:

@@ -1,53 +1,14 @@
-// The timeline: what ran where and when in one simulation, and its form as a Chrome/Perfetto trace.
+// Records the timeline of a simulation.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "model/schedule/schedule.hpp"
+#include "model/timeline/timeline.hpp"
 #include "sim/observer.hpp"
 
 namespace tritax {
-
-struct Topology;
-
-struct OpInterval {
-  OpPlace place;
-  OpKind kind = OpKind::barrier;
-  std::uint32_t launch = 0;  // of the kernel, counted from 0
-  double begin_ns = 0;
-  double end_ns = 0;
-};
-
-struct KernelInterval {
-  std::uint32_t kernel = 0;
-  std::int32_t stream = 0;
-  double begin_ns = 0;
-  double end_ns = 0;
-};
-
-struct HostInterval {
-  std::int32_t rank = 0;
-  std::uint32_t host_op = 0;
-  double begin_ns = 0;
-  double end_ns = 0;
-};
-
-// The sum of rates over one link direction from `time_ns` on.
-struct LinkSample {
-  std::int32_t edge = 0;  // of the topology
-  double time_ns = 0;
-  double gb_per_s = 0;
-};
-
-// All in order of their begin.
-struct Timeline {
-  std::vector<OpInterval> ops;
-  std::vector<KernelInterval> kernels;
-  std::vector<HostInterval> host_ops;
-  std::vector<LinkSample> links;
-};
 
 // Records a simulation of `schedule`, which must outlive it.
 class TimelineRecorder : public SimulationObserver {
@@ -81,13 +42,5 @@ class TimelineRecorder : public SimulationObserver {
   std::vector<std::size_t> open_kernels_;                     // by kernel: interval
   std::vector<std::size_t> open_host_ops_;                    // by rank: interval
 };
-
-// The trace as JSON ("traceEvents"), to open in ui.perfetto.dev or chrome://tracing: one process a GPU with a
-// track for the host, each stream, each compute unit and, beside it, its stores, copies and atomic adds (they
-// overlap the operations that follow them), and one process with a counter a link. Times are in microseconds
-// with nanosecond digits. Compute units that hold several workgroups at once get a track for each ("CU 7 slot
-// 2").
-std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
-                                      const Topology& topology);
 
 }  // namespace tritax

@@ -16,6 +16,7 @@
 #include "model/machine/topology.hpp"
 #include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
+#include "model/timeline/perfetto.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"

@@ -13,6 +13,7 @@
 
 #include "model/machine/topology.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/timeline/perfetto.hpp"
 
 namespace tritax {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/op_name.hpp"
+#include "model/timeline/op_name.hpp"
 
 #include <fmt/format.h>
 

@@ -10,9 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
-#include "sim/op_name.hpp"
-#include "sim/timeline.hpp"
+#include "model/timeline/op_name.hpp"
+#include "model/timeline/op_times.hpp"
+#include "model/timeline/perfetto.hpp"
 
 namespace tritax {
 
@@ -80,27 +82,39 @@ class Slots {
   int per_cu_ = 1;
 };
 
+// What differs between traces.
+struct Form {
+  const char* of_gpu = "";          // behind the name of a GPU's process
+  bool measured = false;            // no host tracks; signals beside the stores
+  const Topology* links = nullptr;  // null: no link counters
+  std::string remark;
+};
+
 class TraceWriter {
  public:
-  TraceWriter(const Timeline& timeline, const Schedule& schedule, const Topology& topology)
+  TraceWriter(const Timeline& timeline, const Schedule& schedule, Form form)
       : timeline_(timeline),
         schedule_(schedule),
-        topology_(topology),
+        form_(std::move(form)),
         slots_(timeline),
         sinks_(accumulator_sinks(schedule)),
         names_(schedule.ops.size()) {}
 
-  std::string write() {
-    put("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"schedule\":\"{}\"}},\"traceEvents\":[\n",
-        escaped(schedule_.name));
+  // `beside`: a measurement whose processes go between those of the timeline; may be null.
+  std::string write(const MeasuredTrace* beside) {
+    put("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"schedule\":\"{}\",\"ranks\":{},\"operations\":{}{}}},"
+        "\"traceEvents\":[\n",
+        escaped(schedule_.name), schedule_.ranks, schedule_.ops.size(),
+        form_.remark.empty() ? "" : fmt::format(",\"measured\":\"{}\"", escaped(form_.remark)));
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
-      name_process(rank, fmt::format("GPU {}", rank));
-      name_track(rank, kHostTrack, "host");
+      name_process(rank, 2 * rank, fmt::format("GPU {}{}", rank, form_.of_gpu));
+      if (!form_.measured) name_track(rank, kHostTrack, "host");
     }
     write_host_ops();
     write_kernels();
     write_ops();
-    write_links();
+    if (form_.links != nullptr) write_links();
+    if (beside != nullptr) write_measured(*beside);
     put("\n]}}\n");
     return fmt::to_string(out_);
   }
@@ -116,22 +130,28 @@ class TraceWriter {
     first_ = false;
   }
 
-  void name_process(int process, const std::string& name) {
+  // Processes are shown in the order of `place`.
+  void name_process(int process, int place, const std::string& name) {
     begin_event();
     put(R"({{"ph":"M","pid":{},"tid":0,"name":"process_name","args":{{"name":"{}"}}}})", process,
         escaped(name));
     begin_event();
     put(R"({{"ph":"M","pid":{},"tid":0,"name":"process_sort_index","args":{{"sort_index":{}}}}})", process,
-        process);
+        place);
   }
 
   void name_track(int process, int track, const std::string& name) {
+    name_track_as_it_is(process, track, escaped(name));
+  }
+
+  // `name` is escaped already.
+  void name_track_as_it_is(int process, int track, const std::string& name) {
     if (!named_.emplace(process, track).second) {
       return;
     }
     begin_event();
     put(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", process, track,
-        escaped(name));
+        name);
     begin_event();
     put(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", process,
         track, track);
@@ -174,15 +194,13 @@ class TraceWriter {
     }
   }
 
-  // Stores, copies and atomic adds drain beside the operations that follow them, so they have a track of
-  // their own.
-  static bool is_asynchronous(OpKind kind) {
-    return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add;
+  bool beside_the_rest(OpKind kind) const {
+    return is_asynchronous(kind) || (form_.measured && kind == OpKind::signal);
   }
 
   int cu_track(const OpInterval& interval) {
     const int slot = slots_.slot_of(interval);
-    const int store = is_asynchronous(interval.kind) ? 1 : 0;
+    const int store = beside_the_rest(interval.kind) ? 1 : 0;
     const int track = kFirstCuTrack + (interval.place.cu * slots_.per_cu() + slot) * 2 + store;
     if (named_.count({interval.place.rank, track}) == 0) {
       const std::string which = slot == 0 ? std::string() : fmt::format(" slot {}", slot + 1);
@@ -200,13 +218,14 @@ class TraceWriter {
   }
 
   void write_ops() {
-    for (const OpInterval& interval : timeline_.ops) {
+    const std::vector<double> begins = service_begins(timeline_);
+    for (std::size_t i = 0; i < timeline_.ops.size(); ++i) {
+      const OpInterval& interval = timeline_.ops[i];
       const OpPlace& place = interval.place;
       const Kernel& kernel = schedule_.kernels[place.kernel];
       const std::size_t index = kernel.workgroups[place.workgroup].first_op + place.op;
       begin_interval(place.rank, cu_track(interval), name_of_op(index, place.rank),
-                     kOpKindNames[static_cast<std::size_t>(interval.kind)], interval.begin_ns,
-                     interval.end_ns);
+                     kOpKindNames[static_cast<std::size_t>(interval.kind)], begins[i], interval.end_ns);
       write_op_arguments(kernel, place, schedule_.ops[index]);
     }
   }
@@ -229,19 +248,42 @@ class TraceWriter {
       return;
     }
     const int process = schedule_.ranks;
-    name_process(process, "links");
+    name_process(process, 2 * schedule_.ranks, "links");
     for (const LinkSample& sample : timeline_.links) {
       const std::int64_t at = whole_ns(sample.time_ns);
       begin_event();
       put(R"({{"ph":"C","pid":{},"name":"{}","ts":{}.{:03},"args":{{"GB/s":{:.3f}}}}})", process,
-          escaped(topology_.edges[static_cast<std::size_t>(sample.edge)].name), at / 1000, at % 1000,
+          escaped(form_.links->edges[static_cast<std::size_t>(sample.edge)].name), at / 1000, at % 1000,
           sample.gb_per_s);
+    }
+  }
+
+  void write_measured(const MeasuredTrace& measured) {
+    const auto process_of = [this](int rank) { return schedule_.ranks + 1 + rank; };
+    for (int rank = 0; rank < measured.ranks; ++rank) {
+      name_process(process_of(rank), 2 * rank + 1, fmt::format("GPU {} measured", rank));
+    }
+    for (const auto& [place, name] : measured.tracks) {
+      name_track_as_it_is(process_of(place.first), place.second, name);
+    }
+    double first_ns = measured.events.front().begin_ns;
+    for (const auto& event : measured.events) first_ns = std::min(first_ns, event.begin_ns);
+    double begin_ns = 0;
+    for (std::size_t i = 0; i < timeline_.kernels.size(); ++i) {
+      const double begin = timeline_.kernels[i].begin_ns;
+      begin_ns = i == 0 ? begin : std::min(begin_ns, begin);
+    }
+    const double shift_ns = begin_ns - first_ns;
+    for (const auto& event : measured.events) {
+      begin_interval(process_of(event.rank), event.track, event.name, event.category,
+                     event.begin_ns + shift_ns, event.end_ns + shift_ns);
+      put("{}}}}}", event.arguments);
     }
   }
 
   const Timeline& timeline_;
   const Schedule& schedule_;
-  const Topology& topology_;
+  Form form_;
   Slots slots_;
   std::vector<std::int32_t> sinks_;
   std::vector<std::string> names_;       // by operation, once needed
@@ -254,7 +296,25 @@ class TraceWriter {
 
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
                                       const Topology& topology) {
-  return TraceWriter(timeline, schedule, topology).write();
+  return TraceWriter(timeline, schedule, {"", false, &topology, ""}).write(nullptr);
+}
+
+std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
+                                               const std::string& remark) {
+  return TraceWriter(timeline, schedule, {" measured", true, nullptr, remark}).write(nullptr);
+}
+
+std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule& schedule,
+                                       const Topology& topology, const MeasuredTrace& measured) {
+  if (measured.schedule != schedule.name || measured.ranks != schedule.ranks ||
+      measured.operations != static_cast<std::int64_t>(schedule.ops.size())) {
+    throw UserError(fmt::format(
+        "{}: a timeline of the schedule '{}' with {} ranks and {} operations, but this one is '{}' with {} "
+        "and {}; give the scenario, pattern, knobs and machine that were measured",
+        measured.origin, measured.schedule, measured.ranks, measured.operations, schedule.name,
+        schedule.ranks, schedule.ops.size()));
+  }
+  return TraceWriter(simulated, schedule, {" simulated", false, &topology, ""}).write(&measured);
 }
 
 }  // namespace tritax

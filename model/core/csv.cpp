@@ -1,0 +1,159 @@
+#include "model/core/csv.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Columns = std::map<std::string, std::size_t, std::less<>>;
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0;;) {
+    const std::size_t comma = line.find(',', begin);
+    fields.push_back(line.substr(begin, comma == std::string_view::npos ? comma : comma - begin));
+    if (comma == std::string_view::npos) return fields;
+    begin = comma + 1;
+  }
+}
+
+void require_column(const Columns& columns, std::string_view name, const std::string& where,
+                    std::string_view writer) {
+  if (columns.count(name) > 0) return;
+  std::vector<std::string> names;
+  for (const auto& [known, place] : columns) names.push_back(known);
+  const std::string nearest = nearest_name(std::string(name), names);
+  throw UserError(
+      fmt::format("{}: column '{}' is missing{}; a file of measurements has the columns that '{}' writes",
+                  where, name, nearest.empty() ? "" : fmt::format(" (is '{}' it?)", nearest), writer));
+}
+
+Columns columns_of(std::string_view line, std::string_view needed, const std::string& where,
+                   std::string_view writer) {
+  Columns columns;
+  for (const std::string_view name : split(line)) {
+    if (!columns.emplace(name, columns.size()).second) {
+      throw UserError(fmt::format("{}: column '{}' appears twice", where, name));
+    }
+  }
+  for (const std::string_view name : split(needed)) require_column(columns, name, where, writer);
+  return columns;
+}
+
+// The whole of `text` as a number, or nothing.
+template <typename Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+CsvRow::CsvRow(const Columns& columns, std::string_view line, std::string where)
+    : columns_(columns), fields_(split(line)), where_(std::move(where)) {
+  if (fields_.size() != columns_.size()) {
+    throw UserError(fmt::format("{}: {} fields, but the header names {} columns", where_, fields_.size(),
+                                columns_.size()));
+  }
+}
+
+std::string_view CsvRow::field(std::string_view column) const {
+  const auto found = columns_.find(column);
+  TRITAX_ASSERT(found != columns_.end(), "a column is read that is not needed");
+  return fields_[found->second];
+}
+
+std::string CsvRow::text(std::string_view column) const {
+  const std::string_view value = field(column);
+  if (value.empty()) refuse(column, "a value");
+  return std::string(value);
+}
+
+std::int64_t CsvRow::integer(std::string_view column, std::int64_t lowest, std::int64_t highest) const {
+  const auto number = parsed<std::int64_t>(field(column));
+  if (!number || *number < lowest || *number > highest) {
+    refuse(column, fmt::format("a whole number from {} to {}", lowest, highest));
+  }
+  return *number;
+}
+
+double CsvRow::number(std::string_view column, double lowest, double highest) const {
+  const auto number = parsed<double>(field(column));
+  if (!number || !std::isfinite(*number) || *number < lowest || *number > highest) {
+    refuse(column, highest == std::numeric_limits<double>::max()
+                       ? fmt::format("a number from {} on", lowest)
+                       : fmt::format("a number from {} to {}", lowest, highest));
+  }
+  return *number;
+}
+
+double CsvRow::positive(std::string_view column, std::string_view what) const {
+  const auto number = parsed<double>(field(column));
+  if (!number || !std::isfinite(*number) || *number <= 0) refuse(column, fmt::format("{} above 0", what));
+  return *number;
+}
+
+std::size_t CsvRow::choice(std::string_view column, std::span<const std::string_view> names) const {
+  const auto found = std::find(names.begin(), names.end(), field(column));
+  if (found == names.end()) refuse(column, fmt::format("{}", fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void CsvRow::refuse(std::string_view column, const std::string& allowed) const {
+  throw UserError(fmt::format("{}: column '{}': '{}' is not allowed; allowed: {}", where_, column,
+                              field(column), allowed));
+}
+
+std::vector<std::string> read_csv(std::string_view text, const std::string& origin, std::string_view needed,
+                                  std::string_view writer, const std::function<void(const CsvRow&)>& row) {
+  std::vector<std::string> remarks;
+  std::optional<Columns> columns;
+  bool any_row = false;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const std::string where = fmt::format("{}:{}", origin, number);
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      remarks.emplace_back(line.substr(std::min(line.find_first_not_of("# "), line.size())));
+    } else if (!columns) {
+      columns = columns_of(line, needed, where, writer);
+    } else {
+      row(CsvRow(*columns, line, where));
+      any_row = true;
+    }
+  }
+  if (!any_row) {
+    throw UserError(
+        fmt::format("{}: no measurements; a file holds a line of column names and at least one row", origin));
+  }
+  return remarks;
+}
+
+std::string read_csv_file(const std::string& path, std::string_view writer) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in.is_open() || in.bad()) {
+    throw UserError(fmt::format("{}: cannot be read; give the path of a CSV file of '{}'", path, writer));
+  }
+  return text.str();
+}
+
+}  // namespace tritax

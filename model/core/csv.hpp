@@ -1,0 +1,51 @@
+// Reading comma-separated tables whose columns are found by name. Values hold no commas and no quotes; lines
+// that begin with "#" are remarks. Every message names file:line, column, value and what is allowed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tritax {
+
+// One line below the header.
+class CsvRow {
+ public:
+  CsvRow(const std::map<std::string, std::size_t, std::less<>>& columns, std::string_view line,
+         std::string where);
+
+  const std::string& where() const { return where_; }  // "file:line"
+
+  // Throw UserError for values that are empty, no such number, out of range, or none of `names`.
+  std::string text(std::string_view column) const;
+  std::int64_t integer(std::string_view column, std::int64_t lowest, std::int64_t highest) const;
+  double number(std::string_view column, double lowest = 0,
+                double highest = std::numeric_limits<double>::max()) const;
+  double positive(std::string_view column, std::string_view what) const;
+  std::size_t choice(std::string_view column, std::span<const std::string_view> names) const;
+
+  [[noreturn]] void refuse(std::string_view column, const std::string& allowed) const;
+
+ private:
+  std::string_view field(std::string_view column) const;
+
+  const std::map<std::string, std::size_t, std::less<>>& columns_;
+  std::vector<std::string_view> fields_;
+  std::string where_;
+};
+
+// Reads a table: calls `row` for each line below the header and returns the remarks without their "# ".
+// `needed`: the columns, separated by commas, that must be there; others may be. `writer` names the program
+// whose files these are, for messages. Throws UserError also when there is no row.
+std::vector<std::string> read_csv(std::string_view text, const std::string& origin, std::string_view needed,
+                                  std::string_view writer, const std::function<void(const CsvRow&)>& row);
+
+// The whole file. Throws UserError that names `writer`.
+std::string read_csv_file(const std::string& path, std::string_view writer);
+
+}  // namespace tritax

@@ -1,0 +1,80 @@
+#include "model/timeline/op_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace tritax {
+
+namespace {
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(place));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+}  // namespace
+
+std::vector<double> service_begins(const Timeline& timeline) {
+  // Intervals of one workgroup come in the order of their begin, and asynchronous ones drain in that order.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, double> last_end;
+  std::vector<double> begins;
+  begins.reserve(timeline.ops.size());
+  for (const OpInterval& op : timeline.ops) {
+    begins.push_back(op.begin_ns);
+    if (!is_asynchronous(op.kind)) continue;
+    const auto [last, first] =
+        last_end.try_emplace({op.place.kernel, op.place.workgroup, op.launch}, op.end_ns);
+    if (first) continue;
+    begins.back() = std::min(op.end_ns, std::max(op.begin_ns, last->second));
+    last->second = std::max(last->second, op.end_ns);
+  }
+  return begins;
+}
+
+OpGroup group_of(const Kernel& kernel, const Op& op) {
+  OpGroup group;
+  group.kernel = kernel.name;
+  group.kind = op.kind;
+  const bool has_side = op.kind != OpKind::matmul && op.kind != OpKind::wait && op.kind != OpKind::claim &&
+                        op.kind != OpKind::barrier && op.kind != OpKind::attend;
+  group.remote = has_side && op.rank != kernel.rank;
+  if (op.kind == OpKind::copy) group.remote = group.remote || op.src_rank != kernel.rank;
+  if (op.kind == OpKind::matmul) {
+    group.size = fmt::format("{}x{}x{}", op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
+  } else if (op.buffer >= 0) {
+    group.size = fmt::format("{}x{}", op.rect.rows, op.rect.cols);
+  }
+  return group;
+}
+
+std::vector<OpTimes> op_times(const Timeline& timeline, const Schedule& schedule) {
+  const std::vector<double> begins = service_begins(timeline);
+  std::map<OpGroup, std::vector<double>> times_us;
+  for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
+    const OpInterval& interval = timeline.ops[i];
+    const Kernel& kernel = schedule.kernels[interval.place.kernel];
+    const Workgroup& workgroup = kernel.workgroups[interval.place.workgroup];
+    const Op& op = schedule.ops[workgroup.first_op + interval.place.op];
+    times_us[group_of(kernel, op)].push_back((interval.end_ns - begins[i]) * 1e-3);
+  }
+  std::vector<OpTimes> all;
+  for (auto& [group, times] : times_us) {
+    std::sort(times.begin(), times.end());
+    OpTimes& one = all.emplace_back();
+    one.group = group;
+    one.count = static_cast<std::int64_t>(times.size());
+    one.median_us = quantile(times, 0.5);
+    one.p10_us = quantile(times, 0.1);
+    one.p90_us = quantile(times, 0.9);
+    for (const double time : times) one.sum_us += time;
+  }
+  return all;
+}
+
+}  // namespace tritax

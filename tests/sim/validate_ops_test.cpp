@@ -1,0 +1,123 @@
+// Residuals by kind of operation: a simulation that is "measured" has none, and known changes come out as
+// they are.
+#include "sim/validate_ops.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "model/core/error.hpp"
+#include "sim/simulate.hpp"
+#include "sim/timeline.hpp"
+
+namespace tritax {
+namespace {
+
+std::vector<Scenario> two_scenarios() {
+  return parse_scenarios(R"(
+[defaults]
+machine = "h200-4"
+workload = "gemm-all-scatter"
+dtype = "bf16"
+gpus = 4
+m = 512
+n = 1024
+k = 256
+knobs = { tile = [128, 128, 64] }
+
+[[scenario]]
+id = "fused/fused-sequential"
+pattern = "fused-sequential"
+
+[[scenario]]
+id = "pc/producer-consumer"
+pattern = "producer-consumer"
+)",
+                         "file.toml");
+}
+
+// What a GPU that behaves like the simulator would have stored.
+MeasuredOpsFile as_simulated(Scenario scenario, int gpus) {
+  std::get<GemmAllScatter>(scenario.workload).gpus = gpus;
+  const Machine machine = find_machine(scenario.machine);
+  const Schedule schedule = build_scenario(scenario, machine);
+  TimelineRecorder recorder(schedule);
+  SimulationOptions options;
+  options.observer = &recorder;
+  simulate(schedule, machine, options);
+  MeasuredOpsFile file;
+  file.origin = "ops.csv";
+  for (const OpTimes& times : op_times(recorder.take(), schedule)) {
+    file.rows.push_back({scenario.id, scenario.pattern, gpus, times, 100, 104, "ops.csv:2"});
+  }
+  return file;
+}
+
+TEST(ValidateOps, FindsNoResidualWhereTheMeasurementIsTheSimulation) {
+  const std::vector<Scenario> scenarios = two_scenarios();
+  for (const Scenario& scenario : scenarios) {
+    const MeasuredOpsFile file = as_simulated(scenario, 2);
+    const std::vector<OpResidual> rows = validate_ops({file}, scenarios, "");
+    ASSERT_EQ(rows.size(), file.rows.size());
+    for (const OpResidual& row : rows) {
+      EXPECT_EQ(row.predicted.count, row.measured.times.count);
+      EXPECT_DOUBLE_EQ(row.error().value_or(0), 0);
+    }
+    EXPECT_DOUBLE_EQ(stamping_cost(rows), 104.0 / 100 - 1);
+    const std::vector<OpKindResidual> kinds = summarise_ops(rows);
+    ASSERT_FALSE(kinds.empty());
+    EXPECT_EQ(kinds.front().kind, OpKind::matmul);
+    EXPECT_EQ(kinds.front().count, 4 * 8);  // 4 x 4 tiles of 512 x 512 columns a rank, on two ranks
+  }
+}
+
+TEST(ValidateOps, AttributesAChangeToItsKindAndSide) {
+  const std::vector<Scenario> scenarios = two_scenarios();
+  MeasuredOpsFile file = as_simulated(scenarios[0], 4);
+  for (MeasuredOps& row : file.rows) {
+    if (row.times.group.kind != OpKind::store || !row.times.group.remote) continue;
+    row.times.median_us *= 2;
+    row.times.sum_us *= 2;
+  }
+  bool found = false;
+  for (const OpKindResidual& kind : summarise_ops(validate_ops({file}, scenarios, ""))) {
+    const bool changed = kind.kind == OpKind::store && kind.remote;
+    found = found || changed;
+    if (!kind.median_error) continue;
+    EXPECT_NEAR(*kind.median_error, changed ? -0.5 : 0, 1e-9);
+    EXPECT_NEAR(*kind.sum_error, changed ? -0.5 : 0, 1e-9);
+    EXPECT_NEAR(*kind.median_abs_error, changed ? 0.5 : 0, 1e-9);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(ValidateOps, RefusesRowsThatFitNoScenarioOrNoSchedule) {
+  const std::vector<Scenario> scenarios = two_scenarios();
+  const MeasuredOpsFile good = as_simulated(scenarios[0], 4);
+  const auto refused = [&](auto change, const std::string& words) {
+    MeasuredOpsFile file = good;
+    change(file.rows[0]);
+    try {
+      validate_ops({file}, scenarios, "");
+      ADD_FAILURE() << words;
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("ops.csv:2"), std::string::npos) << error.what();
+    }
+  };
+  refused([](MeasuredOps& row) { row.id = "fuse/fused-sequential"; },
+          "did you mean 'fused/fused-sequential'");
+  refused([](MeasuredOps& row) { row.pattern = "bulk-synchronous"; }, "contradicts");
+  refused([](MeasuredOps& row) { row.gpus = 64; }, "cannot be simulated");
+  refused([](MeasuredOps& row) { row.times.group.size = "1x2x3"; }, "has no matmul 1x2x3 in kernel");
+}
+
+TEST(ValidateOps, LeavesOutWhatWasCancelled) {
+  ValidateOptions options;
+  options.cancelled = [] { return true; };
+  EXPECT_TRUE(validate_ops({as_simulated(two_scenarios()[0], 2)}, two_scenarios(), "", options).empty());
+}
+
+}  // namespace
+}  // namespace tritax
