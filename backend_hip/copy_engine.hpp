@@ -71,6 +71,36 @@ __device__ inline void store_box(const void* from, const TensorMap* map, std::in
 
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 __device__ inline void await_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+template <int pending>
+__device__ inline void await_stores_but() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// Until at most `pending` of the calling thread's latest groups of stores are not performed. More than eight
+// count as eight, which is stricter.
+__device__ inline void await_stores_but(int pending) {
+  switch (pending) {
+    case 0:
+      return await_stores_but<0>();
+    case 1:
+      return await_stores_but<1>();
+    case 2:
+      return await_stores_but<2>();
+    case 3:
+      return await_stores_but<3>();
+    case 4:
+      return await_stores_but<4>();
+    case 5:
+      return await_stores_but<5>();
+    case 6:
+      return await_stores_but<6>();
+    case 7:
+      return await_stores_but<7>();
+    default:
+      return await_stores_but<8>();
+  }
+}
+
 __device__ inline void await_stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 // Between accesses of threads and accesses of the copy engine or the matrix unit to the same memory.

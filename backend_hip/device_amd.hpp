@@ -15,6 +15,21 @@ inline constexpr int kWaveLanes = 64;
 // Ticks of 10 ns of a clock that all dies of the GPU share.
 __device__ inline unsigned long long ticks() { return __builtin_amdgcn_s_memrealtime(); }
 
+// Number of the compute unit that runs this workgroup: die, shader engine, shader array and unit in it, as
+// the hardware counts them (HW_ID and, on gfx940 and newer, XCC_ID; LLVM, AMDGPUUsage). Units that are fused
+// off leave gaps.
+__device__ inline std::uint32_t compute_unit() {
+  constexpr int kHwId = 4;
+  constexpr int kXccId = 20;
+  constexpr int kWholeRegister = 31 << 11;
+  const std::uint32_t place = __builtin_amdgcn_s_getreg(kHwId | kWholeRegister) >> 8 & 0xff;
+#if defined(__gfx90a__)
+  return place;
+#else
+  return (__builtin_amdgcn_s_getreg(kXccId | kWholeRegister) & 0xf) << 8 | place;
+#endif
+}
+
 __device__ inline void wave_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
   __builtin_amdgcn_wave_barrier();

@@ -19,6 +19,13 @@ __device__ inline unsigned long long ticks() {
   return now;
 }
 
+// Number of the multiprocessor that runs this workgroup.
+__device__ inline std::uint32_t compute_unit() {
+  std::uint32_t number;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+  return number;
+}
+
 __device__ inline void wave_barrier() { __syncwarp(); }
 
 // Barrier of the first `threads` threads that name the same `id`; 0 is the whole workgroup's.

@@ -31,7 +31,8 @@ struct alignas(128) DeviceOp {
   std::uint8_t bits = 0;
   std::uint8_t dtype = 0;  // tritax::DType of the data at `address`
   std::uint8_t width = 0;
-  std::uint16_t spare = 0;
+  std::uint8_t ends_run = 0;  // store, copy, atomic_add: the next operation is of another kind; see OpStamp
+  std::uint8_t spare = 0;
   std::int32_t rows = 0;
   std::int32_t cols = 0;
   std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, or the flag
@@ -68,6 +69,8 @@ struct KernelSpan {
   unsigned long long end = 0;
 };
 
+// What the instants mean stands in model/timeline/op_times.hpp. A run of asynchronous operations is drained
+// at its last one only, so that stamping does not keep them from overlapping.
 struct OpStamp {
   unsigned long long begin = 0;
   unsigned long long end = 0;
@@ -98,7 +101,8 @@ struct LaunchParams {
   const DeviceOp* ops = nullptr;
   const DeviceWorkgroup* workgroups = nullptr;
   const TensorMap* tensor_maps = nullptr;
-  OpStamp* stamps = nullptr;  // by operation number; null: no stamps
+  OpStamp* stamps = nullptr;               // by operation number; null: no stamps
+  std::uint32_t* compute_units = nullptr;  // with stamps: where each workgroup runs
   KernelSpan* span = nullptr;
   FailureBoard* board = nullptr;
   std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: who may write its entry of the board

@@ -227,25 +227,38 @@ CheckResult Executor::Impl::check() {
 }
 
 std::vector<StampedOp> Executor::Impl::stamps() {
+  struct Raw {
+    std::int32_t number;
+    std::int32_t cu;
+    OpStamp stamp;
+  };
   std::vector<StampedOp> all;
   if (!options_.stamps) return all;
   unsigned long long first = ~0ULL;
-  std::vector<std::pair<std::int32_t, OpStamp>> raw;
+  std::vector<Raw> raw;
   for (int r = 0; r < schedule_.ranks; ++r) {
-    std::vector<OpStamp> of_rank(schedule_.ops.size());
+    const Rank& rank = ranks_[static_cast<std::size_t>(r)];
     TRITAX_GPU_CHECK(hipSetDevice(r));
-    TRITAX_GPU_CHECK(hipMemcpy(of_rank.data(), ranks_[static_cast<std::size_t>(r)].stamps.get(),
-                               of_rank.size() * sizeof(OpStamp), hipMemcpyDeviceToHost));
-    const auto offset = static_cast<unsigned long long>(ranks_[static_cast<std::size_t>(r)].clock_offset);
-    for (std::size_t i = 0; i < of_rank.size(); ++i) {
-      if (of_rank[i].begin == 0) continue;
-      raw.push_back({static_cast<std::int32_t>(i), {of_rank[i].begin - offset, of_rank[i].end - offset}});
-      first = std::min(first, raw.back().second.begin);
+    const std::vector<OpStamp> stamps = download<OpStamp>(rank.stamps);
+    const std::vector<std::uint32_t> units = download<std::uint32_t>(rank.compute_units);
+    const auto offset = static_cast<unsigned long long>(rank.clock_offset);
+    std::size_t number = 0;  // of the workgroup on this rank
+    for (const Kernel& kernel : schedule_.kernels) {
+      if (kernel.rank != r) continue;
+      for (const Workgroup& workgroup : kernel.workgroups) {
+        const auto cu = static_cast<std::int32_t>(units[number++]);
+        for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+          if (stamps[i].begin == 0 || stamps[i].end == 0) continue;
+          raw.push_back(
+              {static_cast<std::int32_t>(i), cu, {stamps[i].begin - offset, stamps[i].end - offset}});
+          first = std::min(first, raw.back().stamp.begin);
+        }
+      }
     }
   }
-  for (const auto& [number, stamp] : raw) {
-    all.push_back({number, static_cast<double>(stamp.begin - first) / kTicksPerSecond * 1e6,
-                   static_cast<double>(stamp.end - first) / kTicksPerSecond * 1e6});
+  const auto us = [](unsigned long long ticks) { return static_cast<double>(ticks) / kTicksPerSecond * 1e6; };
+  for (const Raw& one : raw) {
+    all.push_back({one.number, one.cu, us(one.stamp.begin - first), us(one.stamp.end - first)});
   }
   return all;
 }

@@ -58,7 +58,8 @@ struct CheckResult {
 
 struct StampedOp {
   std::int32_t number = 0;  // into Schedule::ops
-  double begin_us = 0;      // on rank 0's clock, from the earliest stamp
+  std::int32_t cu = 0;      // compute unit that ran it, as the hardware counts
+  double begin_us = 0;      // on rank 0's clock, from the earliest stamp; see model/timeline/op_times.hpp
   double end_us = 0;
 };
 

@@ -70,6 +70,7 @@ class Executor::Impl {
     DeviceMemory tensor_maps;
     DeviceMemory spans;  // of all kernels, then the failure lock
     DeviceMemory stamps;
+    DeviceMemory compute_units;  // of the workgroups, with stamps
     DeviceMemory flush;
     std::vector<Launch> launches;  // as Schedule::kernels
     std::map<std::int32_t, hipStream_t> streams;

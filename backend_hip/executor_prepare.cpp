@@ -114,6 +114,10 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
   rank.tensor_maps = upload(r, maps);
   rank.spans = DeviceMemory(r, spans_bytes());
   if (options_.stamps) rank.stamps = DeviceMemory(r, schedule_.ops.size() * sizeof(OpStamp) + 1);
+  if (options_.stamps) {
+    rank.compute_units = DeviceMemory(r, program.workgroups.size() * sizeof(std::uint32_t) + 1);
+    TRITAX_GPU_CHECK(hipMemset(rank.compute_units.get(), 0, rank.compute_units.bytes()));
+  }
   if (options_.flush_bytes > 0) rank.flush = DeviceMemory(r, static_cast<std::size_t>(options_.flush_bytes));
   rank.launches.resize(schedule_.kernels.size());
   for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
@@ -147,6 +151,9 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.params.workgroups = rank.workgroups.as<DeviceWorkgroup>() + lowered.first_workgroup;
   launch.params.tensor_maps = rank.tensor_maps.as<TensorMap>();
   launch.params.stamps = rank.stamps.as<OpStamp>();
+  if (options_.stamps) {
+    launch.params.compute_units = rank.compute_units.as<std::uint32_t>() + lowered.first_workgroup;
+  }
   launch.params.span = rank.spans.as<KernelSpan>() + k;
   launch.params.failure_lock =
       reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());

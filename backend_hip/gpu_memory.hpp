@@ -47,6 +47,17 @@ DeviceMemory upload(int device, const std::vector<T>& records) {
   return memory;
 }
 
+// The records that fit into `memory`.
+template <class T>
+std::vector<T> download(const DeviceMemory& memory) {
+  std::vector<T> records(memory.bytes() / sizeof(T));
+  if (!records.empty()) {
+    TRITAX_GPU_CHECK(
+        hipMemcpy(records.data(), memory.get(), records.size() * sizeof(T), hipMemcpyDeviceToHost));
+  }
+  return records;
+}
+
 // One zeroed record in host memory that every GPU can reach.
 template <class T>
 class MappedHost {

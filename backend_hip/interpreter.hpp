@@ -242,11 +242,19 @@ __device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
   }
 }
 
+// Until everything that the team has stored is performed; before the stamp that says so.
+template <class Engine>
+__device__ void drain_stores(const Engine& engine) {
+  release_fence(Scope::system);
+  engine.team_barrier();
+}
+
 template <class Engine>
 __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& engine, OpReader& reader,
                                           Mailbox& mailbox) {
   const bool leader = engine.thread() == 0;
   if (leader) atomicMax(&params.span->inverted_begin, ~ticks());
+  if (leader && params.stamps != nullptr) params.compute_units[blockIdx.x] = compute_unit();
   int turn = 0;
   bool stopped = false;
   while (!reader.done() && !stopped) {
@@ -286,6 +294,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
       case OpKind::attend:
         break;  // refused by lowering
     }
+    if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
     if (stamped) params.stamps[op.number].end = ticks();
     reader.advance(skip);
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "model/core/error.hpp"
+#include "model/timeline/timeline.hpp"
 
 namespace tritax::gpu {
 
@@ -155,7 +156,21 @@ class Lowering {
       if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
         forget_accumulator(i);
       program_.ops.push_back(lower_op(i));
+      program_.ops.back().ends_run = ends_run(i, workgroup) ? 1 : 0;
     }
+  }
+
+  // Whether the operation is asynchronous and not followed by one of the same kind and type, which the same
+  // threads carry out.
+  bool ends_run(std::uint32_t number, const Workgroup& workgroup) const {
+    const Op& op = schedule_.ops[number];
+    if (!is_asynchronous(op.kind)) return false;
+    if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
+    const Op& next = schedule_.ops[number + 1];
+    const auto dtype_of = [this](const Op& one) {
+      return schedule_.buffers[static_cast<std::size_t>(one.buffer)].dtype;
+    };
+    return next.kind != op.kind || dtype_of(next) != dtype_of(op);
   }
 
   // Two paths meet here, so that nothing may be known about the accumulator.

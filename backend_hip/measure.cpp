@@ -1,18 +1,17 @@
 #include "backend_hip/measure.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <chrono>
-#include <ctime>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/scenario/scenario.hpp"
+#include "model/timeline/op_table.hpp"
 
 namespace tritax::gpu {
 
@@ -22,15 +21,6 @@ constexpr const char* kColumns =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
     "runs,flush_bytes,pace_gb_per_s,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,"
     "relative_error";
-
-std::string driver_version() {
-  for (const char* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
-    std::ifstream file(path);
-    std::string version;
-    if (file >> version) return version;
-  }
-  return "unknown";
-}
 
 std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptions& run,
                     const Measurement& measured) {
@@ -73,44 +63,93 @@ std::vector<Scenario> select_scenarios(const MeasureOptions& options) {
   return selected;
 }
 
-}  // namespace
+// A table that grows while the work goes on, so that an interrupted run keeps its rows.
+class GrowingTable {
+ public:
+  // An empty path: no table. Throws UserError when the file exists or cannot be written.
+  GrowingTable(const std::string& path, const MeasureOptions& options, std::string_view columns)
+      : path_(path) {
+    if (path.empty()) return;
+    if (std::filesystem::exists(path)) throw UserError(fmt::format("{}: exists already", path));
+    out_.open(path);
+    add(fmt::format("# {}\n# commit {}; command: {}\n{}", measurement_place(), options.commit,
+                    options.command, columns));
+  }
 
-std::string measurement_place() {
-  const std::vector<GpuInfo> gpus = list_gpus();
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%d}, {} x {}, driver {}, {}", fmt::gmtime(now),
-                     gpus.empty() ? "no GPU" : gpus[0].name, gpus.size(), driver_version(),
-                     runtime_versions());
+  bool wanted() const { return !path_.empty(); }
+
+  void add(const std::string& line) {
+    if (!wanted()) return;
+    out_ << line << std::endl;
+    if (!out_) throw UserError(fmt::format("{}: cannot be written", path_));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream out_;
+};
+
+void add_ops(const Scenario& scenario, const Schedule& schedule, const Measurement& measured,
+             GrowingTable& table) {
+  if (!table.wanted()) return;
+  for (const OpTimes& times : op_times(measured.stamped->timeline, schedule)) {
+    table.add(op_table_row({scenario.id, scenario.pattern, gpus_of(scenario), times,
+                            measured.device_us.median, measured.stamped->device_us, ""}));
+  }
 }
+
+// "iris_8192x4096x12288_128x256_fused-sequential-4.json": the id may hold slashes.
+std::string timeline_path(const std::string& folder, const Scenario& scenario) {
+  std::string name = fmt::format("{}-{}.json", scenario.id, gpus_of(scenario));
+  std::replace(name.begin(), name.end(), '/', '_');
+  return (std::filesystem::path(folder) / name).string();
+}
+
+void make_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder)) {
+    throw UserError(fmt::format("{}: is no folder and cannot be made one", folder));
+  }
+}
+
+}  // namespace
 
 bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
   const std::vector<Scenario> scenarios = select_scenarios(options);
-  if (std::filesystem::exists(options.output))
-    throw UserError(fmt::format("{}: exists already", options.output));
-  std::ofstream out(options.output);
-  out << "# " << measurement_place() << '\n'
-      << "# commit " << options.commit << "; command: " << options.command << '\n'
-      << kColumns << '\n';
+  if (list_gpus().empty()) throw UserError("no GPU: the runtime finds no device on this machine");
+  GrowingTable rows(options.output, options, kColumns);
+  GrowingTable ops(options.ops, options, op_table_header());
+  make_folder(options.timelines);
   std::map<std::string, Machine> machines;
   bool all_right = true;
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const Scenario& scenario = scenarios[i];
     fmt::print("[{}/{}] {} on {} GPUs\n", i + 1, scenarios.size(), scenario.id, gpus_of(scenario));
+    std::fflush(stdout);
+    if (machines.count(scenario.machine) == 0) machines[scenario.machine] = find_machine(scenario.machine);
+    const Machine& machine = machines.at(scenario.machine);
+    RunOptions fresh = run;
+    fresh.check = true;
+    fresh.seed = run.seed + i;
+    fresh.stamps = ops.wanted() || !options.timelines.empty();
+    std::optional<Schedule> schedule;
+    Measurement measured;
     try {
-      if (machines.count(scenario.machine) == 0) machines[scenario.machine] = find_machine(scenario.machine);
-      const Machine& machine = machines.at(scenario.machine);
-      RunOptions fresh = run;
-      fresh.check = true;
-      fresh.seed = run.seed + i;
-      const Measurement measured = measure(build_scenario(scenario, machine), fresh);
-      all_right = all_right && measured.right;
-      if (measured.right)
-        out << csv_row(scenario, resolved_knobs(scenario, machine), run, measured) << std::endl;
+      schedule = build_scenario(scenario, machine);
+      measured = measure(*schedule, fresh);
     } catch (const UserError& error) {
       fmt::print("  not measured: {}\n", error.what());
+      continue;
     }
-    if (!out) throw UserError(fmt::format("{}: cannot be written", options.output));
-    std::fflush(stdout);
+    all_right = all_right && measured.right;
+    if (!measured.right) continue;
+    rows.add(csv_row(scenario, resolved_knobs(scenario, machine), run, measured));
+    add_ops(scenario, *schedule, measured, ops);
+    if (!options.timelines.empty()) {
+      write_timeline(*schedule, *measured.stamped, timeline_path(options.timelines, scenario));
+    }
   }
   return all_right;
 }

@@ -15,17 +15,15 @@ struct MeasureOptions {
   std::string machine;    // whose compute units and dies shape the schedules; empty: as the files say
   std::string commit;     // written into the file's head
   std::string command;    // likewise
+  std::string ops;        // CSV of times by kind of operation (model/timeline/op_table.hpp); empty: none
+  std::string timelines;  // folder for a Perfetto trace of every scenario; empty: none
 };
 
 // Measures every scenario that is a GEMM + all-scatter with a pattern of tile operations, and checks every
-// result. The library pattern is not run: its schedule models a vendor's library, which the scripts in
-// baselines/ measure. Returns whether all results were right. Throws UserError for unreadable files, and for
-// an output that exists or cannot be written. A scenario that the device refuses becomes a message and no
-// row.
+// result. Operations and timelines come from runs of their own, with stamps. The library pattern is not run:
+// its schedule models a vendor's library, which the scripts in baselines/ measure. Returns whether all
+// results were right. Throws UserError for unreadable files, and for outputs that exist or cannot be written.
+// A scenario that the device refuses becomes a message and no row.
 bool measure_scenarios(const MeasureOptions& options, const RunOptions& run);
-
-// "2026-11-21, NVIDIA H200 x 4, driver 580.159.04, CUDA driver 13.0, …": what a measurement must say about
-// itself.
-std::string measurement_place();
 
 }  // namespace tritax::gpu

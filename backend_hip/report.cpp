@@ -1,52 +1,33 @@
 #include "backend_hip/report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "backend_hip/measured_timeline.hpp"
 #include "model/core/error.hpp"
+#include "model/timeline/perfetto.hpp"
 
 namespace tritax::gpu {
 
 namespace {
 
-struct Owner {
-  std::int32_t rank = 0;
-  std::int64_t workgroup = 0;
-  std::string kernel;
-};
-
-// Chrome trace: one process a rank, one thread a workgroup.
-void write_stamps(const Schedule& schedule, const std::vector<StampedOp>& stamps, const std::string& path) {
-  std::vector<Owner> owners(schedule.ops.size());
-  std::vector<std::int64_t> workgroups_of_rank(static_cast<std::size_t>(schedule.ranks), 0);
-  for (const Kernel& kernel : schedule.kernels) {
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      const std::int64_t number = workgroups_of_rank[static_cast<std::size_t>(kernel.rank)]++;
-      for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
-        owners[workgroup.first_op + i] = {kernel.rank, number, kernel.name};
-      }
-    }
+std::string driver_version() {
+  for (const char* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
+    std::ifstream file(path);
+    std::string version;
+    if (file >> version) return version;
   }
-  nlohmann::json events = nlohmann::json::array();
-  for (const StampedOp& stamp : stamps) {
-    const auto i = static_cast<std::size_t>(stamp.number);
-    events.push_back({{"name", kOpKindNames[static_cast<std::size_t>(schedule.ops[i].kind)]},
-                      {"cat", owners[i].kernel},
-                      {"ph", "X"},
-                      {"pid", owners[i].rank},
-                      {"tid", owners[i].workgroup},
-                      {"ts", stamp.begin_us},
-                      {"dur", stamp.end_us - stamp.begin_us},
-                      {"args", {{"operation", stamp.number}}}});
-  }
-  std::ofstream out(path);
-  out << nlohmann::json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump() << '\n';
-  if (!out) throw UserError(fmt::format("{}: cannot be written", path));
+  return "unknown";
 }
 
 void check_once(const Schedule& schedule, Executor& executor, const RunOptions& options,
@@ -61,16 +42,24 @@ void check_once(const Schedule& schedule, Executor& executor, const RunOptions& 
 }
 
 void run_with_stamps(const Schedule& schedule, const RunOptions& options, Measurement& measured) {
+  constexpr std::size_t kRuns = 5;
   ExecutorOptions with_stamps = options.executor;
   with_stamps.stamps = true;
   Executor stamped(schedule, with_stamps);
   stamped.fill(options.seed);
-  for (int i = 0; i < std::max(1, options.warmup); ++i) stamped.run();
-  measured.stamped_device_us = stamped.run().longest_device_us();
-  write_stamps(schedule, stamped.stamps(), options.stamps_file);
+  for (int i = 0; i < options.warmup; ++i) stamped.run();
+  std::vector<std::pair<double, std::vector<StampedOp>>> runs;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    const double device_us = stamped.run().longest_device_us();
+    runs.emplace_back(device_us, stamped.stamps());
+  }
+  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto& [device_us, stamps] = runs[kRuns / 2];
+  measured.stamped = {timeline_of(schedule, stamps), device_us, stamped.clock_error_us()};
   if (options.quiet) return;
-  fmt::print("stamps: {} (clocks of the GPUs aligned within {:.2f} us; device {:.2f} us with stamps)\n",
-             options.stamps_file, stamped.clock_error_us(), measured.stamped_device_us);
+  fmt::print(
+      "with stamps: device {:.2f} us, median of {} runs (clocks of the GPUs aligned within {:.2f} us)\n",
+      device_us, kRuns, measured.stamped->clock_error_us);
 }
 
 // Whether the median is known well enough; see measure().
@@ -130,8 +119,29 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
         schedule.name, measured.wall_us.median, measured.wall_us.p10, measured.wall_us.p90,
         measured.device_us.median, measured.device_us.p10, measured.device_us.p90, measured.runs);
   }
-  if (!options.stamps_file.empty()) run_with_stamps(schedule, options, measured);
+  if (options.stamps) run_with_stamps(schedule, options, measured);
   return measured;
+}
+
+std::string measurement_place() {
+  const std::vector<GpuInfo> gpus = list_gpus();
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%d}, {} x {}, driver {}, {}", fmt::gmtime(now),
+                     gpus.empty() ? "no GPU" : gpus[0].name, gpus.size(), driver_version(),
+                     runtime_versions());
+}
+
+void write_timeline(const Schedule& schedule, const StampedRun& run, const std::string& path) {
+  const std::string remark =
+      fmt::format("{}; clocks of the GPUs aligned within {:.2f} us", measurement_place(), run.clock_error_us);
+  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  std::ofstream out(temporary);
+  out << measured_timeline_to_perfetto_json(run.timeline, schedule, remark);
+  out.close();
+  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    throw UserError(fmt::format("{}: cannot be written", path));
+  }
 }
 
 }  // namespace tritax::gpu

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backend_hip/executor.hpp"
+#include "model/timeline/timeline.hpp"
 
 namespace tritax::gpu {
 
@@ -16,7 +18,7 @@ struct RunOptions {
   bool quiet = false;  // print nothing
   bool check = false;
   std::uint64_t seed = 1;
-  std::string stamps_file;  // empty: none
+  bool stamps = false;  // also make the timeline of a run
 };
 
 struct Spread {
@@ -28,6 +30,13 @@ struct Spread {
 // Quantiles by linear interpolation; throws nothing, zeros for no samples.
 Spread spread_of(std::vector<double> samples);
 
+// One run with stamps: of several, the one with the median device time.
+struct StampedRun {
+  Timeline timeline;
+  double device_us = 0;       // of the slowest rank; more than without stamps is what they cost
+  double clock_error_us = 0;  // how far the aligned clocks of two GPUs may be apart
+};
+
 struct Measurement {
   Spread wall_us;
   Spread device_us;               // of the slowest rank
@@ -35,11 +44,19 @@ struct Measurement {
   int runs = 0;                   // behind these numbers
   bool right = true;              // the check passed, or was not asked for
   double relative_error = 0;
-  double stamped_device_us = 0;  // of the run with stamps, 0: none
+  std::optional<StampedRun> stamped;
 };
 
 // Runs `schedule` and prints times and errors to standard output. The data of the check is fresh in every
-// call with another seed. Throws what Executor throws, and UserError when the stamps file cannot be written.
+// call with another seed. Throws what Executor throws.
 Measurement measure(const Schedule& schedule, const RunOptions& options);
+
+// "2026-11-21, NVIDIA H200 x 4, driver 580.159.04, CUDA driver 13.0, …": what a measurement must say about
+// itself.
+std::string measurement_place();
+
+// Writes the timeline of `run` as a Perfetto trace. The file appears whole or not at all. Throws UserError
+// when it cannot be written.
+void write_timeline(const Schedule& schedule, const StampedRun& run, const std::string& path);
 
 }  // namespace tritax::gpu

@@ -3,7 +3,7 @@
 //   tritax-gpu devices
 //   tritax-gpu run SCHEDULE.json --repeat 30 --check
 //   tritax-gpu gemm --m 8192 --n 8192 --k 8192 --tile 128x256 --check --against-blas
-//   tritax-gpu measure scenarios/measured/h200-4.toml --gpus 2,4 --output measured.csv
+//   tritax-gpu measure scenarios/measured/h200-4.toml --gpus 2,4 --output measured.csv --ops ops.csv
 //   tritax-gpu microbench --output microbench.csv
 //
 // Exit code 0: done and right; 1: a result is wrong; 2: an error, said in one line.
@@ -19,6 +19,7 @@
 #include "backend_hip/executor.hpp"
 #include "backend_hip/measure.hpp"
 #include "backend_hip/microbench.hpp"
+#include "backend_hip/options.hpp"
 #include "backend_hip/plain_gemm.hpp"
 #include "backend_hip/report.hpp"
 #include "model/core/error.hpp"
@@ -48,13 +49,14 @@ struct GemmOptions {
   bool against_blas = false;
 };
 
-int run_gemm(GemmOptions options, const RunOptions& run) {
+int run_gemm(GemmOptions options, const RunOptions& run, const std::string& timeline) {
   options.shape.dtype = parse_dtype(options.dtype, "--dtype");
   const TileSize tile = parse_tile(options.tile, "--tile");
   const std::vector<GpuInfo> gpus = list_gpus();
   if (gpus.empty()) throw UserError("no GPU: the runtime finds no device on this machine");
   const Schedule schedule = plain_gemm(options.shape, tile, options.group_m, gpus[0].compute_units);
   const Measurement measured = measure(schedule, run);
+  if (measured.stamped) write_timeline(schedule, *measured.stamped, timeline);
   const double flop = 2.0 * options.shape.m * options.shape.n * options.shape.k;
   fmt::print("{}x{}x{} {} tile {}: {:.1f} TFLOP/s\n", options.shape.m, options.shape.n, options.shape.k,
              options.dtype, options.tile, flop / measured.device_us.median * 1e-6);
@@ -78,24 +80,18 @@ int main(int argc, char** argv) {
   RunOptions run;
   GemmOptions gemm;
   std::string file;
+  std::string timeline;
 
-  const auto add_run_options = [&](CLI::App* command) {
-    command->add_option("--repeat", run.repeats, "measured runs")->check(CLI::Range(1, 100000));
-    command->add_option("--warmup", run.warmup, "runs before them")->check(CLI::Range(0, 100000));
-    command->add_flag("--check", run.check, "compare with an fp64 reference on fresh random data");
-    command->add_option("--seed", run.seed, "of the random data");
-    command->add_option("--spin-limit", run.executor.spin_limit_s, "seconds a wait may last")
-        ->check(CLI::Range(1e-3, 600.0));
-    command->add_option("--pace", run.executor.pace_gb_per_s,
-                        "GB/s that matmul workgroups together send to peers");
-    command->add_option("--flush", run.executor.flush_bytes, "bytes written on every GPU before each run");
-    command->add_option("--stamps", run.stamps_file,
-                        "write begin and end of every operation of a last run (Chrome trace)");
+  const auto add_check_and_timeline = [&](CLI::App* command) {
+    command->add_flag("--check", run.check, "Compare with an fp64 reference on fresh random data");
+    command->add_option("--timeline", timeline, "Write a timeline of one more run, for Perfetto")
+        ->type_name("FILE.json");
   };
   CLI::App* devices = app.add_subcommand("devices", "list the GPUs");
   CLI::App* schedule = app.add_subcommand("run", "run a schedule from a file");
   schedule->add_option("SCHEDULE", file, "JSON file (docs/schedule-format.md)")->required();
-  add_run_options(schedule);
+  add_run_options(*schedule, run);
+  add_check_and_timeline(schedule);
   CLI::App* plain = app.add_subcommand("gemm", "run a plain GEMM schedule on one GPU");
   plain->add_option("--m", gemm.shape.m)->check(CLI::PositiveNumber);
   plain->add_option("--n", gemm.shape.n)->check(CLI::PositiveNumber);
@@ -105,35 +101,33 @@ int main(int argc, char** argv) {
   plain->add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")
       ->check(CLI::PositiveNumber);
   plain->add_flag("--against-blas", gemm.against_blas, "time the vendor's library in the same run");
-  add_run_options(plain);
+  add_run_options(*plain, run);
+  add_check_and_timeline(plain);
   MeasureOptions measuring;
   CLI::App* scenarios = app.add_subcommand("measure", "measure the schedules of scenario files");
-  scenarios->add_option("SCENARIOS", measuring.files, "TOML files (docs/scenarios.md)")->required();
-  scenarios->add_option("--output,-o", measuring.output, "CSV file to write")->required();
-  scenarios->add_option("--gpus", measuring.gpus, "numbers of GPUs instead of the files'")->delimiter(',');
-  scenarios->add_option("--machine", measuring.machine, "machine instead of the files'");
-  scenarios->add_option("--commit", measuring.commit, "source revision, for the file's head");
-  add_run_options(scenarios);
+  add_measure_options(*scenarios, measuring, run);
   MicrobenchOptions micro;
   CLI::App* small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
   small->add_option("--output,-o", micro.output, "CSV file to write")->required();
   small->add_option("--only", micro.only, "groups to run; all when left out")->delimiter(',');
   small->add_option("--commit", micro.commit, "source revision, for the file's head");
-  add_run_options(small);
+  add_run_options(*small, run);
   CLI11_PARSE(app, argc, argv);
-  for (int i = 0; i < argc; ++i) measuring.command += (i > 0 ? " " : "") + std::string(argv[i]);
-  micro.command = measuring.command;
+  measuring.command = micro.command = command_line();
+  run.stamps = !timeline.empty();
 
   try {
     if (devices->parsed()) return show_devices();
-    if (plain->parsed()) return run_gemm(gemm, run);
+    if (plain->parsed()) return run_gemm(gemm, run, timeline);
     if (scenarios->parsed()) return measure_scenarios(measuring, run) ? 0 : 1;
     if (small->parsed()) {
       run_microbenchmarks(micro, run);
       return 0;
     }
     const Schedule loaded = read_schedule(file);
-    return measure(loaded, run).right ? 0 : 1;
+    const Measurement measured = measure(loaded, run);
+    if (measured.stamped) write_timeline(loaded, *measured.stamped, timeline);
+    return measured.right ? 0 : 1;
   } catch (const UserError& error) {
     fmt::print(stderr, "tritax-gpu: {}\n", error.what());
     return 2;

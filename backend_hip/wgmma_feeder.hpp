@@ -113,11 +113,38 @@ class WgmmaSender {
     } else {
       send_rows(op);
     }
-    stamp(op, &OpStamp::end);
-    if ((op.bits & kKeep) != 0) return;
-    if (leader()) await_stores_read();
-    wave_barrier();
-    if (threadIdx.x % kWaveLanes == 0) arrive(&shared_.sent);
+    if ((op.bits & kKeep) == 0) {
+      if (leader()) await_stores_read();
+      wave_barrier();
+      if (threadIdx.x % kWaveLanes == 0) arrive(&shared_.sent);
+    }
+    if (params_.stamps != nullptr) stamp_ends(op);
+  }
+
+  // Stores of the copy engine end when they are performed, which is known, in their order, at the end of
+  // their run; stores by threads when they are handed over, or performed if they end a run.
+  __device__ void stamp_ends(const DeviceOp& op) {
+    const bool boxes = (op.bits & kTensor) != 0;
+    if (boxes) {
+      ++stamps_due_;
+    } else {
+      stamp_performed(op.number - 1);
+      if (op.ends_run != 0) {
+        release_fence(Scope::system);
+        named_barrier(kSenderBarrier, kSendingThreads);
+      }
+      stamp(op, &OpStamp::end);
+    }
+    if (boxes && op.ends_run != 0) stamp_performed(op.number);
+  }
+
+  // Ends of the stores by the copy engine that have none yet; the latest is operation `last`.
+  __device__ void stamp_performed(std::int32_t last) {
+    for (; stamps_due_ > 0; --stamps_due_) {
+      if (!leader()) continue;
+      await_stores_but(stamps_due_ - 1);
+      params_.stamps[last - (stamps_due_ - 1)].end = ticks();
+    }
   }
 
   __device__ void signal(const DeviceOp& op) {
@@ -204,6 +231,7 @@ class WgmmaSender {
   WgmmaShared<Shape>& shared_;
   unsigned char* staging_;
   std::uint32_t staged_phase_ = 0;
+  int stamps_due_ = 0;               // stores whose end was not stamped yet
   unsigned long long next_box_ = 0;  // when the link is due to take another box
 };
 

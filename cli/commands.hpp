@@ -19,6 +19,7 @@ Run add_advise(CLI::App& program);
 Run add_check(CLI::App& program);
 Run add_explain(CLI::App& program);
 Run add_machines(CLI::App& program);
+Run add_measure(CLI::App& program);
 Run add_patterns(CLI::App& program);
 Run add_reproduce(CLI::App& program);
 Run add_schedule(CLI::App& program);

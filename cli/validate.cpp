@@ -17,6 +17,7 @@
 #include "cli/output.hpp"
 #include "cli/parity_plot.hpp"
 #include "cli/terminal.hpp"
+#include "cli/validate_ops.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
@@ -32,6 +33,7 @@ struct Options {
   std::string machine;
   std::string clock = "wall";
   std::string plot;
+  std::vector<std::string> ops;
   bool all_rows = false;
   std::optional<int> threads;
 };
@@ -326,6 +328,13 @@ std::vector<Scenario> scenarios_of(const Options& options) {
 
 int run(const Options& options) {
   Outputs outputs(options.output);
+  if (!options.ops.empty()) {
+    if (!options.plot.empty() || !options.measured.empty()) {
+      throw UserError("--ops: compares operations, not runs; leave out --measured and --plot");
+    }
+    return run_validate_ops({options.ops, options.machine, options.all_rows, options.threads},
+                            scenarios_of(options), outputs);
+  }
   std::optional<OutputFile> plot;
   if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
   if (!options.plot.empty()) plot.emplace(options.plot, "--plot");
@@ -367,7 +376,7 @@ Run add_validate(CLI::App& program) {
                      "Scenario files: only measured rows of these scenarios count (default: all rows)");
   command
       .add_option("--measured", options->measured,
-                  "Files of 'tritax-gpu measure' (default: the measurements that are shipped)")
+                  "Files of 'tritax measure' (default: the measurements that are shipped)")
       ->type_name("FILE.csv");
   command
       .add_option("--machine", options->machine,
@@ -380,6 +389,10 @@ Run add_validate(CLI::App& program) {
       ->capture_default_str();
   command.add_option("--plot", options->plot, "Draw a parity plot: predicted over measured")
       ->type_name("FILE.svg");
+  command
+      .add_option("--ops", options->ops,
+                  "Compare tile operations by kind instead: files of 'tritax measure --ops'")
+      ->type_name("FILE.csv");
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
@@ -394,7 +407,8 @@ Run add_validate(CLI::App& program) {
       "Examples:\n"
       "  tritax validate\n"
       "  tritax validate --clock device --plot parity.svg\n"
-      "  tritax validate --measured my-node.csv --machine my-node.toml --json -\n");
+      "  tritax validate --measured my-node.csv --machine my-node.toml --json -\n"
+      "  tritax validate --ops my-node-ops.csv --machine my-node.toml\n");
   return [options] { return run(*options); };
 }
 

@@ -142,6 +142,20 @@ TEST(Lowering, stores_to_peers_are_marked_so_that_they_can_be_paced) {
   EXPECT_TRUE(has(program.ops[2], kRemote));
 }
 
+TEST(Lowering, the_last_of_a_run_of_stores_or_copies_is_marked_for_the_stamp_of_its_drain) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 128);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.store(test.c, kTile, 1);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.copy(test.c, {0, 128, 128, 128}, 1, test.c, 0, 128, 0);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  std::vector<int> ends;
+  for (const DeviceOp& op : program.ops) ends.push_back(op.ends_run);
+  EXPECT_EQ(ends, (std::vector<int>{0, 0, 1, 0, 1, 1}));
+}
+
 TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);

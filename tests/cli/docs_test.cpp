@@ -18,8 +18,9 @@ std::set<std::string> long_options(const std::string& text) {
 
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
-  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
-                                    "patterns show", "machines", "machines show", "reproduce", "validate"}) {
+  for (const std::string command :
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "patterns show",
+        "machines", "machines show", "reproduce", "measure", "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -32,7 +33,7 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
-       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce", "validate"}) {
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce", "measure", "validate"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -47,7 +48,7 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
-                                    "machines", "reproduce", "validate"}) {
+                                    "machines", "reproduce", "measure", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -43,7 +43,7 @@ TEST_P(EveryCommand, HelpShowsExamplesAndEndsWithZero) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, EveryCommand,
                          testing::Values("advise", "simulate", "explain", "trace", "check", "schedule",
-                                         "patterns", "machines", "reproduce"));
+                                         "patterns", "machines", "reproduce", "validate"));
 
 TEST(Program, VersionAndHelpEndWithZero) {
   EXPECT_EQ(run_tritax("--version").exit_code, 0);

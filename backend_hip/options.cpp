@@ -1,0 +1,61 @@
+#include "backend_hip/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace tritax::gpu {
+
+void add_run_options(CLI::App& command, RunOptions& run) {
+  command
+      .add_option("--repeat", run.repeats, "Measured runs, at most; fewer when the median is known to 0.5 %")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command.add_option("--warmup", run.warmup, "Runs before them")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  command.add_option("--seed", run.seed, "Of the random data")->capture_default_str();
+  command.add_option("--spin-limit", run.executor.spin_limit_s, "Seconds that a wait may last")
+      ->check(CLI::Range(1e-3, 600.0))
+      ->capture_default_str();
+  command
+      .add_option("--pace", run.executor.pace_gb_per_s,
+                  "GB/s that the matmul workgroups of a GPU together send to peers; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      .add_option("--flush", run.executor.flush_bytes, "Bytes written on every GPU before each run; 0: none")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
+  command.add_option("SCENARIO", options.files, "Scenario files (docs/scenarios.md)")->required();
+  command.add_option("-o,--output", options.output, "Where the times go; the file must not exist")
+      ->type_name("FILE.csv")
+      ->required();
+  command.add_option("--ops", options.ops, "Also times by kind of operation, for 'tritax validate --ops'")
+      ->type_name("FILE.csv");
+  command
+      .add_option("--timeline", options.timelines,
+                  "Also a timeline of every scenario, for Perfetto and 'tritax trace --measured'")
+      ->type_name("FOLDER");
+  command.add_option("--gpus", options.gpus, "Numbers of GPUs, instead of the scenarios'")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--machine", options.machine, "Machine whose compute units shape the schedules")
+      ->type_name("NAME|FILE");
+  command.add_option("--commit", options.commit, "Source revision, for the heads of the files");
+  add_run_options(command, run);
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string words{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words;
+}
+
+}  // namespace tritax::gpu

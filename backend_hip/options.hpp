@@ -1,0 +1,25 @@
+// Options of the programs that measure: `tritax-gpu`, and `tritax measure`. Plain host code, so that both
+// know them with and without a GPU backend.
+#pragma once
+
+#include <string>
+
+#include "backend_hip/measure.hpp"
+#include "backend_hip/report.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tritax::gpu {
+
+// How schedules are run: --repeat, --warmup, --seed, --spin-limit, --pace, --flush.
+void add_run_options(CLI::App& command, RunOptions& run);
+
+// SCENARIO…, --output, --gpus, --machine, --commit, --ops, --timeline, and those of add_run_options.
+void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run);
+
+// The command line of this process, for the heads of files.
+std::string command_line();
+
+}  // namespace tritax::gpu
