@@ -102,7 +102,7 @@ TEST(ValidatePlot, IsWrittenWholeAndRefusedBeforeTheWorkWhenItCannotBe) {
   EXPECT_EQ(good.exit_code, 0) << good.err;
   EXPECT_NE(test::read_file(svg).find("fused-sequential"), std::string::npos);
   EXPECT_EQ(scratch.file_count(), 2u);
-  for (const std::string target : {scratch.path("no/such/folder.svg"), std::string("-")}) {
+  for (const std::string& target : {scratch.path("no/such/folder.svg"), std::string("-")}) {
     const test::Outcome bad = test::run_tritax("validate --measured " + rows + " --plot " + target);
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_EQ(bad.out, "");
