@@ -40,29 +40,6 @@ std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptio
                      times(measured.device_us), measured.relative_error);
 }
 
-// The scenarios to run: GEMM + all-scatter by tile operations, once for every number of GPUs asked for.
-std::vector<Scenario> select_scenarios(const MeasureOptions& options) {
-  std::vector<Scenario> selected;
-  for (const std::string& file : options.files) {
-    for (Scenario scenario : read_scenarios(file)) {
-      auto* workload = std::get_if<GemmAllScatter>(&scenario.workload);
-      if (workload == nullptr || scenario.pattern.empty()) {
-        throw UserError(fmt::format("{}: scenario '{}' is not a GEMM + all-scatter with a pattern",
-                                    scenario.where, scenario.id));
-      }
-      if (scenario.pattern == "library") continue;
-      if (!options.machine.empty()) scenario.machine = options.machine;
-      std::vector<int> counts = options.gpus;
-      if (counts.empty()) counts.push_back(workload->gpus);
-      for (const int count : counts) {
-        workload->gpus = count;
-        selected.push_back(scenario);
-      }
-    }
-  }
-  return selected;
-}
-
 // A table that grows while the work goes on, so that an interrupted run keeps its rows.
 class GrowingTable {
  public:
@@ -117,7 +94,7 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
-  const std::vector<Scenario> scenarios = select_scenarios(options);
+  const std::vector<Scenario> scenarios = select_scenarios(options.selection);
   if (list_gpus().empty()) throw UserError("no GPU: the runtime finds no device on this machine");
   GrowingTable rows(options.output, options, kColumns);
   GrowingTable ops(options.ops, options, op_table_header());

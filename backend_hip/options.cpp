@@ -30,7 +30,11 @@ void add_run_options(CLI::App& command, RunOptions& run) {
 }
 
 void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
-  command.add_option("SCENARIO", options.files, "Scenario files (docs/scenarios.md)")->required();
+  command.add_option("SCENARIO", options.selection.files, "Scenario files (docs/scenarios.md)")->required();
+  command
+      .add_option("--id", options.selection.ids,
+                  "Only scenarios with this id, or one that begins with it and '/'")
+      ->type_name("ID");
   command.add_option("-o,--output", options.output, "Where the times go; the file must not exist")
       ->type_name("FILE.csv")
       ->required();
@@ -40,10 +44,11 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       .add_option("--timeline", options.timelines,
                   "Also a timeline of every scenario, for Perfetto and 'tritax trace --measured'")
       ->type_name("FOLDER");
-  command.add_option("--gpus", options.gpus, "Numbers of GPUs, instead of the scenarios'")
+  command.add_option("--gpus", options.selection.gpus, "Numbers of GPUs, instead of the scenarios'")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
-  command.add_option("--machine", options.machine, "Machine whose compute units shape the schedules")
+  command
+      .add_option("--machine", options.selection.machine, "Machine whose compute units shape the schedules")
       ->type_name("NAME|FILE");
   command.add_option("--commit", options.commit, "Source revision, for the heads of the files");
   add_run_options(command, run);

@@ -16,7 +16,7 @@ namespace tritax::gpu {
 // How schedules are run: --repeat, --warmup, --seed, --spin-limit, --pace, --flush.
 void add_run_options(CLI::App& command, RunOptions& run);
 
-// SCENARIO…, --output, --gpus, --machine, --commit, --ops, --timeline, and those of add_run_options.
+// SCENARIO…, --id, --output, --gpus, --machine, --commit, --ops, --timeline, and those of add_run_options.
 void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run);
 
 // The command line of this process, for the heads of files.

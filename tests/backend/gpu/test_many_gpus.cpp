@@ -1,9 +1,14 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "backend_hip/measured_timeline.hpp"
 #include "gpu_schedules.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/patterns/pattern.hpp"
+#include "model/timeline/op_times.hpp"
 
 namespace tritax::gpu {
 namespace {
@@ -51,6 +56,43 @@ TEST(ManyGpus, every_lock_protocol_orders_tiles) {
       SCOPED_TRACE(name);
       expect_right(
           build_schedule(find_pattern(name, "test"), {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
+    }
+  }
+}
+
+TEST(ManyGpus, stamps_of_every_pattern_end_when_stores_have_drained_and_the_result_stays_right) {
+  TRITAX_NEEDS_GPUS(2);
+  const Machine machine = find_machine("h200-4");
+  for (const char* name :
+       {"bulk-synchronous", "fused-sequential", "producer-consumer", "workgroup-specialised"}) {
+    for (const std::int64_t n :
+         {std::int64_t{2048}, std::int64_t{2040}}) {  // whole tiles, and ragged ones by threads
+      SCOPED_TRACE(fmt::format("{} n = {}", name, n));
+      const Schedule schedule = build_schedule(find_pattern(name, "test"), {1024, n, 512, DType::bf16, 2},
+                                               machine, knobs_for({128, 128}));
+      ExecutorOptions options;
+      options.stamps = true;
+      Executor executor(schedule, options);
+      executor.fill(45);
+      executor.run();
+      EXPECT_TRUE(executor.check().passed);
+      const Timeline timeline = timeline_of(schedule, executor.stamps());
+      const std::vector<double> begins = service_begins(timeline);
+      std::map<std::pair<std::uint32_t, std::uint32_t>, double> drained;  // by kernel and workgroup
+      for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
+        const OpInterval& op = timeline.ops[i];
+        EXPECT_LE(begins[i], op.end_ns);
+        EXPECT_GE(op.place.cu, 0);
+        double& last = drained[{op.place.kernel, op.place.workgroup}];
+        // Stores drain in their order, and no flag overtakes them.
+        if (is_asynchronous(op.kind) || op.kind == OpKind::signal) {
+          EXPECT_GE(op.end_ns, last);
+          last = op.end_ns;
+        }
+      }
+      std::int64_t counted = 0;
+      for (const OpTimes& times : op_times(timeline, schedule)) counted += times.count;
+      EXPECT_EQ(counted, static_cast<std::int64_t>(timeline.ops.size()));
     }
   }
 }

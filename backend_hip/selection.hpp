@@ -1,0 +1,23 @@
+// Which scenarios a measurement runs. Plain host code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+
+namespace tritax::gpu {
+
+struct Selection {
+  std::vector<std::string> files;  // scenario files (docs/scenarios.md)
+  std::vector<std::string> ids;    // of scenarios, whole or up to a "/"; empty: all
+  std::vector<int> gpus;           // instead of the files' numbers of GPUs; empty: as the files say
+  std::string machine;  // whose compute units and dies shape the schedules; empty: as the files say
+};
+
+// The scenarios, once for every number of GPUs, in the order of the files. The library pattern is left out:
+// its schedule models a vendor's library, which the scripts in baselines/ measure. Throws UserError for
+// unreadable files, scenarios that are no GEMM + all-scatter with a pattern, and ids that no scenario has.
+std::vector<Scenario> select_scenarios(const Selection& selection);
+
+}  // namespace tritax::gpu
