@@ -33,7 +33,8 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
   command.add_option("SCENARIO", options.selection.files, "Scenario files (docs/scenarios.md)")->required();
   command
       .add_option("--id", options.selection.ids,
-                  "Only scenarios with this id, or one that begins with it and '/'")
+                  "Only scenarios with this id, or one that begins with it and '/'; may be repeated")
+      ->allow_extra_args(false)
       ->type_name("ID");
   command.add_option("-o,--output", options.output, "Where the times go; the file must not exist")
       ->type_name("FILE.csv")
@@ -46,6 +47,7 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       ->type_name("FOLDER");
   command.add_option("--gpus", options.selection.gpus, "Numbers of GPUs, instead of the scenarios'")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(1, 1024));
   command
       .add_option("--machine", options.selection.machine, "Machine whose compute units shape the schedules")

@@ -390,8 +390,10 @@ Run add_validate(CLI::App& program) {
   command.add_option("--plot", options->plot, "Draw a parity plot: predicted over measured")
       ->type_name("FILE.svg");
   command
-      .add_option("--ops", options->ops,
-                  "Compare tile operations by kind instead: files of 'tritax measure --ops'")
+      .add_option(
+          "--ops", options->ops,
+          "Compare tile operations by kind instead: a file of 'tritax measure --ops'; may be repeated")
+      ->allow_extra_args(false)
       ->type_name("FILE.csv");
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);

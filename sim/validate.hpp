@@ -1,6 +1,6 @@
 // `tritax validate`: predictions beside measurements of the same schedules on GPUs.
 //
-// `tritax-gpu measure` runs the schedules that the simulator runs and writes one CSV row for each. A row is
+// `tritax measure` runs the schedules that the simulator runs and writes one CSV row for each. A row is
 // simulated again with its pattern and knobs, and compared on the clock that it was measured on:
 //
 //   wall    a common start of all ranks until every host program and its kernels are done, host barriers
@@ -50,7 +50,7 @@ struct MeasuredFile {
   std::vector<MeasuredRow> rows;     // at least one
 };
 
-// Reads what `tritax-gpu measure` writes. Columns are found by name, in any order; columns that are not used
+// Reads what `tritax measure` writes. Columns are found by name, in any order; columns that are not used
 // here may be there or not. Throws UserError with file:line, column, value and what is allowed.
 MeasuredFile parse_measured(std::string_view csv, const std::string& origin);
 MeasuredFile read_measured(const std::string& path);

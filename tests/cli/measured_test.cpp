@@ -61,7 +61,7 @@ TEST(Measure, ExplainsItselfInEveryBuild) {
 TEST(ValidateOps, PrintsResidualsByKindAndTheSameAsJson) {
   const ScratchDirectory scratch;
   const std::string files =
-      "validate " + scratch.write("s.toml", kScenario) + " --ops " + scratch.write("ops.csv", kOps);
+      "validate --ops " + scratch.write("ops.csv", kOps) + " " + scratch.write("s.toml", kScenario);
   const Outcome text = run_tritax(files);
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(text.out.find("NVIDIA H200 x 2"), std::string::npos);
