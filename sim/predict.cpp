@@ -120,8 +120,18 @@ int peer_count(const Scenario& scenario) {
 // Host time of the GEMM call that an event on an idle stream sees.
 double gemm_call_ns(const Scenario& scenario, const Machine& machine) {
   const auto* alone = std::get_if<LibraryGemm>(&scenario.workload);
-  const bool framework = alone != nullptr ? alone->framework : scenario.pattern == patterns().front().name;
-  return framework ? machine.library.gemm_call_ns : 0;
+  if (alone == nullptr) {
+    return scenario.pattern == patterns().front().name ? machine.library.gemm_call_ns : 0;
+  }
+  switch (alone->caller) {
+    case GemmCaller::framework:
+      return machine.library.gemm_call_ns;
+    case GemmCaller::binding:
+      return machine.library.binding_call_ns;
+    case GemmCaller::loop:
+      break;
+  }
+  return 0;
 }
 
 }  // namespace

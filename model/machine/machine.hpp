@@ -115,7 +115,8 @@ struct LibraryCosts {
   int channels = 0;                // workgroups of the collective kernel
   double channel_gb_per_s = 0;     // one channel, to all its peers together
   double gemm_call_ns = 0;         // host time of one GEMM call through the framework, beyond a bare launch
-  double framework_sync_ns = 0;    // host work of the framework around a synchronised step
+  double binding_call_ns = 0;    // host time of one kernel call from Python through a thin binding, beyond it
+  double framework_sync_ns = 0;  // host work of the framework around a synchronised step
 };
 
 enum class LinkKind : std::uint8_t { mesh, node_switch };

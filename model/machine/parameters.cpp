@@ -132,6 +132,9 @@ constexpr std::array kSpecs{
                   "one channel, to all its peers together"},
     ParameterSpec{"library", "gemm_call_time", &LibraryCosts::gemm_call_ns, D::time, kTime,
                   "host time of one GEMM call through the framework, beyond a bare launch"},
+    ParameterSpec{"library", "binding_call_time", &LibraryCosts::binding_call_ns, D::time, kTime,
+                  "host time of one kernel call from Python through a thin binding, beyond a bare launch",
+                  Presence::optional},
     ParameterSpec{"library", "framework_sync_time", &LibraryCosts::framework_sync_ns, D::time, kTime,
                   "host work of the framework around a synchronised step"},
 

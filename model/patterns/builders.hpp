@@ -12,4 +12,7 @@ Schedule build_fused_sequential(const GemmAllScatter& workload, const Machine& m
 Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machine& machine,
                                      const Knobs& knobs);
 
+// The GEMM kernel of the library pattern alone, on one GPU, with the tile of the knobs.
+Schedule build_gemm_of_tile(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+
 }  // namespace tritax

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "model/core/error.hpp"
 #include "model/patterns/builders.hpp"
 #include "model/patterns/common.hpp"
 #include "model/patterns/library_tile.hpp"
@@ -143,6 +144,13 @@ std::int32_t copy_into_slices(PatternDraft& draft, int rank, std::int16_t gather
 }
 
 }  // namespace
+
+Schedule build_gemm_of_tile(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs) {
+  TRITAX_ASSERT(workload.gpus == 1, "a GEMM alone runs on one GPU");
+  PatternDraft draft("gemm", workload, machine, knobs);
+  host_program(draft, 0, {{library_gemm(draft, 0, -1), 0}});
+  return draft.builder.finish();
+}
 
 Schedule build_library(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs) {
   PatternDraft draft("library", workload, machine, library_knobs(workload, machine, knobs));

@@ -1,7 +1,8 @@
 #include "model/patterns/library_tile.hpp"
 
+#include <algorithm>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
@@ -26,18 +27,37 @@ std::optional<double> gemm_ns(const GemmAllScatter& workload, const Gpu& gpu, co
   return ceil_div(tiles, gpu.cu_count()) * (cost.compute_ns + cost.prologue_ns + store_ns);
 }
 
+struct Shape {
+  std::int32_t m = 0;
+  std::int32_t n = 0;
+};
+
+// Largest first: tall and square tiles down to what a decode step with a few rows needs.
+std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
+  if (gpu.async_tile_copy || bytes_of(dtype) != 2) {
+    return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
+            {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
+  }
+  constexpr std::int32_t smallest_tile = 1024;  // elements
+  std::vector<Shape> shapes;
+  for (const std::int32_t m : {256, 224, 192, 160, 128, 96, 64, 32, 16}) {
+    for (const std::int32_t n : {256, 224, 192, 160, 128, 96, 64, 32, 16}) {
+      if (m * n >= smallest_tile) shapes.push_back({m, n});
+    }
+  }
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const Shape& a, const Shape& b) { return a.m * a.n > b.m * b.n; });
+  return shapes;
+}
+
 }  // namespace
 
 MatmulTile library_tile(const GemmAllScatter& workload, const Gpu& gpu) {
-  // Tall and square tiles down to what a decode step with a few rows needs.
-  constexpr std::pair<std::int32_t, std::int32_t> shapes[] = {{256, 256}, {256, 128}, {128, 256}, {128, 128},
-                                                              {256, 64},  {64, 256},  {128, 64},  {64, 128},
-                                                              {64, 64},   {32, 128},  {32, 64},   {16, 64}};
   MatmulTile best;
   double best_ns = 0;
-  for (const auto& [m, n] : shapes) {
+  for (const Shape& shape : library_shapes(gpu, workload.dtype)) {
     for (const std::int32_t waves : {4, 8}) {
-      const MatmulTile tile{m, n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
+      const MatmulTile tile{shape.m, shape.n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
       const std::optional<double> ns = gemm_ns(workload, gpu, tile);
       if (!ns || (best.m > 0 && *ns >= best_ns)) continue;
       best_ns = *ns;

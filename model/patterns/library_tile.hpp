@@ -1,6 +1,10 @@
 // The tile that a vendor's GEMM library uses.
 //
-// A hand-tuned library has kernels for many tiles and picks, for the shape at hand, the one with the least
+// A hand-tuned library has kernels for many tiles. The 16-bit kernels of hipBLASLt have edges in steps of 32
+// up to 256 (it names them after their tiles: Cijk_Alik_Bljk_BBS_BH_…_MT224x256x64, …_HHS_BH_…_MT96x128x64),
+// so that a shape seldom leaves compute units idle. Other kernels are taken to have powers of two (rocBLAS
+// fp32: Cijk_Alik_Bljk_SB_MT128x128x16, MT64x128x16). The library picks, for the shape at hand, the one with
+// the least
 //
 //   waves · (tile time + prologue + store),   waves = ceil(tiles / compute units)
 //

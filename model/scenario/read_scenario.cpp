@@ -36,13 +36,44 @@ GemmAllScatter read_gemm_all_scatter(TomlReader& reader) {
   return workload;
 }
 
+GemmCaller read_caller(TomlReader& reader) {
+  const bool binding = reader.boolean_or("binding", false);
+  const bool framework = reader.boolean_or("framework", !binding);
+  if (binding && framework) {
+    throw UserError(
+        fmt::format("{}: binding = true and framework = true; a GEMM is called through one of them",
+                    reader.where("binding")));
+  }
+  if (binding) return GemmCaller::binding;
+  return framework ? GemmCaller::framework : GemmCaller::loop;
+}
+
+MatmulTile read_library_tile(TomlReader& reader) {
+  MatmulTile tile;
+  tile.waves = small(reader.integer_or("waves", 1, 64, 8));
+  if (!reader.has("tile")) {
+    if (reader.has("waves")) {
+      throw UserError(
+          fmt::format("{}: waves are those of a 'tile', and there is none", reader.where("waves")));
+    }
+    return {};
+  }
+  const auto edges = reader.integers("tile", 3, 1, kMaxTile);
+  tile.m = small(edges[0]);
+  tile.n = small(edges[1]);
+  tile.k = small(edges[2]);
+  tile.pipeline = Pipeline::overlapped;
+  return tile;
+}
+
 LibraryGemm read_library_gemm(TomlReader& reader) {
   LibraryGemm workload;
   workload.m = reader.integer("m", 1, kMaxSize);
   workload.n = reader.integer("n", 1, kMaxSize);
   workload.k = reader.integer("k", 1, kMaxSize);
   workload.dtype = read_dtype(reader, "bf16");
-  workload.framework = reader.boolean_or("framework", true);
+  workload.caller = read_caller(reader);
+  workload.tile = read_library_tile(reader);
   return workload;
 }
 

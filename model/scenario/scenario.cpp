@@ -33,8 +33,9 @@ std::string key_of(const Workload& workload) {
                                              name_of(w.dtype), w.gpus);
                         },
                         [](const LibraryGemm& w) {
-                          return fmt::format("library-gemm {}x{}x{} {} framework {}", w.m, w.n, w.k,
-                                             name_of(w.dtype), w.framework);
+                          return fmt::format("library-gemm {}x{}x{} {} caller {} tile {}x{}x{} waves {}", w.m,
+                                             w.n, w.k, name_of(w.dtype), static_cast<int>(w.caller), w.tile.m,
+                                             w.tile.n, w.tile.k, w.tile.waves);
                         },
                         [](const RemoteAccess& w) {
                           return fmt::format("remote-access {} peers {} bytes {} block {} gpus {}",

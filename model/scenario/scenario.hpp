@@ -20,13 +20,21 @@
 
 namespace tritax {
 
-// A GEMM of the vendor's library on one GPU.
+// Who calls a GEMM of a library, and so how long the call takes before the launch.
+enum class GemmCaller : std::uint8_t {
+  framework,  // a framework such as PyTorch
+  binding,    // Python, through a thin binding of one kernel
+  loop,       // a bare benchmark loop
+};
+
+// A GEMM of a library on one GPU.
 struct LibraryGemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   DType dtype = DType::bf16;
-  bool framework = true;  // called through a framework such as PyTorch; false: from a bare benchmark loop
+  GemmCaller caller = GemmCaller::framework;
+  MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
 };
 
 enum class RemoteOperation : std::uint8_t {

@@ -10,7 +10,8 @@ namespace tritax {
 
 inline constexpr std::int32_t kAllGatherTile = 128;  // rows and columns, ROCm/iris iris/ccl/config.py
 
-// The vendor's GEMM on rank 0: the GEMM kernel of the library pattern, launched alone.
+// The vendor's GEMM on rank 0: the GEMM kernel of the library pattern, launched alone, with the tile that the
+// library would pick or the given one.
 Schedule library_gemm_schedule(const LibraryGemm& workload, const Machine& machine);
 
 // One kernel on every active rank whose workgroups move blocks; see remote_access.cpp for how a block becomes

@@ -169,6 +169,29 @@ TEST(AllGatherSchedule, MovesTheSameBytesWithTheLibrary) {
   for (const auto& [peer, bytes] : moved) EXPECT_EQ(bytes, 1000 * 64 * 2) << peer;
 }
 
+TEST(LibraryGemmSchedule, TakesTheGivenTileOrLetsTheLibraryPick) {
+  LibraryGemm workload{4096, 4096, 4096, DType::bf16, GemmCaller::loop, {}};
+  const Machine machine = find_machine("mi325x-8");
+  // 256 tiles of 256×256 leave 48 of 304 CUs idle; the library has 256×224, which fills them in one wave.
+  EXPECT_EQ(library_gemm_schedule(workload, machine).kernels.at(0).workgroups.size(), 304U);
+  workload.tile = {128, 256, 64, 8, Pipeline::overlapped};
+  const Schedule schedule = library_gemm_schedule(workload, machine);
+  EXPECT_EQ(schedule.kernels.at(0).tile.m, 128);
+  EXPECT_EQ(schedule.kernels.at(0).tile.n, 256);
+  EXPECT_EQ(schedule.kernels.at(0).workgroups.size(), 512U);
+  workload.tile.m = 8192;
+  EXPECT_THROW(library_gemm_schedule(workload, machine), UserError);
+}
+
+TEST(LibraryGemmSchedule, WritesProductsOfEightBitNumbersAsSixteenBits) {
+  const Machine machine = find_machine("mi355x-8");
+  for (const DType dtype : {DType::bf16, DType::fp8}) {
+    const Schedule schedule = library_gemm_schedule({512, 512, 512, dtype, GemmCaller::loop, {}}, machine);
+    EXPECT_EQ(schedule.buffers.at(static_cast<std::size_t>(schedule.result_buffer)).dtype, DType::bf16);
+    EXPECT_EQ(schedule.buffers.at(0).dtype, dtype);
+  }
+}
+
 TEST(BuildScenario, RefusesMoreGpusThanTheMachineHas) {
   Scenario scenario;
   scenario.where = "file.toml:3";

@@ -151,6 +151,35 @@ block_bytes = 4096
   expect_refused(replaced(text, "64 MiB", "99999999999 GiB"), {"file.toml:9", "99999999999 GiB"});
 }
 
+const std::string kGemm = R"(
+[[scenario]]
+id = "gemm"
+machine = "mi325x-8"
+workload = "library-gemm"
+m = 2048
+n = 2048
+k = 2048
+)";
+
+TEST(ReadScenario, TakesTheCallerAndTheTileOfALibraryGemm) {
+  const auto gemm = [](const std::string& keys) {
+    return std::get<LibraryGemm>(parse_scenarios(kGemm + keys, "file.toml").at(0).workload);
+  };
+  EXPECT_EQ(gemm("").caller, GemmCaller::framework);
+  EXPECT_EQ(gemm("").tile.m, 0);
+  EXPECT_EQ(gemm("framework = false\n").caller, GemmCaller::loop);
+  EXPECT_EQ(gemm("binding = true\n").caller, GemmCaller::binding);
+  const MatmulTile tile = gemm("tile = [128, 64, 32]\nwaves = 4\n").tile;
+  EXPECT_EQ(tile.m, 128);
+  EXPECT_EQ(tile.n, 64);
+  EXPECT_EQ(tile.k, 32);
+  EXPECT_EQ(tile.waves, 4);
+  EXPECT_EQ(tile.pipeline, Pipeline::overlapped);
+  expect_refused(kGemm + "binding = true\nframework = true\n", {"file.toml:9", "binding", "framework"});
+  expect_refused(kGemm + "waves = 4\n", {"file.toml:9", "waves", "'tile'"});
+  expect_refused(kGemm + "tile = [128, 64]\n", {"file.toml:9", "tile"});
+}
+
 TEST(ReadScenario, OffersTheNearestNameForAnUnknownKeyAndNamesItsLine) {
   expect_refused(kGood + "gpu = 8\n", {"file.toml:12", "'gpu'", "did you mean 'gpus'"});
   expect_refused(kGood + "knobs = { comm_cu = 3 }\n",

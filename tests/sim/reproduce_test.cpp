@@ -208,6 +208,28 @@ TEST(Reproduce, PutsMoreOnTheClockTheMoreOfTheHostItSees) {
   EXPECT_GE(on("host") - on("kernel"), 2e-3 * machine.host.barrier_ns);
 }
 
+TEST(Reproduce, CountsTheCallOfWhoeverCallsAGemmOnAnIdleStream) {
+  const auto called = [](const std::string& by) {
+    return *row_of(R"(
+[[entry]]
+id = "gemm"
+group = "g"
+scenario = { machine = "mi325x-8", workload = "library-gemm", m = 1024, n = 1024, k = 1024)" +
+                   by + R"( }
+metric = "time"
+clock = "idle-stream"
+unit = "us"
+value = 30
+source = "somewhere"
+)")
+                .predicted;
+  };
+  const LibraryCosts& costs = find_machine("mi325x-8").library;
+  const double loop = called(", framework = false");
+  EXPECT_NEAR(called("") - loop, costs.gemm_call_ns / 1000, 1e-9);
+  EXPECT_NEAR(called(", binding = true") - loop, costs.binding_call_ns / 1000, 1e-9);
+}
+
 TEST(Reproduce, SummarisesPredictionsWithoutCalibrationAndFailures) {
   ReproducedRow in_group;
   in_group.group = std::string(1, 'g');
