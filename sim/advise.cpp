@@ -210,7 +210,9 @@ void Search::evaluate_listed() {
   std::size_t next = 0;
   while (next < order.size() && !stopped()) {
     std::vector<std::size_t> batch;
-    for (; next < order.size() && batch.size() < kBatch; ++next) {
+    // The first batch is small: nothing can be given up before each pattern has a best.
+    const std::size_t size = next == 0 ? searches_.size() : kBatch;
+    for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
       if (contender.bound.total_ns >= best_ns(contender.pattern)) {
         ++advice_.pruned;
@@ -254,21 +256,33 @@ std::vector<Candidate> Search::winners() {
     if (searches_[p].best) found.push_back(p);
   }
   std::vector<Candidate> candidates(found.size());
-  parallel(found.size(), [&](std::size_t i) {
-    PatternSearch& search = searches_[found[i]];
+  std::vector<CounterfactualMakespans> makespans(found.size());
+  SimulationOptions options;
+  options.seed = options_.seed;
+  // Two tasks a winner, so that the slowest of them does not keep the others waiting.
+  parallel(2 * found.size(), [&](std::size_t task) {
+    const std::size_t i = task / 2;
+    const PatternSearch& search = searches_[found[i]];
+    const Contender& contender = contenders_[*search.best];
+    const Schedule schedule = build_schedule(*search.pattern, workload_, machine_, contender.knobs);
+    if (task % 2 == 0) {
+      simulate_by_dependences(schedule, machine_, options, makespans[i]);
+      return;
+    }
+    simulate_in_order(schedule, machine_, options, makespans[i]);
+    candidates[i].rounds = gemm_rounds(schedule, machine_);
+  });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const PatternSearch& search = searches_[found[i]];
     const Contender& contender = contenders_[*search.best];
     Candidate& candidate = candidates[i];
-    const Schedule schedule = build_schedule(*search.pattern, workload_, machine_, contender.knobs);
-    SimulationOptions options;
-    options.seed = options_.seed;
     candidate.pattern = search.pattern->name;
     candidate.knobs = contender.knobs;
     candidate.time_ns = contender.time_ns;
-    candidate.taxes = account_taxes(schedule, machine_, options);
+    candidate.taxes = taxes_of(search.best_result, makespans[i]);
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
-    candidate.rounds = gemm_rounds(schedule, machine_);
-  });
+  }
   const double library_ns = best_ns(0);
   for (Candidate& candidate : candidates) {
     if (library_ns < kNever) candidate.speedup = library_ns / candidate.time_ns;

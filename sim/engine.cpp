@@ -144,6 +144,13 @@ void Engine::index_schedule() {
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
+  if (options_.give_up_after_ns > 0) {
+    rest_ns_.assign(schedule_.ops.size(), 0.0);
+    for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
+      index_rest(schedule_.kernels[workgroups_[wg].kernel], wg);
+    }
+    index_tails();
+  }
 }
 
 // Workgroups go round robin over the dies that have compute units for the kernel.
@@ -167,10 +174,8 @@ SimulationResult Engine::run() {
     if (next == std::numeric_limits<double>::infinity()) break;
     TRITAX_ASSERT(next >= now, "the clock went backwards");
     now = next;
-    if (options_.give_up_after_ns > 0 && now > options_.give_up_after_ns) {
-      totals_.gave_up = true;
-      break;
-    }
+    totals_.gave_up |= options_.give_up_after_ns > 0 && now > options_.give_up_after_ns;
+    if (totals_.gave_up) break;
     while (fluid_.next_completion_ns() <= now) {
       const FluidNetwork::Completion completion = fluid_.complete(now);
       completed(completion, fluid_.bottleneck(completion.class_id), now);

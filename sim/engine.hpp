@@ -10,7 +10,8 @@
 // releaser came last.
 //
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
-// engine_ops.cpp (tile operations), engine_traffic.cpp (which resources an operation uses).
+// engine_ops.cpp (tile operations), engine_traffic.cpp (which resources an operation uses),
+// engine_outlook.cpp (when to give up).
 #pragma once
 
 #include <cstdint>
@@ -287,6 +288,14 @@ class Engine {
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 
+  // engine_outlook.cpp
+  double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;
+  void index_rest(const Kernel& kernel, std::uint32_t wg);
+  void index_tails();
+  double least_kernel_ns(std::size_t kernel) const;
+  double highest_clock_factor() const;
+  void look_ahead(const WorkgroupState& wg, double now);
+
   const Schedule& schedule_;
   const Machine& machine_;
   const SimulationOptions options_;
@@ -306,6 +315,8 @@ class Engine {
   std::vector<MatmulShape> shapes_;
   std::vector<std::uint32_t> shape_of_op_;        // matmul: index into shapes_
   std::vector<std::uint32_t> a_slab_, b_slab_;    // matmul: slab ids
+  std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
+  std::vector<double> tail_ns_;                   // by kernel, likewise
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<MatmulClass> matmul_class_;    // by class

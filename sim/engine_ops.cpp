@@ -32,6 +32,8 @@ void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   while (wg.pc < wg.end) {
     const Op& op = schedule_.ops[wg.pc];
+    __builtin_prefetch(&op +
+                       1);  // one workgroup of thousands: it will have left the caches by the next event
     if (wg.store_in_flight && (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind)))) {
       wg.waiting = Waiting::store;
       return;
@@ -127,6 +129,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
   fluid_.start(class_id, shape.cost.operand_bytes, 1.0, token_of(id, false), now);
+  look_ahead(wg, now);
 }
 
 void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
@@ -180,6 +183,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
     wg.waiting = Waiting::activity;
   }
   fluid_.start(class_id, bytes, spread_of(id, wg.pc), token_of(id, asynchronous), now);
+  look_ahead(wg, now);
 }
 
 void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {

@@ -44,7 +44,7 @@ struct SimulationOptions {
   Counterfactual counterfactual;
   bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;
-  double give_up_after_ns = 0;  // stop and set `gave_up` once the clock passes this; 0: never
+  double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
 };
 
 struct RankResult {
@@ -86,5 +86,20 @@ struct Taxes {
   double remainder_ns = 0;         // (makespan - all_removed) - (launch + bulk_synchronous + locality)
 };
 Taxes account_taxes(const Schedule& schedule, const Machine& machine, const SimulationOptions& options = {});
+
+// The same in parts that can run side by side, for a caller that has simulated the schedule already.
+struct CounterfactualMakespans {
+  double free_launches_ns = 0;
+  double intermediates_on_chip_ns = 0;
+  double dependences_for_barriers_ns = 0;
+  double all_ns = 0;
+};
+// Both run twice: the first with the order that the schedule has, the second with tile dependences instead.
+void simulate_in_order(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+                       CounterfactualMakespans& makespans);
+void simulate_by_dependences(const Schedule& schedule, const Machine& machine,
+                             const SimulationOptions& options, CounterfactualMakespans& makespans);
+// `run` is what `simulate` gives with the same options and without a counterfactual.
+Taxes taxes_of(const SimulationResult& run, const CounterfactualMakespans& makespans);
 
 }  // namespace tritax

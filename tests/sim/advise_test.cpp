@@ -51,6 +51,31 @@ RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   RC_ASSERT(bound.total_ns > 0);
 }
 
+// Law: a simulation that gives up would have missed the limit, and one that does not is not changed by it.
+RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
+  const auto machines = shipped_machines();
+  const Machine machine = find_machine(*rc::gen::elementOf(machines));
+  GemmAllScatter workload;
+  workload.gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
+  workload.m = *rc::gen::inRange(1, 4000);
+  workload.n = *rc::gen::inRange(workload.gpus, 4000);
+  workload.k = *rc::gen::inRange(1, 20000);
+  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::fp8);
+  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
+  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
+  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  SimulationOptions options;
+  options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
+  const double makespan_ns = simulate(schedule, machine, options).makespan_ns;
+  // Just met: any overestimate of what lies ahead would give up.
+  options.give_up_after_ns = makespan_ns * (1 + 1e-9);
+  const SimulationResult met = simulate(schedule, machine, options);
+  RC_ASSERT(!met.gave_up);
+  RC_ASSERT(met.makespan_ns == makespan_ns);
+  options.give_up_after_ns = makespan_ns * (1 - 1e-9);
+  RC_ASSERT(simulate(schedule, machine, options).gave_up);
+}
+
 TEST(Advise, GivesEveryPatternOnceBestFirst) {
   const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));
   std::set<std::string_view> names;
