@@ -12,12 +12,19 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Loads are sums of up to a few hundred rates; a resource counts as saturated within this relative distance.
 constexpr double kTolerance = 1e-9;
+// Wider than that and than what sums of differences drift.
+constexpr double kMargin = 1e-6;
+
+// More than 64 resources share bits.
+std::uint64_t bit_of(std::int32_t slot) { return std::uint64_t{1} << (slot & 63); }
 }  // namespace
 
 std::int32_t FluidNetwork::add_resource(double capacity_per_ns) {
   TRITAX_ASSERT(capacity_per_ns > 0, "a resource needs a positive capacity");
   Resource resource;
   resource.capacity = capacity_per_ns;
+  resource.nearly_full = capacity_per_ns * (1 - kTolerance);
+  resource.never_full = capacity_per_ns * (1 - kMargin);
   resources_.push_back(std::move(resource));
   return static_cast<std::int32_t>(resources_.size()) - 1;
 }
@@ -40,30 +47,30 @@ std::int32_t FluidNetwork::add_class(std::span<const Use> uses, double cap) {
     c.uses[static_cast<std::size_t>(c.use_count++)] = use;
   }
   TRITAX_ASSERT(c.use_count > 0 || cap < kInfinity, "a class without resources needs a finite cap");
+  if (cap == kInfinity) mark_unbounded(c);
   classes_.push_back(std::move(c));
+  next_end_.add_player();
   return static_cast<std::int32_t>(classes_.size()) - 1;
+}
+
+void FluidNetwork::mark_unbounded(const Class& c) {
+  for (std::int32_t i = 0; i < c.use_count; ++i) resources_[c.uses[i].resource].bounded = false;
 }
 
 void FluidNetwork::set_cap(std::int32_t class_id, double cap) {
   Class& c = classes_[class_id];
   if (c.cap == cap) return;
   c.cap = cap;
+  if (cap == kInfinity) mark_unbounded(c);
   if (!c.ends.empty()) mark_changed(class_id);
-}
-
-void FluidNetwork::advance(Class& c, double now_ns) {
-  if (now_ns > c.since_ns) {
-    c.virtual_time += c.level * (now_ns - c.since_ns);
-    c.since_ns = now_ns;
-  }
 }
 
 void FluidNetwork::list(std::int32_t id) {
   Class& c = classes_[id];
   for (std::int32_t i = 0; i < c.use_count; ++i) {
-    auto& users = resources_[c.uses[i].resource].users;
-    c.user_slot[i] = static_cast<std::int32_t>(users.size());
-    users.push_back(id);
+    Resource& r = resources_[c.uses[i].resource];
+    c.user_slot[i] = static_cast<std::int32_t>(r.users.size());
+    r.users.push_back(id);
   }
   c.listed = true;
 }
@@ -84,6 +91,19 @@ void FluidNetwork::unlist(std::int32_t id) {
     }
   }
   c.listed = false;
+}
+
+// Keeps what the resources of a class would carry with everybody at the cap.
+void FluidNetwork::count_at_cap(Class& c) {
+  if (c.cap == kInfinity) return;
+  const double at_cap = c.weight * c.cap;
+  if (at_cap == c.counted_at_cap) return;
+  const double change = at_cap - c.counted_at_cap;
+  c.counted_at_cap = at_cap;
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    const Use& use = c.uses[i];
+    resources_[use.resource].users_at_caps += change * use.coefficient;
+  }
 }
 
 void FluidNetwork::mark_changed(std::int32_t id) {
@@ -113,11 +133,11 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
   mark_changed(class_id);
 }
 
-double FluidNetwork::next_completion_ns() const { return heap_.empty() ? kInfinity : heap_[0].end_ns; }
+double FluidNetwork::next_completion_ns() const { return next_end_.smallest(); }
 
 FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
-  TRITAX_ASSERT(!heap_.empty() && heap_[0].end_ns <= now_ns, "nothing completes now");
-  const std::int32_t id = heap_[0].id;
+  TRITAX_ASSERT(next_end_.smallest() <= now_ns, "nothing completes now");
+  const std::int32_t id = next_end_.winner();
   Class& c = classes_[id];
   advance(c, now_ns);
   std::pop_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
@@ -135,7 +155,7 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
 
 bool FluidNetwork::saturated(std::int32_t resource) const {
   const Resource& r = resources_[resource];
-  return r.load >= r.capacity * (1 - kTolerance);
+  return r.load >= r.nearly_full;
 }
 
 double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
@@ -161,8 +181,8 @@ bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   if (!at_cap || c.cap == kInfinity) return false;
   for (std::int32_t i = 0; i < c.use_count; ++i) {
     const Resource& r = resources_[c.uses[i].resource];
-    if (r.load >= r.capacity * (1 - kTolerance)) return false;
-    if (r.load + delta * c.cap * c.uses[i].coefficient > r.capacity * (1 - kTolerance)) return false;
+    if (r.load >= r.nearly_full) return false;
+    if (r.load + delta * c.cap * c.uses[i].coefficient > r.nearly_full) return false;
   }
   if (c.weight > 0) {
     if (!c.listed) list(id);
@@ -197,29 +217,39 @@ bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
   return true;
 }
 
+// Adds a class to the solve and its demand to the resources that it uses.
 void FluidNetwork::include(std::int32_t id) {
   Class& c = classes_[id];
   if (c.mark == solve_number_) return;
   c.mark = solve_number_;
   members_.push_back(id);
+  const double rate = c.level * c.settled_weight;
+  const std::int32_t open = c.weight > 0;
   for (std::int32_t i = 0; i < c.use_count; ++i) {
-    Resource& r = resources_[c.uses[i].resource];
+    const Use& use = c.uses[i];
+    Resource& r = resources_[use.resource];
+    if (idle_at_caps(r)) continue;
     if (r.mark != solve_number_) {
       r.mark = solve_number_;
-      touched_.push_back(c.uses[i].resource);
+      r.room = r.capacity - r.load;
+      r.demand = 0;
+      r.demand_at_caps = 0;
+      r.open = 0;
+      touched_.push_back(use.resource);
     }
+    const double demand = c.weight * use.coefficient;
+    r.room += rate * use.coefficient;
+    r.demand += demand;
+    if (open != 0) r.demand_at_caps += demand * c.cap;
+    r.open += open;
   }
 }
 
 void FluidNetwork::include_sharers_of_saturated() {
-  for (; next_to_expand_ < members_.size(); ++next_to_expand_) {
-    const Class& c = classes_[members_[next_to_expand_]];
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      Resource& r = resources_[c.uses[i].resource];
-      if (r.expanded == solve_number_ || r.load < r.capacity * (1 - kTolerance)) continue;
-      r.expanded = solve_number_;
-      for (const std::int32_t user : r.users) include(user);
-    }
+  for (; next_to_expand_ < touched_.size(); ++next_to_expand_) {
+    const Resource& r = resources_[touched_[next_to_expand_]];
+    if (r.load < r.nearly_full) continue;
+    for (const std::int32_t user : r.users) include(user);
   }
 }
 
@@ -227,90 +257,107 @@ void FluidNetwork::include_sharers_of_saturated() {
 // down.
 bool FluidNetwork::include_newly_constrained() {
   const std::size_t before = members_.size();
-  const std::size_t solved = touched_.size();
-  for (std::size_t t = 0; t < solved; ++t) {
-    Resource& r = resources_[touched_[t]];
-    if (!r.tight || r.room > r.capacity * kTolerance) continue;
+  for (const Tight& tight : tight_) {
+    const Resource& r = resources_[tight.resource];
+    if (tight.room > r.capacity * kTolerance) continue;
     for (const std::int32_t user : r.users) include(user);
   }
   return members_.size() != before;
 }
 
-// Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
-void FluidNetwork::fill() {
-  for (const std::int32_t t : touched_) {
-    Resource& r = resources_[t];
-    r.room = r.capacity - r.load;
-    r.demand = 0;
-    r.demand_at_caps = 0;
-    r.open = 0;
-    r.full = false;
-  }
-  levels_.assign(members_.size(), 0.0);
-  bottlenecks_.assign(members_.size(), kNone);
-  open_.clear();
-  for (std::size_t m = 0; m < members_.size(); ++m) {
-    const Class& c = classes_[members_[m]];
-    const double rate = c.level * c.settled_weight;
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      Resource& r = resources_[c.uses[i].resource];
-      const double demand = c.weight * c.uses[i].coefficient;
-      r.room += rate * c.uses[i].coefficient;
-      r.demand += demand;
-      if (c.weight > 0) r.demand_at_caps += demand * c.cap;
-      r.open += c.weight > 0;
-    }
-    if (c.weight > 0) open_.push_back(static_cast<std::int32_t>(m));
-  }
-  // Most resources could serve everybody at the caps; only the others can decide anything.
+void FluidNetwork::find_tight() {
   tight_.clear();
   for (const std::int32_t t : touched_) {
     Resource& r = resources_[t];
-    r.tight = r.demand_at_caps > r.room * (1 - kTolerance);
-    if (r.tight) tight_.push_back(t);
+    r.tight_slot = kNone;
+    if (r.demand_at_caps <= r.room * (1 - kTolerance)) continue;
+    r.tight_slot = static_cast<std::int32_t>(tight_.size());
+    tight_.push_back({r.room, r.demand, r.open, t, false});
   }
+}
+
+// Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
+void FluidNetwork::fill() {
+  find_tight();
+  levels_.assign(members_.size(), 0.0);
+  bottlenecks_.assign(members_.size(), kNone);
+  open_.clear();
+  tight_uses_.clear();
+  first_tight_use_.clear();
+  next_cap_ = kInfinity;
+  for (std::uint32_t m = 0; m < members_.size(); ++m) {
+    const Class& c = classes_[members_[m]];
+    first_tight_use_.push_back(static_cast<std::uint32_t>(tight_uses_.size()));
+    if (c.weight <= 0) continue;
+    if (tight_.empty()) {
+      levels_[m] = c.cap;
+      continue;
+    }
+    std::uint64_t tight = 0;
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      const Resource& r = resources_[c.uses[i].resource];
+      if (r.mark != solve_number_ || r.tight_slot == kNone) continue;
+      tight |= bit_of(r.tight_slot);
+      tight_uses_.push_back({r.tight_slot, c.uses[i].coefficient});
+    }
+    open_.push_back({c.cap, tight, m});
+    next_cap_ = std::min(next_cap_, c.cap);
+  }
+  first_tight_use_.push_back(static_cast<std::uint32_t>(tight_uses_.size()));
   while (!open_.empty()) fill_round();
 }
 
-// Raises the levels of the open classes to the next cap or full resource and closes whoever met it.
+// Raises the levels of the open classes to the next cap or full resource and closes whoever met it. Decides
+// against the state before the round, so that the order of the classes does not matter.
 void FluidNetwork::fill_round() {
-  double level = kInfinity;
-  for (const std::int32_t t : tight_) {
-    const Resource& r = resources_[t];
-    if (r.open > 0) level = std::min(level, std::max(r.room, 0.0) / r.demand);
+  double level = next_cap_;
+  for (const Tight& t : tight_) {
+    if (t.open > 0) level = std::min(level, std::max(t.room, 0.0) / t.demand);
   }
-  for (const std::int32_t m : open_) level = std::min(level, classes_[members_[m]].cap);
   TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
-  const double full = level * (1 + kTolerance);
-  // Decide against the state before this round, so that the order of the classes does not matter.
-  for (const std::int32_t t : tight_) {
-    Resource& r = resources_[t];
-    r.full = r.open > 0 && std::max(r.room, 0.0) / r.demand <= full;
+  const double reached = level * (1 + kTolerance);
+  std::uint64_t any_full = 0;
+  for (std::size_t slot = 0; slot < tight_.size(); ++slot) {
+    Tight& t = tight_[slot];
+    t.full = t.open > 0 && std::max(t.room, 0.0) / t.demand <= reached;
+    if (t.full) any_full |= bit_of(static_cast<std::int32_t>(slot));
   }
+  double next_cap = kInfinity;
   std::size_t still_open = 0;
-  for (const std::int32_t m : open_) {
-    const Class& c = classes_[members_[m]];
-    std::int32_t bottleneck = kNone;
-    if (c.cap > full) {
-      for (std::int32_t i = 0; i < c.use_count && bottleneck == kNone; ++i) {
-        if (resources_[c.uses[i].resource].full) bottleneck = c.uses[i].resource;
-      }
-      if (bottleneck == kNone) {
-        open_[still_open++] = m;
-        continue;
-      }
+  for (const Open& open : open_) {
+    const bool at_cap = open.cap <= reached;
+    if (!(at_cap | ((open.tight & any_full) != 0))) {
+      next_cap = std::min(next_cap, open.cap);
+      open_[still_open++] = open;
+      continue;
     }
-    levels_[m] = bottleneck == kNone ? c.cap : level;
-    bottlenecks_[m] = bottleneck;
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      Resource& r = resources_[c.uses[i].resource];
-      if (!r.tight) continue;
-      r.room -= levels_[m] * c.weight * c.uses[i].coefficient;
-      r.demand -= c.weight * c.uses[i].coefficient;
-      --r.open;
+    const auto begin = tight_uses_.begin() + first_tight_use_[open.member];
+    const auto end = tight_uses_.begin() + first_tight_use_[open.member + 1];
+    const auto full = std::find_if(begin, end, [&](const Use& use) { return tight_[use.resource].full; });
+    if (at_cap) {
+      close(open.member, open.cap, kNone);
+    } else if (full != end) {
+      close(open.member, level, tight_[full->resource].resource);
+    } else {  // another resource has the same bit
+      next_cap = std::min(next_cap, open.cap);
+      open_[still_open++] = open;
     }
   }
   open_.resize(still_open);
+  next_cap_ = next_cap;
+}
+
+// Fixes the level of a member and takes it off the tight resources.
+void FluidNetwork::close(std::uint32_t member, double level, std::int32_t bottleneck) {
+  levels_[member] = level;
+  bottlenecks_[member] = bottleneck;
+  const double weight = classes_[members_[member]].weight;
+  for (std::uint32_t u = first_tight_use_[member]; u < first_tight_use_[member + 1]; ++u) {
+    Tight& t = tight_[tight_uses_[u].resource];
+    t.room -= level * weight * tight_uses_[u].coefficient;
+    t.demand -= weight * tight_uses_[u].coefficient;
+    --t.open;
+  }
 }
 
 void FluidNetwork::apply(double now_ns) {
@@ -344,13 +391,17 @@ void FluidNetwork::settle(double now_ns) {
   members_.clear();
   touched_.clear();
   next_to_expand_ = 0;
+  std::size_t unsettled = 0;
+  for (const std::int32_t id : changed_) count_at_cap(classes_[id]);
   for (const std::int32_t id : changed_) {
     if (settle_without_solving(id, now_ns) || settle_within_class(id, now_ns)) {
       classes_[id].changed = false;
     } else {
-      include(id);
+      changed_[unsettled++] = id;
     }
   }
+  changed_.resize(unsettled);
+  for (const std::int32_t id : changed_) include(id);
   changed_.clear();
   if (members_.empty()) return;
   ++solves_;
@@ -364,64 +415,11 @@ void FluidNetwork::settle(double now_ns) {
 void FluidNetwork::schedule(std::int32_t id, double now_ns) {
   Class& c = classes_[id];
   if (c.ends.empty() || c.level <= 0) {
-    if (c.heap_slot != kNone) heap_remove(id);
+    if (next_end_.key(id) != Tournament::kOut) next_end_.set(id, Tournament::kOut);
     return;
   }
   advance(c, now_ns);
-  const double end_ns = now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level;
-  if (c.heap_slot == kNone) {
-    heap_.push_back({end_ns, id});
-    heap_up(heap_.size() - 1);
-    return;
-  }
-  const std::size_t slot = static_cast<std::size_t>(c.heap_slot);
-  const bool sooner = end_ns < heap_[slot].end_ns;
-  heap_[slot].end_ns = end_ns;
-  if (sooner) {
-    heap_up(slot);
-  } else {
-    heap_down(slot);
-  }
-}
-
-void FluidNetwork::heap_up(std::size_t slot) {
-  const Ending moving = heap_[slot];
-  while (slot > 0) {
-    const std::size_t parent = (slot - 1) / 2;
-    if (!moving.before(heap_[parent])) break;
-    heap_put(slot, heap_[parent]);
-    slot = parent;
-  }
-  heap_put(slot, moving);
-}
-
-void FluidNetwork::heap_down(std::size_t slot) {
-  const Ending moving = heap_[slot];
-  for (;;) {
-    std::size_t child = 2 * slot + 1;
-    if (child >= heap_.size()) break;
-    if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
-    if (!heap_[child].before(moving)) break;
-    heap_put(slot, heap_[child]);
-    slot = child;
-  }
-  heap_put(slot, moving);
-}
-
-void FluidNetwork::heap_put(std::size_t slot, const Ending& ending) {
-  heap_[slot] = ending;
-  classes_[ending.id].heap_slot = static_cast<std::int32_t>(slot);
-}
-
-void FluidNetwork::heap_remove(std::int32_t id) {
-  const std::size_t slot = static_cast<std::size_t>(classes_[id].heap_slot);
-  classes_[id].heap_slot = kNone;
-  const Ending last = heap_.back();
-  heap_.pop_back();
-  if (last.id == id) return;
-  heap_put(slot, last);
-  heap_up(slot);
-  heap_down(static_cast<std::size_t>(classes_[last.id].heap_slot));
+  next_end_.set(id, now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level);
 }
 
 }  // namespace tritax

@@ -26,6 +26,8 @@
 #include <span>
 #include <vector>
 
+#include "sim/tournament.hpp"
+
 namespace tritax {
 
 class FluidNetwork {
@@ -95,77 +97,99 @@ class FluidNetwork {
   };
 
   struct Class {
+    double weight = 0;          // of all active activities
+    double settled_weight = 0;  // weight that the current loads account for
+    double level = 0;
+    double cap = 0;
+    double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
+    double virtual_time = 0;
+    double since_ns = 0;     // virtual_time is as of this time
+    std::uint32_t mark = 0;  // member of the solve with this number
+    std::int32_t use_count = 0;
+    std::int32_t bottleneck = kNone;
+    bool changed = false;
+    bool listed = false;    // in the resources' user lists
+    std::vector<End> ends;  // min-heap on (virtual_time, sequence)
     std::array<Use, kMaxUses> uses{};
     std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
-    std::int32_t use_count = 0;
-    double cap = 0;
-    double weight = 0;  // of all active activities
-    double level = 0;
-    double virtual_time = 0;
-    double since_ns = 0;  // virtual_time is as of this time
-    std::int32_t bottleneck = kNone;
-    std::int32_t heap_slot = kNone;
-    double settled_weight = 0;  // weight that the current loads account for
-    bool changed = false;
-    bool listed = false;     // in the resources' user lists
-    std::uint32_t mark = 0;  // member of the solve with this number
-    std::vector<End> ends;   // min-heap on (virtual_time, sequence)
-  };
-
-  // When the next activity of a class ends; ties go to the smaller class.
-  struct Ending {
-    double end_ns = 0;
-    std::int32_t id = 0;
-    bool before(const Ending& other) const {
-      return end_ns != other.end_ns ? end_ns < other.end_ns : id < other.id;
-    }
   };
 
   struct Resource {
     double capacity = 0;
+    double nearly_full = 0;    // the load from which on it counts as saturated
+    double never_full = 0;     // below this load at caps it cannot become saturated
+    double users_at_caps = 0;  // load if all users ran at their caps
+    bool bounded = true;       // all of them have one
     double load = 0;
     double carried = 0;  // integral of load, as of since_ns
     double since_ns = 0;
-    std::uint32_t mark = 0;
-    std::uint32_t expanded = 0;  // its users are members of the solve with this number
-    double room = 0;             // scratch of the solver
-    double demand = 0;           // scratch of the solver: sum of coefficient times weight of open classes
-    std::int32_t open = 0;       // scratch of the solver: open classes
-    bool full = false;           // scratch of the solver
-    double demand_at_caps = 0;   // scratch of the solver: load if all members ran at their caps
-    bool tight = false;          // scratch of the solver: could be saturated by the members
     std::vector<std::int32_t> users;  // classes with active activities
+    // Scratch of the solve with the number `mark`, over its members:
+    double room = 0;            // capacity without the load of others
+    double demand = 0;          // sum of coefficient times weight of open classes
+    double demand_at_caps = 0;  // load if all ran at their caps
+    std::uint32_t mark = 0;
+    std::int32_t open = 0;            // classes that can still rise
+    std::int32_t tight_slot = kNone;  // in tight_
   };
 
-  void advance(Class& c, double now_ns);
+  // A resource that cannot serve all members at their caps: only these decide anything.
+  struct Tight {
+    double room = 0;
+    double demand = 0;
+    std::int32_t open = 0;
+    std::int32_t resource = kNone;
+    bool full = false;  // in this round
+  };
+
+  // A member that can still rise.
+  struct Open {
+    double cap = 0;
+    std::uint64_t tight = 0;   // bits of its tight resources
+    std::uint32_t member = 0;  // position in members_
+  };
+
+  static void advance(Class& c, double now_ns) {
+    if (now_ns > c.since_ns) {
+      c.virtual_time += c.level * (now_ns - c.since_ns);
+      c.since_ns = now_ns;
+    }
+  }
   void list(std::int32_t id);
   void unlist(std::int32_t id);
   void mark_changed(std::int32_t id);
+  void mark_unbounded(const Class& c);
+  void count_at_cap(Class& c);
+  // True if a resource is not saturated and cannot become it: then it decides nothing.
+  static bool idle_at_caps(const Resource& r) {
+    return r.bounded && r.users_at_caps < r.never_full && r.load < r.nearly_full;
+  }
   bool settle_without_solving(std::int32_t id, double now_ns);
   bool settle_within_class(std::int32_t id, double now_ns);
   void include(std::int32_t id);
   void include_sharers_of_saturated();
   bool include_newly_constrained();
+  void find_tight();
   void fill();
   void fill_round();
+  void close(std::uint32_t member, double level, std::int32_t bottleneck);
   void apply(double now_ns);
   void change_load(std::int32_t resource, double delta, double now_ns);
   void schedule(std::int32_t id, double now_ns);
-  void heap_up(std::size_t slot);
-  void heap_down(std::size_t slot);
-  void heap_put(std::size_t slot, const Ending& ending);
-  void heap_remove(std::int32_t id);
 
   std::vector<Class> classes_;
   std::vector<Resource> resources_;
-  std::vector<Ending> heap_;           // min-heap of the classes with an end ahead
-  std::vector<std::int32_t> changed_;  // classes to settle
-  std::vector<std::int32_t> members_;  // classes of the current solve
-  std::vector<std::int32_t> tight_;    // those of touched_ that can be saturated
-  std::vector<std::int32_t> touched_;  // resources of the current solve
-  std::vector<double> levels_;         // by position in members_
+  Tournament next_end_;                         // of the classes: time of the next end
+  std::vector<std::int32_t> changed_;           // classes to settle
+  std::vector<std::int32_t> members_;           // classes of the current solve
+  std::vector<std::int32_t> touched_;           // resources of the current solve
+  std::vector<Tight> tight_;                    // those of touched_ that can be saturated
+  std::vector<Use> tight_uses_;                 // of the members, one after another; by slot in tight_
+  std::vector<std::uint32_t> first_tight_use_;  // by position in members_, and one more
+  std::vector<Open> open_;
+  std::vector<double> levels_;  // by position in members_
   std::vector<std::int32_t> bottlenecks_;
-  std::vector<std::int32_t> open_;  // positions in members_ of classes that can still rise
+  double next_cap_ = 0;  // smallest cap of open_
   std::size_t next_to_expand_ = 0;
   std::uint32_t sequence_ = 0;
   std::uint32_t solve_number_ = 0;

@@ -1,0 +1,54 @@
+// The winner tree against looking at every key.
+#include "sim/tournament.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+namespace tritax {
+namespace {
+
+TEST(Tournament, HasNoWinnerUntilSomebodyPlays) {
+  Tournament tournament;
+  EXPECT_EQ(tournament.smallest(), Tournament::kOut);
+  tournament.add_player();
+  EXPECT_EQ(tournament.smallest(), Tournament::kOut);
+  tournament.set(0, 0.0);
+  EXPECT_EQ(tournament.smallest(), 0.0);
+  EXPECT_EQ(tournament.winner(), 0);
+}
+
+TEST(Tournament, GivesTiesToTheSmallerPlayer) {
+  Tournament tournament;
+  for (int player = 0; player < 5; ++player) tournament.add_player();
+  tournament.set(3, 7.0);
+  tournament.set(1, 7.0);
+  tournament.set(4, 7.0);
+  EXPECT_EQ(tournament.winner(), 1);
+  tournament.set(1, Tournament::kOut);
+  EXPECT_EQ(tournament.winner(), 3);
+}
+
+RC_GTEST_PROP(TournamentLaw, TheWinnerHasTheSmallestKey, ()) {
+  Tournament tournament;
+  std::vector<double> keys;
+  const int steps = *rc::gen::inRange(1, 600);
+  for (int step = 0; step < steps; ++step) {
+    if (keys.empty() || *rc::gen::inRange(0, 3) == 0) {
+      tournament.add_player();
+      keys.push_back(Tournament::kOut);
+    }
+    const int player = *rc::gen::inRange(0, static_cast<int>(keys.size()));
+    const double key = *rc::gen::inRange(0, 5) == 0 ? Tournament::kOut : *rc::gen::inRange(0, 40) / 4.0;
+    keys[static_cast<std::size_t>(player)] = key;
+    tournament.set(player, key);
+    RC_ASSERT(tournament.key(player) == key);
+    const auto least = std::min_element(keys.begin(), keys.end());
+    RC_ASSERT(tournament.smallest() == *least);
+    if (*least < Tournament::kOut) RC_ASSERT(tournament.winner() == least - keys.begin());
+  }
+}
+
+}  // namespace
+}  // namespace tritax
