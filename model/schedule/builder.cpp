@@ -62,6 +62,8 @@ std::int16_t ScheduleBuilder::flags(std::string name, std::int32_t count) {
   return narrow(static_cast<std::int64_t>(schedule_.flags.size()) - 1);
 }
 
+void ScheduleBuilder::reserve(std::size_t operations) { schedule_.ops.reserve(operations); }
+
 std::int32_t ScheduleBuilder::kernel(Kernel kernel) {
   TRITAX_ASSERT(kernel.workgroups.empty(), "workgroups are added with workgroup()");
   schedule_.kernels.push_back(std::move(kernel));

@@ -23,7 +23,8 @@ class ScheduleBuilder {
 
   std::int16_t buffer(Buffer buffer);
   std::int16_t flags(std::string name, std::int32_t count);
-  std::int32_t kernel(Kernel kernel);  // its workgroups are added with workgroup()
+  void reserve(std::size_t operations);  // how many to expect, if that is known
+  std::int32_t kernel(Kernel kernel);    // its workgroups are added with workgroup()
   void result(std::int16_t buffer);
 
   // Starts the next workgroup of `kernel`; the following operations belong to it.

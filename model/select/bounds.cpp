@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -208,14 +209,8 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
 class Wires {
  public:
   Wires(const Schedule& schedule, const Machine& machine, const Topology& topology)
-      : schedule_(schedule), machine_(machine), topology_(topology) {
-    reset();
-  }
-
-  void reset() {
-    const auto ranks = static_cast<std::size_t>(schedule_.ranks);
-    edge_ns_.assign(topology_.edges.size(), 0.0);
-    for (auto& port : port_ns_) port.assign(ranks, 0.0);
+      : schedule_(schedule), machine_(machine), topology_(topology), edge_ns_(topology.edges.size(), 0.0) {
+    port_ns_.fill(std::vector<double>(static_cast<std::size_t>(schedule.ranks), 0.0));
   }
 
   void add(const Kernel& kernel) {
@@ -265,7 +260,7 @@ class Wires {
     if (bytes == 0) return;
     const auto f = static_cast<std::size_t>(from);
     const auto t = static_cast<std::size_t>(to);
-    for (const int edge : topology_.routes[f][t]) {
+    for (const auto edge : topology_.routes[f][t]) {
       const auto e = static_cast<std::size_t>(edge);
       edge_ns_[e] += bytes / (efficiency * topology_.edges[e].raw_gb_per_s);
     }
@@ -307,9 +302,8 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
     }
   }
   std::sort(slabs.begin(), slabs.end());
-  for (std::size_t i = 0; i < slabs.size(); ++i) {
-    if (i == 0 || slabs[i].first != slabs[i - 1].first) bytes += slabs[i].second;
-  }
+  slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
+  for (const auto& slab : slabs) bytes += slab.second;
   return bytes / machine.gpu.hbm_gb_per_s;
 }
 
@@ -398,18 +392,16 @@ class HostWalk {
   double first_start_ns_ = std::numeric_limits<double>::infinity();
 };
 
-std::vector<std::uint8_t> launched_kernels(const Schedule& schedule) {
-  std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
-  for (const auto& program : schedule.host) {
-    for (const HostOp& op : program) {
-      if (op.kind == HostOpKind::launch) launched[static_cast<std::size_t>(op.kernel)] = 1;
-      if (op.kind != HostOpKind::graph_launch) continue;
-      for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
-        launched[static_cast<std::size_t>(node.kernel)] = 1;
-      }
+// Calls `visit(kernel, stream)` for everything that a host program launches.
+template <typename Visit>
+void for_each_launch(const Schedule& schedule, const std::vector<HostOp>& program, const Visit& visit) {
+  for (const HostOp& op : program) {
+    if (op.kind == HostOpKind::launch) visit(op.kernel, op.stream);
+    if (op.kind != HostOpKind::graph_launch) continue;
+    for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
+      visit(node.kernel, node.stream);
     }
   }
-  return launched;
 }
 
 // Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
@@ -418,7 +410,7 @@ std::vector<std::uint8_t> launched_kernels(const Schedule& schedule) {
 bool may_share_units(const Schedule& schedule, const Machine& machine, std::size_t rank) {
   std::vector<std::int64_t> most(1, 0);
   const auto dies = static_cast<std::int64_t>(machine.gpu.xcds);
-  const auto count = [&](std::int32_t kernel, std::int32_t stream) {
+  for_each_launch(schedule, schedule.host[rank], [&](std::int32_t kernel, std::int32_t stream) {
     const auto index = static_cast<std::size_t>(stream);
     if (index >= most.size()) most.resize(index + 1, 0);
     const Kernel& launched = schedule.kernels[static_cast<std::size_t>(kernel)];
@@ -426,36 +418,30 @@ bool may_share_units(const Schedule& schedule, const Machine& machine, std::size
     const bool restricted = launched.cu_end > 0;  // its units may be fewer than its workgroups
     most[index] =
         std::max(most[index], restricted ? machine.gpu.cus_per_xcd + 1 : (workgroups + dies - 1) / dies);
-  };
-  for (const HostOp& op : schedule.host[rank]) {
-    if (op.kind == HostOpKind::launch) count(op.kernel, op.stream);
-    if (op.kind != HostOpKind::graph_launch) continue;
-    for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)])
-      count(node.kernel, node.stream);
-  }
-  std::int64_t together = 0;
-  for (const std::int64_t workgroups : most) together += workgroups;
-  return together > machine.gpu.cus_per_xcd;
+  });
+  return std::accumulate(most.begin(), most.end(), std::int64_t{0}) > machine.gpu.cus_per_xcd;
 }
 
 }  // namespace
 
 TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
   std::vector<std::uint8_t> may_share;
+  std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
     may_share.push_back(may_share_units(schedule, machine, rank));
+    for_each_launch(schedule, schedule.host[rank], [&](std::int32_t kernel, std::int32_t) {
+      launched[static_cast<std::size_t>(kernel)] = 1;
+    });
   }
-  const std::vector<std::uint8_t> launched = launched_kernels(schedule);
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
   Wires all(schedule, machine, topology);
-  Wires one(schedule, machine, topology);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
     const KernelBound compute = compute_bound(schedule, machine, kernel, share);
-    one.reset();
+    Wires one(schedule, machine, topology);
     one.add(kernel);
     all.add(kernel);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
@@ -465,9 +451,8 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
   bound.memory_ns = memory_ns(schedule, machine, launched);
   HostWalk walk(schedule, machine, kernel_ns);
   const double end_ns = walk.run();
-  const bool launches = std::isfinite(walk.first_start_ns());
-  const double traffic_ns = launches ? walk.first_start_ns() + std::max(bound.wire_ns, bound.memory_ns) : 0;
-  bound.total_ns = std::max(end_ns, traffic_ns);
+  const double traffic_ns = walk.first_start_ns() + std::max(bound.wire_ns, bound.memory_ns);
+  bound.total_ns = std::isfinite(traffic_ns) ? std::max(end_ns, traffic_ns) : end_ns;
   return bound;
 }
 
