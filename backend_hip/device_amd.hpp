@@ -30,6 +30,9 @@ __device__ inline std::uint32_t compute_unit() {
 #endif
 }
 
+// Cycles of the shader clock, which follows the load.
+__device__ inline unsigned long long core_cycles() { return __builtin_readcyclecounter(); }
+
 __device__ inline void wave_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
   __builtin_amdgcn_wave_barrier();
@@ -109,6 +112,19 @@ __device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::
 }
 
 using RawVec16 = std::uint32_t __attribute__((ext_vector_type(4)));
+
+// CDNA has no instruction for it; lists of operations are read one ahead only.
+__device__ inline void prefetch_to_l2(const void*) {}
+
+// A word on its way from global memory to LDS.
+class ArrivingWord {
+ public:
+  __device__ void begin(std::uint32_t*, const std::uint32_t* from) { word_ = *from; }
+  __device__ void end(std::uint32_t* to) { *to = word_; }
+
+ private:
+  std::uint32_t word_ = 0;
+};
 
 // 16 bytes, marked as streamed: tiles are used once.
 __device__ inline uint4 load_16(const void* address) {

@@ -26,6 +26,9 @@ __device__ inline std::uint32_t compute_unit() {
   return number;
 }
 
+// Cycles of this SM's own clock, which follows the load.
+__device__ inline unsigned long long core_cycles() { return static_cast<unsigned long long>(clock64()); }
+
 __device__ inline void wave_barrier() { __syncwarp(); }
 
 // Barrier of the first `threads` threads that name the same `id`; 0 is the whole workgroup's.
@@ -133,6 +136,23 @@ __device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::
 }
 
 // 16 bytes past the first-level cache: tiles are streamed once.
+// Asks for a line, without waiting for it.
+__device__ inline void prefetch_to_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
+// A word on its way from global to shared memory, without a register for it (PTX ISA, "cp.async").
+class ArrivingWord {
+ public:
+  __device__ void begin(std::uint32_t* to, const std::uint32_t* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                     static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
+                 "l"(from)
+                 : "memory");
+  }
+  __device__ void end(std::uint32_t*) { asm volatile("cp.async.wait_all;" ::: "memory"); }
+};
+
 __device__ inline uint4 load_16(const void* address) {
   uint4 value;
   asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -63,10 +63,13 @@ struct alignas(128) TensorMap {
 };
 
 // First and last instant at which a kernel was alive, in ticks of the device's clock. The first is kept
-// inverted, so that both are maxima and zero means "never".
+// inverted, so that both are maxima and zero means "never". The first workgroup also counts the cycles of its
+// compute unit, for the clock under this load.
 struct KernelSpan {
   unsigned long long inverted_begin = 0;
   unsigned long long end = 0;
+  unsigned long long cycles = 0;  // of the first workgroup's compute unit
+  unsigned long long ticks = 0;   // that these cycles took
 };
 
 // What the instants mean stands in model/timeline/op_times.hpp. A run of asynchronous operations is drained

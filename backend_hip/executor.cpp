@@ -186,6 +186,8 @@ void Executor::Impl::read_spans(int r, RunTimes& times) {
   for (std::size_t k = 0; k < spans.size(); ++k) {
     if (spans[k].end == 0) continue;
     times.kernel_us[k] = us(spans[k].end - ~spans[k].inverted_begin);
+    if (spans[k].ticks > 0)
+      times.clock_ghz[k] = static_cast<double>(spans[k].cycles) / (us(spans[k].ticks) * 1e3);
     begin = std::min(begin, ~spans[k].inverted_begin);
     end = std::max(end, spans[k].end);
   }
@@ -199,6 +201,7 @@ RunTimes Executor::Impl::run() {
   RunTimes times;
   times.device_us.resize(ranks_.size());
   times.kernel_us.resize(schedule_.kernels.size());
+  times.clock_ghz.resize(schedule_.kernels.size());
   on_every_rank([&](int r) {
     const auto i = static_cast<std::size_t>(r);
     reset_rank(r);

@@ -47,6 +47,7 @@ struct RunTimes {
   double wall_us = 0;  // host clock: from a common start until every rank's program and streams are done
   std::vector<double> device_us;  // a rank: from the first workgroup's begin to the last one's end
   std::vector<double> kernel_us;  // a kernel, as Schedule::kernels: likewise; 0: it did not run
+  std::vector<double> clock_ghz;  // a kernel: the mean clock of its first workgroup's compute unit
   double longest_device_us() const;
 };
 

@@ -28,7 +28,8 @@ class OpReader {
     words_ = reinterpret_cast<const std::uint32_t*>(params.ops + workgroup.first_op);
     end_ = workgroup.op_count;
     lane_ = threadIdx.x % kWaveLanes;
-    fetch();
+    if (lane_ < kAhead) prefetch(lane_);
+    fetch(0);
     publish();
   }
 
@@ -40,23 +41,35 @@ class OpReader {
     wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still
                      // read
     index_ += 1 + skip;
-    if (skip > 0) fetch();
+    if (lane_ == 0) prefetch(index_ + kAhead);
+    if (skip > 0) {
+      // The one that was on its way is not wanted, and must not land on the one that is.
+      if (lane_ < kWords) arriving_.end(slot_word(index_ - skip));
+      fetch(index_);
+    }
     publish();
   }
 
  private:
   static constexpr std::uint32_t kWords = sizeof(DeviceOp) / sizeof(std::uint32_t);
+  static constexpr std::uint32_t kAhead = 8;  // operations on their way to L2: short ones outrun the memory
 
-  __device__ void fetch() {
-    if (index_ < end_ && lane_ < kWords) word_ = words_[index_ * kWords + lane_];
+  __device__ void prefetch(std::uint32_t index) const {
+    if (index < end_) prefetch_to_l2(words_ + index * kWords);
+  }
+
+  __device__ std::uint32_t* slot_word(std::uint32_t index) const {
+    return reinterpret_cast<std::uint32_t*>(&slots_[index % 2]) + lane_;
+  }
+
+  __device__ void fetch(std::uint32_t index) {
+    if (index < end_ && lane_ < kWords) arriving_.begin(slot_word(index), words_ + index * kWords + lane_);
   }
 
   __device__ void publish() {
-    if (index_ < end_ && lane_ < kWords) {
-      reinterpret_cast<std::uint32_t*>(&slots_[index_ % 2])[lane_] = word_;
-      if (index_ + 1 < end_) word_ = words_[(index_ + 1) * kWords + lane_];
-    }
+    if (index_ < end_ && lane_ < kWords) arriving_.end(slot_word(index_));
     wave_barrier();
+    fetch(index_ + 1);
   }
 
   const std::uint32_t* words_ = nullptr;
@@ -64,7 +77,7 @@ class OpReader {
   std::uint32_t index_ = 0;
   std::uint32_t end_ = 0;
   std::uint32_t lane_ = 0;
-  std::uint32_t word_ = 0;
+  ArrivingWord arriving_;
 };
 
 // What the team's first thread tells all waves at a join. Two entries, used in turn: a fast thread may
@@ -155,19 +168,25 @@ struct WordCursor {
 };
 
 // Moves a tile between any two ranks. A thread has `in_flight` words on their way before it stores the first.
+// What the loop needs of the operation is copied out first: the accesses are opaque to the compiler, which
+// would read it again from shared memory for every word.
 template <class Word, int in_flight>
 __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
+  const int rows = op.rows;
+  const auto* source = reinterpret_cast<const unsigned char*>(op.source);
+  auto* target = reinterpret_cast<unsigned char*>(op.address);
+  const std::int64_t source_pitch = op.source_pitch;
+  const std::int64_t target_pitch = op.pitch;
   const int row_step = threads / row_words;
   const int col_step = threads - row_step * row_words;
   WordCursor from{thread / row_words, thread % row_words};
   WordCursor to = from;
-  while (to.row < op.rows) {
+  while (to.row < rows) {
     Word words[in_flight];
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (from.row < op.rows) {
-        const auto* address = reinterpret_cast<const unsigned char*>(op.source) +
-                              std::int64_t{from.row} * op.source_pitch + from.col * sizeof(Word);
+      if (from.row < rows) {
+        const unsigned char* address = source + from.row * source_pitch + from.col * sizeof(Word);
         if constexpr (sizeof(Word) == 16)
           words[i] = load_16(address);
         else
@@ -177,9 +196,8 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
     }
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (to.row < op.rows) {
-        auto* address = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{to.row} * op.pitch +
-                        to.col * sizeof(Word);
+      if (to.row < rows) {
+        unsigned char* address = target + to.row * target_pitch + to.col * sizeof(Word);
         if constexpr (sizeof(Word) == 16)
           store_16(address, words[i]);
         else
@@ -190,12 +208,21 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
   }
 }
 
-// 16 bytes an access where both sides allow it.
+// 16 bytes an access where both sides allow it, and no more words in flight than the tile has: what a thread
+// leaves out still costs it instructions.
 template <int in_flight>
 __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
   if (op.width == 16 && row_bytes % 16 == 0) {
-    copy_words<uint4, in_flight>(op, row_bytes / 16, thread, threads);
+    const int row_words = row_bytes / 16;
+    const int words = op.rows * row_words;
+    if (words <= 4 * threads) {
+      copy_words<uint4, 4>(op, row_words, thread, threads);
+    } else if (words <= 8 * threads || in_flight <= 8) {
+      copy_words < uint4, in_flight<8 ? in_flight : 8>(op, row_words, thread, threads);
+    } else {
+      copy_words<uint4, in_flight>(op, row_words, thread, threads);
+    }
   } else if (op.width >= 4 && row_bytes % 4 == 0) {
     copy_words<std::uint32_t, 4>(op, row_bytes / 4, thread, threads);
   } else if (op.width >= 2 && row_bytes % 2 == 0) {
@@ -253,8 +280,14 @@ template <class Engine>
 __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& engine, OpReader& reader,
                                           Mailbox& mailbox) {
   const bool leader = engine.thread() == 0;
-  if (leader) atomicMax(&params.span->inverted_begin, ~ticks());
-  if (leader && params.stamps != nullptr) params.compute_units[blockIdx.x] = compute_unit();
+  if (leader) {
+    atomicMax(&params.span->inverted_begin, ~ticks());
+    if (params.stamps != nullptr) params.compute_units[blockIdx.x] = compute_unit();
+    if (blockIdx.x == 0) {  // kept in memory: the matmul kernels have no register to spare
+      params.span->ticks = ticks();
+      params.span->cycles = core_cycles();
+    }
+  }
   int turn = 0;
   bool stopped = false;
   while (!reader.done() && !stopped) {
@@ -299,7 +332,13 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
     reader.advance(skip);
   }
   engine.finish();
-  if (leader) atomicMax(&params.span->end, ticks());
+  if (leader) {
+    atomicMax(&params.span->end, ticks());
+    if (blockIdx.x == 0) {
+      params.span->cycles = core_cycles() - params.span->cycles;
+      params.span->ticks = ticks() - params.span->ticks;
+    }
+  }
 }
 
 }  // namespace tritax::gpu

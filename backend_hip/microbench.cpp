@@ -37,6 +37,15 @@ class Rows {
 
   Measurement run(const Schedule& schedule) const { return measure(schedule, run_); }
 
+  // After at least `warmup_us` of the same work.
+  Measurement run_long(const Schedule& schedule, double warmup_us) const {
+    RunOptions once = run_;
+    once.repeats = 1;
+    RunOptions longer = run_;
+    longer.warmup = static_cast<int>(warmup_us / measure(schedule, once).device_us.median) + 1;
+    return measure(schedule, longer);
+  }
+
   void write(const std::string& group, const std::string& name, const std::string& parameters, double value,
              const std::string& unit, const Spread& time, int runs) {
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", group, name, parameters, value, unit,
@@ -87,6 +96,23 @@ void flags(Rows& rows, int gpus) {
   }
 }
 
+void flag_cost_rows(Rows& rows, int gpus) {
+  constexpr int kCount = 1000;
+  for (const bool two_gpus : {false, true}) {
+    if (two_gpus && gpus < 2) continue;
+    for (std::size_t protocol = 0; protocol < kLockProtocolNames.size(); ++protocol) {
+      const Measurement measured =
+          rows.run(flag_costs(two_gpus, kCount, static_cast<LockProtocol>(protocol)));
+      const std::string parameters =
+          fmt::format("gpus={};protocol={}", two_gpus ? 2 : 1, kLockProtocolNames[protocol]);
+      rows.write("flag", "signal alone", parameters, measured.kernel_us[0].median / kCount * 1e3, "ns",
+                 measured.kernel_us[0], measured.runs);
+      rows.write("flag", "wait for a set flag", parameters, measured.kernel_us[1].median / kCount * 1e3, "ns",
+                 measured.kernel_us[1], measured.runs);
+    }
+  }
+}
+
 // Long enough that starting the kernel does not count, short enough that a lone workgroup comes to an end.
 std::int64_t bytes_for(int workgroups) {
   constexpr std::int64_t kMebibyte = 1 << 20;
@@ -104,6 +130,58 @@ void motion_rows(Rows& rows, const char* group, Traffic traffic, int ranks) {
                    fmt::format("traffic={};gpus={};workgroups={};threads={};bytes={}",
                                kTrafficNames[static_cast<std::size_t>(traffic)], ranks, workgroups, threads,
                                c.bytes),
+                   static_cast<double>(c.bytes) / (measured.device_us.median * kMicrosecond) * 1e-9, "GB/s",
+                   measured.device_us, measured.runs);
+      }
+    }
+  }
+}
+
+// What one operation costs besides its bytes: tiles of several sizes, read from memory and from L2, by a
+// copying kernel and by workgroups of a matmul kernel.
+void tile_sizes(Rows& rows, int gpus) {
+  constexpr std::int64_t kWalked = std::int64_t{64} << 20;
+  constexpr std::int64_t kInL2 = std::int64_t{4} << 20;
+  for (const Motion kind : {Motion::copy_out, Motion::load}) {
+    for (const Traffic traffic : {Traffic::local, Traffic::one_pair}) {
+      const int ranks = traffic == Traffic::local ? 1 : 2;
+      if (gpus < ranks) continue;
+      for (const int threads : {0, 256}) {
+        if (kind == Motion::load && threads == 0) continue;
+        for (const std::int64_t footprint : {kWalked, kInL2}) {
+          for (const std::int32_t tile_rows : {16, 32, 64, 128, 256}) {
+            if (kind == Motion::load && tile_rows > 128) continue;  // more than an accumulator
+            constexpr int kWorkgroupsUsed = 4;
+            const MotionCase c{kind, traffic, ranks, kWorkgroupsUsed, threads, kWalked, tile_rows, footprint};
+            const Measurement measured = rows.run(motion(c));
+            const double tiles = static_cast<double>(c.bytes) / (tile_rows * 256.0) / kWorkgroupsUsed;
+            rows.write("tile-size", std::string(kMotionNames[static_cast<std::size_t>(kind)]),
+                       fmt::format("traffic={};kernel={};workgroups={};rows={};footprint={}",
+                                   kTrafficNames[static_cast<std::size_t>(traffic)],
+                                   threads == 0 ? "matmul" : "data", kWorkgroupsUsed, tile_rows, footprint),
+                       measured.device_us.median / tiles * 1e3, "ns/tile", measured.device_us, measured.runs);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Tiles of a wide matrix, as the patterns move them: the rows of a tile are far apart.
+void matrix_motion(Rows& rows, int gpus) {
+  constexpr std::int32_t kMatrixCols = 8192;
+  for (int ranks = 2; ranks <= gpus; ranks *= 2) {
+    for (const auto& [tile_rows, tile_cols] :
+         {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
+      for (const int workgroups : {4, 8, 16, 32, 64, 132}) {
+        MotionCase c{Motion::copy_out, Traffic::all_rotated, ranks, workgroups, 256, bytes_for(workgroups)};
+        c.tile_rows = tile_rows;
+        c.tile_cols = tile_cols;
+        c.matrix_cols = kMatrixCols;
+        const Measurement measured = rows.run(motion(c));
+        rows.write("matrix", std::string(kMotionNames[static_cast<std::size_t>(c.motion)]),
+                   fmt::format("traffic=all-rotated;gpus={};workgroups={};tile={}x{};columns={};bytes={}",
+                               ranks, workgroups, tile_rows, tile_cols, kMatrixCols, c.bytes),
                    static_cast<double>(c.bytes) / (measured.device_us.median * kMicrosecond) * 1e-9, "GB/s",
                    measured.device_us, measured.runs);
       }
@@ -161,6 +239,45 @@ void matmul(Rows& rows, int) {
   }
 }
 
+// Tiles that are stored one after the other: beside what a matmul and a store take alone, the way through the
+// staging area.
+void stored_tiles(Rows& rows, int) {
+  constexpr int kTiles = 16;
+  for (const auto& [m, n] :
+       {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}, std::pair{64, 128}}) {
+    for (const int k : {1024, 4096}) {
+      for (const int workgroups : {1, 132}) {
+        for (const bool each : {false, true}) {
+          const Measurement measured = rows.run(matmul_tiles(DType::bf16, m, n, k, workgroups, kTiles, each));
+          rows.write("staging", fmt::format("{}x{}", m, n),
+                     fmt::format("k={};workgroups={};stores={}", k, workgroups, each ? "each" : "last"),
+                     measured.device_us.median / kTiles, "us/tile", measured.device_us, measured.runs);
+        }
+      }
+    }
+  }
+}
+
+// The clock that the matrix cores sustain: after a tenth of a second of the same work, because the power
+// controller looks at milliseconds.
+void clocks(Rows& rows, int) {
+  constexpr std::int32_t kDepth = 16384;
+  constexpr int kTiles = 4;
+  constexpr double kWarmupUs = 1e5;
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+    for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
+      for (const int workgroups : {1, 33, 66, 99, 132}) {
+        if (dtype != DType::bf16 && workgroups != 132) continue;
+        const Measurement measured =
+            rows.run_long(matmul_tiles(dtype, m, n, kDepth, workgroups, kTiles), kWarmupUs);
+        rows.write("clock", fmt::format("{}x{}", m, n),
+                   fmt::format("dtype={};k={};workgroups={}", name_of(dtype), kDepth, workgroups),
+                   measured.clock_ghz[0].median, "GHz", measured.device_us, measured.runs);
+      }
+    }
+  }
+}
+
 void contention(Rows& rows, int) {
   constexpr int kGemmWorkgroups = 116;
   for (const int senders : {0, 4, 8, 16}) {
@@ -185,13 +302,18 @@ struct Group {
   void (*run)(Rows& rows, int gpus);
 };
 
-constexpr std::array<Group, 7> kGroups{{{"launch", 1, launches},
-                                        {"barrier", 2, barriers},
-                                        {"flag", 1, flags},
-                                        {"local", 1, local_motion},
-                                        {"remote", 2, remote_motion},
-                                        {"matmul", 1, matmul},
-                                        {"contention", 2, contention}}};
+constexpr std::array<Group, 12> kGroups{{{"launch", 1, launches},
+                                         {"barrier", 2, barriers},
+                                         {"flag", 1, flags},
+                                         {"tile-size", 1, tile_sizes},
+                                         {"flag-cost", 1, flag_cost_rows},
+                                         {"matrix", 2, matrix_motion},
+                                         {"staging", 1, stored_tiles},
+                                         {"clock", 1, clocks},
+                                         {"local", 1, local_motion},
+                                         {"remote", 2, remote_motion},
+                                         {"matmul", 1, matmul},
+                                         {"contention", 2, contention}}};
 
 void check_names(const std::vector<std::string>& only) {
   std::vector<std::string> names;

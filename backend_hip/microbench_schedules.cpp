@@ -12,13 +12,18 @@ namespace {
 constexpr std::int32_t kTileRows = 128;
 constexpr std::int32_t kTileCols = 128;
 constexpr std::int64_t kTileBytes = std::int64_t{kTileRows} * kTileCols * 2;
+constexpr MatmulTile kMatmulTile{128, 256, 64, 8, Pipeline::overlapped};
 
 std::int32_t plain_kernel(ScheduleBuilder& builder, const char* name, int rank, int threads) {
   Kernel kernel;
   kernel.name = name;
   kernel.rank = rank;
-  kernel.resources.threads = threads;
-  kernel.placement = Placement::persistent;
+  if (threads > 0) {
+    kernel.resources.threads = threads;
+    kernel.placement = Placement::persistent;
+  } else {
+    kernel.tile = kMatmulTile;
+  }
   return builder.kernel(std::move(kernel));
 }
 
@@ -117,11 +122,50 @@ Schedule flag_ping_pong(bool two_gpus, int rounds, LockProtocol protocol) {
   return builder.finish();
 }
 
+Schedule flag_costs(bool two_gpus, int count, LockProtocol protocol) {
+  const Scope scope = two_gpus ? Scope::system : Scope::gpu;
+  ScheduleBuilder builder("flag costs", two_gpus ? 2 : 1);
+  const std::int16_t flag = builder.flags("flag", count);
+  const int waiter = two_gpus ? 1 : 0;
+  const std::int32_t signals = plain_kernel(builder, "signal", 0, 256);
+  builder.workgroup(signals);
+  for (int i = 0; i < count; ++i) builder.signal(flag, i, 1, waiter, scope, protocol);
+  const std::int32_t waits = plain_kernel(builder, "wait", waiter, 256);
+  builder.workgroup(waits);
+  for (int i = 0; i < count; ++i) builder.wait(flag, i, 1, scope, protocol);
+  builder.launch(0, signals);
+  builder.host(0, HostOpKind::device_synchronize);
+  for (int rank = 0; rank <= waiter && two_gpus; ++rank) builder.host(rank, HostOpKind::barrier);
+  builder.launch(waiter, waits);
+  builder.host(waiter, HostOpKind::device_synchronize);
+  return builder.finish();
+}
+
 Schedule motion(const MotionCase& c) {
   ScheduleBuilder builder("motion", c.ranks);
-  const std::int64_t tiles = std::max<std::int64_t>(c.workgroups, c.bytes / kTileBytes);
-  const std::int16_t from = tile_column(builder, "from", tiles);
-  const std::int16_t to = tile_column(builder, "to", tiles);
+  const std::int64_t tile_bytes = std::int64_t{c.tile_rows} * c.tile_cols * 2;
+  const auto tiles_of = [&](std::int64_t bytes) {
+    return std::max<std::int64_t>(c.workgroups, bytes / tile_bytes);
+  };
+  const std::int64_t moves = tiles_of(c.bytes);
+  const std::int64_t wanted = c.footprint > 0 ? tiles_of(c.footprint) : moves;
+  const std::int32_t columns = c.matrix_cols > 0 ? c.matrix_cols / c.tile_cols : 1;
+  const auto rows = static_cast<std::int32_t>((wanted + columns - 1) / columns);
+  const std::int64_t tiles = std::int64_t{rows} * columns;
+  const auto matrix = [&](const char* name) {
+    return builder.buffer(
+        {name, DType::bf16, rows * c.tile_rows, columns * c.tile_cols, c.tile_rows, c.tile_cols});
+  };
+  const std::int16_t from = matrix("from");
+  const std::int16_t to = matrix("to");
+  const bool in_matmul_kernel = c.threads == 0;
+  const MatmulTile& m = kMatmulTile;
+  std::int16_t a = -1, b = -1, product = -1;
+  if (in_matmul_kernel) {
+    a = builder.buffer({"A", DType::bf16, m.m, m.k, m.m, m.k});
+    b = builder.buffer({"B", DType::bf16, m.k, m.n, m.k, m.n});
+    product = builder.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
+  }
   const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < c.ranks; ++rank) {
@@ -130,10 +174,17 @@ Schedule motion(const MotionCase& c) {
     if (idle) continue;
     for (int p = 0; p < c.workgroups; ++p) {
       builder.workgroup(kernels.back());
-      if (writes_accumulator) builder.load(from, {p * kTileRows, 0, kTileRows, kTileCols}, rank);
-      for (std::int64_t t = p; t < tiles; t += c.workgroups) {
-        const Rect tile{static_cast<std::int32_t>(t) * kTileRows, 0, kTileRows, kTileCols};
-        move_tile(builder, c, from, to, tile, rank, peer_of(c, rank, t / c.workgroups));
+      const auto tile = [&](std::int64_t t) {
+        const TileIndex at = grouped_tile(static_cast<std::int32_t>(t % tiles), {rows, columns}, 8);
+        return Rect{at.row * c.tile_rows, at.col * c.tile_cols, c.tile_rows, c.tile_cols};
+      };
+      if (in_matmul_kernel) {
+        builder.matmul(a, b, {0, 0, m.m, m.n}, 0, m.k);
+        builder.store(product, {0, p * m.n, m.m, m.n}, rank);
+      }
+      if (writes_accumulator) builder.load(from, tile(p), rank);
+      for (std::int64_t t = p; t < moves; t += c.workgroups) {
+        move_tile(builder, c, from, to, tile(t), rank, peer_of(c, rank, t / c.workgroups));
       }
     }
   }
@@ -167,8 +218,8 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
   return builder.finish();
 }
 
-Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,
-                      int tiles) {
+Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
+                      bool store_each) {
   ScheduleBuilder builder("matmul tiles", 1);
   // As square a grid of operand tiles as the workgroups fill, so that operands are shared as in a GEMM.
   int rows = 1;
@@ -185,8 +236,10 @@ Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t 
   for (int p = 0; p < workgroups; ++p) {
     builder.workgroup(id);
     const Rect rect{p % rows * m, p / rows * n, m, n};
-    for (int t = 0; t < tiles; ++t) builder.matmul(a, b, rect, 0, k);
-    builder.store(c, rect, 0);
+    for (int t = 0; t < tiles; ++t) {
+      builder.matmul(a, b, rect, 0, k);
+      if (store_each || t + 1 == tiles) builder.store(c, rect, 0);
+    }
   }
   launch_and_wait(builder, 1, {id});
   return builder.finish();

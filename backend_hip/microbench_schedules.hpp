@@ -19,6 +19,10 @@ Schedule host_barriers(int ranks, int count);
 // Two workgroups, on two GPUs or on one, raise each other's flag `rounds` times.
 Schedule flag_ping_pong(bool two_gpus, int rounds, LockProtocol protocol);
 
+// One workgroup raises `count` flags, a second kernel waits for each of them: what a signal and a wait for a
+// flag that is already set cost.
+Schedule flag_costs(bool two_gpus, int count, LockProtocol protocol);
+
 enum class Motion : std::uint8_t { store, load, copy_out, copy_in, atomic_add };
 inline constexpr std::array<std::string_view, 5> kMotionNames{"store", "load", "copy-out", "copy-in",
                                                               "atomic-add"};
@@ -32,21 +36,27 @@ struct MotionCase {
   Traffic traffic = Traffic::one_pair;
   int ranks = 2;
   int workgroups = 1;
-  int threads = 1024;
+  int threads = 1024;  // 0: a kernel with a matmul tile of 128×256, as the copies of a specialised kernel
   std::int64_t bytes = 0;  // that every sending rank moves, over all peers
+  std::int32_t tile_rows = 128;
+  std::int64_t footprint = 0;  // bytes that are walked again and again; 0: all of `bytes`, once
+  std::int32_t tile_cols = 128;
+  std::int32_t matrix_cols =
+      0;  // of the matrix with the tiles; 0: they lie one below the other, each contiguous
 };
 
-// Every workgroup moves tiles of 128×128 bf16 elements (32 KiB), round robin over the peers; a buffer larger
-// than the caches is walked once.
+// Every workgroup moves tiles of bf16 elements, round robin over the peers. A footprint
+// larger than the caches is read from memory, a small one from L2.
 Schedule motion(const MotionCase& c);
 
 // Every workgroup of a matmul kernel computes one small product and stores it `tiles` times, as fused
 // patterns do.
 Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles);
 
-// Every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles, and stores none
-// but the last.
-Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles);
+// Every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles, and stores the
+// last one or each.
+Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
+                      bool store_each = false);
 
 // A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);

@@ -102,22 +102,28 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
   std::vector<double> wall;
   std::vector<double> device;
   std::vector<std::vector<double>> kernels(schedule.kernels.size());
+  std::vector<std::vector<double>> clocks(schedule.kernels.size());
   while (measured.runs < options.repeats && !enough(device)) {
     const RunTimes times = executor.run();
     ++measured.runs;
     wall.push_back(times.wall_us);
     device.push_back(times.longest_device_us());
-    for (std::size_t k = 0; k < kernels.size(); ++k) kernels[k].push_back(times.kernel_us[k]);
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      kernels[k].push_back(times.kernel_us[k]);
+      clocks[k].push_back(times.clock_ghz[k]);
+    }
   }
   measured.wall_us = spread_of(wall);
   measured.device_us = spread_of(device);
   for (const auto& samples : kernels) measured.kernel_us.push_back(spread_of(samples));
+  for (const auto& samples : clocks) measured.clock_ghz.push_back(spread_of(samples));
   if (!options.quiet) {
     fmt::print(
         "{}: wall median {:.2f} us (p10 {:.2f}, p90 {:.2f}); device median {:.2f} us (p10 {:.2f}, p90 "
-        "{:.2f}); {} runs\n",
+        "{:.2f}); clock {:.3f} GHz; {} runs\n",
         schedule.name, measured.wall_us.median, measured.wall_us.p10, measured.wall_us.p90,
-        measured.device_us.median, measured.device_us.p10, measured.device_us.p90, measured.runs);
+        measured.device_us.median, measured.device_us.p10, measured.device_us.p90,
+        measured.clock_ghz.empty() ? 0.0 : measured.clock_ghz[0].median, measured.runs);
   }
   if (options.stamps) run_with_stamps(schedule, options, measured);
   return measured;

@@ -41,6 +41,7 @@ struct Measurement {
   Spread wall_us;
   Spread device_us;               // of the slowest rank
   std::vector<Spread> kernel_us;  // of every kernel, as Schedule::kernels
+  std::vector<Spread> clock_ghz;  // likewise: the mean clock while it ran
   int runs = 0;                   // behind these numbers
   bool right = true;              // the check passed, or was not asked for
   double relative_error = 0;

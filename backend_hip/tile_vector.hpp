@@ -74,7 +74,12 @@ class VectorEngine {
   // elements of it belong to the tile.
   template <DType dtype, class Visit>
   __device__ __forceinline__ void for_each_group(const DeviceOp& op, Visit visit) {
-    const int row_groups = (op.cols + kGroupCols - 1) / kGroupCols;
+    // Copied out of shared memory: the accesses are opaque to the compiler, which would read it again for
+    // each.
+    const int cols = op.cols;
+    const std::int64_t pitch = op.pitch;
+    const std::uint64_t base = op.address;
+    const int row_groups = (cols + kGroupCols - 1) / kGroupCols;
     const int total = row_groups * op.rows;
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) {
@@ -82,9 +87,9 @@ class VectorEngine {
       if (index >= total) continue;
       const int row = index / row_groups;
       const int col = (index - row * row_groups) * kGroupCols;
-      const std::uint64_t address = op.address + static_cast<std::uint64_t>(std::int64_t{row} * op.pitch) +
-                                    static_cast<std::uint64_t>(col) * bytes_of(dtype);
-      visit(values_[i], reinterpret_cast<unsigned char*>(address), min(kGroupCols, op.cols - col));
+      const std::uint64_t address =
+          base + static_cast<std::uint64_t>(row * pitch) + static_cast<std::uint64_t>(col) * bytes_of(dtype);
+      visit(values_[i], reinterpret_cast<unsigned char*>(address), min(kGroupCols, cols - col));
     }
   }
 
@@ -112,6 +117,8 @@ class VectorEngine {
     uint4 words[kGroups];
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) words[i] = uint4{0, 0, 0, 0};
+    const auto* base = reinterpret_cast<const unsigned char*>(op.address);
+    const std::int64_t pitch = op.pitch;
     const int row_groups = op.cols / kGroupCols;
     const int total = row_groups * op.rows;
 #pragma unroll
@@ -119,8 +126,7 @@ class VectorEngine {
       const int index = i * threads() + thread();
       if (index >= total) continue;
       const int row = index / row_groups;
-      words[i] = load_16(reinterpret_cast<const unsigned char*>(op.address) + std::int64_t{row} * op.pitch +
-                         (index - row * row_groups) * 16);
+      words[i] = load_16(base + row * pitch + (index - row * row_groups) * 16);
     }
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) {
@@ -135,9 +141,10 @@ class VectorEngine {
 
   template <DType dtype>
   __device__ __forceinline__ void store_as(const DeviceOp& op) {
+    const bool wide = op.width == 16;
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
       if constexpr (bytes_of(dtype) == 2) {
-        if (op.width == 16 && count == kGroupCols) {
+        if (wide && count == kGroupCols) {
           store_16(to, {pack_pair<dtype>(values[0], values[1]), pack_pair<dtype>(values[2], values[3]),
                         pack_pair<dtype>(values[4], values[5]), pack_pair<dtype>(values[6], values[7])});
           return;

@@ -22,7 +22,8 @@ class WgmmaEngine {
     col_ = Shape::kSplitRows ? 0 : team * Shape::kCols;
   }
 
-  static constexpr int kCopiesInFlight = 8;
+  // As many as the accumulators leave registers for.
+  static constexpr int kCopiesInFlight = Shape::kBlocks * Shape::kCols <= 128 ? 16 : 8;
 
   __device__ int thread() const { return static_cast<int>(threadIdx.x) - 128; }
   __device__ int threads() const { return 128 * Shape::kTeams; }

@@ -5,26 +5,30 @@
 
 namespace tritax::gpu {
 
+// Every box of a stage has a lane of its own: one thread needs about 100 cycles a box, which made small tiles
+// wait.
 template <class Shape>
 __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
                             unsigned char* stages, RingPosition<Shape::kStages>& ring) {
-  const TensorMap* map_a = params.tensor_maps + op.tensor_map;
-  const TensorMap* map_b = params.tensor_maps + op.tensor_map_b;
+  constexpr int kBoxesOfB = Shape::dtype == DType::fp8 ? 1 : Shape::kN / 64;
+  const int lane = threadIdx.x;
+  const bool of_a = lane == 0;
+  const int panel = lane - 1;
+  const TensorMap* map = params.tensor_maps + (of_a ? op.tensor_map : op.tensor_map_b);
+  const int offset = of_a ? 0 : Shape::kBytesA + panel * 8192;
+  const std::int32_t k_begin = op.k_begin;
+  const std::int32_t fixed = of_a ? op.row : op.col + (Shape::dtype == DType::fp8 ? 0 : panel * 64);
+  const bool k_first = of_a || Shape::dtype == DType::fp8;  // K runs along the rows of the tensor
+  const std::int32_t number = op.number;
   const int steps = steps_of<Shape>(op);
   for (int step = 0; step < steps; ++step) {
-    await_arrival(&shared.empty[ring.stage], ring.phase ^ 1, params, op.number);
-    arrive_and_expect(&shared.full[ring.stage], Shape::kStageBytes);
-    unsigned char* a = stages + ring.stage * Shape::kStageBytes;
-    unsigned char* b = a + Shape::kBytesA;
-    const std::int32_t k = op.k_begin + step * Shape::kPanelCols;
-    load_box(a, map_a, k, op.row, &shared.full[ring.stage]);
-    if constexpr (Shape::dtype == DType::fp8) {
-      load_box(b, map_b, k, op.col, &shared.full[ring.stage]);
-    } else {
-#pragma unroll
-      for (int panel = 0; panel < Shape::kN / 64; ++panel) {
-        load_box(b + panel * 8192, map_b, op.col + panel * 64, k, &shared.full[ring.stage]);
-      }
+    await_arrival(&shared.empty[ring.stage], ring.phase ^ 1, params, number);
+    if (of_a) arrive_and_expect(&shared.full[ring.stage], Shape::kStageBytes);
+    wave_barrier();
+    const std::int32_t k = k_begin + step * Shape::kPanelCols;
+    if (lane <= kBoxesOfB) {
+      load_box(stages + ring.stage * Shape::kStageBytes + offset, map, k_first ? k : fixed,
+               k_first ? fixed : k, &shared.full[ring.stage]);
     }
     ring.advance();
   }
@@ -33,7 +37,6 @@ __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, Wgmm
 template <class Shape>
 __device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<Shape>& shared,
                      unsigned char* stages) {
-  const bool leader = threadIdx.x == 0;
   RingPosition<Shape::kStages> ring;
   int turn = 0;
   while (!reader.done()) {
@@ -49,7 +52,7 @@ __device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<S
       if (shared.mailbox.get()->stop[turn] != 0) return;
       turn ^= 1;
     }
-    if (kind == OpKind::matmul && leader) feed_matmul(params, op, shared, stages, ring);
+    if (kind == OpKind::matmul) feed_matmul(params, op, shared, stages, ring);
     wave_barrier();
     reader.advance(skip);
   }
@@ -204,14 +207,18 @@ class WgmmaSender {
     constexpr int kChunkCols = 16 / Shape::kElement;
     constexpr int kRowChunks = Shape::kN / kChunkCols;
     const bool wide = op.width == 16;
+    auto* base = reinterpret_cast<unsigned char*>(op.address);
+    const std::int64_t pitch = op.pitch;
+    const int cols = op.cols;
+    const int chunks = op.rows * kRowChunks;
 #pragma unroll 4
-    for (int i = thread(); i < op.rows * kRowChunks; i += kSendingThreads) {
+    for (int i = thread(); i < chunks; i += kSendingThreads) {
       const int row = i / kRowChunks;
       const int chunk = i % kRowChunks;
-      const int left = op.cols - chunk * kChunkCols;
+      const int left = cols - chunk * kChunkCols;
       if (left <= 0) continue;
       const unsigned char* from = staged_chunk(row, chunk);
-      auto* to = reinterpret_cast<unsigned char*>(op.address) + std::int64_t{row} * op.pitch + chunk * 16;
+      unsigned char* to = base + row * pitch + chunk * 16;
       if (wide && left >= kChunkCols) {
         store_16(to, *reinterpret_cast<const uint4*>(from));
       } else {
