@@ -53,6 +53,8 @@ void Engine::add_resources() {
   link_bytes_.assign(topology_.edges.size(), 0.0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);
+    state.dirty_bytes =
+        std::min(options_.written_before_bytes, std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes));
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
@@ -101,8 +103,10 @@ void Engine::index_schedule() {
       WorkgroupState wg;
       wg.kernel = k;
       wg.number = w;
+      wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
       wg.pc = kernel.workgroups[w].first_op;
       wg.end = wg.pc + kernel.workgroups[w].op_count;
+      wg.send_pc = wg.pc;
       workgroups_.push_back(wg);
       for (std::uint32_t o = wg.pc; o < wg.end; ++o) {
         const Op& op = schedule_.ops[o];
@@ -214,6 +218,12 @@ void Engine::handle(const Event& event, double now) {
     case EventKind::resume_workgroup:
       resume(event.id, now);
       break;
+    case EventKind::tile_staged:
+      tile_staged(event.id, now);
+      break;
+    case EventKind::resume_sender:
+      resume_sender(event.id, now);
+      break;
     case EventKind::flag_arrives: {
       const Arrival arrival = arrivals_[event.id];
       free_arrivals_.push_back(event.id);
@@ -266,7 +276,9 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
       workgroups_[id].path = state.start;
       last_dispatched_.push_back(id);
-      queue_.push(free_at, {EventKind::start_workgroup, id});
+      // What starts with the kernel finds its code and its operations in no cache.
+      const double cold = now <= state.start.time_ns ? machine_.gpu.cold_start_ns : 0;
+      queue_.push(free_at + cold, {EventKind::start_workgroup, id});
     }
     exhausted = exhausted || next >= kernel.workgroups.size();
   }

@@ -10,8 +10,8 @@
 // releaser came last.
 //
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
-// engine_ops.cpp (tile operations), engine_traffic.cpp (which resources an operation uses),
-// engine_outlook.cpp (when to give up).
+// engine_ops.cpp (tile operations), engine_sender.cpp (stores beside the matmuls of their workgroup),
+// engine_traffic.cpp (which resources an operation uses), engine_outlook.cpp (when to give up).
 #pragma once
 
 #include <cstdint>
@@ -52,9 +52,16 @@ class Engine {
  private:
   static constexpr std::uint32_t kNobody = 0xffffffffu;
 
+  // What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and whether
+  // what comes from memory displaces dirty lines.
+  static constexpr int kMissBits = 5;
+  static constexpr std::uint32_t kEvictsDirty = 16;
+
   enum class EventKind : std::uint8_t {
     start_workgroup,
     resume_workgroup,
+    tile_staged,
+    resume_sender,
     flag_arrives,
     start_kernel,
     host_step
@@ -76,21 +83,29 @@ class Engine {
     std::int32_t cu = -1;
     Waiting waiting = Waiting::nothing;
     bool store_in_flight = false;
+    bool has_sender = false;  // waves of its own carry stores and signals out; see engine_sender.cpp
+    bool sender_busy = false;
+    bool computed = false;      // since the last store: the accumulators hold another tile
     bool remote_dirty = false;  // stored to a peer since the last release
     bool read_since_start = false;
     double op_start_ns = 0;
     double op_alone_ns = 0;  // duration of the running activity without others
     double store_start_ns = 0;
+    double store_waited_ns =
+        0;                  // of the running store: time lost on its link that the matmul has paid already
+    double held_up_ns = 0;  // time that stores have kept the operand loads of the running matmul waiting
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
     std::uint32_t store_op = 0;
+    std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
     std::uint32_t next_waiter = kNobody;
     Path path;
+    Path send_path;
   };
 
   struct KernelState {
@@ -169,6 +184,7 @@ class Engine {
     double cu_busy_ns = 0;
     double first_start_ns = -1, last_end_ns = 0;  // of its kernels
     std::int32_t busy_matrix_cus = 0;
+    double dirty_bytes = 0;  // of what was written before the run, still in the caches
     std::int32_t clock_bin = 0;
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
@@ -187,6 +203,7 @@ class Engine {
   struct MatmulClass {
     std::uint32_t shape = 0;
     std::int32_t sharers = 1;
+    std::uint32_t misses = 0;
   };
 
   struct ClassKey {
@@ -248,10 +265,12 @@ class Engine {
 
   // engine_ops.cpp
   void step(std::uint32_t wg, double now);
+  bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
-  void begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
+  double begin_signal(WorkgroupState& wg, const Op& op);
+  void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void resume(std::uint32_t id, double now);
@@ -268,10 +287,23 @@ class Engine {
   void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
 
+  // engine_sender.cpp
+  bool staging_in_use(const WorkgroupState& wg) const;
+  bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
+  bool stages_tile(std::uint32_t id, const Op& op, double now);
+  void tile_staged(std::uint32_t id, double now);
+  void hand_over(std::uint32_t id, double now);
+  void run_sender(std::uint32_t id, double now);
+  void note_store_wait(WorkgroupState& wg, double now) const;
+  bool holds_up_matmul(std::uint32_t id, double now);
+  void resume_sender(std::uint32_t id, double now);
+  void sent(std::uint32_t id, std::int32_t bottleneck, double now);
+  void sender_progressed(std::uint32_t id, double now);
+
   // engine_traffic.cpp
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
-  double matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const;
+  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   double clock_factor(const GpuState& gpu, DType dtype) const;
   void update_clock(std::int32_t rank);
   std::int32_t data_class(const DataPath& path);
@@ -284,7 +316,7 @@ class Engine {
                  double now);
   void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
   double latency_of(Level level) const;
-  double spread_of(std::uint32_t id, std::uint32_t op) const;
+  double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 

@@ -17,6 +17,8 @@ bool drains(OpKind kind) {
 }
 
 bool reads(OpKind kind) { return kind == OpKind::matmul || kind == OpKind::load || kind == OpKind::reduce; }
+
+bool is_sent(OpKind kind) { return kind == OpKind::store || kind == OpKind::signal; }
 }  // namespace
 
 void Engine::notify_start(const WorkgroupState& wg, double now) {
@@ -34,22 +36,33 @@ void Engine::step(std::uint32_t id, double now) {
     const Op& op = schedule_.ops[wg.pc];
     __builtin_prefetch(&op +
                        1);  // one workgroup of thousands: it will have left the caches by the next event
-    if (wg.store_in_flight && (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind)))) {
+    if (wg.has_sender ? waits_for_sender(wg, op) : waits_for_store(wg, op)) {
       wg.waiting = Waiting::store;
       return;
     }
+    if (wg.has_sender && is_sent(op.kind)) {
+      if (stages_tile(id, op, now)) return;
+      hand_over(id, now);
+      continue;
+    }
+    wg.computed = wg.computed || reads(op.kind);
     wg.op_start_ns = now;
     ++totals_.tile_operations;
     notify_start(wg, now);
     if (begin_op(id, op, now)) return;
     ++wg.pc;
   }
-  if (wg.store_in_flight) {
+  if (wg.sender_busy || wg.store_in_flight) {
     wg.waiting = Waiting::store;
     return;
   }
   wg.waiting = Waiting::nothing;
   finish_workgroup(id, now);
+}
+
+// One store of a workgroup is in flight at a time.
+bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
+  return wg.store_in_flight && (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind)));
 }
 
 // Starts one operation; true if the workgroup has to wait for it.
@@ -61,15 +74,17 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
       return true;
     case OpKind::load:
     case OpKind::reduce:
-      begin_transfer(wg, id, op, now);
+      begin_transfer(wg, id, wg.pc, now);
       return true;
     case OpKind::store:
     case OpKind::copy:
     case OpKind::atomic_add:
-      begin_transfer(wg, id, op, now);
+      begin_transfer(wg, id, wg.pc, now);
       return false;
     case OpKind::signal:
-      begin_signal(wg, id, op, now);
+      wg.op_part = op.rank == rank_of(wg) ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
+      wg.waiting = Waiting::time;
+      queue_.push(now + begin_signal(wg, op), {EventKind::resume_workgroup, id});
       return true;
     case OpKind::wait:
       return begin_wait(wg, id, op, now);
@@ -89,6 +104,8 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
 void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t rank = rank_of(wg);
   GpuState& gpu = gpus_[rank];
+  note_store_wait(wg, now);
+  wg.held_up_ns = 0;  // what stores waited before is none of this matmul's time
   const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   const std::uint32_t shape_id = shape_of_op_[wg.pc];
@@ -112,6 +129,11 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   };
   look_up(a_slab_[wg.pc], shape.cost.a_bytes, 1, 4);
   look_up(b_slab_[wg.pc], shape.cost.b_bytes, 2, 8);
+  // What comes from memory displaces what was written before the run, and that has to go there first.
+  if (llc_missed > 0 && gpu.dirty_bytes > 0) {
+    misses |= kEvictsDirty;
+    gpu.dirty_bytes -= llc_missed;
+  }
   l2_bytes_asked_ += shape.cost.operand_bytes;
   l2_bytes_missed_ += l2_missed;
   llc_bytes_missed_ += llc_missed;
@@ -128,7 +150,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
-  fluid_.start(class_id, shape.cost.operand_bytes, 1.0, token_of(id, false), now);
+  fluid_.start(class_id, shape.cost.operand_bytes, spread_of(machine_.gpu.matmul_spread, id, wg.pc),
+               token_of(id, false), now);
   look_ahead(wg, now);
 }
 
@@ -149,13 +172,18 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.busy_matrix_cus += (running > 0) - before;
 }
 
-void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
+  const Op& op = schedule_.ops[op_index];
   const DataPath path = path_of(wg, op, now);
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
   const bool remote = path.peer != path.rank;
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
-  double latency = latency_of(path.source);
+  const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+  const double load = static_cast<double>(gpus_[path.rank].busy_matrix_cus) / machine_.gpu.cu_count();
+  double latency =
+      latency_of(path.source) +
+      (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns + machine_.gpu.loaded_latency_ns * load);
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns;
@@ -163,6 +191,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
   }
   DataPath capped = path;
   if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / rate);
+  if (!stores && schedule_.kernels[wg.kernel].tile.m > 0 && machine_.gpu.specialised_copy_efficiency > 0) {
+    capped.cap_gb_per_s *= machine_.gpu.specialised_copy_efficiency;
+  }
   const std::int32_t class_id = data_class(capped);
   const double alone = bytes / capped.cap_gb_per_s;
   // A load exists only to fetch its tile, a copy waits for its first bytes.
@@ -171,10 +202,11 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
   if (asynchronous) {
     wg.store_in_flight = true;
     wg.store_start_ns = now;
+    wg.store_waited_ns = 0;
     wg.store_alone_ns = alone;
     wg.store_reread_ns = reread;
     wg.store_part = part;
-    wg.store_op = wg.pc;
+    wg.store_op = op_index;
     wg.remote_dirty = wg.remote_dirty || remote;
   } else {
     wg.op_alone_ns = alone;
@@ -182,12 +214,13 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, const Op& op, 
     wg.op_part = part;
     wg.waiting = Waiting::activity;
   }
-  fluid_.start(class_id, bytes, spread_of(id, wg.pc), token_of(id, asynchronous), now);
-  look_ahead(wg, now);
+  fluid_.start(class_id, bytes, spread_of(machine_.fabric.arbitration_spread, id, op_index),
+               token_of(id, asynchronous), now);
+  if (op_index == wg.pc) look_ahead(wg, now);
 }
 
-void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  const std::int32_t rank = rank_of(wg);
+// Time until the counter can be set: what the workgroup stored must be visible before.
+double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
   const std::size_t array =
       static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
   const FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
@@ -196,11 +229,30 @@ void Engine::begin_signal(WorkgroupState& wg, std::uint32_t id, const Op& op, do
   // The releasing access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
-  if (is_free(op)) cost = 0;
-  wg.op_part = op.rank == rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
   wg.remote_dirty = false;
-  wg.waiting = Waiting::time;
-  queue_.push(now + cost, {EventKind::resume_workgroup, id});
+  return is_free(op) ? 0 : cost;
+}
+
+// The counter is set: here at once, at a peer after the latency of the fabric.
+void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now) {
+  const std::int32_t rank = rank_of(wg);
+  const std::size_t array =
+      static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  Arrival arrival{flag_base_[array] + static_cast<std::uint32_t>(op.index), op.value, -1, path};
+  if (op.rank == rank) {
+    arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
+    raise_flag(arrival, now);
+    return;
+  }
+  std::uint32_t slot = static_cast<std::uint32_t>(arrivals_.size());
+  if (free_arrivals_.empty()) {
+    arrivals_.push_back(arrival);
+  } else {
+    slot = free_arrivals_.back();
+    free_arrivals_.pop_back();
+    arrivals_[slot] = arrival;
+  }
+  queue_.push(now + (is_free(op) ? 0 : machine_.fabric.flag_latency_ns), {EventKind::flag_arrives, slot});
 }
 
 double Engine::poll_ns(const Op& op) const {
@@ -249,28 +301,17 @@ void Engine::resume(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   const Op& op = schedule_.ops[wg.pc];
   const std::int32_t rank = rank_of(wg);
+  if (op.kind == OpKind::matmul) {
+    if (holds_up_matmul(id, now)) return;
+    charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, FluidNetwork::kNone, now);
+    finish_matmul(wg, op, now);
+  }
   wg.path.charge(wg.op_part, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);
   ++wg.pc;
   if (op.kind == OpKind::signal) {
-    const std::size_t array =
-        static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-    Arrival arrival{flag_base_[array] + static_cast<std::uint32_t>(op.index), op.value, -1, wg.path};
-    if (op.rank == rank) {
-      arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
-      raise_flag(arrival, now);
-    } else {
-      std::uint32_t slot = static_cast<std::uint32_t>(arrivals_.size());
-      if (free_arrivals_.empty()) {
-        arrivals_.push_back(arrival);
-      } else {
-        slot = free_arrivals_.back();
-        free_arrivals_.pop_back();
-        arrivals_[slot] = arrival;
-      }
-      queue_.push(now + (is_free(op) ? 0 : machine_.fabric.flag_latency_ns), {EventKind::flag_arrives, slot});
-    }
+    deliver_signal(wg, op, wg.path, now);
   } else if (op.kind == OpKind::wait) {
     GpuState& gpu = gpus_[rank];
     if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !is_free(op)) {
@@ -340,6 +381,10 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
   const std::uint32_t id = completion.token >> 1;
   WorkgroupState& wg = workgroups_[id];
   if (completion.token & 1u) {
+    if (wg.sender_busy) {
+      sent(id, bottleneck, now);
+      return;
+    }
     const Op& op = schedule_.ops[wg.store_op];
     wg.store_in_flight = false;
     note_write(op.rank, op, wg, now);
@@ -352,6 +397,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
+  if (wg.has_sender && op.kind == OpKind::matmul && holds_up_matmul(id, now)) return;
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;

@@ -37,7 +37,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   }
   if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  return limit > 0 ? bytes / (limit * spread_of(wg, op_index)) : 0;
+  return limit > 0 ? bytes / (limit * spread_of(machine_.fabric.arbitration_spread, wg, op_index)) : 0;
 }
 
 // Fills `rest_ns_` for one workgroup: from the start of each operation to the end of the workgroup, with
@@ -52,7 +52,9 @@ void Engine::index_rest(const Kernel& kernel, std::uint32_t wg) {
       rest = rest_of_drain = 0;
     } else if (kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[shape_of_op_[o]].cost;
-      rest += cost.compute_ns + cost.prologue_ns;
+      rest += (cost.compute_ns + cost.prologue_ns) / spread_of(machine_.gpu.matmul_spread, wg, o);
+    } else if (state.has_sender && (kind == OpKind::store || kind == OpKind::signal)) {
+      // Carried out beside what follows; the wait for the staging area is not counted.
     } else {
       const double ns = shortest_move_ns(kernel, wg, o);
       const bool asynchronous = kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add;

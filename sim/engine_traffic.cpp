@@ -27,7 +27,8 @@ std::uint64_t mix(std::uint64_t x) {
 double Engine::clock_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = machine_.gpu.rate(dtype);
   const double busy = static_cast<double>(std::max(1, gpu.clock_bin)) / kClockBins;
-  return std::min(std::cbrt(1.0 / busy), machine_.gpu.boost_clock_ghz / rate.load_clock_ghz);
+  const double light = rate.light_clock_ghz > 0 ? rate.light_clock_ghz : machine_.gpu.boost_clock_ghz;
+  return std::min(std::cbrt(1.0 / busy), light / rate.load_clock_ghz);
 }
 
 void Engine::update_clock(std::int32_t rank) {
@@ -38,23 +39,23 @@ void Engine::update_clock(std::int32_t rank) {
   gpu.clock_bin = bin;
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
-    fluid_.set_cap(id, matmul_cap(shapes_[c.shape], c.sharers, gpu));
+    fluid_.set_cap(id, matmul_cap(c, gpu));
   }
 }
 
-double Engine::matmul_cap(const MatmulShape& shape, std::int32_t sharers, const GpuState& gpu) const {
+double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
+  const MatmulShape& shape = shapes_[c.shape];
   // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
-  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  const double alone_ns =
-      shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together) + shape.cost.prologue_ns;
-  return shape.cost.operand_bytes / alone_ns;
+  const double together = std::min(static_cast<double>(c.sharers), shape.shared_speedup) / c.sharers;
+  const double steps_ns = shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together);
+  return shape.cost.operand_bytes / (steps_ns + shape.cost.prologue_ns);
 }
 
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, std::uint32_t misses) {
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die) << 40 | static_cast<std::uint64_t>(sharers) << 32 |
-                         static_cast<std::uint64_t>(shape_id) << 4 | misses,
+                         static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      0};
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) return found->second;
@@ -66,12 +67,13 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, llc_miss});
-  const std::int32_t id = fluid_.add_class(uses, matmul_cap(shape, sharers, gpu));
+  uses.push_back({gpu.hbm, misses & kEvictsDirty ? 2 * llc_miss : llc_miss});
+  const MatmulClass matmul{shape_id, sharers, misses};
+  const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
   gpu.matmul_classes.push_back(id);
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
-  matmul_class_[static_cast<std::size_t>(id)] = {shape_id, sharers};
+  matmul_class_[static_cast<std::size_t>(id)] = matmul;
   return id;
 }
 
@@ -149,7 +151,7 @@ void Engine::note_write(std::int32_t rank, const Op& op, const WorkgroupState& w
   record.l2_mark = l2.mark(now);
   record.llc_mark = gpu.llc.mark(now);
   record.written = true;
-  record.path = wg.path;
+  record.path = wg.has_sender ? wg.send_path : wg.path;
   record.path.charge(wg.store_part, now);
 }
 
@@ -302,9 +304,9 @@ std::int32_t Engine::data_class(const DataPath& path) {
 }
 
 // Equal requesters do not get equal service on a shared fabric; every transfer has its own weight, uniform
-// with mean 1 and the machine's relative standard deviation, drawn from the seed and the operation.
-double Engine::spread_of(std::uint32_t id, std::uint32_t op) const {
-  const double spread = machine_.fabric.arbitration_spread;
+// with mean 1 and the machine's relative standard deviation, drawn from the seed and the operation. So do
+// equal matmuls, whose operands are nearer to some compute units than to others.
+double Engine::spread_of(double spread, std::uint32_t id, std::uint32_t op) const {
   if (spread == 0) return 1;
   return 1 + spread * std::sqrt(3.0) * (2 * unit_random(static_cast<std::uint64_t>(id) << 32 ^ op) - 1);
 }

@@ -75,6 +75,7 @@ MeasuredRow read_row(const CsvRow& line) {
   check(row.workload, row.where);
   row.knobs = read_knobs(line);
   row.repeats = line.integer("runs", 1, std::numeric_limits<std::int32_t>::max());
+  if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
   for (std::size_t clock = 0; clock < kMeasuredClockNames.size(); ++clock) {
     row.times[clock] = read_time(line, kMeasuredClockNames[clock]);
   }

@@ -85,6 +85,8 @@ std::string_view internal_unit(Dimension dimension) {
       return " GB/s";
     case Dimension::clock:
       return " GHz";
+    case Dimension::cycles:
+      return " clk";
     case Dimension::bytes_per_clk:
       return " B/clk";
     case Dimension::flop_per_clk:

@@ -58,7 +58,9 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
 
 ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& machine) {
   const Schedule schedule = build_scenario(measured.scenario, machine);
-  const SimulationResult result = simulate(schedule, machine);
+  SimulationOptions options;
+  options.written_before_bytes = measured.row.flush_bytes;
+  const SimulationResult result = simulate(schedule, machine, options);
   ValidatedRow row;
   row.id = measured.row.id;
   row.pattern = measured.row.pattern;

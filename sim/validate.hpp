@@ -38,6 +38,7 @@ struct MeasuredRow {
   GemmAllScatter workload;
   Knobs knobs;  // only those that the CSV has columns for; the rest are defaults
   std::int64_t repeats = 0;
+  double flush_bytes = 0;             // written on every GPU before each run; 0 without such a column
   std::array<MeasuredTime, 2> times;  // by MeasuredClock
   std::string where;                  // "file:line"
 

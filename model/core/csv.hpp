@@ -21,6 +21,9 @@ class CsvRow {
 
   const std::string& where() const { return where_; }  // "file:line"
 
+  // Whether the table has this column.
+  bool has(std::string_view column) const { return columns_.find(column) != columns_.end(); }
+
   // Throw UserError for values that are empty, no such number, out of range, or none of `names`.
   std::string text(std::string_view column) const;
   std::int64_t integer(std::string_view column, std::int64_t lowest, std::int64_t highest) const;

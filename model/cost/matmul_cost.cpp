@@ -45,14 +45,15 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
     const double rows = ceil_div(tile.m, kWgmmaRows) * kWgmmaRows;
     const double t_flops = 2.0 * rows * tile.n * depth / flop_per_clk;
     const double t_operands = wgmma_operand_elements(tile) * depth * e / gpu.lds_bytes_per_clk;
-    return std::max({t_flops, t_operands, t_port});
+    return std::max({t_flops, t_operands, t_port, gpu.matmul_step_clk});
   }
 
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
   const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
-  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
-                                           : std::max({t_mfma, t_write + t_read, t_port});
+  return tile.pipeline == Pipeline::serial
+             ? std::max(t_mfma + t_write + t_read, t_port)
+             : std::max({t_mfma, t_write + t_read, t_port, gpu.matmul_step_clk});
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std:
 
   MatmulCost cost;
   cost.compute_ns = steps * step_clocks(gpu, dtype, tile) / rate.load_clock_ghz;
-  cost.prologue_ns = gpu.hbm_latency_ns;
+  cost.prologue_ns = gpu.hbm_latency_ns + gpu.matmul_op_ns;
   cost.a_bytes = static_cast<double>(rows) * depth * e;
   cost.b_bytes = static_cast<double>(cols) * depth * e;
   cost.operand_bytes = cost.a_bytes + cost.b_bytes;

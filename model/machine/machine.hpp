@@ -43,6 +43,7 @@ struct MatrixRate {
   double flop_per_clk_per_cu = 0;  // dense, 0 when the part has no such instruction
   double issue_efficiency = 0;     // best sustained share of the clock-adjusted peak, (0, 1]
   double load_clock_ghz = 0;       // sustained clock when all matrix cores run this dtype on random data
+  double light_clock_ghz = 0;      // clock when only few of them do; 0: the boost clock of the GPU
 };
 
 struct Gpu {
@@ -62,7 +63,22 @@ struct Gpu {
   double lds_bytes_per_clk = 0;    // one CU
   double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
+  double matmul_step_clk = 0;  // least length of a K step: waves that load hand over to waves that multiply
+  double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
+  double cold_start_ns =
+      0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
+  double matmul_op_ns = 0;       // of a matmul besides its K steps and the latency of its first operands
+  double loaded_latency_ns = 0;  // added to the latency of loads when all matrix cores draw operands
+  double specialised_copy_efficiency =
+      0;                         // rate of copies by workgroups of a matmul kernel to others; 0: the same
+  double copy_op_ns = 0;         // of a load, copy or reduction besides latency and bytes
+  double store_op_ns = 0;        // of a store or atomic addition besides its bytes
+  double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
+  double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
+  bool loads_queue_behind_stores =
+      false;                      // one queue to the fabric: a store that waits for its link holds up loads
+  bool async_tile_store = false;  // finished tiles leave from a staging area in LDS beside the next matmul
   std::array<MatrixRate, kDTypeCount> matrix{};
 
   // Memory. One HBM and one memory-side last-level cache a GPU (0 bytes: none); one L2 a die.

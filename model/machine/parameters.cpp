@@ -17,7 +17,10 @@ constexpr Bounds kRate{0, 1e9, true};
 constexpr Bounds kPositiveData{0, 1e18, false};
 constexpr Bounds kData{0, 1e18, true};
 constexpr Bounds kClock{0, 100, false};
+constexpr Bounds kShareOrNone{0, 1, true};
+constexpr Bounds kLightClock{0, 100, true};
 constexpr Bounds kPerClk{0, 1e6, false};
+constexpr Bounds kCycles{0, 1e6, true};
 constexpr Bounds kEfficiency{0, 1, false};
 constexpr Bounds kSpread{0, 0.9, true};
 constexpr Bounds kFlag{0, 1, true};
@@ -55,8 +58,40 @@ constexpr std::array kSpecs{
                   "port of one compute unit towards L2"},
     ParameterSpec{"gpu", "boost_clock", &Gpu::boost_clock_ghz, D::clock, kClock,
                   "clock while the matrix cores are idle or nearly so"},
+    ParameterSpec{"gpu", "matmul_step_min", &Gpu::matmul_step_clk, D::cycles, kCycles,
+                  "least length of a K step: the waves that load hand over to those that multiply",
+                  Presence::optional},
+    ParameterSpec{"gpu", "matmul_spread", &Gpu::matmul_spread, D::share, kSpread,
+                  "relative standard deviation of the time that equal matmuls take", Presence::optional},
+    ParameterSpec{"gpu", "cold_start_time", &Gpu::cold_start_ns, D::time, kTime,
+                  "first operation of a workgroup in a kernel: code, operations and tables come from memory",
+                  Presence::optional},
+    ParameterSpec{"gpu", "loaded_latency", &Gpu::loaded_latency_ns, D::time, kTime,
+                  "added to the latency of loads when all matrix cores draw operands", Presence::optional},
+    ParameterSpec{"gpu", "specialised_copy_efficiency", &Gpu::specialised_copy_efficiency, D::share,
+                  kShareOrNone,
+                  "rate of copies by workgroups of a matmul kernel to those of a copying kernel; 0: the same",
+                  Presence::optional},
+    ParameterSpec{"gpu", "matmul_op_time", &Gpu::matmul_op_ns, D::time, kTime,
+                  "of a matmul besides its K steps and the latency of its first operands",
+                  Presence::optional},
+    ParameterSpec{"gpu", "copy_op_time", &Gpu::copy_op_ns, D::time, kTime,
+                  "of a load, copy or reduction besides latency and bytes", Presence::optional},
+    ParameterSpec{"gpu", "store_op_time", &Gpu::store_op_ns, D::time, kTime,
+                  "of a store or atomic addition besides its bytes", Presence::optional},
+    ParameterSpec{"gpu", "stage_op_time", &Gpu::stage_op_ns, D::time, kTime,
+                  "of a tile through the staging area of async_tile_store besides its bytes",
+                  Presence::optional},
+    ParameterSpec{"gpu", "stage_bandwidth", &Gpu::stage_gb_per_s, D::rate, kRate,
+                  "accumulators of one workgroup into the staging area of async_tile_store; 0: free",
+                  Presence::optional},
     ParameterSpec{"gpu", "async_tile_copy", &Gpu::async_tile_copy, D::boolean, kFlag,
                   "memory-to-LDS copies that take no registers and no waves (TMA)"},
+    ParameterSpec{
+        "gpu", "async_tile_store", &Gpu::async_tile_store, D::boolean, kFlag,
+        "finished tiles leave from a staging area in LDS, carried by waves of their own, beside the next "
+        "matmul of the workgroup",
+        Presence::optional},
 
     ParameterSpec{"gpu.matrix", "flop_per_clk", &MatrixRate::flop_per_clk_per_cu, D::flop_per_clk, kPerClk,
                   "dense matrix operations of one compute unit"},
@@ -64,6 +99,9 @@ constexpr std::array kSpecs{
                   "best sustained share of the peak at the loaded clock"},
     ParameterSpec{"gpu.matrix", "load_clock", &MatrixRate::load_clock_ghz, D::clock, kClock,
                   "sustained clock when all matrix cores work on random data of this dtype"},
+    ParameterSpec{"gpu.matrix", "light_clock", &MatrixRate::light_clock_ghz, D::clock, kLightClock,
+                  "clock when only few matrix cores work on this dtype; 0: the boost clock",
+                  Presence::optional},
 
     ParameterSpec{"gpu", "l2_size", &Gpu::l2_bytes, D::data, kPositiveData, "L2 of one die"},
     ParameterSpec{"gpu", "l2_bandwidth", &Gpu::l2_gb_per_s, D::rate, kPositiveRate, "L2 of one die"},
@@ -102,6 +140,10 @@ constexpr std::array kSpecs{
                   "one poll of a flag by exchange or compare-and-swap"},
     ParameterSpec{"gpu", "loads_wait_for_stores", &Gpu::loads_wait_for_stores, D::boolean, kFlag,
                   "loads and stores of a wave complete in the order of issue"},
+    ParameterSpec{
+        "gpu", "loads_queue_behind_stores", &Gpu::loads_queue_behind_stores, D::boolean, kFlag,
+        "one request queue per compute unit: a store that waits for its link holds up the loads behind it",
+        Presence::optional},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
@@ -207,6 +249,7 @@ constexpr std::array kUnits{
     Unit{D::clock, "Hz", 1e-9},
     Unit{D::clock, "MHz", 1e-3},
     Unit{D::clock, "GHz", 1},
+    Unit{D::cycles, "clk", 1},
     Unit{D::bytes_per_clk, "B/clk", 1},
     Unit{D::flop_per_clk, "flop/clk", 1},
 };

@@ -27,6 +27,7 @@ enum class Dimension : std::uint8_t {
   data,           // internally bytes
   rate,           // internally GB/s, decimal
   clock,          // internally GHz
+  cycles,         // clock cycles
   bytes_per_clk,  // bytes per clock cycle
   flop_per_clk    // floating-point operations per clock cycle
 };

@@ -1,0 +1,143 @@
+// Stores beside the matmuls of their workgroup.
+//
+// Where the GPU has asynchronous tile stores (Gpu::async_tile_store), a workgroup of a matmul kernel puts a
+// finished tile into a staging area in LDS, once for all ranks it goes to; waves of their own, the sender,
+// store it from there and raise the flags, in program order, while the matrix cores go on. The sender
+// therefore follows the workgroup through the same list of operations: it has stored and signalled everything
+// before `send_pc`. The staging area holds one tile, so the next tile waits until the sender has carried the
+// last one away; all other operations wait until the sender is idle.
+#include <algorithm>
+
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+bool Engine::staging_in_use(const WorkgroupState& wg) const {
+  if (!wg.sender_busy) return false;
+  for (std::uint32_t i = wg.send_pc; i < wg.pc; ++i) {
+    if (schedule_.ops[i].kind == OpKind::store) return true;
+  }
+  return false;
+}
+
+bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
+  const bool own_store = wg.store_in_flight && !wg.sender_busy;  // of the computing waves: a copy, an atomic
+  switch (op.kind) {
+    case OpKind::matmul:
+      return false;
+    case OpKind::signal:
+      return own_store;
+    case OpKind::store:
+      return own_store || (wg.computed && staging_in_use(wg));
+    default:
+      return wg.sender_busy || waits_for_store(wg, op);
+  }
+}
+
+// Requests of a compute unit leave through one queue: while a store waits for its link, the operand loads
+// behind it wait too, and the matmul with them. Measured on 4 H200, 8192³, fused: tiles of 89 us took 150
+// while 65 us of stores waited for a full link.
+void Engine::note_store_wait(WorkgroupState& wg, double now) const {
+  if (!machine_.gpu.loads_queue_behind_stores || !wg.store_in_flight) return;
+  const double waited = std::max(0.0, now - wg.store_start_ns - wg.store_alone_ns);
+  wg.held_up_ns += waited - wg.store_waited_ns;
+  wg.store_waited_ns = waited;
+}
+
+// A matmul has its operands but for what was held up; true if that takes time.
+bool Engine::holds_up_matmul(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  note_store_wait(wg, now);
+  if (wg.held_up_ns <= 0) return false;
+  wg.waiting = Waiting::time;
+  queue_.push(now + wg.held_up_ns, {EventKind::resume_workgroup, id});
+  wg.held_up_ns = 0;
+  return true;
+}
+
+// The computing waves convert a new tile into the staging area; true if that takes time.
+bool Engine::stages_tile(std::uint32_t id, const Op& op, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  if (op.kind != OpKind::store || !wg.computed) return false;
+  double time = machine_.gpu.stage_op_ns;
+  if (machine_.gpu.stage_gb_per_s > 0) {
+    time += bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect) /
+            machine_.gpu.stage_gb_per_s;
+  }
+  if (time <= 0) return false;
+  wg.waiting = Waiting::time;
+  queue_.push(now + time, {EventKind::tile_staged, id});
+  return true;
+}
+
+void Engine::tile_staged(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  wg.path.charge(&TimeAccount::memory_ns, now);
+  wg.waiting = Waiting::nothing;
+  hand_over(id, now);
+  step(id, now);
+}
+
+// The workgroup leaves its current operation to the sender and goes on.
+void Engine::hand_over(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  wg.computed = false;
+  ++wg.pc;
+  if (wg.sender_busy) return;
+  wg.send_path = wg.path;
+  run_sender(id, now);
+}
+
+// Starts what the sender does next.
+void Engine::run_sender(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  for (; wg.send_pc < wg.pc; ++wg.send_pc) {
+    const Op& op = schedule_.ops[wg.send_pc];
+    if (op.kind != OpKind::store && op.kind != OpKind::signal) continue;
+    wg.sender_busy = true;
+    ++totals_.tile_operations;
+    if (options_.observer) options_.observer->op_started(place_of(wg, wg.send_pc), now);
+    if (op.kind == OpKind::store) {
+      begin_transfer(wg, id, wg.send_pc, now);
+    } else {
+      queue_.push(now + begin_signal(wg, op), {EventKind::resume_sender, id});
+    }
+    return;
+  }
+  wg.sender_busy = false;
+}
+
+// The release of a signal has ended.
+void Engine::resume_sender(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  const Op& op = schedule_.ops[wg.send_pc];
+  wg.send_path.charge(op.rank == rank_of(wg) ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
+  notify_finish(wg, wg.send_pc, now);
+  deliver_signal(wg, op, wg.send_path, now);
+  sender_progressed(id, now);
+}
+
+// A store has drained.
+void Engine::sent(std::uint32_t id, std::int32_t bottleneck, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  const Op& op = schedule_.ops[wg.send_pc];
+  note_store_wait(wg, now);
+  wg.store_in_flight = false;
+  charge_activity(wg.send_path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
+                  bottleneck, now);
+  note_write(op.rank, op, wg, now);
+  notify_finish(wg, wg.send_pc, now);
+  sender_progressed(id, now);
+}
+
+void Engine::sender_progressed(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  ++wg.send_pc;
+  run_sender(id, now);
+  if (wg.waiting != Waiting::store) return;
+  wg.waiting = Waiting::nothing;
+  if (wg.send_path.time_ns > wg.path.time_ns) wg.path = wg.send_path;
+  step(id, now);
+}
+
+}  // namespace tritax

@@ -1,0 +1,155 @@
+// Stores beside the matmuls of their workgroup, on schedules small enough to be timed by hand.
+#include <gtest/gtest.h>
+
+#include "hand_machine.hpp"
+
+namespace tritax {
+namespace {
+
+using hand::Draft;
+using hand::kExact;
+using hand::kStepNs;
+using hand::kTileBytes;
+using hand::Observed;
+using hand::run;
+
+Machine sending_machine() {
+  Machine machine = hand::machine(2);
+  machine.gpu.async_tile_store = true;
+  machine.fabric.link_raw_gb_per_s = kTileBytes / 400;  // a tile takes 400 ns to the peer
+  return machine;
+}
+
+// One workgroup computes `tiles` tiles and stores each `stores` times to the peer.
+Schedule computed_and_sent(int tiles, int stores) {
+  Draft draft(2);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < tiles; ++t) {
+    draft.matmul(t);
+    for (int s = 0; s < stores; ++s) draft.builder.store(draft.c, Draft::tile(t), 1);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return draft.builder.finish();
+}
+
+TEST(Sender, StoresATileToSeveralRanksBesideTheNextMatmul) {
+  const Observed out = run(computed_and_sent(3, 2), sending_machine());
+  EXPECT_NEAR(out.result.makespan_ns, 3 * kStepNs + 2 * 400, kExact);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 3}).begin_ns), kStepNs, kExact);  // the second matmul
+}
+
+TEST(Sender, LetsATileWaitForTheStagingArea) {
+  // Three stores take longer than a matmul: each tile waits for the last one's.
+  const Observed out = run(computed_and_sent(3, 3), sending_machine());
+  EXPECT_NEAR(out.result.makespan_ns, kStepNs + 3 * 3 * 400, kExact);
+}
+
+TEST(Sender, WithoutItTheMatmulWaitsForAllStoresButOne) {
+  Machine machine = sending_machine();
+  machine.gpu.async_tile_store = false;
+  const Observed out = run(computed_and_sent(3, 2), machine);
+  EXPECT_NEAR(out.result.makespan_ns, 3 * (kStepNs + 400) + 400, kExact);
+}
+
+TEST(Sender, ChargesTheWayThroughTheStagingAreaToTheWorkgroup) {
+  Machine machine = sending_machine();
+  machine.gpu.stage_op_ns = 50;
+  machine.gpu.stage_gb_per_s = kTileBytes / 100;
+  const Observed out = run(computed_and_sent(3, 1), machine);
+  EXPECT_NEAR(out.result.makespan_ns, 3 * (kStepNs + 150) + 400, kExact);
+}
+
+TEST(Sender, SignalsWhatItStoredWhileTheWorkgroupComputes) {
+  Machine machine = sending_machine();
+  machine.gpu.release_ns = 30;
+  machine.fabric.store_latency_ns = 20;
+  Draft draft(2);
+  const auto flag = draft.builder.flags("sent", 1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.store(draft.c, Draft::tile(0), 1);
+  draft.signal(flag, 0, 1);
+  draft.matmul(1);
+  const auto reader = draft.data_kernel("read", 1);
+  draft.builder.workgroup(reader);
+  draft.wait(flag, 0);
+  for (int rank = 0; rank < 2; ++rank) {
+    draft.builder.launch(rank, rank == 0 ? kernel : reader);
+    draft.builder.host(rank, HostOpKind::device_synchronize);
+  }
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR((out.seen.ops.at({1, 0, 0}).end_ns), kStepNs + 400 + 30 + 20, kExact);
+  EXPECT_NEAR(out.result.ranks[0].kernels_ns, 2 * kStepNs, kExact);
+}
+
+TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
+  // Two workgroups share the link: both stores take 800 instead of 400 ns, and the matmuls beside them lose
+  // as much.
+  Machine machine = sending_machine();
+  machine.gpu.loads_queue_behind_stores = true;
+  Draft draft(2);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  for (int w = 0; w < 2; ++w) {
+    draft.builder.workgroup(kernel);
+    draft.matmul(2 * w);
+    draft.builder.store(draft.c, Draft::tile(2 * w), 1);
+    draft.matmul(2 * w + 1);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Schedule schedule = draft.builder.finish();
+  // A store alone takes what the fabric gives one workgroup; the hand machine sets no other limit, so all of
+  // its time on a full link is a wait.
+  const double waited = 800;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs + waited, kExact);
+  machine.gpu.loads_queue_behind_stores = false;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs, kExact);
+}
+
+TEST(ColdStart, DelaysTheFirstOperationsOfAKernel) {
+  Machine machine = sending_machine();
+  machine.gpu.cold_start_ns = 70;
+  EXPECT_NEAR(run(computed_and_sent(2, 1), machine).result.makespan_ns, 70 + 2 * kStepNs + 400, kExact);
+}
+
+TEST(MatmulSpread, KeepsTheMeanAndIsTheSameOnEveryRun) {
+  Machine machine = hand::machine();
+  machine.gpu.matmul_spread = 0.05;
+  Draft draft(1, 8 * 50);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  for (int w = 0; w < 8; ++w) {
+    draft.builder.workgroup(kernel);
+    for (int t = 0; t < 50; ++t) draft.matmul(50 * w + t);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Schedule schedule = draft.builder.finish();
+  const double first = simulate(schedule, machine).makespan_ns;
+  EXPECT_EQ(first, simulate(schedule, machine).makespan_ns);
+  EXPECT_GT(first, 50 * kStepNs);  // the slowest of eight
+  EXPECT_LT(first, 50 * kStepNs * 1.03);
+}
+
+TEST(WrittenBefore, CostsItsWayBackToMemory) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_gb_per_s = 1;  // operands of 2 tiles take 16384 ns, far longer than the matmul
+  const Schedule schedule = [] {
+    Draft draft(1);
+    const auto kernel = draft.gemm_kernel("gemm", 0);
+    draft.builder.workgroup(kernel);
+    draft.matmul(0);
+    draft.builder.launch(0, kernel);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    return draft.builder.finish();
+  }();
+  SimulationOptions options;
+  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 2 * kTileBytes, kExact);
+  options.written_before_bytes = 1e6;
+  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 4 * kTileBytes, kExact);
+}
+
+}  // namespace
+}  // namespace tritax
