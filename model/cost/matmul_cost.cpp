@@ -39,21 +39,20 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   const double e = bytes_of(dtype);
   const double depth = tile.k;
   const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
-  const double t_port = (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk;
+  const double t_port = gpu.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk;
 
   if (gpu.async_tile_copy) {
     const double rows = ceil_div(tile.m, kWgmmaRows) * kWgmmaRows;
     const double t_flops = 2.0 * rows * tile.n * depth / flop_per_clk;
     const double t_operands = wgmma_operand_elements(tile) * depth * e / gpu.lds_bytes_per_clk;
-    return std::max({t_flops, t_operands, t_port, gpu.matmul_step_clk});
+    return std::max({t_flops, t_operands, t_port});
   }
 
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
   const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
-  return tile.pipeline == Pipeline::serial
-             ? std::max(t_mfma + t_write + t_read, t_port)
-             : std::max({t_mfma, t_write + t_read, t_port, gpu.matmul_step_clk});
+  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
+                                           : std::max({t_mfma, t_write + t_read, t_port});
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 // Per K step of depth k a workgroup needs, in cycles of the loaded clock f:
 //
 //   t_mfma  = 2·m·n·k / (flop_per_clk · issue_efficiency)
-//   t_port  = (m + n)·k·e / cu_l2_bytes_per_clk               operands from L2 through the CU's port
+//   t_port  = matmul_step_clk + (m + n)·k·e / cu_l2_bytes_per_clk   operands from L2 through the CU's port,
+//   and the
+//                                                              hand-over from the waves that ask for them
 //   t_write = (m + n)·k·e / lds_bytes_per_clk                 operands into LDS (0: asynchronous copies)
 //   t_read  = waves · (m/wm + n/wn)·k·e / lds_bytes_per_clk   fragments out of LDS, wm × wn waves
 //

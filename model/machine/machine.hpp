@@ -63,7 +63,7 @@ struct Gpu {
   double lds_bytes_per_clk = 0;    // one CU
   double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
-  double matmul_step_clk = 0;  // least length of a K step: waves that load hand over to waves that multiply
+  double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM

@@ -58,9 +58,10 @@ constexpr std::array kSpecs{
                   "port of one compute unit towards L2"},
     ParameterSpec{"gpu", "boost_clock", &Gpu::boost_clock_ghz, D::clock, kClock,
                   "clock while the matrix cores are idle or nearly so"},
-    ParameterSpec{"gpu", "matmul_step_min", &Gpu::matmul_step_clk, D::cycles, kCycles,
-                  "least length of a K step: the waves that load hand over to those that multiply",
-                  Presence::optional},
+    ParameterSpec{
+        "gpu", "matmul_step_overhead", &Gpu::matmul_step_clk, D::cycles, kCycles,
+        "of a K step besides the bytes of its operands: the waves that load hand over to those that multiply",
+        Presence::optional},
     ParameterSpec{"gpu", "matmul_spread", &Gpu::matmul_spread, D::share, kSpread,
                   "relative standard deviation of the time that equal matmuls take", Presence::optional},
     ParameterSpec{"gpu", "cold_start_time", &Gpu::cold_start_ns, D::time, kTime,

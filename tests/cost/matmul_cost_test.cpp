@@ -46,6 +46,18 @@ TEST(MatmulCost, IsBoundByTheL2PortWhenTilesAreSmallAndThePortIsNarrow) {
   EXPECT_EQ(step_ns(gpu, DType::fp16, {64, 64, 64, 4, Pipeline::overlapped}), 128 * 64 * 2 / 2);
 }
 
+TEST(MatmulCost, HandsOverBetweenWavesInEveryStepThatThePortBounds) {
+  Gpu gpu = example::amd_node().gpu;
+  const MatmulTile tile{64, 64, 64, 4, Pipeline::overlapped};
+  gpu.matmul_step_clk = 100;
+  const double free_port = step_ns(gpu, DType::fp16, tile);
+  gpu.cu_l2_bytes_per_clk = 2;
+  EXPECT_EQ(step_ns(gpu, DType::fp16, tile), 100 + 128 * 64 * 2 / 2);
+  gpu.cu_l2_bytes_per_clk = 64;
+  gpu.matmul_step_clk = 0;  // the matrix cores were the slower ones: nobody waited for the hand-over
+  EXPECT_EQ(step_ns(gpu, DType::fp16, tile), free_port);
+}
+
 TEST(MatmulCost, IsBoundByLdsWhenManyWavesReadASmallTile) {
   // 16 waves of a 64×64 tile: 4×4 grid of 16×16; write 128·64·2/128 = 128, read 16·32·64·2/128 = 512; mfma
   // 256 at full rate.
