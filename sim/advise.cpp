@@ -6,6 +6,8 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <limits>
 
 #include "model/core/error.hpp"
@@ -21,15 +23,19 @@ constexpr std::size_t kBatch = 32;    // candidates between two pruning decision
 constexpr std::size_t kFrontier = 2;  // candidates of a pattern whose neighbours are tried
 constexpr int kRefinements = 4;       // rounds of that, while there is something to gain
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-constexpr double kHopelessFactor =
-    1.03;  // a simulation ends once it is so much slower than its pattern's best
+// A simulation ends once it is so much slower than its pattern's best, or slower than the best whose
+// neighbours will be tried: nobody would look at its time.
+constexpr double kHopelessFactor = 1.03;
+constexpr std::size_t kKeptBytes = std::size_t{256}
+                                   << 20;  // of schedules between their bound and their simulation
 
 struct Contender {
   std::size_t pattern = 0;
   Knobs knobs;
   TimeBound bound;
-  std::string refusal;     // why it cannot be built; empty if it can
-  bool simulated = false;  // in full; only then has it a time
+  std::string refusal;               // why it cannot be built; empty if it can
+  std::optional<Schedule> schedule;  // until it is simulated, if there was room for it
+  bool simulated = false;            // in full; only then has it a time
   double time_ns = kNever;
   bool expanded = false;  // its neighbours have been listed
 };
@@ -40,7 +46,8 @@ struct PatternSearch {
   std::string refusal;               // why nothing of it can be built
   std::vector<std::size_t> members;  // contenders, in order of listing
   std::optional<std::size_t> best;
-  double refined_ns = kNever;  // time of the best when its neighbours were last listed
+  std::array<double, kFrontier> least_ns;  // of the times, ascending
+  double refined_ns = kNever;              // time of the best when its neighbours were last listed
   SimulationResult best_result;
 };
 
@@ -59,6 +66,9 @@ class Search {
   std::vector<Candidate> winners();
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   double best_ns(std::size_t pattern) const;
+  Schedule build(const Contender& contender) const {
+    return build_schedule(*searches_[contender.pattern].pattern, workload_, machine_, contender.knobs);
+  }
   void report(std::size_t remaining) const;
 
   template <typename Body>
@@ -93,6 +103,7 @@ Search::Search(const GemmAllScatter& workload, const Machine& machine, const Adv
   for (const Pattern& pattern : patterns()) {
     PatternSearch search;
     search.pattern = &pattern;
+    search.least_ns.fill(kNever);
     try {
       search.space = knob_space(pattern, workload, machine, options.pins);
     } catch (const UserError& error) {
@@ -129,13 +140,18 @@ void Search::list(std::size_t pattern, const std::vector<Knobs>& knobs) {
 }
 
 void Search::compute_bounds(std::size_t first) {
+  std::atomic<std::size_t> kept_bytes = 0;
   parallel(contenders_.size() - first, [&](std::size_t i) {
     if (stopped()) return;
     Contender& contender = contenders_[first + i];
     try {
-      const Pattern& pattern = *searches_[contender.pattern].pattern;
-      contender.bound =
-          time_bound(build_schedule(pattern, workload_, machine_, contender.knobs), machine_, topology_);
+      Schedule schedule = build(contender);
+      contender.bound = time_bound(schedule, machine_, topology_);
+      if (contender.bound.total_ns >= best_ns(contender.pattern)) return;  // will not be simulated
+      const std::size_t bytes = schedule.ops.capacity() * sizeof(Op);
+      if (kept_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kKeptBytes) {
+        contender.schedule = std::move(schedule);
+      }
     } catch (const UserError& error) {
       contender.refusal = error.what();
     }
@@ -174,13 +190,15 @@ void Search::simulate_batch(const std::vector<std::size_t>& batch) {
   std::vector<std::uint8_t> ran(batch.size(), 0);
   parallel(batch.size(), [&](std::size_t i) {
     if (stopped()) return;
-    const Contender& contender = contenders_[batch[i]];
+    Contender& contender = contenders_[batch[i]];
     SimulationOptions options;
     options.seed = options_.seed;
     const double best = best_ns(contender.pattern);
-    options.give_up_after_ns = best < kNever ? kHopelessFactor * best : 0;
-    const Pattern& pattern = *searches_[contender.pattern].pattern;
-    results[i] = simulate(build_schedule(pattern, workload_, machine_, contender.knobs), machine_, options);
+    const double frontier = searches_[contender.pattern].least_ns.back();
+    options.give_up_after_ns = best < kNever ? std::min(kHopelessFactor * best, frontier) : 0;
+    if (!contender.schedule) contender.schedule = build(contender);
+    results[i] = simulate(*contender.schedule, machine_, options);
+    contender.schedule.reset();
     ran[i] = 1;
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -193,6 +211,9 @@ void Search::simulate_batch(const std::vector<std::size_t>& batch) {
     Contender& contender = contenders_[batch[i]];
     contender.simulated = true;
     contender.time_ns = results[i].makespan_ns;
+    auto& least = searches_[contender.pattern].least_ns;
+    least.back() = std::min(least.back(), contender.time_ns);
+    std::inplace_merge(least.begin(), least.end() - 1, least.end());
     if (contender.time_ns < best_ns(contender.pattern)) {
       searches_[contender.pattern].best = batch[i];
       searches_[contender.pattern].best_result = std::move(results[i]);
@@ -216,6 +237,7 @@ void Search::evaluate_listed() {
       const Contender& contender = contenders_[order[next]];
       if (contender.bound.total_ns >= best_ns(contender.pattern)) {
         ++advice_.pruned;
+        contenders_[order[next]].schedule.reset();
       } else {
         batch.push_back(order[next]);
       }
@@ -264,7 +286,7 @@ std::vector<Candidate> Search::winners() {
     const std::size_t i = task / 2;
     const PatternSearch& search = searches_[found[i]];
     const Contender& contender = contenders_[*search.best];
-    const Schedule schedule = build_schedule(*search.pattern, workload_, machine_, contender.knobs);
+    const Schedule schedule = build(contender);
     if (task % 2 == 0) {
       simulate_by_dependences(schedule, machine_, options, makespans[i]);
       return;

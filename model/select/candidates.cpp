@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "model/core/error.hpp"
+#include "model/cost/matmul_cost.hpp"
 
 namespace tritax {
 
@@ -26,13 +27,29 @@ void add_unique(std::vector<T>& values, const T& value) {
 
 std::int64_t largest_shard(const GemmAllScatter& workload) { return owned_columns(workload, 0).size(); }
 
-bool fits(const Gpu& gpu, DType dtype, const TileShape& tile, Pipeline pipeline) {
+// What a tile depth changes: the time of a tile, and how many workgroups a compute unit holds.
+struct DepthEffect {
+  double tile_ns = 0;
+  std::int32_t residents = 0;
+  bool operator==(const DepthEffect&) const = default;
+};
+
+// Of one tile over the whole of K; nothing if it does not fit a compute unit.
+std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmAllScatter& workload, const TileShape& shape,
+                                     Pipeline pipeline) {
+  const MatmulTile tile{shape.m, shape.n, shape.k, shape.waves, pipeline};
+  Resources resources;
   try {
-    matmul_resources(gpu, dtype, {tile.m, tile.n, tile.k, tile.waves, pipeline});
-    return true;
+    resources = matmul_resources(gpu, workload.dtype, tile);
   } catch (const UserError&) {
-    return false;
+    return std::nullopt;
   }
+  const double residents = std::min(
+      {static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / shape.waves,
+       gpu.registers_per_cu / (static_cast<double>(resources.threads) * resources.registers_per_thread),
+       gpu.lds_bytes_per_cu / resources.lds_bytes});
+  return DepthEffect{matmul_cost(gpu, workload.dtype, tile, shape.m, shape.n, workload.k).compute_ns,
+                     static_cast<std::int32_t>(residents)};
 }
 
 // Sides worth trying for an extent: the usual ones, but none of more than twice the (rounded) extent, and the
@@ -54,9 +71,13 @@ std::vector<TileShape> tiles_for(const GemmAllScatter& workload, const Machine& 
   if (pins.tile_k) depths = {*pins.tile_k};
   std::vector<TileShape> tiles;
   const auto try_shape = [&](std::int32_t m, std::int32_t n) {
+    std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
     for (const std::int32_t k : depths) {
       const TileShape tile{m, n, k, base.waves};
-      if (fits(machine.gpu, workload.dtype, tile, base.pipeline)) add_unique(tiles, tile);
+      const auto effect = effect_of(machine.gpu, workload, tile, base.pipeline);
+      if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
+      effects.push_back(*effect);
+      add_unique(tiles, tile);
     }
   };
   for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {

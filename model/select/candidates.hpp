@@ -85,7 +85,8 @@ std::vector<Knobs> coarse_candidates(const KnobSpace& space, const GemmAllScatte
 
 // All members of the space that differ from `knobs` in one group: tile depth, split, communication piece,
 // grid order, peer order, launch mode. Splits are those next to the present one in order of communication
-// units. No duplicates, and not `knobs` itself.
+// units. No duplicates, and not `knobs` itself. Depths at which a tile takes equally long and a compute unit
+// holds equally many workgroups are one: the first of them is in the space.
 std::vector<Knobs> neighbours(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs);
 
 }  // namespace tritax

@@ -53,6 +53,20 @@ TEST(Candidates, OfThePaperShapeAreAFewHundredBeforeRefinement) {
   EXPECT_LE(total, 1000u);
 }
 
+TEST(Candidates, HaveDepthsOfATileThatDifferInTimeOrInWorkgroupsToAComputeUnit) {
+  const Machine machine = find_machine("mi300x-8");
+  const KnobSpace space = knob_space(find_pattern("fused-sequential", "test"), kPaperShape, machine);
+  const auto has = [&](std::int32_t depth) {
+    return std::any_of(space.tiles.begin(), space.tiles.end(), [&](const TileShape& tile) {
+      return tile.m == 128 && tile.n == 64 && tile.k == depth;
+    });
+  };
+  EXPECT_TRUE(has(64));
+  EXPECT_TRUE(has(32)) << "two stages of 12 KiB leave room for a second workgroup";
+  EXPECT_FALSE(has(128))
+      << "one stage of 48 KiB is as much LDS as two of 24, and the matrix cores set the pace";
+}
+
 TEST(Candidates, StartWithTheDefaultKnobsOfTheMachine) {
   for (const char* name : {"mi300x-8", "h200-8"}) {
     const Machine machine = find_machine(name);
