@@ -211,6 +211,11 @@ class Engine {
     std::uint64_t cap_bits = 0;
     bool operator==(const ClassKey&) const = default;
   };
+  static constexpr std::size_t kRecentClasses = 1024;  // a power of two
+  struct RecentClass {
+    ClassKey key;
+    std::int32_t id = FluidNetwork::kNone;
+  };
   struct ClassKeyHash {
     std::size_t operator()(const ClassKey& key) const {
       return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits);
@@ -301,6 +306,7 @@ class Engine {
   void sender_progressed(std::uint32_t id, double now);
 
   // engine_traffic.cpp
+  std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
@@ -351,9 +357,11 @@ class Engine {
   std::vector<double> tail_ns_;                   // by kernel, likewise
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
-  std::vector<MatmulClass> matmul_class_;    // by class
-  std::vector<std::int32_t> link_resource_;  // by topology edge
-  std::vector<std::uint8_t> is_wire_;        // by resource: link, egress or ingress port
+  std::vector<RecentClass> recent_classes_ =
+      std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
+  std::vector<MatmulClass> matmul_class_;        // by class
+  std::vector<std::int32_t> link_resource_;      // by topology edge
+  std::vector<std::uint8_t> is_wire_;            // by resource: link, egress or ingress port
   std::vector<double> link_bytes_;
   std::vector<double> reported_rate_;  // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;

@@ -51,14 +51,24 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   return shape.cost.operand_bytes / (steps_ns + shape.cost.prologue_ns);
 }
 
+// The class of a key, kNone if there is none yet. Few keys follow each other again and again.
+std::int32_t Engine::known_class(const ClassKey& key) {
+  const std::uint64_t mixed = (key.what ^ key.cap_bits ^ key.cap_bits >> 20) * 0x9e3779b97f4a7c15ULL;
+  RecentClass& recent = recent_classes_[(mixed >> 32) % kRecentClasses];
+  if (recent.key == key && recent.id != FluidNetwork::kNone) return recent.id;
+  const auto found = class_ids_.find(key);
+  if (found == class_ids_.end()) return FluidNetwork::kNone;
+  recent = {key, found->second};
+  return recent.id;
+}
+
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, std::uint32_t misses) {
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die) << 40 | static_cast<std::uint64_t>(sharers) << 32 |
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      0};
-  const auto found = class_ids_.find(key);
-  if (found != class_ids_.end()) return found->second;
+  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   GpuState& gpu = gpus_[rank];
   const MatmulShape& shape = shapes_[shape_id];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
@@ -243,8 +253,7 @@ std::int32_t Engine::data_class(const DataPath& path) {
                          static_cast<std::uint64_t>(path.rank) << 24 |
                          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
                      std::bit_cast<std::uint64_t>(path.cap_gb_per_s)};
-  const auto found = class_ids_.find(key);
-  if (found != class_ids_.end()) return found->second;
+  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const GpuState& own = gpus_[path.rank];
   const GpuState& peer = gpus_[path.peer];
   const Fabric& fabric = machine_.fabric;

@@ -220,7 +220,6 @@ bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
 // Adds a class to the solve and its demand to the resources that it uses.
 void FluidNetwork::include(std::int32_t id) {
   Class& c = classes_[id];
-  if (c.mark == solve_number_) return;
   c.mark = solve_number_;
   members_.push_back(id);
   const double rate = c.level * c.settled_weight;
@@ -235,6 +234,7 @@ void FluidNetwork::include(std::int32_t id) {
       r.demand = 0;
       r.demand_at_caps = 0;
       r.open = 0;
+      r.included = 0;
       touched_.push_back(use.resource);
     }
     const double demand = c.weight * use.coefficient;
@@ -242,6 +242,14 @@ void FluidNetwork::include(std::int32_t id) {
     r.demand += demand;
     if (open != 0) r.demand_at_caps += demand * c.cap;
     r.open += open;
+    r.included += c.listed ? 1 : 0;
+  }
+}
+
+void FluidNetwork::include_users(const Resource& resource) {
+  if (resource.included == resource.users.size()) return;
+  for (const std::int32_t user : resource.users) {
+    if (classes_[user].mark != solve_number_) include(user);
   }
 }
 
@@ -249,7 +257,7 @@ void FluidNetwork::include_sharers_of_saturated() {
   for (; next_to_expand_ < touched_.size(); ++next_to_expand_) {
     const Resource& r = resources_[touched_[next_to_expand_]];
     if (r.load < r.nearly_full) continue;
-    for (const std::int32_t user : r.users) include(user);
+    include_users(r);
   }
 }
 
@@ -260,7 +268,7 @@ bool FluidNetwork::include_newly_constrained() {
   for (const Tight& tight : tight_) {
     const Resource& r = resources_[tight.resource];
     if (tight.room > r.capacity * kTolerance) continue;
-    for (const std::int32_t user : r.users) include(user);
+    include_users(r);
   }
   return members_.size() != before;
 }

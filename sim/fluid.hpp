@@ -129,6 +129,7 @@ class FluidNetwork {
     double demand = 0;          // sum of coefficient times weight of open classes
     double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
+    std::uint32_t included = 0;       // users that are members
     std::int32_t open = 0;            // classes that can still rise
     std::int32_t tight_slot = kNone;  // in tight_
   };
@@ -167,6 +168,7 @@ class FluidNetwork {
   bool settle_without_solving(std::int32_t id, double now_ns);
   bool settle_within_class(std::int32_t id, double now_ns);
   void include(std::int32_t id);
+  void include_users(const Resource& resource);
   void include_sharers_of_saturated();
   bool include_newly_constrained();
   void find_tight();

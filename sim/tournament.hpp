@@ -1,6 +1,7 @@
 // Which of many players has the smallest key: a winner tree (Knuth, The Art of Computer Programming, vol. 3,
-// §5.4.1). Changing one key costs at most log2(players) comparisons, none of which is a branch: keys that go
-// up and down at random make a heap wait for its mispredicted branches. Ties go to the smaller player.
+// §5.4.1), four to a match. Changing one key costs at most log4(players) matches without a branch: keys that
+// go up and down at random make a heap wait for its mispredicted branches, and in a match of four only the
+// last comparison waits for the match below. Ties go to the smaller player.
 #pragma once
 
 #include <bit>
@@ -29,8 +30,11 @@ class Tournament {
     Entry best{std::bit_cast<std::uint64_t>(key), static_cast<std::uint64_t>(player)};
     nodes_[at] = best;
     while (at > 1) {
-      best = better_of(nodes_[at ^ 1], best);
-      at /= 2;
+      // The others of the match, from any of them on.
+      const std::size_t match = at & ~std::size_t{3};
+      const Entry pair = better_of(nodes_[match | ((at + 1) & 3)], nodes_[match | ((at + 2) & 3)]);
+      best = better_of(better_of(pair, nodes_[match | ((at + 3) & 3)]), best);
+      at /= 4;
       // Nothing above has seen the difference.
       if (((nodes_[at].key ^ best.key) | (nodes_[at].player ^ best.player)) == 0) return;
       nodes_[at] = best;
@@ -56,16 +60,21 @@ class Tournament {
   }
 
   void grow() {
-    std::vector<Entry> nodes(4 * leaves_);
-    for (std::size_t i = 0; i < leaves_; ++i) nodes[2 * leaves_ + i] = nodes_[leaves_ + i];
-    leaves_ *= 2;
+    std::vector<Entry> nodes(8 * leaves_);
+    for (std::size_t i = 0; i < leaves_; ++i) nodes[4 * leaves_ + i] = nodes_[leaves_ + i];
+    leaves_ *= 4;
     nodes_ = std::move(nodes);
-    for (std::size_t at = leaves_ - 1; at > 0; --at)
-      nodes_[at] = better_of(nodes_[2 * at], nodes_[2 * at + 1]);
+    // Level by level upwards: a level is as long as the number of its first node.
+    for (std::size_t level = leaves_ / 4; level > 0; level /= 4) {
+      for (std::size_t at = level; at < 2 * level; ++at) {
+        const Entry first = better_of(nodes_[4 * at], nodes_[4 * at + 1]);
+        nodes_[at] = better_of(first, better_of(nodes_[4 * at + 2], nodes_[4 * at + 3]));
+      }
+    }
   }
 
   std::size_t players_ = 0;
-  std::size_t leaves_ = 64;  // a power of two; nodes_[leaves_ + player] is the leaf of a player
+  std::size_t leaves_ = 64;  // a power of four; nodes_[leaves_ + player] is the leaf of a player
   std::vector<Entry> nodes_ = std::vector<Entry>(2 * leaves_);
 };
 
