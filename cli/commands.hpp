@@ -16,6 +16,7 @@ using Run = std::function<int()>;
 inline constexpr int kUserErrorExitCode = 2;
 
 Run add_advise(CLI::App& program);
+Run add_calibrate(CLI::App& program);
 Run add_check(CLI::App& program);
 Run add_explain(CLI::App& program);
 Run add_machines(CLI::App& program);

@@ -26,9 +26,9 @@ namespace tritax::cli {
 namespace {
 
 // In the order in which help lists them: the main job first.
-constexpr std::array kCommands{add_advise,    add_simulate, add_explain,  add_trace,
-                               add_check,     add_schedule, add_patterns, add_machines,
-                               add_reproduce, add_measure,  add_validate};
+constexpr std::array kCommands{add_advise,    add_simulate, add_explain,   add_trace,
+                               add_check,     add_schedule, add_patterns,  add_machines,
+                               add_reproduce, add_measure,  add_calibrate, add_validate};
 
 // The innermost command on the command line, for messages about its options.
 const CLI::App& selected_command(const CLI::App& app) {

@@ -40,11 +40,12 @@ std::string resolved(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, const std::string& flag) : flag_(flag), path_(std::move(path)) {
+OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kind)
+    : flag_(flag), path_(std::move(path)) {
   if (path_.empty()) {
     throw UserError(fmt::format("{}: the file name is empty; give a name or '-' for standard output", flag_));
   }
-  refuse_input_format(flag_, path_);
+  if (kind == OutputKind::result) refuse_input_format(flag_, path_);
   struct stat status {};
   const bool exists = stat(path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) {

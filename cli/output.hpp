@@ -18,11 +18,15 @@ class App;
 
 namespace tritax::cli {
 
+// TOML files are what the program reads, so that one given for results is a forgotten file name; only
+// machine files are written.
+enum class OutputKind { result, machine_file };
+
 // One file to be. Devices and pipes are written in place, since a rename would replace them.
 class OutputFile {
  public:
   // Throws UserError that names `flag` when the file cannot be written.
-  OutputFile(std::string path, const std::string& flag);
+  OutputFile(std::string path, const std::string& flag, OutputKind kind = OutputKind::result);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

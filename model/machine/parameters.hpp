@@ -67,6 +67,12 @@ std::span<const ParameterSpec> parameter_specs();
 // there is none.
 const ParameterSpec* find_parameter_spec(std::string_view key);
 
+// What the machine has for a key, in internal units; `key` must be one of parameter_specs().
+double parameter_value(const Machine& machine, std::string_view key);
+
+// Changes only the field that the simulator reads, not Machine::parameters.
+void set_parameter_value(Machine& machine, std::string_view key, double value);
+
 // Units that a dimension accepts, for messages: `ns, us, ms, s`.
 std::string unit_names(Dimension dimension);
 

@@ -20,7 +20,7 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
   for (const std::string command :
        {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "patterns show",
-        "machines", "machines show", "reproduce", "measure", "validate"}) {
+        "machines", "machines show", "reproduce", "measure", "calibrate", "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -32,8 +32,8 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
 TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command :
-       {"advise", "simulate", "explain", "trace", "check", "schedule", "reproduce", "measure", "validate"}) {
+  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule",
+                                    "reproduce", "measure", "calibrate", "validate"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -48,7 +48,7 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
-                                    "machines", "reproduce", "measure", "validate"}) {
+                                    "machines", "reproduce", "measure", "calibrate", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -49,6 +49,51 @@ TEST(Measure, WithoutABackendSaysHowToBuildOneAndWritesNothing) {
 #endif
 }
 
+TEST(Calibrate, NeedsMicrobenchmarksWhereThereIsNoBackend) {
+  const ScratchDirectory scratch;
+  const Outcome outcome =
+      run_tritax("calibrate -o " + scratch.path("mine.toml"), "env CUDA_VISIBLE_DEVICES=-1");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(scratch.file_count(), 0u);
+#if defined(TRITAX_WITH_GPU)
+  EXPECT_NE(outcome.err.find("no GPU"), std::string::npos) << outcome.err;
+#else
+  EXPECT_NE(outcome.err.find("--microbench"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("-DTRITAX_GPU=amd"), std::string::npos) << outcome.err;
+#endif
+}
+
+const std::string kMicrobench =
+    "# 2026-11-21, NVIDIA H200 x 4\n"
+    "group,name,parameters,value,unit,time_us,time_p10_us,time_p90_us,runs\n"
+    "barrier,host barrier,ranks=4,0.6443,us,644.290,614.095,691.019,10\n";
+
+TEST(Calibrate, WritesAMachineThatOtherCommandsTake) {
+  const ScratchDirectory scratch;
+  const std::string mine = scratch.path("mine.toml");
+  const Outcome outcome = run_tritax("calibrate --name mine -o " + mine + " --microbench " +
+                                     scratch.write("micro.csv", kMicrobench) + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  EXPECT_EQ(result["schema"], "tritax.calibrate/1");
+  EXPECT_EQ(result["machine"], "mine");
+  ASSERT_EQ(result["rows"].size(), 1u);
+  EXPECT_TRUE(result["rows"][0]["fitted"]);
+  const json shown = json::parse(run_tritax("machines show " + mine + " --json -").out);
+  EXPECT_NE(shown.dump().find("tritax calibrate, 2026-11-21, NVIDIA H200 x 4"), std::string::npos);
+}
+
+TEST(Calibrate, NamesPlaceAndValueOfBadRowsAndLeavesNoFile) {
+  const ScratchDirectory scratch;
+  const std::string rows =
+      scratch.write("micro.csv", kMicrobench + "barrier,host barrier,ranks=3,1,us,1,1,1,1\n");
+  const Outcome outcome = run_tritax("calibrate -o " + scratch.path("mine.toml") + " --microbench " + rows);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("micro.csv:4"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("'ranks=3'"), std::string::npos) << outcome.err;
+  EXPECT_EQ(scratch.file_count(), 1u);
+}
+
 TEST(Measure, ExplainsItselfInEveryBuild) {
   const Outcome outcome = run_tritax("measure --help");
   EXPECT_EQ(outcome.exit_code, 0);

@@ -1,11 +1,13 @@
-#include "backend_hip/microbench_schedules.hpp"
+#include "model/microbench/schedules.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "model/patterns/grid_order.hpp"
 #include "model/schedule/builder.hpp"
 
-namespace tritax::gpu {
+namespace tritax {
 
 namespace {
 
@@ -14,6 +16,7 @@ constexpr std::int32_t kTileCols = 128;
 constexpr std::int64_t kTileBytes = std::int64_t{kTileRows} * kTileCols * 2;
 constexpr MatmulTile kMatmulTile{128, 256, 64, 8, Pipeline::overlapped};
 
+// `threads` == 0: with the tile of a matmul kernel.
 std::int32_t plain_kernel(ScheduleBuilder& builder, const char* name, int rank, int threads) {
   Kernel kernel;
   kernel.name = name;
@@ -76,13 +79,17 @@ void move_tile(ScheduleBuilder& builder, const MotionCase& c, std::int16_t from,
 
 Schedule empty_kernels(int count, bool in_graph, int workgroups) {
   ScheduleBuilder builder(in_graph ? "empty kernels in a graph" : "empty kernels in a stream", 1);
-  const std::int32_t kernel = plain_kernel(builder, "empty", 0, 64);
-  for (int i = 0; i < workgroups; ++i) builder.workgroup(kernel);
-  if (in_graph) {
-    builder.graph_launch(0, Graph(static_cast<std::size_t>(count), {kernel, 0}));
-  } else {
-    for (int i = 0; i < count; ++i) builder.launch(0, kernel);
+  Graph graph;
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t kernel = plain_kernel(builder, "empty", 0, 64);
+    for (int w = 0; w < workgroups; ++w) builder.workgroup(kernel);
+    if (in_graph) {
+      graph.push_back({kernel, 0});
+    } else {
+      builder.launch(0, kernel);
+    }
   }
+  if (in_graph) builder.graph_launch(0, std::move(graph));
   builder.host(0, HostOpKind::device_synchronize);
   return builder.finish();
 }
@@ -289,4 +296,4 @@ Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::in
   return builder.finish();
 }
 
-}  // namespace tritax::gpu
+}  // namespace tritax

@@ -1,4 +1,6 @@
-// The schedules behind the microbenchmarks.
+// The schedules behind the microbenchmarks: each asks one question about a node and knows no workload. The
+// GPU backend runs them, `tritax calibrate` simulates them; which are run, and with what, stands in
+// model/microbench/cases.hpp.
 #pragma once
 
 #include <array>
@@ -8,7 +10,7 @@
 #include "model/patterns/pattern.hpp"
 #include "model/schedule/schedule.hpp"
 
-namespace tritax::gpu {
+namespace tritax {
 
 // `count` launches of a kernel whose `workgroups` do nothing, then a device synchronisation.
 Schedule empty_kernels(int count, bool in_graph, int workgroups);
@@ -30,6 +32,11 @@ inline constexpr std::array<std::string_view, 5> kMotionNames{"store", "load", "
 enum class Traffic : std::uint8_t { local, one_pair, all_in_order, all_rotated };
 inline constexpr std::array<std::string_view, 4> kTrafficNames{"local", "one-pair", "all-in-order",
                                                                "all-rotated"};
+
+constexpr std::string_view name_of(Motion motion) { return kMotionNames[static_cast<std::size_t>(motion)]; }
+constexpr std::string_view name_of(Traffic traffic) {
+  return kTrafficNames[static_cast<std::size_t>(traffic)];
+}
 
 struct MotionCase {
   Motion motion = Motion::store;
@@ -61,4 +68,4 @@ Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t 
 // A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);
 
-}  // namespace tritax::gpu
+}  // namespace tritax

@@ -1,0 +1,208 @@
+// tritax calibrate: a machine file whose parameters are fitted to microbenchmarks.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "backend_hip/microbench.hpp"
+#include "backend_hip/options.hpp"
+#include "cli/commands.hpp"
+#include "cli/gpu.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "model/machine/write_machine.hpp"
+#include "sim/calibrate/calibrate.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string output;
+  std::string microbench;  // "" runs them
+  std::string machine = "h200-4";
+  std::string name;  // "" keeps the base's
+  std::optional<int> threads;
+  OutputOptions tables;
+};
+
+// Runs the microbenchmarks of this machine; returns the file with their rows.
+std::string run_microbenchmarks(const Options& options) {
+#if defined(TRITAX_WITH_GPU)
+  gpu::MicrobenchOptions micro;
+  micro.output = std::filesystem::path(options.output).replace_extension().string() + "-microbench.csv";
+  micro.command = gpu::command_line();
+  gpu::RunOptions run;
+  run.executor.flush_bytes = 0;
+  gpu::run_microbenchmarks(micro, run);
+  return micro.output;
+#else
+  static_cast<void>(options);
+  refuse_without_gpu("calibrate without --microbench");
+#endif
+}
+
+Table parameter_table(const Calibration& calibration, bool determined) {
+  Table table{{{"parameter", "parameter"},
+               {"old", "old"},
+               {"new", "new"},
+               {"unit", "unit"},
+               {"rows", "rows"},
+               {"residual_percent", "residual", "%"},
+               {"standard_error_percent", "std. error", "%"}},
+              {}};
+  for (const CalibratedParameter& p : calibration.parameters) {
+    if (p.determined != determined) continue;
+    table.add({p.key, fmt::format("{:.5g}", p.old_value), fmt::format("{:.5g}", p.value), p.unit,
+               std::int64_t{p.rows}, 100 * p.residual, 100 * p.standard_error});
+  }
+  return table;
+}
+
+// How well the calibrated machine explains the rows of one kind, fitted or not.
+struct KindErrors {
+  std::string group;
+  std::string name;
+  std::int64_t fitted = 0;
+  std::vector<double> errors;
+};
+
+std::vector<KindErrors> errors_by_kind(const Calibration& calibration) {
+  std::vector<KindErrors> kinds;
+  for (const CalibratedRow& row : calibration.rows) {
+    auto kind = std::find_if(kinds.begin(), kinds.end(),
+                             [&](const KindErrors& k) { return k.group == row.group && k.name == row.name; });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {row.group, row.name, 0, {}});
+    kind->fitted += row.fitted ? 1 : 0;
+    kind->errors.push_back(row.error());
+  }
+  return kinds;
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Table error_table(const Calibration& calibration) {
+  Table table{{{"group", "group"},
+               {"name", "name"},
+               {"rows", "rows"},
+               {"fitted_rows", "fitted"},
+               {"median_error_percent", "median error", "%"},
+               {"lowest_error_percent", "lowest", "%"},
+               {"highest_error_percent", "highest", "%"}},
+              {}};
+  for (const KindErrors& kind : errors_by_kind(calibration)) {
+    const auto [low, high] = std::minmax_element(kind.errors.begin(), kind.errors.end());
+    table.add({kind.group, kind.name, static_cast<std::int64_t>(kind.errors.size()), kind.fitted,
+               100 * median_of(kind.errors), 100 * *low, 100 * *high});
+  }
+  return table;
+}
+
+ordered_json json_of(const Calibration& calibration, const Options& options, const std::string& measured) {
+  ordered_json parameters = ordered_json::array();
+  for (const CalibratedParameter& p : calibration.parameters) {
+    parameters.push_back({{"key", p.key},
+                          {"unit", p.unit},
+                          {"old", p.old_value},
+                          {"new", p.value},
+                          {"determined", p.determined},
+                          {"rows", p.rows},
+                          {"residual", p.residual},
+                          {"standard_error", std::isfinite(p.standard_error) ? ordered_json(p.standard_error)
+                                                                             : ordered_json(nullptr)},
+                          {"remark", p.remark}});
+  }
+  ordered_json rows = ordered_json::array();
+  for (const CalibratedRow& row : calibration.rows) {
+    rows.push_back({{"group", row.group},
+                    {"name", row.name},
+                    {"parameters", row.parameters},
+                    {"measured_us", row.measured_us},
+                    {"simulated_us", row.simulated_us},
+                    {"fitted", row.fitted}});
+  }
+  return {{"schema", "tritax.calibrate/1"},
+          {"machine", calibration.machine.name},
+          {"base", options.machine},
+          {"microbench", measured},
+          {"prediction_residual", calibration.machine.prediction_residual},
+          {"parameters", parameters},
+          {"rows", rows}};
+}
+
+void print(const Calibration& calibration, const std::string& place, const Outputs& outputs) {
+  outputs.print(fmt::format("{}\n\n", place));
+  outputs.print(parameter_table(calibration, true));
+  const Table poor = parameter_table(calibration, false);
+  if (!poor.rows.empty()) {
+    outputs.print("\nPoorly determined, these keep their old values:\n");
+    outputs.print(poor);
+  }
+  outputs.print(
+      "\nThe microbenchmarks again, simulated on the calibrated machine (simulated / measured - 1):\n");
+  outputs.print(error_table(calibration));
+  outputs.print(fmt::format("\nprediction_residual {:.1f} %: root mean square over the fitted rows\n",
+                            100 * calibration.machine.prediction_residual));
+}
+
+int run(const Options& options) {
+  const auto limit = limit_threads(options.threads);
+  const Machine base = find_machine(options.machine);
+  Outputs outputs(options.tables);
+  OutputFile file(options.output, "--output", OutputKind::machine_file);
+  const std::string measured = options.microbench.empty() ? run_microbenchmarks(options) : options.microbench;
+  const MicrobenchTable table = read_microbench(measured, base.gpus_per_node, base.gpu.cu_count());
+  const Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
+  file.commit(write_machine(calibration.machine,
+                            fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",
+                                        calibration.machine.description)));
+  print(calibration, table.place, outputs);
+  outputs.csv(parameter_table(calibration, true));
+  outputs.json(json_of(calibration, options, measured));
+  return 0;
+}
+
+}  // namespace
+
+Run add_calibrate(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
+  command.add_option("-o,--output", options->output, "The machine file to write")
+      ->type_name("FILE.toml")
+      ->required();
+  command
+      .add_option("--microbench", options->microbench,
+                  "Rows of 'tritax-gpu microbench'; without it they are run on the GPUs of this machine and "
+                  "kept beside the output")
+      ->type_name("FILE.csv");
+  command.add_option("--machine", options->machine, "Gives everything that is not fitted")
+      ->type_name("NAME|FILE")
+      ->capture_default_str();
+  command.add_option("--name", options->name, "Name of the calibrated machine; without it the base's");
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->tables);
+  command.footer(
+      "Every microbenchmark is a schedule; parameters are moved until its simulated time is the measured "
+      "one. "
+      "What the rows\n"
+      "do not determine keeps the base's value and is listed. docs/calibrate.md says which rows serve which "
+      "parameter.\n\n"
+      "Examples:\n"
+      "  tritax calibrate -o my-node.toml --machine mi300x-8 --name my-node\n"
+      "  tritax calibrate -o h200-4.toml --microbench scenarios/measured/h200-4-microbench.csv\n"
+      "  tritax validate --machine my-node.toml --measured my-node.csv\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,78 @@
+// The table of all microbenchmarks: what is run, and which numbers come of each run.
+//
+// One description for everybody: the GPU backend runs the schedules and writes the numbers as rows of a CSV
+// file; `tritax calibrate` finds every row of such a file in this table again, simulates its schedule and
+// compares the same quantity. A row is known by group, name and parameters.
+//
+//   launch      empty kernels: one launch and synchronisation; many in a stream; many in a graph
+//   barrier     host barriers
+//   flag        round trips of a flag between two GPUs and between two workgroups of one, by lock protocol
+//   flag-cost   what a signal, and a wait for a flag that is set, take alone
+//   tile-size   loads and copies of tiles of several sizes, from memory and from L2
+//   local       store, load, copy and atomic addition within a GPU, by workgroups; stores of finished tiles
+//   matrix      copies to peers out of a wide matrix, as the patterns move tiles
+//   remote      as local, to peers: one pair, all at once in order and rotated
+//   matmul      tile time by tile, K, dtype and number of active compute units
+//   staging     finished tiles stored one after the other, and only the last one
+//   clock       the clock that the matrix cores sustain
+//   contention  a GEMM beside remote copies
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+inline constexpr std::array<std::string_view, 12> kMicrobenchGroups{
+    "launch", "barrier", "flag",   "flag-cost", "tile-size", "local",
+    "matrix", "remote",  "matmul", "staging",   "clock",     "contention"};
+
+enum class MicrobenchMetric : std::uint8_t {
+  wall_time,    // of the host programs
+  device_time,  // of the slowest rank: its first workgroup's begin to its last one's end
+  kernel_time,  // of one kernel
+  clock         // mean clock of the first kernel, in GHz
+};
+
+// One number that comes of a run.
+struct MicrobenchRow {
+  std::string group;
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  MicrobenchMetric metric = MicrobenchMetric::device_time;
+  int kernel = 0;      // of kernel_time
+  std::string unit;    // of `value` in a file
+  double per_us = 0;   // value = time in us * per_us; or,
+  double over_us = 0;  // where this is not 0, value = over_us / time in us
+
+  // "gpus=1;workgroups=4": as in a file.
+  std::string parameter_text() const;
+
+  // The value of a parameter; "" and 0 if the row has none of that name.
+  std::string_view text(std::string_view parameter) const;
+  std::int64_t number(std::string_view parameter) const;
+
+  // What a file says beside the time.
+  double value(double time_us, double clock_ghz) const;
+};
+
+// One schedule to run.
+struct Microbench {
+  int gpus = 1;            // needed
+  bool sustained = false;  // run it only after a tenth of a second of the same work
+  std::function<Schedule()> schedule;
+  std::vector<MicrobenchRow> rows;  // of one group; not empty
+};
+
+// All microbenchmarks of a node with `gpus` GPUs of `compute_units` each, in the order of kMicrobenchGroups;
+// those that need more GPUs are left out.
+std::vector<Microbench> microbenchmarks(int gpus, int compute_units);
+
+}  // namespace tritax

@@ -1,0 +1,204 @@
+#include "sim/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
+#include "model/machine/parameters.hpp"
+#include "sim/calibrate/direct.hpp"
+#include "sim/calibrate/fit_groups.hpp"
+#include "sim/calibrate/microbench_model.hpp"
+
+namespace tritax {
+
+namespace {
+
+// No row shows these, but people may expect them.
+constexpr std::array<std::string_view, 1> kNeverSeen{"fabric.store_latency"};
+
+double rounded(double value, int digits) { return std::stod(fmt::format("{:.{}g}", value, digits)); }
+
+std::string_view usual_unit(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::time:
+      return "ns";
+    case Dimension::rate:
+      return "GB/s";
+    case Dimension::cycles:
+      return "clk";
+    case Dimension::bytes_per_clk:
+      return "B/clk";
+    case Dimension::clock:
+      return "GHz";
+    case Dimension::share:
+      return "share";
+    default:
+      return "";
+  }
+}
+
+std::string_view table_of(std::string_view key) {
+  const std::size_t dot = key.rfind('.');
+  return dot == std::string_view::npos ? "" : key.substr(0, dot);
+}
+
+// The entry of `key` in the machine; one that it does not have yet gets the place where a reader puts it.
+Parameter& entry_of(Machine& machine, const std::string& key) {
+  auto& all = machine.parameters;
+  const ParameterSpec* spec = find_parameter_spec(key);
+  auto place = all.begin();
+  for (auto entry = all.begin(); entry != all.end(); ++entry) {
+    if (entry->key == key) return *entry;
+    if (table_of(entry->key) == table_of(key) && find_parameter_spec(entry->key) < spec) place = entry + 1;
+  }
+  Parameter made;
+  made.key = key;
+  made.unit = usual_unit(spec->dimension);
+  return *all.insert(place, made);
+}
+
+// Puts values into machine files, and what is known about them into a report.
+class Recorder {
+ public:
+  Recorder(Calibration& calibration, const Machine& base, std::string source)
+      : calibration_(calibration), base_(base), source_(std::move(source)) {}
+
+  void record(const FittedUnknown& found) {
+    for (const std::string& key : found.unknown.keys) record(found, key);
+    for (std::size_t i = 0; found.value && i < found.rows.size(); ++i) {
+      errors_[found.rows[i]] = found.row_errors[i];
+    }
+  }
+
+  // Root mean square over all rows that something was fitted to.
+  double residual() const {
+    std::vector<double> all;
+    for (const auto& [row, error] : errors_) all.push_back(error);
+    return root_mean_square(all);
+  }
+
+  bool fitted(std::size_t row) const { return errors_.contains(row); }
+
+ private:
+  void record(const FittedUnknown& found, const std::string& key) {
+    CalibratedParameter report;
+    report.key = key;
+    report.rows = static_cast<int>(found.rows.size());
+    report.residual = root_mean_square(found.row_errors);
+    report.standard_error = found.standard_error;
+    report.determined = found.value.has_value();
+    report.remark = found.unknown.remark;
+    const auto is_it = [&](const auto& parameter) { return parameter.key == key; };
+    const auto old = std::find_if(base_.parameters.begin(), base_.parameters.end(), is_it);
+    const Dimension dimension = find_parameter_spec(key)->dimension;
+    report.unit = old != base_.parameters.end() ? old->unit : usual_unit(dimension);
+    report.old_value = report.value = old != base_.parameters.end() ? old->value : 0;
+    Machine& machine = calibration_.machine;
+    if (found.value) {
+      constexpr int kDigits = 5;
+      const double factor = unit_factor(dimension, report.unit);
+      Parameter& entry = entry_of(machine, key);
+      entry.value = report.value = rounded(*found.value / factor, kDigits);
+      entry.source = source_ + (report.remark.empty() ? "" : "; " + report.remark);
+      entry.how = Provenance::calibrated;
+      entry.serves = "";
+      entry.residual = std::min(rounded(report.residual, 3), 0.999);
+      set_parameter_value(machine, key, entry.value * factor);
+    }
+    calibration_.parameters.push_back(std::move(report));
+  }
+
+  Calibration& calibration_;
+  const Machine& base_;
+  std::string source_;
+  std::map<std::size_t, double> errors_;  // by row; the last fit counts
+};
+
+void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const Recorder& recorder) {
+  calibration.rows.resize(table.rows.size());
+  tbb::parallel_for(std::size_t{0}, table.rows.size(), [&](std::size_t i) {
+    const MeasuredMicrobench& measured = table.rows[i];
+    const MicrobenchRow& row = table.row(measured);
+    calibration.rows[i] = {
+        row.group,
+        row.name,
+        row.parameter_text(),
+        measured.time_us,
+        simulated_time_us(table.benches[measured.bench].schedule(), row, calibration.machine),
+        recorder.fitted(i)};
+  });
+}
+
+// A dtype without rows keeps its clock, but none runs faster than the boost clock.
+void limit_clocks(Machine& machine) {
+  for (const std::string_view dtype : kDTypeNames) {
+    const std::string key = fmt::format("gpu.matrix.{}.load_clock", dtype);
+    if (parameter_value(machine, key) <= machine.gpu.boost_clock_ghz) continue;
+    Parameter& entry = entry_of(machine, key);
+    if (entry.how == Provenance::calibrated) continue;  // the rows contradict each other
+    entry.value = rounded(machine.gpu.boost_clock_ghz / unit_factor(Dimension::clock, entry.unit), 6);
+    entry.source = fmt::format("gpu.boost_clock, which it cannot exceed; was: {}", entry.source);
+    entry.how = Provenance::derived;
+    entry.serves = "";
+    set_parameter_value(machine, key, machine.gpu.boost_clock_ghz);
+  }
+}
+
+void note_residual(Machine& machine, double residual, const std::string& source) {
+  Parameter& entry = entry_of(machine, "prediction_residual");
+  entry.unit = "share";
+  entry.value = machine.prediction_residual = std::min(rounded(residual, 3), 0.9);
+  entry.source = source + "; root mean square relative error over all fitted rows";
+  entry.how = Provenance::calibrated;
+  entry.residual = 0;
+}
+
+}  // namespace
+
+Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name) {
+  std::vector<Observation> observations;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const MeasuredMicrobench& row = table.rows[i];
+    observations.push_back({i, &table.benches[row.bench], &table.row(row), row.time_us, row.value});
+  }
+  Calibration calibration;
+  calibration.machine = base;
+  calibration.machine.name = name;
+  const std::string source =
+      fmt::format("tritax calibrate, {}", table.place.empty() ? table.origin : table.place);
+  Recorder recorder(calibration, base, source);
+  // Each group is recorded, and so rounded, before the next relies on it.
+  Machine& machine = calibration.machine;
+  const auto record = [&](const std::vector<FittedUnknown>& found) {
+    for (const FittedUnknown& unknown : found) recorder.record(unknown);
+  };
+  record(estimate_clocks(observations, machine));
+  limit_clocks(machine);
+  for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
+  record(estimate_flag_latencies(observations, machine));
+  for (const std::string_view key : kNeverSeen) {
+    FittedUnknown unseen;
+    unseen.unknown.keys = {std::string(key)};
+    unseen.standard_error = std::numeric_limits<double>::infinity();
+    recorder.record(unseen);
+  }
+  note_residual(machine, recorder.residual(), source);
+  const auto contradictions = find_inconsistencies(machine);
+  if (!contradictions.empty()) {
+    throw UserError(fmt::format("{}: the measurements lead to a machine that contradicts itself: {} {}",
+                                table.origin, contradictions.front().key, contradictions.front().problem));
+  }
+  simulate_rows(calibration, table, recorder);
+  return calibration;
+}
+
+}  // namespace tritax

@@ -1,0 +1,113 @@
+#include "sim/calibrate/direct.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "model/machine/parameters.hpp"
+
+namespace tritax {
+
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// One estimate a row; an error of 1 in it is an error of `weights` of what the row measured.
+struct Estimates {
+  std::vector<std::size_t> rows;
+  std::vector<double> values;
+  std::vector<double> weights;
+
+  void add(std::size_t row, double value, double weight) {
+    rows.push_back(row);
+    values.push_back(value);
+    weights.push_back(weight);
+  }
+};
+
+FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, Machine& machine) {
+  FittedUnknown found;
+  found.unknown = std::move(unknown);
+  found.rows = estimates.rows;
+  found.standard_error = std::numeric_limits<double>::infinity();
+  if (estimates.values.empty() || value <= 0) return found;
+  double squares = 0;
+  for (std::size_t i = 0; i < estimates.values.size(); ++i) {
+    const double error = value - estimates.values[i];
+    found.row_errors.push_back(error * estimates.weights[i]);
+    squares += error * error / (value * value);
+  }
+  const auto count = static_cast<double>(estimates.values.size());
+  const double deviation = std::max(kMeasurementError, count > 1 ? std::sqrt(squares / (count - 1)) : 0.0);
+  found.standard_error = deviation / std::sqrt(count);
+  if (found.standard_error > kLargestStandardError) return found;
+  found.value = value;
+  for (const std::string& key : found.unknown.keys) set_parameter_value(machine, key, value);
+  return found;
+}
+
+}  // namespace
+
+std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine) {
+  const auto clocks_with = [&](DType dtype, int workgroups) {
+    Estimates found;
+    for (const Observation& row : table) {
+      if (row.row->group != "clock" || row.row->text("dtype") != name_of(dtype) ||
+          row.row->number("workgroups") != workgroups)
+        continue;
+      found.add(row.number, row.value, 1 / row.value);
+    }
+    return found;
+  };
+  std::vector<FittedUnknown> all;
+  const Estimates lone = clocks_with(DType::bf16, 1);
+  all.push_back(settle({{"gpu.boost_clock"}, 0, "", ""}, lone,
+                       lone.values.empty() ? 0 : median_of(lone.values), machine));
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+    if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
+    const Estimates busy = clocks_with(dtype, machine.gpu.cu_count());
+    all.push_back(settle({{fmt::format("gpu.matrix.{}.load_clock", name_of(dtype))}, 0, "", ""}, busy,
+                         busy.values.empty() ? 0 : mean_of(busy.values), machine));
+  }
+  return all;
+}
+
+std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine) {
+  const Gpu& gpu = machine.gpu;
+  const auto latencies = [&](std::string_view name) {
+    Estimates found;
+    for (const Observation& row : table) {
+      if (row.row->group != "flag" || row.row->name != name || row.row->text("protocol") != "load-store")
+        continue;
+      found.add(row.number, row.value / 2 - gpu.release_ns - gpu.poll_load_ns / 2, 2 / row.value);
+    }
+    return found;
+  };
+  const Estimates local = latencies("round trip on one GPU");
+  const Estimates remote = latencies("round trip between two GPUs");
+  std::vector<FittedUnknown> all;
+  const auto mean_or_nothing = [](const Estimates& estimates) {
+    return estimates.values.empty() ? 0 : mean_of(estimates.values);
+  };
+  Unknown on_gpu{{"gpu.flag_cross_die_latency"}, 0, "", ""};
+  if (gpu.xcds == 1) {
+    on_gpu.keys.insert(on_gpu.keys.begin(), "gpu.flag_same_die_latency");
+    on_gpu.remark = "one die: both flag latencies are the same";
+  }
+  all.push_back(settle(on_gpu, local, mean_or_nothing(local), machine));
+  all.push_back(settle({{"fabric.flag_latency"}, 0, "", ""}, remote, mean_or_nothing(remote), machine));
+  return all;
+}
+
+}  // namespace tritax

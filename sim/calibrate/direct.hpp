@@ -1,0 +1,21 @@
+// Parameters that follow from their rows by arithmetic.
+#pragma once
+
+#include <vector>
+
+#include "sim/calibrate/fit.hpp"
+
+namespace tritax {
+
+// gpu.boost_clock: median clock with one workgroup. gpu.matrix.<dtype>.load_clock: mean over tiles of the
+// clock with all compute units. Leaves the values in `machine`.
+std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine);
+
+// gpu.flag_same_die_latency (on GPUs of several dies gpu.flag_cross_die_latency, because neighbouring
+// workgroups lie on different dies) and fabric.flag_latency from round trips with plain loads and stores:
+// half of a round trip is one release, the latency, and, because a poll is under way when the flag arrives,
+// half a poll on average. The simulator's polls begin with the wait, so its round trips are whole numbers of
+// polls and no smooth function of the latency to fit. Relies on release_time and poll_load_time.
+std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine);
+
+}  // namespace tritax

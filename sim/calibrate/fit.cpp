@@ -1,0 +1,179 @@
+#include "sim/calibrate/fit.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "model/machine/parameters.hpp"
+#include "sim/calibrate/least_squares.hpp"
+#include "sim/calibrate/microbench_model.hpp"
+
+namespace tritax {
+
+namespace {
+
+// A row depends on an unknown if 10 % more of it changes the row's time by 0.1 %.
+constexpr double kFeels = 0.01;
+
+struct Fit {
+  const std::vector<Observation>& rows;
+  std::vector<Schedule> schedules;  // of the rows
+  Machine machine;                  // everything but the unknowns
+  std::vector<Unknown> unknowns;
+  std::vector<double> weights;  // of the rows
+
+  void set(Machine& target, const std::vector<double>& values) const {
+    for (std::size_t i = 0; i < unknowns.size(); ++i) {
+      for (const std::string& key : unknowns[i].keys) set_parameter_value(target, key, values[i]);
+    }
+  }
+
+  // Logarithms of simulated by measured time, times the weights; one column a point.
+  Eigen::MatrixXd errors_at(const std::vector<std::vector<double>>& points) const {
+    Eigen::MatrixXd errors(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(points.size()));
+    std::vector<Machine> machines(points.size(), machine);
+    for (std::size_t p = 0; p < points.size(); ++p) set(machines[p], points[p]);
+    tbb::parallel_for(std::size_t{0}, rows.size() * points.size(), [&](std::size_t task) {
+      const std::size_t r = task / points.size();
+      const std::size_t p = task % points.size();
+      const double simulated = simulated_time_us(schedules[r], *rows[r].row, machines[p]);
+      errors(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(p)) =
+          weights[r] * std::log(simulated / rows[r].time_us);
+    });
+    return errors;
+  }
+
+  double start(std::size_t i) const {
+    const double value = parameter_value(machine, unknowns[i].keys.front());
+    return value > 0 ? value : unknowns[i].start;
+  }
+
+  std::vector<double> starts() const {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < unknowns.size(); ++i) values.push_back(start(i));
+    return values;
+  }
+
+  // Rows of one group of microbenchmarks count by how well the model explains them: first all rows count
+  // alike, then each by the deviation of its group, so that what is explained badly does not spoil what is
+  // explained well (feasible generalised least squares).
+  LeastSquaresSolution solve() {
+    weights.assign(rows.size(), 1);
+    const LeastSquaresSolution first = solve_from(starts());
+    std::map<std::string_view, std::vector<double>> errors;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      errors[rows[r].row->group].push_back(first.residuals[static_cast<Eigen::Index>(r)]);
+    }
+    if (errors.size() == 1) return first;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      weights[r] =
+          kMeasurementError / std::max(kMeasurementError, root_mean_square(errors[rows[r].row->group]));
+    }
+    return solve_from(first.values);
+  }
+
+  LeastSquaresSolution solve_from(const std::vector<double>& start_values) const {
+    constexpr double kAlmostNothing = 1e-6;
+    LeastSquaresProblem problem;
+    problem.start = start_values;
+    for (const Unknown& unknown : unknowns) {
+      problem.low.push_back(kAlmostNothing);
+      problem.high.push_back(find_parameter_spec(unknown.keys.front())->bounds.high);
+    }
+    problem.residuals = [this](const auto& points) { return errors_at(points); };
+    return solve_least_squares(problem);
+  }
+};
+
+// The rows are explained best without this time: its logarithm runs away, to where no row depends on it.
+bool vanishes(const Fit& fit, double value, std::size_t i) {
+  constexpr double kVanishing = 0.01;
+  const ParameterSpec& spec = *find_parameter_spec(fit.unknowns[i].keys.front());
+  const bool may = (spec.dimension == Dimension::time || spec.dimension == Dimension::cycles) &&
+                   spec.bounds.low == 0 && spec.bounds.low_allowed;
+  return may && value < kVanishing * fit.start(i);
+}
+
+FittedUnknown describe(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
+  FittedUnknown found;
+  found.unknown = fit.unknowns[i];
+  for (std::size_t r = 0; r < fit.rows.size(); ++r) {
+    const auto row = static_cast<Eigen::Index>(r);
+    if (std::abs(solution.jacobian(row, static_cast<Eigen::Index>(i))) < kFeels * fit.weights[r]) continue;
+    found.rows.push_back(fit.rows[r].number);
+    found.row_errors.push_back(solution.residuals[row] / fit.weights[r]);
+  }
+  found.standard_error = found.rows.empty() ? std::numeric_limits<double>::infinity()
+                                            : solution.standard_errors(kMeasurementError)[i];
+  return found;
+}
+
+}  // namespace
+
+double root_mean_square(const std::vector<double>& errors) {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return errors.empty() ? 0 : std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
+std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Observation>& table,
+                                     Machine& machine) {
+  std::vector<Observation> rows;
+  std::copy_if(table.begin(), table.end(), std::back_inserter(rows),
+               [&](const Observation& observation) { return group.uses(*observation.row, machine); });
+  std::vector<FittedUnknown> found(group.unknowns.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i].unknown = group.unknowns[i];
+    found[i].standard_error = std::numeric_limits<double>::infinity();
+  }
+  std::vector<std::size_t> left;  // indices of the unknowns that are still fitted
+  Fit fit{rows, std::vector<Schedule>(rows.size()), machine, {}, {}};
+  for (std::size_t i = 0; i < group.unknowns.size(); ++i) {
+    const std::string& needs = group.unknowns[i].needs;
+    const bool seen = needs.empty() || std::any_of(rows.begin(), rows.end(), [&](const Observation& row) {
+                        return row.row->group == needs;
+                      });
+    if (!seen) continue;
+    left.push_back(i);
+    fit.unknowns.push_back(group.unknowns[i]);
+  }
+  if (group.prepare) group.prepare(fit.machine, rows);
+  tbb::parallel_for(std::size_t{0}, rows.size(),
+                    [&](std::size_t r) { fit.schedules[r] = rows[r].bench->schedule(); });
+
+  while (!left.empty() && rows.size() >= left.size()) {
+    const LeastSquaresSolution solution = fit.solve();
+    std::size_t worst = 0;
+    std::optional<std::size_t> vanishing;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      found[left[i]] = describe(fit, solution, i);
+      if (found[left[i]].standard_error > found[left[worst]].standard_error) worst = i;
+      if (!vanishing && vanishes(fit, solution.values[i], i)) vanishing = i;
+    }
+    if (!vanishing && found[left[worst]].standard_error <= kLargestStandardError) {
+      fit.set(machine, solution.values);
+      for (std::size_t i = 0; i < left.size(); ++i) found[left[i]].value = solution.values[i];
+      break;
+    }
+    // One unknown less, at nothing or at the value that it had.
+    const std::size_t out = vanishing.value_or(worst);
+    if (vanishing) {
+      found[left[out]].value = 0;
+      found[left[out]].unknown.remark = "the rows are explained best without it";
+    }
+    for (const std::string& key : fit.unknowns[out].keys) {
+      if (vanishing) set_parameter_value(machine, key, 0);
+      set_parameter_value(fit.machine, key, parameter_value(machine, key));
+    }
+    fit.unknowns.erase(fit.unknowns.begin() + static_cast<std::ptrdiff_t>(out));
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(out));
+  }
+  return found;
+}
+
+}  // namespace tritax

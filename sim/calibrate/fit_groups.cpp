@@ -1,0 +1,302 @@
+#include "sim/calibrate/fit_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "model/machine/check_machine.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Workgroups that do not fill anything that they share, and that fill it.
+constexpr std::int64_t kFew = 4;
+constexpr std::int64_t kMany = 32;
+constexpr double kBelow = 0.8;
+constexpr std::int64_t kDataThreads = 256;  // of a data kernel of the patterns
+
+bool is_copy(const MicrobenchRow& row) { return row.name == "copy-out" || row.name == "copy-in"; }
+
+bool is_one_pair(const MicrobenchRow& row) {
+  return row.group == "remote" && row.text("traffic") == "one-pair";
+}
+
+// Between all GPUs of the node at once, in an order that spreads the load.
+bool is_everybody(const MicrobenchRow& row, const Machine& machine) {
+  return (row.group == "remote" || row.group == "matrix") && row.text("traffic") == "all-rotated" &&
+         row.number("gpus") == machine.gpus_per_node;
+}
+
+bool saturates(const MicrobenchRow& row) {
+  const bool data = row.group == "matrix" || row.number("threads") == kDataThreads;
+  return data && row.number("workgroups") >= kMany;
+}
+
+// What the cost law of a tile (model/cost/matmul_cost.hpp) has to say about one row.
+struct TileTime {
+  double flop = 0;   // of one K step
+  double bytes = 0;  // likewise, of operands
+  double clk = 0;    // likewise, measured
+};
+
+TileTime tile_time(const Observation& row, const Machine& machine) {
+  constexpr double kStepBytes = 128;  // depth of a K step, in bytes of an element
+  const std::string_view name = row.row->name;
+  const std::size_t cross = name.find('x');
+  double m = 0, n = 0;
+  std::from_chars(name.data(), name.data() + cross, m);
+  std::from_chars(name.data() + cross + 1, name.data() + name.size(), n);
+  constexpr double kElement = bytes_of(DType::bf16);
+  const double depth = kStepBytes / kElement;
+  const double steps = static_cast<double>(row.row->number("k")) / depth;
+  return {2 * m * n * depth, (m + n) * kStepBytes, row.value * 1e3 / steps * machine.gpu.boost_clock_ghz};
+}
+
+// Least squares line through (bytes, clk): clk = overhead + bytes / port.
+struct OperandLine {
+  double overhead = 0;
+  double port = 0;
+};
+
+OperandLine operand_line(const std::vector<TileTime>& tiles) {
+  double x = 0, y = 0, xx = 0, xy = 0;
+  const auto n = static_cast<double>(tiles.size());
+  for (const TileTime& tile : tiles) {
+    x += tile.bytes / n;
+    y += tile.clk / n;
+    xx += tile.bytes * tile.bytes / n;
+    xy += tile.bytes * tile.clk / n;
+  }
+  const double slope = (xy - x * y) / (xx - x * x);
+  return {y - slope * x, 1 / slope};
+}
+
+// The law is a maximum, so an unknown that does not bind at the start would never move. The tile nearest to
+// the matrix cores' bound gives the efficiency; the operands of the tiles that are well above it give the
+// other two.
+void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
+  constexpr double kWellAbove = 1.04;
+  MatrixRate& rate = machine.gpu.matrix[static_cast<std::size_t>(DType::bf16)];
+  std::int64_t deepest = 0;
+  for (const Observation& row : rows) {
+    if (row.row->group == "matmul") deepest = std::max(deepest, row.row->number("k"));
+  }
+  std::vector<TileTime> tiles;
+  for (const Observation& row : rows) {
+    if (row.row->group == "matmul" && row.row->number("k") == deepest) {
+      tiles.push_back(tile_time(row, machine));
+    }
+  }
+  if (tiles.empty()) return;
+  double flop_per_clk = 0;
+  for (const TileTime& tile : tiles) flop_per_clk = std::max(flop_per_clk, tile.flop / tile.clk);
+  rate.issue_efficiency = std::min(flop_per_clk / rate.flop_per_clk_per_cu, 1.0);
+  std::erase_if(tiles,
+                [&](const TileTime& tile) { return tile.clk < kWellAbove * tile.flop / flop_per_clk; });
+  if (tiles.size() < 2) return;
+  const OperandLine line = operand_line(tiles);
+  if (line.overhead <= 0 || !(line.port > 0)) return;
+  machine.gpu.cu_l2_bytes_per_clk = line.port;
+  machine.gpu.matmul_step_clk = line.overhead;
+}
+
+// Tiles and their way out. Together, because every matmul of these rows is followed by a store.
+FitGroup tile_group(const Machine& machine) {
+  FitGroup group;
+  Unknown efficiency{{}, 0, "one share for all dtypes", ""};
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+    if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
+    efficiency.keys.push_back(fmt::format("gpu.matrix.{}.issue_efficiency", name_of(dtype)));
+  }
+  if (!efficiency.keys.empty()) group.unknowns.push_back(efficiency);
+  group.unknowns.push_back({{"gpu.cu_l2_bandwidth"}, 0, "", ""});
+  group.unknowns.push_back({{"gpu.matmul_step_overhead"}, 100, "", ""});
+  group.unknowns.push_back({{"gpu.matmul_op_time"}, 500, "", ""});
+  group.unknowns.push_back({{"gpu.cold_start_time"}, 500, "", "staging"});
+  group.unknowns.push_back({{"gpu.cu_store_bandwidth"}, 0, "", ""});
+  if (machine.gpus_per_node > 1) group.unknowns.push_back({{"gpu.cu_remote_store_bandwidth"}, 0, "", ""});
+  group.unknowns.push_back({{"gpu.store_op_time"}, 300, "", ""});
+  if (machine.gpu.async_tile_store) group.unknowns.push_back({{"gpu.stage_bandwidth"}, 100, "", "staging"});
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    if (row.group == "matmul") return row.text("dtype") == "bf16" && row.number("workgroups") == 1;
+    if (row.group == "staging") return row.number("workgroups") == 1;
+    const bool one_way = row.group == "local" || is_one_pair(row);
+    return row.name == "tile-store" && one_way && row.number("workgroups") <= kFew;
+  };
+  group.prepare = start_matmul;
+  return group;
+}
+
+// Loads and copies by a data kernel.
+FitGroup copy_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.copy_op_time"}, 500, "", ""},
+                    {{"gpu.cu_load_bandwidth"}, 0, "", ""},
+                    {{"gpu.cu_remote_load_bandwidth"}, 0, "", ""},
+                    {{"fabric.load_round_trip"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    if (row.group == "tile-size") return row.text("kernel") == "data";
+    const bool moves = is_copy(row) || row.name == "load";
+    return moves && (row.group == "local" || is_one_pair(row)) && row.number("threads") == kDataThreads &&
+           row.number("workgroups") <= kFew;
+  };
+  return group;
+}
+
+FitGroup atomic_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.cu_remote_atomic_bandwidth"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.name == "atomic-add" && is_one_pair(row) && row.number("threads") == kDataThreads &&
+           row.number("workgroups") <= kFew;
+  };
+  return group;
+}
+
+FitGroup memory_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.hbm_bandwidth"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    const bool moves = row.name == "tile-store" || (is_copy(row) && row.number("threads") == kDataThreads);
+    return row.group == "local" && moves && row.number("workgroups") * 2 > machine.gpu.cu_count();
+  };
+  // Below what is seen, where it binds.
+  group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
+    double seen = 0;
+    for (const Observation& row : rows) seen = std::max(seen, row.value * (is_copy(*row.row) ? 2 : 1));
+    if (seen > 0) machine.gpu.hbm_gb_per_s = kBelow * seen;
+  };
+  return group;
+}
+
+FitGroup l2_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.l2_bandwidth"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    return row.group == "matmul" && row.text("dtype") == "bf16" &&
+           row.number("workgroups") == machine.gpu.cu_count();
+  };
+  group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
+    double seen = 0;
+    for (const Observation& row : rows) {
+      const TileTime time = tile_time(row, machine);
+      const double workgroups = static_cast<double>(row.row->number("workgroups"));
+      seen = std::max(seen, time.bytes / time.clk * machine.gpu.boost_clock_ghz * workgroups);
+    }
+    if (seen > 0) machine.gpu.l2_gb_per_s = kBelow * seen / machine.gpu.xcds;
+  };
+  return group;
+}
+
+// A GPU's ports and its links limit the same traffic on a switch: each is fitted with the other lifted.
+void lift_ports(Machine& machine, const std::vector<Observation>&) {
+  Fabric& fabric = machine.fabric;
+  fabric.store_egress_gb_per_s = fabric.store_ingress_gb_per_s = raw_gpu_gb_per_s(machine);
+  fabric.load_egress_gb_per_s = fabric.load_ingress_gb_per_s = raw_gpu_gb_per_s(machine);
+}
+
+// Ports start at the mean rate of their rows, near the end of the fit.
+void lift_links(Machine& machine, const std::vector<Observation>& rows) {
+  Fabric& fabric = machine.fabric;
+  fabric.store_efficiency = fabric.load_efficiency = 1;
+  if (rows.empty()) return;
+  double sum = 0;
+  for (const Observation& row : rows) sum += row.value;
+  const double mean = std::min(sum / static_cast<double>(rows.size()), raw_gpu_gb_per_s(machine));
+  fabric.store_egress_gb_per_s = fabric.store_ingress_gb_per_s = mean;
+  fabric.load_egress_gb_per_s = fabric.load_ingress_gb_per_s = mean;
+}
+
+// One pair of GPUs, `names` being the operations.
+FitGroup link_group(const std::string& key, std::vector<std::string> names) {
+  FitGroup group;
+  group.unknowns = {{{key}, 0, "", ""}};
+  group.uses = [names = std::move(names)](const MicrobenchRow& row, const Machine&) {
+    return is_one_pair(row) && saturates(row) &&
+           std::find(names.begin(), names.end(), row.name) != names.end();
+  };
+  group.prepare = lift_ports;
+  return group;
+}
+
+FitGroup port_group(std::vector<std::string> keys, std::vector<std::string> names) {
+  FitGroup group;
+  group.unknowns = {{std::move(keys), 0,
+                     "every GPU sends as much as it receives: egress and ingress cannot be told apart", ""}};
+  group.uses = [names = std::move(names)](const MicrobenchRow& row, const Machine& machine) {
+    return is_everybody(row, machine) && saturates(row) &&
+           std::find(names.begin(), names.end(), row.name) != names.end();
+  };
+  group.prepare = lift_links;
+  return group;
+}
+
+// One parameter: what a signal or a wait takes alone.
+FitGroup flag_cost_group(const std::string& key, const std::string& name, std::vector<std::string> protocols,
+                         int most_gpus) {
+  FitGroup group;
+  group.unknowns = {{{key}, 100, "", ""}};
+  group.uses = [=](const MicrobenchRow& row, const Machine&) {
+    return row.group == "flag-cost" && row.name == name && row.number("gpus") <= most_gpus &&
+           std::find(protocols.begin(), protocols.end(), row.text("protocol")) != protocols.end();
+  };
+  return group;
+}
+
+FitGroup stream_group() {
+  FitGroup group;
+  group.unknowns = {{{"host.launch_call_time"}, 3000, "", ""},
+                    {{"host.launch_latency", "host.synchronize_time"},
+                     3000,
+                     "only the sum of launch_latency and synchronize_time is determined, split evenly",
+                     ""},
+                    {{"host.kernel_gap"}, 1000, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "launch" && row.name == "stream";
+  };
+  return group;
+}
+
+FitGroup graph_group() {
+  FitGroup group;
+  group.unknowns = {{{"host.graph_launch_call_time"}, 5000, "", ""}, {{"host.graph_node_gap"}, 1000, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "launch" && row.name == "graph";
+  };
+  return group;
+}
+
+FitGroup barrier_group() {
+  FitGroup group;
+  group.unknowns = {{{"host.barrier_time"}, 1000, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    return row.group == "barrier" && row.number("ranks") == machine.gpus_per_node;
+  };
+  return group;
+}
+
+}  // namespace
+
+std::vector<FitGroup> fit_groups(const Machine& machine) {
+  std::vector<FitGroup> groups{tile_group(machine), copy_group(), atomic_group(), memory_group(), l2_group()};
+  if (machine.gpus_per_node > 1) {
+    groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out"}));
+    groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
+    groups.push_back(link_group("fabric.atomic_efficiency", {"atomic-add"}));
+    groups.push_back(port_group({"fabric.store_egress", "fabric.store_ingress"}, {"store", "copy-out"}));
+    groups.push_back(port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}));
+  }
+  // A release at system scope, and one with an atomic, takes what no parameter stands for.
+  groups.push_back(flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1));
+  groups.push_back(
+      flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2));
+  groups.push_back(flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2));
+  groups.push_back(stream_group());
+  groups.push_back(graph_group());
+  groups.push_back(barrier_group());
+  return groups;
+}
+
+}  // namespace tritax

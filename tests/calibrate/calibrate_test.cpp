@@ -1,0 +1,236 @@
+#include "sim/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "model/core/error.hpp"
+#include "model/machine/parameters.hpp"
+#include "model/machine/write_machine.hpp"
+#include "sim/calibrate/fit.hpp"
+#include "sim/calibrate/microbench_model.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr int kGpus = 2;
+constexpr int kComputeUnits = 40;
+
+// On a switch, ports and links limit the same traffic: the rows show the lower limit.
+// A small node whose every fitted parameter is its own, so that none is right by chance.
+Machine true_machine() {
+  Machine machine = find_machine("h200-4");
+  machine.gpus_per_node = kGpus;
+  machine.gpu.cus_per_xcd = kComputeUnits;
+  machine.gpu.boost_clock_ghz = 1.8;
+  for (MatrixRate& rate : machine.gpu.matrix) {
+    rate.load_clock_ghz = 1.5;
+    rate.issue_efficiency = 0.9;
+  }
+  machine.fabric.arbitration_spread = 0;
+  const std::vector<std::pair<std::string, double>> values{{"gpu.cu_l2_bandwidth", 110},
+                                                           {"gpu.matmul_step_overhead", 300},
+                                                           {"gpu.matmul_op_time", 400},
+                                                           {"gpu.cold_start_time", 900},
+                                                           {"gpu.cu_store_bandwidth", 55},
+                                                           {"gpu.cu_load_bandwidth", 50},
+                                                           {"gpu.cu_remote_store_bandwidth", 43},
+                                                           {"gpu.cu_remote_load_bandwidth", 37},
+                                                           {"gpu.cu_remote_atomic_bandwidth", 28},
+                                                           {"gpu.store_op_time", 300},
+                                                           {"gpu.copy_op_time", 500},
+                                                           {"gpu.stage_bandwidth", 150},
+                                                           {"gpu.hbm_bandwidth", 1300},
+                                                           {"gpu.release_time", 640},
+                                                           {"gpu.poll_load_time", 600},
+                                                           {"gpu.poll_atomic_time", 900},
+                                                           {"fabric.load_round_trip", 750},
+                                                           {"fabric.store_efficiency", 330 / 478.116},
+                                                           {"fabric.load_efficiency", 310 / 478.116},
+                                                           {"fabric.atomic_efficiency", 0.6},
+                                                           {"fabric.store_egress", 330},
+                                                           {"fabric.store_ingress", 330},
+                                                           {"fabric.load_egress", 310},
+                                                           {"fabric.load_ingress", 310},
+                                                           {"host.launch_call_time", 3600},
+                                                           {"host.launch_latency", 5500},
+                                                           {"host.synchronize_time", 5500},
+                                                           {"host.graph_launch_call_time", 4200},
+                                                           {"host.graph_node_gap", 1400},
+                                                           {"host.barrier_time", 700},
+                                                           {"gpu.flag_same_die_latency", 250},
+                                                           {"gpu.flag_cross_die_latency", 250},
+                                                           {"fabric.flag_latency", 800}};
+  for (const auto& [key, value] : values) set_parameter_value(machine, key, value);
+  return machine;
+}
+
+// Rows that something is fitted to; the others only cost time here.
+bool is_wanted(const MicrobenchRow& row) {
+  if (row.group == "contention" || row.number("threads") == 1024) return false;
+  if (row.text("traffic") == "all-in-order") return false;
+  return row.name != "atomic-add" || row.group == "remote";
+}
+
+double true_time_us(const Microbench& bench, const MicrobenchRow& row, const Machine& machine) {
+  if (row.group == "flag") {  // half a poll on average
+    const double latency =
+        row.name == "round trip on one GPU" ? machine.gpu.flag_same_die_ns : machine.fabric.flag_latency_ns;
+    return 2 * (machine.gpu.release_ns + latency + machine.gpu.poll_load_ns / 2);
+  }
+  return simulated_time_us(bench.schedule(), row, machine);
+}
+
+// The rows of a file, as `machine` would have measured them.
+std::vector<std::string> true_rows(const Machine& machine) {
+  std::vector<std::pair<Microbench, MicrobenchRow>> wanted;
+  for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
+    for (const MicrobenchRow& row : bench.rows) {
+      if (is_wanted(row)) wanted.emplace_back(bench, row);
+    }
+  }
+  std::vector<std::string> lines(wanted.size());
+  tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t i) {
+    const auto& [bench, row] = wanted[i];
+    const double time = true_time_us(bench, row, machine);
+    const bool lone = row.number("workgroups") == 1;
+    const double value = row.value(time, lone ? 1.8 : 1.5);
+    lines[i] = fmt::format("{},{},{},{},{},{},{},{},10\n", row.group, row.name, row.parameter_text(), value,
+                           row.unit, time, time, time);
+  });
+  return lines;
+}
+
+const std::vector<std::string>& stored_rows() {
+  static const std::vector<std::string> rows = true_rows(true_machine());
+  return rows;
+}
+
+MicrobenchTable table_of(const std::function<bool(const std::string&)>& wanted) {
+  std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
+  for (const std::string& row : stored_rows()) {
+    if (wanted(row)) text += row;
+  }
+  return parse_microbench(text, "true.csv", kGpus, kComputeUnits);
+}
+
+MicrobenchTable whole_table() {
+  return table_of([](const std::string&) { return true; });
+}
+
+// The same node as one would describe it before measuring: other values, and none of those that a machine
+// file may leave out.
+Machine wrong_machine(double factor) {
+  Machine machine = find_machine("h200-4");
+  machine.gpus_per_node = kGpus;
+  machine.gpu.cus_per_xcd = kComputeUnits;
+  machine.fabric.arbitration_spread = 0;
+  for (Parameter& parameter : machine.parameters) {
+    if (parameter.key == "gpu.cus_per_xcd") parameter.value = kComputeUnits;
+  }
+  for (const std::string key :
+       {"gpu.cu_store_bandwidth", "gpu.cu_load_bandwidth", "gpu.cu_remote_store_bandwidth",
+        "gpu.cu_remote_load_bandwidth", "gpu.cu_remote_atomic_bandwidth", "host.launch_call_time",
+        "host.launch_latency", "host.graph_launch_call_time", "host.graph_node_gap", "gpu.hbm_bandwidth",
+        "gpu.release_time", "gpu.poll_load_time", "fabric.load_round_trip"}) {
+    set_parameter_value(machine, key, factor * parameter_value(machine, key));
+  }
+  return machine;
+}
+
+const CalibratedParameter& find(const Calibration& calibration, const std::string& key) {
+  const auto found = std::find_if(calibration.parameters.begin(), calibration.parameters.end(),
+                                  [&](const CalibratedParameter& p) { return p.key == key; });
+  EXPECT_NE(found, calibration.parameters.end()) << key;
+  return *found;
+}
+
+class CalibrateFrom : public testing::TestWithParam<double> {};
+
+TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
+  const Calibration calibration = calibrate(wrong_machine(GetParam()), whole_table(), "mine");
+  const Machine truth = true_machine();
+  constexpr double kClose = 0.02;
+  // No row of this node fills the L2, and kernels never follow each other closer than the host launches them.
+  const std::vector<std::string> unseen{"gpu.l2_bandwidth", "host.kernel_gap", "fabric.store_latency"};
+  for (const CalibratedParameter& p : calibration.parameters) {
+    const bool expected = std::find(unseen.begin(), unseen.end(), p.key) == unseen.end();
+    EXPECT_EQ(p.determined, expected) << p.key;
+    if (!expected) continue;
+    const double wanted = parameter_value(truth, p.key);
+    EXPECT_NEAR(parameter_value(calibration.machine, p.key), wanted, kClose * wanted) << p.key;
+    EXPECT_LT(p.residual, kClose) << p.key;
+    EXPECT_LT(p.standard_error, kLargestStandardError) << p.key;
+    EXPECT_GT(p.rows, 0) << p.key;
+  }
+  EXPECT_LT(calibration.machine.prediction_residual, kClose);
+}
+
+INSTANTIATE_TEST_SUITE_P(Factors, CalibrateFrom, testing::Values(0.6, 1.5));
+
+TEST(Calibrate, parameters_without_rows_keep_their_values) {
+  const Machine base = find_machine("h200-4");
+  const Machine small = wrong_machine(1);
+  const Calibration calibration = calibrate(
+      small, table_of([](const std::string& row) { return row.rfind("launch,stream", 0) == 0; }), "mine");
+  for (const std::string key : {"gpu.cu_store_bandwidth", "gpu.boost_clock", "fabric.flag_latency",
+                                "gpu.stage_bandwidth", "host.graph_node_gap", "host.barrier_time"}) {
+    const CalibratedParameter& p = find(calibration, key);
+    EXPECT_FALSE(p.determined) << key;
+    EXPECT_EQ(p.value, p.old_value) << key;
+    EXPECT_EQ(parameter_value(calibration.machine, key), parameter_value(small, key)) << key;
+  }
+  EXPECT_TRUE(find(calibration, "host.launch_call_time").determined);
+  const auto kept = std::find_if(calibration.machine.parameters.begin(), calibration.machine.parameters.end(),
+                                 [](const Parameter& p) { return p.key == "gpu.cu_store_bandwidth"; });
+  EXPECT_NE(kept->how, Provenance::calibrated);
+  EXPECT_EQ(base.parameters.size() + 1, calibration.machine.parameters.size());  // prediction_residual
+}
+
+TEST(Calibrate, writes_a_machine_file_that_reads_as_what_was_fitted) {
+  const Calibration calibration = calibrate(
+      wrong_machine(1), table_of([](const std::string& row) { return row.find("matmul") == 0; }), "mine");
+  const Machine again = parse_machine(write_machine(calibration.machine, "head"), "written.toml");
+  EXPECT_EQ(again.name, "mine");
+  ASSERT_EQ(again.parameters.size(), calibration.machine.parameters.size());
+  for (std::size_t i = 0; i < again.parameters.size(); ++i) {
+    EXPECT_EQ(again.parameters[i].key, calibration.machine.parameters[i].key);
+  }
+  for (const CalibratedParameter& p : calibration.parameters) {
+    if (!p.determined) continue;
+    EXPECT_EQ(parameter_value(again, p.key), parameter_value(calibration.machine, p.key)) << p.key;
+    const auto entry = std::find_if(again.parameters.begin(), again.parameters.end(),
+                                    [&](const Parameter& parameter) { return parameter.key == p.key; });
+    EXPECT_EQ(entry->how, Provenance::calibrated);
+    EXPECT_NE(entry->source.find("tritax calibrate, a day, a node"), std::string::npos);
+  }
+}
+
+TEST(Calibrate, equal_input_gives_equal_output) {
+  const auto text = [] {
+    const auto part = [](const std::string& row) { return row.find("tile-s") != std::string::npos; };
+    return write_machine(calibrate(wrong_machine(1), table_of(part), "mine").machine, "");
+  };
+  EXPECT_EQ(text(), text());
+}
+
+TEST(Calibrate, measurements_that_contradict_each_other_are_refused) {
+  const std::string rows = "# a day\n" + std::string(kMicrobenchColumns) +
+                           "\nclock,128x256,dtype=bf16;k=16384;workgroups=1,1.2,GHz,1,1,1,9\n"
+                           "clock,128x256,dtype=bf16;k=16384;workgroups=40,1.5,GHz,1,1,1,9\n";
+  try {
+    calibrate(wrong_machine(1), parse_microbench(rows, "odd.csv", kGpus, kComputeUnits), "mine");
+    FAIL() << "a load clock above the boost clock was accepted";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("odd.csv"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("gpu.matrix.bf16.load_clock"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,71 @@
+#include "model/microbench/cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tritax {
+namespace {
+
+std::string key_of(const MicrobenchRow& row) {
+  return row.group + ',' + row.name + ',' + row.parameter_text();
+}
+
+TEST(MicrobenchCases, every_row_has_a_name_of_its_own) {
+  for (const auto& [gpus, compute_units] : {std::pair{4, 132}, std::pair{8, 304}, std::pair{1, 16}}) {
+    std::set<std::string> seen;
+    for (const Microbench& bench : microbenchmarks(gpus, compute_units)) {
+      ASSERT_FALSE(bench.rows.empty());
+      for (const MicrobenchRow& row : bench.rows) {
+        EXPECT_TRUE(seen.insert(key_of(row)).second) << key_of(row);
+      }
+    }
+  }
+}
+
+TEST(MicrobenchCases, names_and_parameters_fit_a_csv_file) {
+  for (const Microbench& bench : microbenchmarks(4, 132)) {
+    for (const MicrobenchRow& row : bench.rows) {
+      for (const std::string& text : {row.group, row.name, row.parameter_text(), row.unit}) {
+        EXPECT_FALSE(text.empty()) << key_of(row);
+        EXPECT_EQ(text.find_first_of(",\n\"#"), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+TEST(MicrobenchCases, come_group_by_group_and_every_group_has_some) {
+  std::vector<std::string> order;
+  for (const Microbench& bench : microbenchmarks(4, 132)) {
+    if (order.empty() || order.back() != bench.rows.front().group) order.push_back(bench.rows.front().group);
+    for (const MicrobenchRow& row : bench.rows) EXPECT_EQ(row.group, bench.rows.front().group);
+  }
+  EXPECT_EQ(order, std::vector<std::string>(kMicrobenchGroups.begin(), kMicrobenchGroups.end()));
+}
+
+TEST(MicrobenchCases, need_no_more_gpus_than_there_are) {
+  for (const Microbench& bench : microbenchmarks(1, 64)) EXPECT_EQ(bench.gpus, 1);
+  const auto benches = microbenchmarks(2, 64);
+  EXPECT_TRUE(std::any_of(benches.begin(), benches.end(), [](const auto& bench) { return bench.gpus == 2; }));
+  for (const Microbench& bench : benches) EXPECT_LE(bench.schedule().ranks, 2);
+}
+
+TEST(MicrobenchCases, the_value_follows_from_the_time) {
+  for (const Microbench& bench : microbenchmarks(2, 132)) {
+    for (const MicrobenchRow& row : bench.rows) {
+      const double value = row.value(1000, 1.7);
+      if (row.unit == "GHz") {
+        EXPECT_EQ(value, 1.7);
+      } else if (row.unit == "GB/s" && !row.text("bytes").empty()) {
+        EXPECT_NEAR(value, static_cast<double>(row.number("bytes")) / 1e-3 * 1e-9, 1e-9 * value)
+            << key_of(row);
+      } else if (row.name == "host barrier" || row.unit == "us/kernel") {
+        EXPECT_LE(value, 1000) << key_of(row);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritax

@@ -1,0 +1,78 @@
+#include "model/microbench/read_microbench.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+namespace {
+
+const std::string kHead =
+    "# 2026-11-21, some GPU x 2\n"
+    "group,name,parameters,value,unit,time_us,time_p10_us,time_p90_us,runs\n";
+const std::string kRow = "launch,stream,kernels=2;workgroups=1,12.19,us/kernel,24.377,22.295,27.767,20\n";
+
+MicrobenchTable parse(const std::string& rows) { return parse_microbench(kHead + rows, "m.csv", 2, 132); }
+
+std::string message(const std::string& rows) {
+  try {
+    parse(rows);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_says(const std::string& rows, std::initializer_list<std::string_view> words) {
+  const std::string text = message(rows);
+  for (const std::string_view word : words) {
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is missing in: " << text;
+  }
+}
+
+TEST(ReadMicrobench, finds_the_schedule_behind_a_row) {
+  const MicrobenchTable table = parse(kRow);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.place, "2026-11-21, some GPU x 2");
+  const MeasuredMicrobench& row = table.rows[0];
+  EXPECT_EQ(row.time_us, 24.377);
+  EXPECT_EQ(row.value, 12.19);
+  EXPECT_EQ(row.runs, 20);
+  EXPECT_EQ(table.row(row).metric, MicrobenchMetric::wall_time);
+  EXPECT_EQ(table.row(row).number("kernels"), 2);
+  EXPECT_EQ(table.benches[row.bench].schedule().host[0].size(), 3u);
+}
+
+TEST(ReadMicrobench, names_place_value_and_what_is_allowed) {
+  expect_says("lunch,stream,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
+              {"m.csv:3", "group", "'lunch'", "launch, barrier"});
+  expect_says("launch,steam,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
+              {"m.csv:3", "name", "'steam'", "graph, stream"});
+  expect_says(
+      "launch,stream,kernels=3;workgroups=1,1,us/kernel,2,2,2,20\n",
+      {"m.csv:3", "parameters", "'kernels=3;workgroups=1'", "132 compute units", "'kernels=1;workgroups=1'"});
+  expect_says("launch,stream,kernels=2;workgroups=1,1,us/kernel,0,2,2,20\n",
+              {"m.csv:3", "time_us", "'0'", "above 0"});
+  expect_says("launch,stream,kernels=2;workgroups=1,1,us/kernel,3,4,5,20\n",
+              {"m.csv:3", "time_us", "'3'", "median"});
+  expect_says("launch,stream,kernels=2;workgroups=1,1,us/kernel,4,4,5,many\n", {"m.csv:3", "runs", "'many'"});
+}
+
+TEST(ReadMicrobench, refuses_rows_that_come_twice_and_files_without_rows) {
+  expect_says(kRow + kRow, {"m.csv:4", "once", "m.csv:3"});
+  expect_says("", {"m.csv", "no measurements"});
+}
+
+TEST(ReadMicrobench, refuses_rows_that_need_more_gpus) {
+  expect_says("barrier,host barrier,ranks=4,0.6,us,644,614,691,10\n", {"m.csv:3", "'ranks=4'", "2 GPUs"});
+}
+
+TEST(ReadMicrobench, reads_the_stored_file) {
+  const std::string stored = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-4-microbench.csv";
+  EXPECT_GT(read_microbench(stored, 4, 132).rows.size(), 500u);
+}
+
+}  // namespace
+}  // namespace tritax
