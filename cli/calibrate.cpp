@@ -149,6 +149,9 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
     outputs.print("\nPoorly determined, these keep their old values:\n");
     outputs.print(poor);
   }
+  for (const CalibratedParameter& p : calibration.parameters) {
+    if (!p.remark.empty()) outputs.print(fmt::format("{}: {}\n", p.key, p.remark));
+  }
   outputs.print(
       "\nThe microbenchmarks again, simulated on the calibrated machine (simulated / measured - 1):\n");
   outputs.print(error_table(calibration));

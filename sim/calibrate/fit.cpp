@@ -23,7 +23,8 @@ constexpr double kFeels = 0.01;
 struct Fit {
   const std::vector<Observation>& rows;
   std::vector<Schedule> schedules;  // of the rows
-  Machine machine;                  // everything but the unknowns
+  const Machine& known;             // with the values that the unknowns have so far
+  Machine machine;                  // what is simulated, but for the unknowns
   std::vector<Unknown> unknowns;
   std::vector<double> weights;  // of the rows
 
@@ -99,6 +100,27 @@ bool vanishes(const Fit& fit, double value, std::size_t i) {
   return may && value < kVanishing * fit.start(i);
 }
 
+// For an unknown that no row feels at the solution: how far one can go from there towards the value that the
+// machine has before the rows feel it after all. Nothing if they never do, so that its value may stay.
+std::optional<double> bound_of(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
+  constexpr double kWorse = 1.01;
+  constexpr int kHalvings = 12;
+  const auto fits = [&](double logarithm) {
+    std::vector<double> values = solution.values;
+    values[i] = std::exp(logarithm);
+    return fit.errors_at({values}).squaredNorm() <= kWorse * solution.residuals.squaredNorm();
+  };
+  const double had = parameter_value(fit.known, fit.unknowns[i].keys.front());
+  if (had <= 0 || fits(std::log(had))) return std::nullopt;
+  double inside = std::log(solution.values[i]);
+  double outside = std::log(had);
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double middle = (inside + outside) / 2;
+    (fits(middle) ? inside : outside) = middle;
+  }
+  return std::exp(inside);
+}
+
 FittedUnknown describe(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
   FittedUnknown found;
   found.unknown = fit.unknowns[i];
@@ -132,7 +154,7 @@ std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Ob
     found[i].standard_error = std::numeric_limits<double>::infinity();
   }
   std::vector<std::size_t> left;  // indices of the unknowns that are still fitted
-  Fit fit{rows, std::vector<Schedule>(rows.size()), machine, {}, {}};
+  Fit fit{rows, std::vector<Schedule>(rows.size()), machine, machine, {}, {}};
   for (std::size_t i = 0; i < group.unknowns.size(); ++i) {
     const std::string& needs = group.unknowns[i].needs;
     const bool seen = needs.empty() || std::any_of(rows.begin(), rows.end(), [&](const Observation& row) {
@@ -160,14 +182,18 @@ std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Ob
       for (std::size_t i = 0; i < left.size(); ++i) found[left[i]].value = solution.values[i];
       break;
     }
-    // One unknown less, at nothing or at the value that it had.
+    // One unknown less: at nothing, at the bound that the rows give it, or at the value that it had.
     const std::size_t out = vanishing.value_or(worst);
+    FittedUnknown& dropped = found[left[out]];
     if (vanishing) {
-      found[left[out]].value = 0;
-      found[left[out]].unknown.remark = "the rows are explained best without it";
+      dropped.value = 0;
+      dropped.unknown.remark = "the rows are explained best without it";
+    } else if (dropped.rows.empty()) {
+      dropped.value = bound_of(fit, solution, out);
+      if (dropped.value) dropped.unknown.remark = "a bound: with the value of before, rows would take longer";
     }
     for (const std::string& key : fit.unknowns[out].keys) {
-      if (vanishing) set_parameter_value(machine, key, 0);
+      if (dropped.value) set_parameter_value(machine, key, *dropped.value);
       set_parameter_value(fit.machine, key, parameter_value(machine, key));
     }
     fit.unknowns.erase(fit.unknowns.begin() + static_cast<std::ptrdiff_t>(out));

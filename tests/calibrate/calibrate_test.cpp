@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
+#include <limits>
 
 #include "model/core/error.hpp"
 #include "model/machine/parameters.hpp"
@@ -190,6 +190,20 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
                                  [](const Parameter& p) { return p.key == "gpu.cu_store_bandwidth"; });
   EXPECT_NE(kept->how, Provenance::calibrated);
   EXPECT_EQ(base.parameters.size() + 1, calibration.machine.parameters.size());  // prediction_residual
+}
+
+// Tiles whose operands need more of the L2 than the base says that there is.
+TEST(Calibrate, a_value_that_contradicts_the_rows_moves_to_where_it_no_longer_does) {
+  Machine base = wrong_machine(1);
+  base.gpu.l2_gb_per_s = 1000;
+  const Calibration calibration =
+      calibrate(base, table_of([](const std::string& row) { return row.rfind("matmul", 0) == 0; }), "mine");
+  const CalibratedParameter& p = find(calibration, "gpu.l2_bandwidth");
+  EXPECT_TRUE(p.determined);
+  EXPECT_NE(p.remark.find("bound"), std::string::npos);
+  EXPECT_EQ(p.standard_error, std::numeric_limits<double>::infinity());
+  EXPECT_GT(calibration.machine.gpu.l2_gb_per_s, 2000);
+  EXPECT_LT(calibration.machine.gpu.l2_gb_per_s, true_machine().gpu.l2_gb_per_s);
 }
 
 TEST(Calibrate, writes_a_machine_file_that_reads_as_what_was_fitted) {
