@@ -34,9 +34,9 @@ class Rows {
     if (!out_) throw UserError(fmt::format("{}: cannot be written", options.output));
   }
 
-  void write(const MicrobenchRow& row, const Measurement& measured) {
+  void write(const MicrobenchRow& row, const Measurement& measured, double matmul_spread) {
     const Spread time = time_of(row, measured);
-    const double value = row.value(time.median, measured.clock_ghz.front().median);
+    const double value = row.value(time.median, measured.clock_ghz.front().median, matmul_spread);
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", row.group, row.name,
                         row.parameter_text(), value, row.unit, time.median, time.p10, time.p90, measured.runs)
          << std::flush;
@@ -53,6 +53,7 @@ class Rows {
         return measured.kernel_us[static_cast<std::size_t>(row.kernel)];
       case MicrobenchMetric::device_time:
       case MicrobenchMetric::clock:
+      case MicrobenchMetric::spread:
         break;
     }
     return measured.device_us;
@@ -64,12 +65,31 @@ class Rows {
 Measurement run_one(const Microbench& bench, RunOptions run) {
   const Schedule schedule = bench.schedule();
   run.quiet = true;
+  run.executor.flush_bytes = bench.flush_bytes;
   if (bench.sustained) {
     RunOptions once = run;
     once.repeats = 1;
     run.warmup = static_cast<int>(kSustainedUs / measure(schedule, once).device_us.median) + 1;
   }
   return measure(schedule, run);
+}
+
+// Of the times of all matmuls in one run with stamps.
+double spread_of_matmuls(const Schedule& schedule, const RunOptions& run) {
+  ExecutorOptions options = run.executor;
+  options.stamps = true;
+  Executor executor(schedule, options);
+  executor.fill(run.seed);
+  for (int i = 0; i <= run.warmup; ++i) executor.run();
+  std::vector<double> times;
+  for (const StampedOp& stamp : executor.stamps()) {
+    if (schedule.ops[static_cast<std::size_t>(stamp.number)].kind == OpKind::matmul) {
+      times.push_back(stamp.end_us - stamp.begin_us);
+    }
+  }
+  constexpr double kNormal = 2 * 1.2816;  // from the 10 % to the 90 % quantile, in standard deviations
+  const Spread spread = spread_of(std::move(times));
+  return (spread.p90 - spread.p10) / kNormal / spread.median;
 }
 
 void check_names(const std::vector<std::string>& only) {
@@ -96,7 +116,9 @@ void run_microbenchmarks(const MicrobenchOptions& options, const RunOptions& run
                                                          bench.rows.front().group) != options.only.end();
     if (!asked) continue;
     const Measurement measured = run_one(bench, run);
-    for (const MicrobenchRow& row : bench.rows) rows.write(row, measured);
+    const bool spread = bench.rows.front().metric == MicrobenchMetric::spread;
+    const double matmul_spread = spread ? spread_of_matmuls(bench.schedule(), run) : 0;
+    for (const MicrobenchRow& row : bench.rows) rows.write(row, measured, matmul_spread);
   }
 }
 

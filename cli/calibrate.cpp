@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string output;
-  std::string microbench;  // "" runs them
+  std::vector<std::string> microbench;  // empty: run them
   std::string machine = "h200-4";
   std::string name;  // "" keeps the base's
   std::optional<int> threads;
@@ -109,7 +109,8 @@ Table error_table(const Calibration& calibration) {
   return table;
 }
 
-ordered_json json_of(const Calibration& calibration, const Options& options, const std::string& measured) {
+ordered_json json_of(const Calibration& calibration, const Options& options,
+                     const std::vector<std::string>& measured) {
   ordered_json parameters = ordered_json::array();
   for (const CalibratedParameter& p : calibration.parameters) {
     parameters.push_back({{"key", p.key},
@@ -164,7 +165,8 @@ int run(const Options& options) {
   const Machine base = find_machine(options.machine);
   Outputs outputs(options.tables);
   OutputFile file(options.output, "--output", OutputKind::machine_file);
-  const std::string measured = options.microbench.empty() ? run_microbenchmarks(options) : options.microbench;
+  const std::vector<std::string> measured =
+      options.microbench.empty() ? std::vector{run_microbenchmarks(options)} : options.microbench;
   const MicrobenchTable table = read_microbench(measured, base.gpus_per_node, base.gpu.cu_count());
   const Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
   file.commit(write_machine(calibration.machine,
@@ -187,8 +189,10 @@ Run add_calibrate(CLI::App& program) {
   command
       .add_option("--microbench", options->microbench,
                   "Rows of 'tritax-gpu microbench'; without it they are run on the GPUs of this machine and "
-                  "kept beside the output")
-      ->type_name("FILE.csv");
+                  "kept beside the output; may be repeated")
+      ->type_name("FILE.csv")
+      ->allow_extra_args(false)
+      ->take_all();
   command.add_option("--machine", options->machine, "Gives everything that is not fitted")
       ->type_name("NAME|FILE")
       ->capture_default_str();

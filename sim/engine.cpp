@@ -277,7 +277,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       workgroups_[id].path = state.start;
       last_dispatched_.push_back(id);
       // What starts with the kernel finds its code and its operations in no cache.
-      const double cold = now <= state.start.time_ns ? machine_.gpu.cold_start_ns : 0;
+      const double cold = now <= state.start.time_ns && !options_.warm ? machine_.gpu.cold_start_ns : 0;
       queue_.push(free_at + cold, {EventKind::start_workgroup, id});
     }
     exhausted = exhausted || next >= kernel.workgroups.size();

@@ -50,6 +50,8 @@ class Cases {
     staging();
     clocks();
     contention();
+    cold();
+    spread();
     return std::move(cases_);
   }
 
@@ -76,7 +78,7 @@ class Cases {
   }
   void add(int gpus, std::vector<MicrobenchRow> rows, std::function<Schedule()> schedule,
            bool sustained = false) {
-    if (gpus <= gpus_) cases_.push_back({gpus, sustained, std::move(schedule), std::move(rows)});
+    if (gpus <= gpus_) cases_.push_back({gpus, sustained, 0, std::move(schedule), std::move(rows)});
   }
 
   // Those of `wanted` below the number of compute units, then all of them.
@@ -101,6 +103,8 @@ class Cases {
   void staging();
   void clocks();
   void contention();
+  void cold();
+  void spread();
 
   int gpus_;
   int compute_units_;
@@ -336,6 +340,31 @@ void Cases::contention() {
   }
 }
 
+// What a kernel pays for code, operations and tables that lie in no cache: a single K step leaves little
+// else.
+void Cases::cold() {
+  constexpr std::int32_t kDepth = 64;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{64, 128}}) {
+    for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+      add(1,
+          {per(row("cold", tile_text(m, n),
+                   parameters("k", kDepth, "workgroups", compute_units_, "flush", flush)),
+               "us", 1)},
+          [=, m = m, n = n, all = compute_units_] {
+            return matmul_tiles(DType::bf16, m, n, kDepth, all, 1);
+          });
+      if (!cases_.empty()) cases_.back().flush_bytes = static_cast<double>(flush);
+    }
+  }
+}
+
+void Cases::spread() {
+  MicrobenchRow made = row("spread", "128x256", parameters("size", 8192, "workgroups", compute_units_),
+                           MicrobenchMetric::spread);
+  made.unit = "share";
+  add(2, {std::move(made)}, [all = compute_units_] { return gemm_beside_copies(all, 0, 0); });
+}
+
 }  // namespace
 
 std::string MicrobenchRow::parameter_text() const {
@@ -360,8 +389,9 @@ std::int64_t MicrobenchRow::number(std::string_view parameter) const {
   return parsed;
 }
 
-double MicrobenchRow::value(double time_us, double clock_ghz) const {
+double MicrobenchRow::value(double time_us, double clock_ghz, double matmul_spread) const {
   if (metric == MicrobenchMetric::clock) return clock_ghz;
+  if (metric == MicrobenchMetric::spread) return matmul_spread;
   return over_us > 0 ? over_us / time_us : time_us * per_us;
 }
 

@@ -16,6 +16,8 @@
 //   staging     finished tiles stored one after the other, and only the last one
 //   clock       the clock that the matrix cores sustain
 //   contention  a GEMM beside remote copies
+//   cold        one tile a workgroup, with the caches as the last run left them and after they were
+//   overwritten spread      how unequal the times of equal tiles are
 #pragma once
 
 #include <array>
@@ -30,15 +32,16 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 12> kMicrobenchGroups{
-    "launch", "barrier", "flag",   "flag-cost", "tile-size", "local",
-    "matrix", "remote",  "matmul", "staging",   "clock",     "contention"};
+inline constexpr std::array<std::string_view, 14> kMicrobenchGroups{
+    "launch", "barrier", "flag",    "flag-cost", "tile-size",  "local", "matrix",
+    "remote", "matmul",  "staging", "clock",     "contention", "cold",  "spread"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
   device_time,  // of the slowest rank: its first workgroup's begin to its last one's end
   kernel_time,  // of one kernel
-  clock         // mean clock of the first kernel, in GHz
+  clock,        // mean clock of the first kernel, in GHz
+  spread  // of matmuls: from the 10 % to the 90 % quantile, over that of a normal distribution, by the median
 };
 
 // One number that comes of a run.
@@ -60,13 +63,14 @@ struct MicrobenchRow {
   std::int64_t number(std::string_view parameter) const;
 
   // What a file says beside the time.
-  double value(double time_us, double clock_ghz) const;
+  double value(double time_us, double clock_ghz, double matmul_spread) const;
 };
 
 // One schedule to run.
 struct Microbench {
   int gpus = 1;            // needed
   bool sustained = false;  // run it only after a tenth of a second of the same work
+  double flush_bytes = 0;  // written on every GPU before each run
   std::function<Schedule()> schedule;
   std::vector<MicrobenchRow> rows;  // of one group; not empty
 };

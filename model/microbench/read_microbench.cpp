@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -93,6 +94,29 @@ MicrobenchTable parse_microbench(std::string_view text, const std::string& origi
 
 MicrobenchTable read_microbench(const std::string& path, int gpus, int compute_units) {
   return parse_microbench(read_csv_file(path, kWriter), path, gpus, compute_units);
+}
+
+MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus, int compute_units) {
+  TRITAX_ASSERT(!paths.empty(), "no file of microbenchmarks");
+  MicrobenchTable all = read_microbench(paths.front(), gpus, compute_units);
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    const MicrobenchTable more = read_microbench(paths[i], gpus, compute_units);
+    for (const MeasuredMicrobench& row : more.rows) {
+      const bool again = std::any_of(all.rows.begin(), all.rows.end(), [&](const MeasuredMicrobench& other) {
+        return other.bench == row.bench && other.row == row.row;
+      });
+      if (again) {
+        const MicrobenchRow& what = more.row(row);
+        throw UserError(
+            fmt::format("{}: {} {} {}: an earlier file has this microbenchmark too; allowed: each once",
+                        paths[i], what.group, what.name, what.parameter_text()));
+      }
+      all.rows.push_back(row);
+    }
+    all.origin += " and " + more.origin;
+    if (!more.place.empty() && more.place != all.place) all.place += " and " + more.place;
+  }
+  return all;
 }
 
 }  // namespace tritax

@@ -40,6 +40,9 @@ struct MicrobenchTable {
 // node, rows that appear twice, and a file without rows.
 MicrobenchTable read_microbench(const std::string& path, int gpus, int compute_units);
 
+// Several files of one node, as if they were one. Throws also when two of them have the same row.
+MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus, int compute_units);
+
 // Same, from text; `origin` is used in messages.
 MicrobenchTable parse_microbench(std::string_view text, const std::string& origin, int gpus,
                                  int compute_units);

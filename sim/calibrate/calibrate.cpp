@@ -138,21 +138,6 @@ void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const
   });
 }
 
-// A dtype without rows keeps its clock, but none runs faster than the boost clock.
-void limit_clocks(Machine& machine) {
-  for (const std::string_view dtype : kDTypeNames) {
-    const std::string key = fmt::format("gpu.matrix.{}.load_clock", dtype);
-    if (parameter_value(machine, key) <= machine.gpu.boost_clock_ghz) continue;
-    Parameter& entry = entry_of(machine, key);
-    if (entry.how == Provenance::calibrated) continue;  // the rows contradict each other
-    entry.value = rounded(machine.gpu.boost_clock_ghz / unit_factor(Dimension::clock, entry.unit), 6);
-    entry.source = fmt::format("gpu.boost_clock, which it cannot exceed; was: {}", entry.source);
-    entry.how = Provenance::derived;
-    entry.serves = "";
-    set_parameter_value(machine, key, machine.gpu.boost_clock_ghz);
-  }
-}
-
 void note_residual(Machine& machine, double residual, const std::string& source) {
   Parameter& entry = entry_of(machine, "prediction_residual");
   entry.unit = "share";
@@ -182,8 +167,8 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
   record(estimate_clocks(observations, machine));
-  limit_clocks(machine);
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
+  record(estimate_spread_and_start(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

@@ -72,14 +72,40 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
   };
   std::vector<FittedUnknown> all;
   const Estimates lone = clocks_with(DType::bf16, 1);
-  all.push_back(settle({{"gpu.boost_clock"}, 0, "", ""}, lone,
-                       lone.values.empty() ? 0 : median_of(lone.values), machine));
+  Unknown light{{}, 0, "one clock for all dtypes", ""};
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+    if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
+    light.keys.push_back(fmt::format("gpu.matrix.{}.light_clock", name_of(dtype)));
+  }
+  if (!light.keys.empty()) {
+    all.push_back(settle(light, lone, lone.values.empty() ? 0 : median_of(lone.values), machine));
+  }
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
     const Estimates busy = clocks_with(dtype, machine.gpu.cu_count());
     all.push_back(settle({{fmt::format("gpu.matrix.{}.load_clock", name_of(dtype))}, 0, "", ""}, busy,
                          busy.values.empty() ? 0 : mean_of(busy.values), machine));
   }
+  return all;
+}
+
+std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observation>& table,
+                                                     Machine& machine) {
+  Estimates spread, start;
+  for (const Observation& row : table) {
+    if (row.row->group == "spread") spread.add(row.number, row.value, 0);
+    if (row.row->group != "cold" || row.row->number("flush") == 0) continue;
+    for (const Observation& warm : table) {
+      const bool same = warm.row->group == "cold" && warm.row->name == row.row->name;
+      if (!same || warm.row->number("flush") > 0) continue;
+      start.add(row.number, (row.time_us - warm.time_us) * 1e3, 1e-3 / row.time_us);
+    }
+  }
+  std::vector<FittedUnknown> all;
+  all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, spread,
+                       spread.values.empty() ? 0 : mean_of(spread.values), machine));
+  all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start,
+                       start.values.empty() ? 0 : mean_of(start.values), machine));
   return all;
 }
 

@@ -30,8 +30,9 @@ bool is_everybody(const MicrobenchRow& row, const Machine& machine) {
 }
 
 bool saturates(const MicrobenchRow& row) {
-  const bool data = row.group == "matrix" || row.number("threads") == kDataThreads;
-  return data && row.number("workgroups") >= kMany;
+  const bool by_patterns =
+      row.group == "matrix" || row.name == "tile-store" || row.number("threads") == kDataThreads;
+  return by_patterns && row.number("workgroups") >= kMany;
 }
 
 // What the cost law of a tile (model/cost/matmul_cost.hpp) has to say about one row.
@@ -40,6 +41,11 @@ struct TileTime {
   double bytes = 0;  // likewise, of operands
   double clk = 0;    // likewise, measured
 };
+
+double light_clock_ghz(const Machine& machine) {
+  const double light = machine.gpu.rate(DType::bf16).light_clock_ghz;
+  return light > 0 ? light : machine.gpu.boost_clock_ghz;
+}
 
 TileTime tile_time(const Observation& row, const Machine& machine) {
   constexpr double kStepBytes = 128;  // depth of a K step, in bytes of an element
@@ -51,7 +57,7 @@ TileTime tile_time(const Observation& row, const Machine& machine) {
   constexpr double kElement = bytes_of(DType::bf16);
   const double depth = kStepBytes / kElement;
   const double steps = static_cast<double>(row.row->number("k")) / depth;
-  return {2 * m * n * depth, (m + n) * kStepBytes, row.value * 1e3 / steps * machine.gpu.boost_clock_ghz};
+  return {2 * m * n * depth, (m + n) * kStepBytes, row.value * 1e3 / steps * light_clock_ghz(machine)};
 }
 
 // Least squares line through (bytes, clk): clk = overhead + bytes / port.
@@ -118,10 +124,15 @@ FitGroup tile_group(const Machine& machine) {
   group.unknowns.push_back({{"gpu.cu_store_bandwidth"}, 0, "", ""});
   if (machine.gpus_per_node > 1) group.unknowns.push_back({{"gpu.cu_remote_store_bandwidth"}, 0, "", ""});
   group.unknowns.push_back({{"gpu.store_op_time"}, 300, "", ""});
-  if (machine.gpu.async_tile_store) group.unknowns.push_back({{"gpu.stage_bandwidth"}, 100, "", "staging"});
-  group.uses = [](const MicrobenchRow& row, const Machine&) {
-    if (row.group == "matmul") return row.text("dtype") == "bf16" && row.number("workgroups") == 1;
-    if (row.group == "staging") return row.number("workgroups") == 1;
+  if (machine.gpu.async_tile_store) {
+    group.unknowns.push_back({{"gpu.stage_op_time"}, 500, "", "staging"});
+    group.unknowns.push_back({{"gpu.stage_bandwidth"}, 100, "", "staging"});
+  }
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    const std::int64_t workgroups = row.number("workgroups");
+    const bool alone_or_all = workgroups == 1 || workgroups == machine.gpu.cu_count();
+    if (row.group == "matmul") return row.text("dtype") == "bf16" && alone_or_all;
+    if (row.group == "staging") return workgroups == 1;
     const bool one_way = row.group == "local" || is_one_pair(row);
     return row.name == "tile-store" && one_way && row.number("workgroups") <= kFew;
   };
@@ -141,6 +152,26 @@ FitGroup copy_group() {
     const bool moves = is_copy(row) || row.name == "load";
     return moves && (row.group == "local" || is_one_pair(row)) && row.number("threads") == kDataThreads &&
            row.number("workgroups") <= kFew;
+  };
+  return group;
+}
+
+// The same by workgroups of a matmul kernel.
+FitGroup specialised_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.specialised_copy_efficiency"}, 0.9, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "tile-size" && row.text("kernel") == "matmul";
+  };
+  return group;
+}
+
+// Copies beside a GEMM.
+FitGroup loaded_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.loaded_latency"}, 300, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "contention" && row.name == "remote copies beside gemm";
   };
   return group;
 }
@@ -183,7 +214,7 @@ FitGroup l2_group() {
     for (const Observation& row : rows) {
       const TileTime time = tile_time(row, machine);
       const double workgroups = static_cast<double>(row.row->number("workgroups"));
-      seen = std::max(seen, time.bytes / time.clk * machine.gpu.boost_clock_ghz * workgroups);
+      seen = std::max(seen, time.bytes / time.clk * light_clock_ghz(machine) * workgroups);
     }
     if (seen > 0) machine.gpu.l2_gb_per_s = kBelow * seen / machine.gpu.xcds;
   };
@@ -280,13 +311,16 @@ FitGroup barrier_group() {
 }  // namespace
 
 std::vector<FitGroup> fit_groups(const Machine& machine) {
-  std::vector<FitGroup> groups{tile_group(machine), copy_group(), atomic_group(), memory_group(), l2_group()};
+  std::vector<FitGroup> groups{tile_group(machine), copy_group(),   specialised_group(),
+                               atomic_group(),      memory_group(), l2_group()};
   if (machine.gpus_per_node > 1) {
-    groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out"}));
+    groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"}));
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
     groups.push_back(link_group("fabric.atomic_efficiency", {"atomic-add"}));
-    groups.push_back(port_group({"fabric.store_egress", "fabric.store_ingress"}, {"store", "copy-out"}));
+    groups.push_back(
+        port_group({"fabric.store_egress", "fabric.store_ingress"}, {"store", "copy-out", "tile-store"}));
     groups.push_back(port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}));
+    groups.push_back(loaded_group());
   }
   // A release at system scope, and one with an atomic, takes what no parameter stands for.
   groups.push_back(flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1));
