@@ -36,7 +36,9 @@ class Rows {
 
   void write(const MicrobenchRow& row, const Measurement& measured, double matmul_spread) {
     const Spread time = time_of(row, measured);
-    const double value = row.value(time.median, measured.clock_ghz.front().median, matmul_spread);
+    // Host barriers have no kernel.
+    const double clock_ghz = measured.clock_ghz.empty() ? 0 : measured.clock_ghz.front().median;
+    const double value = row.value(time.median, clock_ghz, matmul_spread);
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", row.group, row.name,
                         row.parameter_text(), value, row.unit, time.median, time.p10, time.p90, measured.runs)
          << std::flush;
