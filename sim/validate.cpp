@@ -73,7 +73,7 @@ ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& mach
   row.predicted_ns[index_of(MeasuredClock::wall)] = result.makespan_ns;
   double& device_ns = row.predicted_ns[index_of(MeasuredClock::device)];
   for (const RankResult& rank : result.ranks) device_ns = std::max(device_ns, rank.kernels_ns);
-  row.band = machine.prediction_residual;
+  row.band = kBandDeviations * machine.prediction_residual;
   return row;
 }
 

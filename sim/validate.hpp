@@ -32,6 +32,10 @@ struct MeasuredTime {
   double p90_ns = 0;
 };
 
+// Half the width of the uncertainty band, in standard deviations of the errors that calibration left: nine of
+// ten values of a normal distribution lie inside.
+inline constexpr double kBandDeviations = 1.645;
+
 struct MeasuredRow {
   std::string id;
   std::string pattern;
@@ -85,7 +89,7 @@ struct ValidatedRow {
   std::size_t file = 0;
   std::array<MeasuredTime, 2> measured;  // by MeasuredClock
   std::array<double, 2> predicted_ns{};  // by MeasuredClock
-  double band = 0;                       // Machine::prediction_residual; 0: the machine is not calibrated
+  double band = 0;                       // kBandDeviations · Machine::prediction_residual; 0: not calibrated
 
   double measured_ns(MeasuredClock clock) const;
   double predicted_on(MeasuredClock clock) const;

@@ -123,6 +123,17 @@ void Cases::launches() {
       }
     }
   }
+  for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
+    for (const int count : {1, 2, 4}) {
+      for (const int workgroups : some_and_all({1})) {
+        add(ranks,
+            {per(row("launch", "step", parameters("gpus", ranks, "kernels", count, "workgroups", workgroups),
+                     MicrobenchMetric::wall_time),
+                 "us", 1)},
+            [=] { return empty_steps(ranks, count, workgroups); });
+      }
+    }
+  }
 }
 
 void Cases::barriers() {

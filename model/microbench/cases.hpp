@@ -4,7 +4,9 @@
 // file; `tritax calibrate` finds every row of such a file in this table again, simulates its schedule and
 // compares the same quantity. A row is known by group, name and parameters.
 //
-//   launch      empty kernels: one launch and synchronisation; many in a stream; many in a graph
+//   launch      empty kernels: one launch and synchronisation; many in a stream; many in a graph; and the
+//   host
+//               programs of the patterns, on all GPUs at once
 //   barrier     host barriers
 //   flag        round trips of a flag between two GPUs and between two workgroups of one, by lock protocol
 //   flag-cost   what a signal, and a wait for a flag that is set, take alone

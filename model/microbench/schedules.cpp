@@ -94,6 +94,21 @@ Schedule empty_kernels(int count, bool in_graph, int workgroups) {
   return builder.finish();
 }
 
+Schedule empty_steps(int ranks, int count, int workgroups) {
+  ScheduleBuilder builder("empty steps", ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    builder.host(rank, HostOpKind::barrier);
+    for (int i = 0; i < count; ++i) {
+      const std::int32_t kernel = plain_kernel(builder, "empty", rank, 64);
+      for (int w = 0; w < workgroups; ++w) builder.workgroup(kernel);
+      builder.launch(rank, kernel);
+    }
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
+  return builder.finish();
+}
+
 Schedule host_barriers(int ranks, int count) {
   ScheduleBuilder builder("host barriers", ranks);
   for (int rank = 0; rank < ranks; ++rank) {

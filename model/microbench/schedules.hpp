@@ -15,6 +15,11 @@ namespace tritax {
 // `count` launches of a kernel whose `workgroups` do nothing, then a device synchronisation.
 Schedule empty_kernels(int count, bool in_graph, int workgroups);
 
+// On every rank a barrier, `count` launches of kernels that do nothing, a device synchronisation and a
+// barrier: what the host does around every pattern, and what host threads that launch at once cost one
+// another.
+Schedule empty_steps(int ranks, int count, int workgroups);
+
 // `count` host barriers on every rank.
 Schedule host_barriers(int ranks, int count);
 

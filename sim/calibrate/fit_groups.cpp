@@ -284,8 +284,12 @@ FitGroup stream_group() {
                      "only the sum of launch_latency and synchronize_time is determined, split evenly",
                      ""},
                     {{"host.kernel_gap"}, 1000, "", ""}};
-  group.uses = [](const MicrobenchRow& row, const Machine&) {
-    return row.group == "launch" && row.name == "stream";
+  // Where there are several GPUs, their host threads launch at once.
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    if (row.group != "launch") return false;
+    constexpr std::int64_t kMany = 100;
+    const bool alone = machine.gpus_per_node == 1 || row.number("kernels") == kMany;
+    return row.name == "step" || (row.name == "stream" && alone);
   };
   return group;
 }
@@ -303,7 +307,7 @@ FitGroup barrier_group() {
   FitGroup group;
   group.unknowns = {{{"host.barrier_time"}, 1000, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine& machine) {
-    return row.group == "barrier" && row.number("ranks") == machine.gpus_per_node;
+    return row.group == "barrier" && row.number("ranks") <= machine.gpus_per_node;
   };
   return group;
 }
@@ -327,9 +331,9 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
   groups.push_back(
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2));
   groups.push_back(flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2));
+  groups.push_back(barrier_group());
   groups.push_back(stream_group());
   groups.push_back(graph_group());
-  groups.push_back(barrier_group());
   return groups;
 }
 

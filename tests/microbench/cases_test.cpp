@@ -54,9 +54,11 @@ TEST(MicrobenchCases, need_no_more_gpus_than_there_are) {
 TEST(MicrobenchCases, the_value_follows_from_the_time) {
   for (const Microbench& bench : microbenchmarks(2, 132)) {
     for (const MicrobenchRow& row : bench.rows) {
-      const double value = row.value(1000, 1.7);
+      const double value = row.value(1000, 1.7, 0.03);
       if (row.unit == "GHz") {
         EXPECT_EQ(value, 1.7);
+      } else if (row.unit == "share") {
+        EXPECT_EQ(value, 0.03);
       } else if (row.unit == "GB/s" && !row.text("bytes").empty()) {
         EXPECT_NEAR(value, static_cast<double>(row.number("bytes")) / 1e-3 * 1e-9, 1e-9 * value)
             << key_of(row);
