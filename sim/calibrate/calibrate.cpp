@@ -167,8 +167,8 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
   record(estimate_clocks(observations, machine));
-  for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_spread_and_start(observations, machine));
+  for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

@@ -284,12 +284,8 @@ FitGroup stream_group() {
                      "only the sum of launch_latency and synchronize_time is determined, split evenly",
                      ""},
                     {{"host.kernel_gap"}, 1000, "", ""}};
-  // Where there are several GPUs, their host threads launch at once.
-  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
-    if (row.group != "launch") return false;
-    constexpr std::int64_t kMany = 100;
-    const bool alone = machine.gpus_per_node == 1 || row.number("kernels") == kMany;
-    return row.name == "step" || (row.name == "stream" && alone);
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "launch" && (row.name == "step" || row.name == "stream");
   };
   return group;
 }
