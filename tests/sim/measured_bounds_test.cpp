@@ -1,0 +1,34 @@
+// The model against the stored measurements on 4 H200, so that no later change loses its accuracy silently.
+// The goals are 6 and 15 % error, 85 % right picks, 2 and 10 % regret, and a band that covers 80 to 95 %.
+// Where a bound below is looser than its goal, the goal is not reached yet: the clock that the matrix cores
+// sustain differs between nodes and tiles, and short runs have costs on the host and in cold caches that the
+// microbenchmarks determine poorly.
+#include <gtest/gtest.h>
+
+#include "sim/validate.hpp"
+
+namespace tritax {
+namespace {
+
+TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
+  const auto rows =
+      validate(match_scenarios(shipped_measurements(), shipped_measured_scenarios(), false, ""));
+  EXPECT_EQ(rows.size(), 360u);
+  const ValidationSummary summary = summarise(rows, MeasuredClock::wall);
+  EXPECT_LE(summary.errors.median_abs_error, 0.06);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.18);  // goal: 0.15
+  EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
+  EXPECT_LE(summary.mean_regret.value(), 0.02);
+  EXPECT_LE(summary.max_regret.value(), 0.19);  // goal: 0.10
+  EXPECT_GE(summary.band_coverage.value(), 0.80);
+  EXPECT_LE(summary.band_coverage.value(), 0.95);
+  for (const std::string_view pattern :
+       {"bulk-synchronous", "producer-consumer", "fused-sequential", "workgroup-specialised"}) {
+    const ErrorSummary errors = summarise_errors(
+        rows, MeasuredClock::wall, [pattern](const ValidatedRow& row) { return row.pattern == pattern; });
+    EXPECT_LE(errors.median_abs_error, 0.10) << pattern;
+  }
+}
+
+}  // namespace
+}  // namespace tritax
