@@ -129,9 +129,9 @@ FitGroup tile_group(const Machine& machine) {
     group.unknowns.push_back({{"gpu.stage_op_time"}, 500, "", "staging"});
     group.unknowns.push_back({{"gpu.stage_bandwidth"}, 100, "", "staging"});
   }
-  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+  group.uses = [](const MicrobenchRow& row, const Machine& node) {
     const std::int64_t workgroups = row.number("workgroups");
-    const bool alone_or_all = workgroups == 1 || workgroups == machine.gpu.cu_count();
+    const bool alone_or_all = workgroups == 1 || workgroups == node.gpu.cu_count();
     if (row.group == "matmul") return row.text("dtype") == "bf16" && alone_or_all;
     if (row.group == "staging") return workgroups == 1;
     const bool one_way = row.group == "local" || is_one_pair(row);
