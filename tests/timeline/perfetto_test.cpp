@@ -66,7 +66,8 @@ TEST(MeasuredTrace, NamesItsGpusAndSaysWhatItIs) {
 
 TEST(MeasuredTrace, HasNoOverlapOnATrackThoughStoresDo) {
   std::map<std::pair<int, int>, double> last_end;
-  for (const json& event : json::parse(measured_json())["traceEvents"]) {
+  const json trace = json::parse(measured_json());
+  for (const json& event : trace["traceEvents"]) {
     if (event["ph"] != "X") continue;
     double& end = last_end[{event["pid"], event["tid"]}];
     EXPECT_GE(event["ts"].get<double>() + 1e-9, end) << event;
