@@ -1,9 +1,11 @@
 #include "sim/advise.hpp"
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <array>
@@ -49,6 +51,38 @@ struct PatternSearch {
   std::array<double, kFrontier> least_ns;  // of the times, ascending
   double refined_ns = kNever;              // time of the best when its neighbours were last listed
   SimulationResult best_result;
+  bool accounted = false;  // the following two are known or being computed
+  CounterfactualMakespans makespans;
+  Rounds rounds;
+};
+
+// Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a batch
+// whose last simulation takes long.
+class Background {
+ public:
+  explicit Background(int threads) : arena_(threads, 1, tbb::task_arena::priority::low) {}
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+  ~Background() {
+    try {
+      tasks_.cancel();
+      finish();
+    } catch (...) {  // the search has failed already, or it would have finished
+    }
+  }
+
+  template <typename Task>
+  void add(const Task& task) {
+    arena_.execute([&] { tasks_.run(task); });
+  }
+  // Helps until all of it is done.
+  void finish() {
+    arena_.execute([&] { tasks_.wait(); });
+  }
+
+ private:
+  tbb::task_arena arena_;
+  tbb::task_group tasks_;
 };
 
 class Search {
@@ -63,11 +97,15 @@ class Search {
   std::vector<std::size_t> by_promise(std::size_t first) const;
   void simulate_batch(const std::vector<std::size_t>& batch);
   bool refine();
+  void account(std::size_t pattern);
   std::vector<Candidate> winners();
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   double best_ns(std::size_t pattern) const;
+  Schedule build(const Pattern& pattern, const Knobs& knobs) const {
+    return build_schedule(pattern, workload_, machine_, knobs);
+  }
   Schedule build(const Contender& contender) const {
-    return build_schedule(*searches_[contender.pattern].pattern, workload_, machine_, contender.knobs);
+    return build(*searches_[contender.pattern].pattern, contender.knobs);
   }
   void report(std::size_t remaining) const;
 
@@ -87,11 +125,14 @@ class Search {
   const Machine& machine_;
   const AdviseOptions& options_;
   Topology topology_;
+  const int threads_;
+  tbb::global_control thread_limit_;  // of search and background together
   tbb::task_arena arena_;
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
   std::size_t listed_ = 0;  // contenders before this one have been decided
   Advice advice_;
+  Background background_;  // last: its tasks use the others
 };
 
 Search::Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options)
@@ -99,7 +140,10 @@ Search::Search(const GemmAllScatter& workload, const Machine& machine, const Adv
       machine_(machine),
       options_(options),
       topology_(build_topology(machine, workload.gpus)),
-      arena_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()) {
+      threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
+      thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),
+      arena_(threads_),
+      background_(threads_) {
   for (const Pattern& pattern : patterns()) {
     PatternSearch search;
     search.pattern = &pattern;
@@ -251,7 +295,12 @@ void Search::evaluate_listed() {
 bool Search::refine() {
   bool found = false;
   for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (!searches_[p].best || best_ns(p) > (1 - kWorthRefining) * searches_[p].refined_ns) continue;
+    if (!searches_[p].best) continue;
+    const std::size_t listed = contenders_.size();
+    if (best_ns(p) > (1 - kWorthRefining) * searches_[p].refined_ns) {
+      account(p);
+      continue;
+    }
     searches_[p].refined_ns = best_ns(p);
     std::vector<std::size_t> ranked;
     for (const std::size_t member : searches_[p].members) {
@@ -267,43 +316,49 @@ bool Search::refine() {
       list(p, neighbours(*searches_[p].space, workload_, contenders_[member].knobs));
       found = true;
     }
+    if (contenders_.size() == listed) account(p);  // its best stays the best
   }
   return found;
 }
 
-// The best of every pattern with its taxes, best first.
-std::vector<Candidate> Search::winners() {
-  std::vector<std::size_t> found;
-  for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (searches_[p].best) found.push_back(p);
-  }
-  std::vector<Candidate> candidates(found.size());
-  std::vector<CounterfactualMakespans> makespans(found.size());
+// Starts to find out where the time of the pattern's best goes. Two tasks, so that the slowest pattern does
+// not keep the others waiting.
+void Search::account(std::size_t pattern) {
+  PatternSearch& search = searches_[pattern];
+  if (search.accounted) return;
+  search.accounted = true;
   SimulationOptions options;
   options.seed = options_.seed;
-  // Two tasks a winner, so that the slowest of them does not keep the others waiting.
-  parallel(2 * found.size(), [&](std::size_t task) {
-    const std::size_t i = task / 2;
-    const PatternSearch& search = searches_[found[i]];
-    const Contender& contender = contenders_[*search.best];
-    const Schedule schedule = build(contender);
-    if (task % 2 == 0) {
-      simulate_by_dependences(schedule, machine_, options, makespans[i]);
-      return;
-    }
-    simulate_in_order(schedule, machine_, options, makespans[i]);
-    candidates[i].rounds = gemm_rounds(schedule, machine_);
+  const Knobs knobs = contenders_[*search.best].knobs;
+  background_.add([this, &search, options, knobs] {
+    const Schedule schedule = build(*search.pattern, knobs);
+    simulate_by_dependences(schedule, machine_, options, search.makespans);
   });
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const PatternSearch& search = searches_[found[i]];
+  background_.add([this, &search, options, knobs] {
+    const Schedule schedule = build(*search.pattern, knobs);
+    simulate_in_order(schedule, machine_, options, search.makespans);
+    search.rounds = gemm_rounds(schedule, machine_);
+  });
+}
+
+// The best of every pattern with its taxes, best first.
+std::vector<Candidate> Search::winners() {
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (searches_[p].best) account(p);
+  }
+  background_.finish();
+  std::vector<Candidate> candidates;
+  for (const PatternSearch& search : searches_) {
+    if (!search.best) continue;
     const Contender& contender = contenders_[*search.best];
-    Candidate& candidate = candidates[i];
+    Candidate& candidate = candidates.emplace_back();
     candidate.pattern = search.pattern->name;
     candidate.knobs = contender.knobs;
     candidate.time_ns = contender.time_ns;
-    candidate.taxes = taxes_of(search.best_result, makespans[i]);
+    candidate.taxes = taxes_of(search.best_result, search.makespans);
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
+    candidate.rounds = search.rounds;
   }
   const double library_ns = best_ns(0);
   for (Candidate& candidate : candidates) {
