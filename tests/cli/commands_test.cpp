@@ -49,7 +49,7 @@ TEST(Advise, HasOneCandidateAPatternBestFirst) {
   std::set<std::string> patterns;
   double last_us = 0;
   for (const json& candidate : advice.at("candidates")) {
-    EXPECT_TRUE(patterns.insert(candidate.at("pattern")).second);
+    EXPECT_TRUE(patterns.insert(candidate.at("pattern").get<std::string>()).second);
     EXPECT_GE(candidate.at("time_us").get<double>(), last_us);
     last_us = candidate.at("time_us");
     EXPECT_GT(candidate.at("speedup").get<double>(), 0);
@@ -234,11 +234,11 @@ TEST(Explain, NamesInputsWithAndWithoutEffect) {
   std::set<std::string> with_effect;
   std::set<std::string> without_effect;
   for (const json& input : why.at("with_effect")) {
-    with_effect.insert(input.at("input"));
+    with_effect.insert(input.at("input").get<std::string>());
     EXPECT_NE(input.at("effect").get<double>(), 0);
   }
   for (const json& input : why.at("without_effect")) {
-    without_effect.insert(input.at("input"));
+    without_effect.insert(input.at("input").get<std::string>());
   }
   EXPECT_EQ(with_effect.count("gpu.matrix.fp16.load_clock"), 1U);
   EXPECT_EQ(with_effect.count("knob tile_m"), 1U);
@@ -305,7 +305,7 @@ TEST(Machines, ListsTheShippedOnesAndExplainsEveryParameter) {
   std::set<std::string> names;
   const json list = run_json("machines");
   for (const json& machine : list.at("machines")) {
-    names.insert(machine.at("name"));
+    names.insert(machine.at("name").get<std::string>());
   }
   for (const char* name : {"mi300x-8", "mi325x-8", "mi355x-8", "h200-4", "h200-8"}) {
     EXPECT_EQ(names.count(name), 1U) << name;
@@ -330,7 +330,7 @@ TEST(Patterns, ListsAllAndTheKnobsOfOne) {
   std::set<std::string> knobs;
   const json pattern = run_json("patterns show producer-consumer");
   for (const json& knob : pattern.at("knobs")) {
-    knobs.insert(knob.at("knob"));
+    knobs.insert(knob.at("knob").get<std::string>());
   }
   EXPECT_EQ(knobs.count("comm_cus"), 1U);
   EXPECT_EQ(knobs.count("lock"), 1U);
