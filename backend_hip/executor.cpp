@@ -170,6 +170,7 @@ void Executor::Impl::run_host_program(int r) {
         break;
       case HostOpKind::collective_call:
       case HostOpKind::framework_sync:
+      case HostOpKind::framework_gather:
         break;  // see notes()
     }
   }

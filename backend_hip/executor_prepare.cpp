@@ -258,8 +258,8 @@ void Executor::Impl::collect_notes() {
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
-      modelled_host =
-          modelled_host || op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_sync;
+      modelled_host = modelled_host || op.kind == HostOpKind::collective_call ||
+                      op.kind == HostOpKind::framework_sync || op.kind == HostOpKind::framework_gather;
     }
   }
   std::set<std::string> larger;
@@ -278,7 +278,9 @@ void Executor::Impl::collect_notes() {
   if (limited)
     notes_.push_back("workgroup_gb_per_s is a model of a library; these workgroups run at full speed here");
   if (modelled_host)
-    notes_.push_back("collective_call and framework_sync are models of host work; they cost nothing here");
+    notes_.push_back(
+        "collective_call, framework_sync and framework_gather are models of host work; they cost nothing "
+        "here");
 }
 
 }  // namespace tritax::gpu

@@ -68,6 +68,10 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_sync_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       return true;
+    case HostOpKind::framework_gather:
+      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_gather_ns;
+      host.path.charge(&TimeAccount::launch_ns, now);
+      return true;
   }
   TRITAX_ASSERT(false, "unknown host operation");
 }

@@ -107,6 +107,7 @@ void Engine::index_tails() {
           break;
         case HostOpKind::collective_call:
         case HostOpKind::framework_sync:
+        case HostOpKind::framework_gather:
           break;  // free in some counterfactuals, and short
       }
     }

@@ -55,8 +55,11 @@ class SpanRecorder : public SimulationObserver {
       for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
         kernels_[static_cast<std::size_t>(node.kernel)].call_ns = time_ns;
       }
-    } else if (op.kind == HostOpKind::collective_call) {
+    } else if (op.kind == HostOpKind::framework_gather) {
       collective_ns_[rank] = time_ns;
+    } else if (op.kind == HostOpKind::collective_call) {
+      const bool gathers = host_op > 0 && program[host_op - 1].kind == HostOpKind::framework_gather;
+      if (!gathers) collective_ns_[rank] = time_ns;
     }
   }
 

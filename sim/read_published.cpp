@@ -62,7 +62,8 @@ void read_scenarios_of(TomlReader& reader, const std::string& origin, PublishedE
   const Chain scenario = reader.tables("scenario");
   const Chain reference = reader.tables("reference");
   if (scenario.empty()) throw UserError(fmt::format("{}: this entry has no 'scenario'", entry.where));
-  if (compares(entry.metric) != !reference.empty()) {
+  const bool may_refer = compares(entry.metric) || entry.metric == Metric::best_speedup;
+  if (reference.empty() ? compares(entry.metric) : !may_refer) {
     throw UserError(
         fmt::format("{}: metric \"{}\" {}", entry.where, kMetricNames[static_cast<std::size_t>(entry.metric)],
                     reference.empty() ? "needs a 'reference', a table of what differs from the scenario"

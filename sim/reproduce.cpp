@@ -39,8 +39,9 @@ class JobList {
       for (const Pattern& pattern : patterns()) {
         Scenario one = scenario;
         one.pattern = pattern.name;
-        if (&pattern == &patterns().front()) {
-          jobs.reference = add(std::move(one));  // the library baseline
+        if (&pattern == &patterns().front()) {  // the library baseline
+          if (!entry.references.empty()) one.knobs = entry.references[variant].knobs;
+          jobs.reference = add(std::move(one));
         } else {
           jobs.alternatives.push_back(add(std::move(one)));
         }

@@ -133,6 +133,7 @@ struct LibraryCosts {
   double gemm_call_ns = 0;         // host time of one GEMM call through the framework, beyond a bare launch
   double binding_call_ns = 0;    // host time of one kernel call from Python through a thin binding, beyond it
   double framework_sync_ns = 0;  // host work of the framework around a synchronised step
+  double framework_gather_ns = 0;  // host work of its gather into slices of a matrix, beyond the call
 };
 
 enum class LinkKind : std::uint8_t { mesh, node_switch };

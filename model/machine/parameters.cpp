@@ -180,6 +180,9 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"library", "framework_sync_time", &LibraryCosts::framework_sync_ns, D::time, kTime,
                   "host work of the framework around a synchronised step"},
+    ParameterSpec{"library", "framework_gather_time", &LibraryCosts::framework_gather_ns, D::time, kTime,
+                  "host work of the framework's gather into slices of a matrix, beyond the collective call",
+                  Presence::optional},
 
     ParameterSpec{"fabric", "link", &Fabric::link_raw_gb_per_s, D::rate, kPositiveRate,
                   "raw rate, one direction, of one link (mesh) or one GPU's port (switch)"},

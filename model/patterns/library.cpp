@@ -171,6 +171,7 @@ Schedule build_library(const GemmAllScatter& workload, const Machine& machine, c
     builder.launch(rank, gemm, 0);
     builder.host(rank, HostOpKind::stream_synchronize, 0);
     builder.host(rank, HostOpKind::framework_sync);
+    builder.host(rank, HostOpKind::framework_gather);
     builder.host(rank, HostOpKind::collective_call);
     builder.launch(rank, gather, 1);
     builder.launch(rank, copy, 1);

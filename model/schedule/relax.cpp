@@ -59,7 +59,7 @@ Schedule without_boundaries(const Schedule& schedule, const SyncGraph& graph) {
         program.push_back(
             {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
         synchronised = false;
-      } else if (op.kind == HostOpKind::collective_call) {
+      } else if (op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_gather) {
         program.push_back(op);  // the host works as much; it waits for nobody
       } else {
         synchronised = true;

@@ -152,10 +152,11 @@ enum class HostOpKind : std::uint8_t {
   barrier,             // until every rank's host has arrived
   collective_call,     // host work of a call into the collective library
   framework_sync,      // host work of a framework around a synchronised step
+  framework_gather,    // host work of a framework's gather into slices, beyond the collective call
 };
-inline constexpr std::array<std::string_view, 7> kHostOpKindNames{
+inline constexpr std::array<std::string_view, 8> kHostOpKindNames{
     "launch",  "graph_launch",    "stream_synchronize", "device_synchronize",
-    "barrier", "collective_call", "framework_sync"};
+    "barrier", "collective_call", "framework_sync",     "framework_gather"};
 
 struct HostOp {
   HostOpKind kind = HostOpKind::device_synchronize;

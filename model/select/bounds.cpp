@@ -366,6 +366,9 @@ class HostWalk {
         case HostOpKind::framework_sync:
           host.now += machine_.library.framework_sync_ns;
           break;
+        case HostOpKind::framework_gather:
+          host.now += machine_.library.framework_gather_ns;
+          break;
       }
     }
     return false;

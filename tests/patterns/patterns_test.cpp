@@ -246,11 +246,11 @@ TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
   const Schedule schedule = build("library", kPaperShape, Knobs{});
   std::vector<HostOpKind> kinds;
   for (const HostOp& op : schedule.host[4]) kinds.push_back(op.kind);
-  EXPECT_EQ(kinds,
-            (std::vector<HostOpKind>{HostOpKind::barrier, HostOpKind::launch, HostOpKind::stream_synchronize,
-                                     HostOpKind::framework_sync, HostOpKind::collective_call,
-                                     HostOpKind::launch, HostOpKind::launch, HostOpKind::stream_synchronize,
-                                     HostOpKind::device_synchronize, HostOpKind::barrier}));
+  EXPECT_EQ(kinds, (std::vector<HostOpKind>{
+                       HostOpKind::barrier, HostOpKind::launch, HostOpKind::stream_synchronize,
+                       HostOpKind::framework_sync, HostOpKind::framework_gather, HostOpKind::collective_call,
+                       HostOpKind::launch, HostOpKind::launch, HostOpKind::stream_synchronize,
+                       HostOpKind::device_synchronize, HostOpKind::barrier}));
   const Kernel& gather = kernel_of(schedule, 4, "all_gather");
   EXPECT_EQ(gather.workgroups.size(), 16u);
   EXPECT_EQ(gather.workgroup_gb_per_s, 10);

@@ -26,6 +26,7 @@ Machine with_host_costs(int gpus = 1) {
                   .barrier_ns = 2000};
   machine.library.collective_call_ns = 11;
   machine.library.framework_sync_ns = 13;
+  machine.library.framework_gather_ns = 17;
   return machine;
 }
 
@@ -44,9 +45,10 @@ TEST(Host, PaysForLibraryCallsAndFrameworkWork) {
   Draft draft(1);
   draft.builder.host(0, HostOpKind::collective_call);
   draft.builder.host(0, HostOpKind::framework_sync);
+  draft.builder.host(0, HostOpKind::framework_gather);
   const Observed out = run(draft.builder.finish(), with_host_costs());
-  EXPECT_EQ(out.result.makespan_ns, 24);
-  EXPECT_EQ(out.result.account.launch_ns, 24);
+  EXPECT_EQ(out.result.makespan_ns, 41);
+  EXPECT_EQ(out.result.account.launch_ns, 41);
 }
 
 TEST(Host, SynchronisingWithNothingRunningCostsTheCallOnly) {

@@ -183,6 +183,12 @@ TEST(Reproduce, TakesTheFastestPatternForTheBestSpeedup) {
         pattern.name == "library" ? time : std::min(fastest, time);
   }
   EXPECT_DOUBLE_EQ(*row_of(text).predicted, library / fastest);
+
+  const std::string bare = "knobs = { host_barriers = false }";
+  const std::string bare_library = replaced(replaced(kPattern, "fused-sequential", "library"),
+                                            "pattern = \"library\"", "pattern = \"library\", " + bare);
+  EXPECT_DOUBLE_EQ(*row_of(text + "reference = { " + bare + " }\n").predicted,
+                   *row_of(bare_library).predicted / fastest);
 }
 
 TEST(Reproduce, AggregatesVariants) {
