@@ -50,9 +50,20 @@ std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
   return shapes;
 }
 
+// Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
+bool has_untuned_kernel(const GemmAllScatter& workload, const Gpu& gpu) {
+  constexpr std::int64_t deepest_tuned = 4096;
+  constexpr std::int64_t untuned = 16384;
+  constexpr double largest_tuned = 1.5e10;  // multiplications, at K beyond 2048
+  const double multiplications = static_cast<double>(workload.m) * widest_block(workload) * workload.k;
+  return gpu.arch == "gfx942" && workload.dtype == DType::fp32 && multiplications > largest_tuned &&
+         2 * workload.k > deepest_tuned + untuned;
+}
+
 }  // namespace
 
 MatmulTile library_tile(const GemmAllScatter& workload, const Gpu& gpu) {
+  if (has_untuned_kernel(workload, gpu)) return {64, 256, 16, 4, Pipeline::overlapped};
   MatmulTile best;
   double best_ns = 0;
   for (const Shape& shape : library_shapes(gpu, workload.dtype)) {

@@ -283,6 +283,19 @@ TEST(Library, PicksTilesThatFillTheGpu) {
   EXPECT_EQ(square.kernels[0].tile.n, 256);
 }
 
+TEST(Library, HasOneKernelForTheDeepFp32ShapesThatHipBlasLtHasNotTuned) {
+  const auto tile_of = [](std::int64_t k, DType dtype, std::string_view arch) {
+    Machine machine = example::amd_node();
+    machine.gpu.arch = arch;
+    return build("library", {8192, 4608, k, dtype, 8}, Knobs{}, machine).kernels[0].tile;
+  };
+  const MatmulTile deep = tile_of(36864, DType::fp32, "gfx942");
+  EXPECT_EQ((std::vector<int>{deep.m, deep.n, deep.k, deep.waves}), (std::vector<int>{64, 256, 16, 4}));
+  EXPECT_NE(tile_of(4096, DType::fp32, "gfx942").n, 256);
+  EXPECT_NE(tile_of(36864, DType::fp16, "gfx942").n, 256);
+  EXPECT_NE(tile_of(36864, DType::fp32, "gfx90a").n, 256);
+}
+
 TEST(LaunchMode, GraphPutsAllKernelsOfARankIntoOneHostCall) {
   Knobs knobs;
   knobs.launch = LaunchMode::graph;
