@@ -55,7 +55,8 @@ bool has_untuned_kernel(const GemmAllScatter& workload, const Gpu& gpu) {
   constexpr std::int64_t deepest_tuned = 4096;
   constexpr std::int64_t untuned = 16384;
   constexpr double largest_tuned = 1.5e10;  // multiplications, at K beyond 2048
-  const double multiplications = static_cast<double>(workload.m) * widest_block(workload) * workload.k;
+  const double multiplications =
+      static_cast<double>(workload.m) * widest_block(workload) * static_cast<double>(workload.k);
   return gpu.arch == "gfx942" && workload.dtype == DType::fp32 && multiplications > largest_tuned &&
          2 * workload.k > deepest_tuned + untuned;
 }
