@@ -148,13 +148,7 @@ void Engine::index_schedule() {
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
-  if (options_.give_up_after_ns > 0) {
-    rest_ns_.assign(schedule_.ops.size(), 0.0);
-    for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
-      index_rest(schedule_.kernels[workgroups_[wg].kernel], wg);
-    }
-    index_tails();
-  }
+  if (options_.give_up_after_ns > 0) index_outlook();
 }
 
 // Workgroups go round robin over the dies that have compute units for the kernel.

@@ -242,6 +242,12 @@ class Engine {
     double cap_gb_per_s = 0;
   };
 
+  struct FlagOutlook {   // of one flag counter
+    double rest_ns = 0;  // from when it is seen to the end of the workgroup that waits for it, the longest
+    std::uint32_t kernel = 0;   // of that workgroup
+    std::uint32_t signals = 0;  // operations that raise it
+  };
+
   // engine.cpp
   void add_resources();
   void index_schedule();
@@ -328,7 +334,10 @@ class Engine {
 
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;
-  void index_rest(const Kernel& kernel, std::uint32_t wg);
+  void index_outlook();
+  std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
+  void index_rest(const Kernel& kernel, std::uint32_t wg, const std::vector<FlagOutlook>* flags);
+  double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
   void index_tails();
   double least_kernel_ns(std::size_t kernel) const;
   double highest_clock_factor() const;
@@ -355,6 +364,8 @@ class Engine {
   std::vector<std::uint32_t> a_slab_, b_slab_;    // matmul: slab ids
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise
+  double highest_clock_factor_ = 1;               // likewise
+  double least_read_ns_ = 0;                      // likewise: latency of a local read
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<RecentClass> recent_classes_ =

@@ -11,23 +11,34 @@
 
 namespace tritax {
 
-// Shortest time of an operation that moves data: the workgroup's limit, and its own arbitration weight.
+namespace {
+// What takes exactly as long as the limit must not miss it because times were added in another order.
+constexpr double kRoundedUp = 1 + 1e-10;
+}  // namespace
+
+// Shortest time of an operation that moves data: latency and limit of the workgroup as in begin_transfer, and
+// its own arbitration weight.
 double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const {
   const Gpu& gpu = machine_.gpu;
   const Op& op = schedule_.ops[op_index];
+  const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+  const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
+  double latency = stores ? gpu.store_op_ns : gpu.copy_op_ns;
+  if (!stores) latency += source == kernel.rank ? least_read_ns_ : machine_.fabric.load_round_trip_ns;
   double limit = 0;
   switch (op.kind) {
     case OpKind::load:
     case OpKind::reduce:
-      limit = op.rank == kernel.rank ? gpu.cu_load_gb_per_s : gpu.cu_remote_load_gb_per_s;
+      limit = source == kernel.rank ? gpu.cu_load_gb_per_s : gpu.cu_remote_load_gb_per_s;
       break;
     case OpKind::store:
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s;
       break;
     case OpKind::copy:
-      limit = op.src_rank != kernel.rank ? gpu.cu_remote_load_gb_per_s
-              : op.rank == kernel.rank   ? gpu.cu_store_gb_per_s
-                                         : gpu.cu_remote_store_gb_per_s;
+      limit = source != kernel.rank
+                  ? gpu.cu_remote_load_gb_per_s
+                  : std::min(gpu.cu_load_gb_per_s,
+                             op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s);
       break;
     case OpKind::atomic_add:
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_atomic_gb_per_s;
@@ -37,37 +48,103 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   }
   if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  return limit > 0 ? bytes / (limit * spread_of(machine_.fabric.arbitration_spread, wg, op_index)) : 0;
+  if (limit <= 0 || bytes <= 0) return 0;
+  double shortest = latency + bytes / limit;
+  if (!stores && kernel.tile.m > 0 && gpu.specialised_copy_efficiency > 0) {
+    shortest /= gpu.specialised_copy_efficiency;
+  }
+  return shortest / spread_of(machine_.fabric.arbitration_spread, wg, op_index);
+}
+
+std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
+  const std::size_t array =
+      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  return flag_base_[array] + static_cast<std::uint32_t>(op.index);
+}
+
+// Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the
+// waits are known after the first pass, and what raises their flags is looked at once more.
+void Engine::index_outlook() {
+  rest_ns_.assign(schedule_.ops.size(), 0.0);
+  least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
+  if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
+  if (options_.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
+  std::vector<FlagOutlook> flags(flags_.size());
+  std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
+  for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
+    const WorkgroupState& state = workgroups_[wg];
+    const Kernel& kernel = schedule_.kernels[state.kernel];
+    index_rest(kernel, wg, nullptr);
+    bool sure = true;  // what follows a claim may be skipped
+    for (std::uint32_t o = state.pc; o < state.end; ++o) {
+      const Op& op = schedule_.ops[o];
+      if (op.kind == OpKind::signal) {
+        ++flags[flag_of(op.rank, op)].signals;
+        raises[state.kernel] = 1;
+      } else if (op.kind == OpKind::claim) {
+        sure = false;
+      } else if (op.kind == OpKind::wait && sure && op.value > 0 && o + 1 < state.end) {
+        FlagOutlook& flag = flags[flag_of(kernel.rank, op)];
+        if (rest_ns_[o + 1] > flag.rest_ns) flag = {rest_ns_[o + 1], state.kernel, flag.signals};
+      }
+    }
+  }
+  index_tails();
+  for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
+    const WorkgroupState& state = workgroups_[wg];
+    if (raises[state.kernel] != 0) index_rest(schedule_.kernels[state.kernel], wg, &flags);
+  }
 }
 
 // Fills `rest_ns_` for one workgroup: from the start of each operation to the end of the workgroup, with
-// matmuls at the clock under full load. What follows a claim may be skipped and counts nothing.
-void Engine::index_rest(const Kernel& kernel, std::uint32_t wg) {
+// matmuls at the clock under full load; with `flags` also to the end of those that wait for it, as far as
+// that is later than its own kernel's. What follows a claim may be skipped and counts nothing.
+void Engine::index_rest(const Kernel& kernel, std::uint32_t wg, const std::vector<FlagOutlook>* flags) {
   const WorkgroupState& state = workgroups_[wg];
+  const bool matmuls_drain = machine_.gpu.loads_wait_for_stores && !state.has_sender;
   double rest = 0;           // from the next operation on
   double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
   for (std::uint32_t o = state.end; o-- > state.pc;) {
-    const OpKind kind = schedule_.ops[o].kind;
-    if (kind == OpKind::claim) {
+    const Op& op = schedule_.ops[o];
+    const bool sent = state.has_sender && (op.kind == OpKind::store || op.kind == OpKind::signal);
+    if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
-    } else if (kind == OpKind::matmul) {
+    } else if (op.kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[shape_of_op_[o]].cost;
       rest += (cost.compute_ns + cost.prologue_ns) / spread_of(machine_.gpu.matmul_spread, wg, o);
-    } else if (state.has_sender && (kind == OpKind::store || kind == OpKind::signal)) {
-      // Carried out beside what follows; the wait for the staging area is not counted.
-    } else {
+      if (matmuls_drain) rest_of_drain = rest;
+    } else if (op.kind == OpKind::signal) {
+      const double release = is_free(op) ? 0 : machine_.gpu.release_ns;
+      if (!sent) rest += release;
+      if (flags != nullptr)
+        rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));
+      if (!sent) rest_of_drain = rest;
+    } else if (op.kind == OpKind::wait) {
+      // Of its own GPU it sees a flag with the first poll at the earliest.
+      if (op.scope != Scope::system) rest += poll_ns(op);
+    } else if (!sent) {
       const double ns = shortest_move_ns(kernel, wg, o);
-      const bool asynchronous = kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add;
+      const bool asynchronous =
+          op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
       rest = asynchronous ? std::max(rest, ns + rest_of_drain) : rest + ns;
-      if (asynchronous || kind == OpKind::signal) rest_of_drain = rest;
-    }
+      if (asynchronous) rest_of_drain = rest;
+    }  // else carried out beside what follows; the wait for the staging area is not counted
     rest_ns_[o] = rest;
   }
+}
+
+// From when a flag is raised to the end of who waits for it, counted as if that were the end of `raiser`.
+double Engine::rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const {
+  if (flag.signals != 1 || flag.rest_ns == 0) return 0;
+  const double later = tail_ns_[flag.kernel] - tail_ns_[raiser.kernel];
+  // look_ahead divides by the clock, which must not make a difference below zero smaller.
+  return flag.rest_ns + (later < 0 ? later * highest_clock_factor_ : later);
 }
 
 // Fills `tail_ns_`: from the end of each kernel to the end of its host's program.
 void Engine::index_tails() {
   tail_ns_.assign(schedule_.kernels.size(), 0.0);
+  highest_clock_factor_ = highest_clock_factor();
   for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
     std::vector<double> after(hosts_[rank].streams.size(), 0.0);  // least time after what ends in the stream
     double host = 0;                                              // least time from the next operation on
@@ -120,7 +197,7 @@ double Engine::least_kernel_ns(std::size_t kernel) const {
   for (const Workgroup& workgroup : schedule_.kernels[kernel].workgroups) {
     if (workgroup.op_count > 0) least = std::max(least, rest_ns_[workgroup.first_op]);
   }
-  return least / highest_clock_factor();
+  return least / highest_clock_factor_;
 }
 
 // Over the load clock, of all that is multiplied here.
@@ -135,7 +212,7 @@ double Engine::highest_clock_factor() const {
 // Gives up if the workgroup, which starts the operation at its pc now, cannot end in time.
 void Engine::look_ahead(const WorkgroupState& wg, double now) {
   if (rest_ns_.empty()) return;
-  const double left = options_.give_up_after_ns - now - tail_ns_[wg.kernel];
+  const double left = options_.give_up_after_ns * kRoundedUp - now - tail_ns_[wg.kernel];
   if (rest_ns_[wg.pc] <= left) return;  // in time even at the clock under full load
   double clock = 1;
   if (schedule_.kernels[wg.kernel].tile.m > 0) {
