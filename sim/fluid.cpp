@@ -242,33 +242,32 @@ void FluidNetwork::include(std::int32_t id) {
     r.demand += demand;
     if (open != 0) r.demand_at_caps += demand * c.cap;
     r.open += open;
-    r.included += c.listed ? 1 : 0;
+    r.included += c.bottleneck == use.resource ? 1 : 0;
   }
 }
 
-void FluidNetwork::include_users(const Resource& resource) {
-  if (resource.included == resource.users.size()) return;
-  for (const std::int32_t user : resource.users) {
-    if (classes_[user].mark != solve_number_) include(user);
-  }
-}
-
-void FluidNetwork::include_sharers_of_saturated() {
+// A class that runs at its cap or has its bottleneck elsewhere keeps its rate whatever happens to this
+// resource, unless the resource gets so full that it cannot (see include_overtaken).
+void FluidNetwork::include_held_by_saturated() {
   for (; next_to_expand_ < touched_.size(); ++next_to_expand_) {
-    const Resource& r = resources_[touched_[next_to_expand_]];
-    if (r.load < r.nearly_full) continue;
-    include_users(r);
+    const std::int32_t id = touched_[next_to_expand_];
+    const Resource& r = resources_[id];
+    if (r.load < r.nearly_full || r.holds == r.included) continue;
+    for (const std::int32_t user : r.users) {
+      if (classes_[user].bottleneck == id && classes_[user].mark != solve_number_) include(user);
+    }
   }
 }
 
-// After a solve: a resource that is now full but has users that were not solved for may have to slow them
-// down.
-bool FluidNetwork::include_newly_constrained() {
+// After a solve: a class that was not solved for must not be faster than the classes that a full resource of
+// both holds back.
+bool FluidNetwork::include_overtaken() {
   const std::size_t before = members_.size();
   for (const Tight& tight : tight_) {
-    const Resource& r = resources_[tight.resource];
-    if (tight.room > r.capacity * kTolerance) continue;
-    include_users(r);
+    if (tight.level == kInfinity) continue;
+    for (const std::int32_t user : resources_[tight.resource].users) {
+      if (classes_[user].level > tight.level && classes_[user].mark != solve_number_) include(user);
+    }
   }
   return members_.size() != before;
 }
@@ -280,7 +279,7 @@ void FluidNetwork::find_tight() {
     r.tight_slot = kNone;
     if (r.demand_at_caps <= r.room * (1 - kTolerance)) continue;
     r.tight_slot = static_cast<std::int32_t>(tight_.size());
-    tight_.push_back({r.room, r.demand, r.open, t, false});
+    tight_.push_back({r.room, r.demand, kInfinity, r.open, t, false});
   }
 }
 
@@ -345,6 +344,7 @@ void FluidNetwork::fill_round() {
     if (at_cap) {
       close(open.member, open.cap, kNone);
     } else if (full != end) {
+      tight_[full->resource].level = level;
       close(open.member, level, tight_[full->resource].resource);
     } else {  // another resource has the same bit
       next_cap = std::min(next_cap, open.cap);
@@ -388,7 +388,11 @@ void FluidNetwork::apply(double now_ns) {
       c.level = levels_[m];
     }
     c.settled_weight = c.weight;
-    c.bottleneck = bottlenecks_[m];
+    if (c.bottleneck != bottlenecks_[m]) {
+      if (c.bottleneck != kNone) --resources_[c.bottleneck].holds;
+      if (bottlenecks_[m] != kNone) ++resources_[bottlenecks_[m]].holds;
+      c.bottleneck = bottlenecks_[m];
+    }
     if (reschedule) schedule(members_[m], now_ns);
   }
 }
@@ -414,9 +418,9 @@ void FluidNetwork::settle(double now_ns) {
   if (members_.empty()) return;
   ++solves_;
   do {
-    include_sharers_of_saturated();
+    include_held_by_saturated();
     fill();
-  } while (include_newly_constrained());
+  } while (include_overtaken());
   apply(now_ns);
 }
 

@@ -13,9 +13,11 @@
 // Cost. All activities of a class advance together, so a class keeps one virtual time V (work done per unit
 // of weight) and a heap of the V at which each activity ends: starting or ending an activity costs O(log n).
 // Rates are solved over classes, and only over those that a change can reach: the changed classes and,
-// transitively, the classes that share a saturated resource with them. An activity that starts at its cap
-// without saturating anything, or ends without having used anything saturated, changes no other rate and is
-// not solved for at all; nor is a change in a class that has its bottleneck to itself.
+// transitively, the classes that a saturated resource of theirs holds back. The others keep their rates to
+// the bit; a class is added to the solve if a full resource would otherwise leave it faster than those that
+// it holds back. An activity that starts at its cap without saturating anything, or ends without having used
+// anything saturated, changes no other rate and is not solved for at all; nor is a change in a class that has
+// its bottleneck to itself.
 //
 // Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
 // clock moves on; between the two the rates are stale.
@@ -124,12 +126,13 @@ class FluidNetwork {
     double carried = 0;  // integral of load, as of since_ns
     double since_ns = 0;
     std::vector<std::int32_t> users;  // classes with active activities
+    std::uint32_t holds = 0;          // classes that have their bottleneck here
     // Scratch of the solve with the number `mark`, over its members:
     double room = 0;            // capacity without the load of others
     double demand = 0;          // sum of coefficient times weight of open classes
     double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
-    std::uint32_t included = 0;       // users that are members
+    std::uint32_t included = 0;       // members that had their bottleneck here
     std::int32_t open = 0;            // classes that can still rise
     std::int32_t tight_slot = kNone;  // in tight_
   };
@@ -138,6 +141,7 @@ class FluidNetwork {
   struct Tight {
     double room = 0;
     double demand = 0;
+    double level = 0;  // at which it became full; infinity if that held nobody back
     std::int32_t open = 0;
     std::int32_t resource = kNone;
     bool full = false;  // in this round
@@ -168,9 +172,8 @@ class FluidNetwork {
   bool settle_without_solving(std::int32_t id, double now_ns);
   bool settle_within_class(std::int32_t id, double now_ns);
   void include(std::int32_t id);
-  void include_users(const Resource& resource);
-  void include_sharers_of_saturated();
-  bool include_newly_constrained();
+  void include_held_by_saturated();
+  bool include_overtaken();
   void find_tight();
   void fill();
   void fill_round();
