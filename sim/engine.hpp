@@ -186,6 +186,7 @@ class Engine {
     std::int32_t busy_matrix_cus = 0;
     double dirty_bytes = 0;  // of what was written before the run, still in the caches
     std::int32_t clock_bin = 0;
+    double clock_share = 1;  // of the boost clock
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
                  load_egress = 0;

@@ -16,7 +16,9 @@ bool drains(OpKind kind) {
          kind == OpKind::signal;
 }
 
-bool reads(OpKind kind) { return kind == OpKind::matmul || kind == OpKind::load || kind == OpKind::reduce; }
+bool reads(OpKind kind) {
+  return kind == OpKind::matmul || kind == OpKind::load || kind == OpKind::reduce || kind == OpKind::wait;
+}
 
 bool is_sent(OpKind kind) { return kind == OpKind::store || kind == OpKind::signal; }
 }  // namespace
@@ -60,9 +62,13 @@ void Engine::step(std::uint32_t id, double now) {
   finish_workgroup(id, now);
 }
 
-// One store of a workgroup is in flight at a time.
+// One store of a workgroup is in flight at a time. Where loads go out behind stores, or return in one order
+// with them, so does the load that polls a flag. Operands of a matmul that only queue behind stores are held
+// up for as long as the stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
-  return wg.store_in_flight && (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind)));
+  if (!wg.store_in_flight) return false;
+  if (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind))) return true;
+  return machine_.gpu.loads_queue_behind_stores && reads(op.kind) && op.kind != OpKind::matmul;
 }
 
 // Starts one operation; true if the workgroup has to wait for it.
@@ -180,17 +186,19 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const bool remote = path.peer != path.rank;
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
-  const double load = static_cast<double>(gpus_[path.rank].busy_matrix_cus) / machine_.gpu.cu_count();
-  double latency =
-      latency_of(path.source) +
-      (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns + machine_.gpu.loaded_latency_ns * load);
+  double latency = latency_of(path.source) + (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
+  if (!asynchronous && machine_.gpu.accumulate_gb_per_s > 0)
+    latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns;
     rate = std::min(rate, load_rate_alone(path));
   }
   DataPath capped = path;
-  if (bytes > 0) capped.cap_gb_per_s = bytes / (latency + bytes / rate);
+  // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
+  const GpuState& gpu = gpus_[path.rank];
+  const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
+  if (bytes > 0) capped.cap_gb_per_s = clock_share * bytes / (latency + bytes / rate);
   if (!stores && schedule_.kernels[wg.kernel].tile.m > 0 && machine_.gpu.specialised_copy_efficiency > 0) {
     capped.cap_gb_per_s *= machine_.gpu.specialised_copy_efficiency;
   }

@@ -37,6 +37,11 @@ void Engine::update_clock(std::int32_t rank) {
   const std::int32_t bin = (gpu.busy_matrix_cus * kClockBins + cus - 1) / cus;
   if (bin <= gpu.clock_bin) return;
   gpu.clock_bin = bin;
+  gpu.clock_share = 1;
+  for (const MatmulShape& shape : shapes_) {
+    const double clock_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
+    gpu.clock_share = std::min(gpu.clock_share, clock_ghz / machine_.gpu.boost_clock_ghz);
+  }
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
     fluid_.set_cap(id, matmul_cap(c, gpu));

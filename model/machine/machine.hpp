@@ -68,7 +68,7 @@ struct Gpu {
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
   double matmul_op_ns = 0;       // of a matmul besides its K steps and the latency of its first operands
-  double loaded_latency_ns = 0;  // added to the latency of loads when all matrix cores draw operands
+  double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
   double specialised_copy_efficiency =
       0;                         // rate of copies by workgroups of a matmul kernel to others; 0: the same
   double copy_op_ns = 0;         // of a load, copy or reduction besides latency and bytes

@@ -146,6 +146,7 @@ FitGroup copy_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.copy_op_time"}, 500, "", ""},
                     {{"gpu.cu_load_bandwidth"}, 0, "", ""},
+                    {{"gpu.accumulate_bandwidth"}, 100, "", ""},
                     {{"gpu.cu_remote_load_bandwidth"}, 0, "", ""},
                     {{"fabric.load_round_trip"}, 0, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
@@ -163,16 +164,6 @@ FitGroup specialised_group() {
   group.unknowns = {{{"gpu.specialised_copy_efficiency"}, 0.9, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
     return row.group == "tile-size" && row.text("kernel") == "matmul";
-  };
-  return group;
-}
-
-// Copies beside a GEMM.
-FitGroup loaded_group() {
-  FitGroup group;
-  group.unknowns = {{{"gpu.loaded_latency"}, 300, "", ""}};
-  group.uses = [](const MicrobenchRow& row, const Machine&) {
-    return row.group == "contention" && row.name == "remote copies beside gemm";
   };
   return group;
 }
@@ -321,7 +312,6 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
     groups.push_back(
         port_group({"fabric.store_egress", "fabric.store_ingress"}, {"store", "copy-out", "tile-store"}));
     groups.push_back(port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}));
-    groups.push_back(loaded_group());
   }
   // A release at system scope, and one with an atomic, takes what no parameter stands for.
   groups.push_back(flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1));
