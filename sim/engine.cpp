@@ -53,8 +53,8 @@ void Engine::add_resources() {
   link_bytes_.assign(topology_.edges.size(), 0.0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);
-    state.dirty_bytes =
-        std::min(options_.written_before_bytes, std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes));
+    state.dirty_bytes = std::min(options_.written_before_bytes,
+                                 gpu.dirty_share * std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes));
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));

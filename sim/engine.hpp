@@ -186,7 +186,7 @@ class Engine {
     std::int32_t busy_matrix_cus = 0;
     double dirty_bytes = 0;  // of what was written before the run, still in the caches
     std::int32_t clock_bin = 0;
-    double clock_share = 1;  // of the boost clock
+    double clock_share = 1;                    // of the boost clock
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
                  load_egress = 0;
@@ -329,6 +329,7 @@ class Engine {
                  double now);
   void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
   double latency_of(Level level) const;
+  double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);

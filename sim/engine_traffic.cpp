@@ -82,7 +82,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, misses & kEvictsDirty ? 2 * llc_miss : llc_miss});
+  uses.push_back({gpu.hbm, misses & kEvictsDirty ? (1 + write_cost()) * llc_miss : llc_miss});
   const MatmulClass matmul{shape_id, sharers, misses};
   const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
@@ -90,6 +90,12 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
   matmul_class_[static_cast<std::size_t>(id)] = matmul;
   return id;
+}
+
+// Of a byte written to HBM, in bytes read.
+double Engine::write_cost() const {
+  const double writes = machine_.gpu.hbm_write_gb_per_s;
+  return writes > 0 ? machine_.gpu.hbm_gb_per_s / writes : 1;
 }
 
 double Engine::latency_of(Level level) const {
@@ -263,10 +269,12 @@ std::int32_t Engine::data_class(const DataPath& path) {
   const GpuState& peer = gpus_[path.peer];
   const Fabric& fabric = machine_.fabric;
   std::vector<FluidNetwork::Use> uses;
-  const auto memory_of = [&](const GpuState& gpu, double llc, double hbm) {
+  const auto reads = [&](const GpuState& gpu, double llc, double hbm) {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
   };
+  const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
+  const auto adds = [&](const GpuState& gpu) { reads(gpu, 2, 1 + write_cost()); };
   const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
     for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
       uses.push_back({link_resource_[static_cast<std::size_t>(edge)], 1 / efficiency});
@@ -277,38 +285,38 @@ std::int32_t Engine::data_class(const DataPath& path) {
   const double from_hbm = path.source == Level::hbm ? 1 : 0;
   switch (path.kind) {
     case Kind::local_load:
-      memory_of(own, from_llc, from_hbm);
+      reads(own, from_llc, from_hbm);
       break;
     case Kind::local_store:
-      memory_of(own, 1, 1);
+      writes(own);
       break;
     case Kind::local_copy:
-      memory_of(own, 1 + from_llc, 1 + from_hbm);
+      reads(own, 1 + from_llc, write_cost() + from_hbm);
       break;
     case Kind::local_atomic:
-      memory_of(own, 2, 2);
+      adds(own);
       break;
     case Kind::remote_store:
     case Kind::remote_copy:
-      memory_of(own, from_llc, from_hbm);
+      reads(own, from_llc, from_hbm);
       uses.push_back({own.store_egress, 1});
       route(path.rank, path.peer, fabric.store_efficiency);
       uses.push_back({peer.store_ingress, 1});
-      memory_of(peer, 1, 1);
+      writes(peer);
       break;
     case Kind::remote_atomic:
       uses.push_back({own.store_egress, 1});
       route(path.rank, path.peer, fabric.atomic_efficiency);
       uses.push_back({peer.store_ingress, 1});
-      memory_of(peer, 2, 2);
+      adds(peer);
       break;
     case Kind::remote_load:
     case Kind::remote_get:
-      memory_of(peer, 1, 1);
+      reads(peer, 1, 1);
       uses.push_back({peer.load_egress, 1});
       route(path.peer, path.rank, fabric.load_efficiency);
       uses.push_back({own.load_ingress, 1});
-      if (path.kind == Kind::remote_get) memory_of(own, 1, 1);
+      if (path.kind == Kind::remote_get) writes(own);
       break;
   }
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();

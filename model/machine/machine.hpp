@@ -67,7 +67,7 @@ struct Gpu {
   double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
-  double matmul_op_ns = 0;       // of a matmul besides its K steps and the latency of its first operands
+  double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
   double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
   double specialised_copy_efficiency =
       0;                         // rate of copies by workgroups of a matmul kernel to others; 0: the same
@@ -89,7 +89,9 @@ struct Gpu {
   double llc_gb_per_s = 0;
   double llc_latency_ns = 0;
   double hbm_bytes = 0;
-  double hbm_gb_per_s = 0;  // sustained, reads and writes together
+  double hbm_gb_per_s = 0;        // sustained, shared by reads and writes
+  double hbm_write_gb_per_s = 0;  // sustained, of writes alone; 0: a write takes what a read takes
+  double dirty_share = 0;         // of the caches, that may wait to be written back when a kernel begins
   double hbm_latency_ns = 0;
   double cu_load_gb_per_s = 0;          // one CU, from its own GPU's memory
   double cu_store_gb_per_s = 0;         // one CU, to its own GPU's memory

@@ -52,6 +52,7 @@ class Cases {
     contention();
     cold();
     spread();
+    streams();
     return std::move(cases_);
   }
 
@@ -105,6 +106,7 @@ class Cases {
   void contention();
   void cold();
   void spread();
+  void streams();
 
   int gpus_;
   int compute_units_;
@@ -374,6 +376,24 @@ void Cases::spread() {
                            MicrobenchMetric::spread);
   made.unit = "share";
   add(2, {std::move(made)}, [all = compute_units_] { return gemm_beside_copies(all, 0, 0); });
+}
+
+// Tiles whose columns of B come from memory and serve nobody else, as in a product with few rows; from caches
+// that hold nothing, and from caches full of what has to be written back first.
+void Cases::streams() {
+  constexpr std::int32_t kDepth = 8192;
+  for (const auto& [m, n] : {std::pair{64, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
+    for (const int workgroups : some_and_all({32, 64})) {
+      for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+        add(1,
+            {per(row("stream", tile_text(m, n),
+                     parameters("k", kDepth, "workgroups", workgroups, "flush", flush)),
+                 "us", 1)},
+            [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups); });
+        if (!cases_.empty()) cases_.back().flush_bytes = static_cast<double>(flush);
+      }
+    }
+  }
 }
 
 }  // namespace

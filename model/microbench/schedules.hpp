@@ -70,6 +70,10 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
 Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
                       bool store_each = false);
 
+// Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
+// own, and stores it.
+Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
+
 // A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);
 

@@ -178,18 +178,36 @@ FitGroup atomic_group() {
   return group;
 }
 
+// Tiles whose operands come from memory, by all compute units.
+bool is_stream(const MicrobenchRow& row, const Machine& machine) {
+  return row.group == "stream" && row.number("workgroups") == machine.gpu.cu_count();
+}
+
+// What the caches held when a kernel began.
+FitGroup dirty_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.dirty_share"}, 0.3, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    return is_stream(row, machine) && row.number("flush") > 0;
+  };
+  return group;
+}
+
 FitGroup memory_group() {
   FitGroup group;
-  group.unknowns = {{{"gpu.hbm_bandwidth"}, 0, "", ""}};
+  group.unknowns = {{{"gpu.hbm_bandwidth"}, 0, "", ""}, {{"gpu.hbm_write_bandwidth"}, 3000, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    if (is_stream(row, machine)) return row.number("flush") == 0;
     const bool moves = row.name == "tile-store" || (is_copy(row) && row.number("threads") == kDataThreads);
     return row.group == "local" && moves && row.number("workgroups") * 2 > machine.gpu.cu_count();
   };
   // Below what is seen, where it binds.
   group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
     double seen = 0;
-    for (const Observation& row : rows) seen = std::max(seen, row.value * (is_copy(*row.row) ? 2 : 1));
-    if (seen > 0) machine.gpu.hbm_gb_per_s = kBelow * seen;
+    for (const Observation& row : rows) {
+      if (row.row->group == "local") seen = std::max(seen, row.value * (is_copy(*row.row) ? 2 : 1));
+    }
+    if (seen > 0) machine.gpu.hbm_gb_per_s = machine.gpu.hbm_write_gb_per_s = kBelow * seen;
   };
   return group;
 }
@@ -303,8 +321,8 @@ FitGroup barrier_group() {
 }  // namespace
 
 std::vector<FitGroup> fit_groups(const Machine& machine) {
-  std::vector<FitGroup> groups{tile_group(machine), copy_group(),   specialised_group(),
-                               atomic_group(),      memory_group(), l2_group()};
+  std::vector<FitGroup> groups{tile_group(machine), copy_group(),  specialised_group(), atomic_group(),
+                               memory_group(),      dirty_group(), l2_group()};
   if (machine.gpus_per_node > 1) {
     groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"}));
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
