@@ -18,7 +18,7 @@ namespace tritax::gpu {
 namespace {
 
 // The power controller looks at milliseconds.
-constexpr double kSustainedUs = 1e5;
+constexpr double kSustainedUs = 3e5;
 
 // Writes rows as they come.
 class Rows {

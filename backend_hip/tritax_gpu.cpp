@@ -20,9 +20,10 @@
 #include "backend_hip/measure.hpp"
 #include "backend_hip/microbench.hpp"
 #include "backend_hip/options.hpp"
-#include "backend_hip/plain_gemm.hpp"
 #include "backend_hip/report.hpp"
+#include "backend_hip/tile_size.hpp"
 #include "model/core/error.hpp"
+#include "model/microbench/schedules.hpp"
 #include "model/schedule/json.hpp"
 
 namespace {
@@ -54,7 +55,9 @@ int run_gemm(GemmOptions options, const RunOptions& run, const std::string& time
   const TileSize tile = parse_tile(options.tile, "--tile");
   const std::vector<GpuInfo> gpus = list_gpus();
   if (gpus.empty()) throw UserError("no GPU: the runtime finds no device on this machine");
-  const Schedule schedule = plain_gemm(options.shape, tile, options.group_m, gpus[0].compute_units);
+  const Schedule schedule = plain_gemm({options.shape.dtype, options.shape.m, options.shape.n,
+                                        options.shape.k, tile.m, tile.n, options.group_m},
+                                       gpus[0].compute_units);
   const Measurement measured = measure(schedule, run);
   if (measured.stamped) write_timeline(schedule, *measured.stamped, timeline);
   const double flop = 2.0 * options.shape.m * options.shape.n * options.shape.k;

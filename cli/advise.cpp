@@ -32,6 +32,7 @@ struct Options {
   KnobPins pins;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
+  bool sustained = false;
 };
 
 struct Question {
@@ -47,7 +48,7 @@ bool same(const Question& a, const Question& b) {
 Question question_of(const Options& options, const CLI::App& command) {
   if (options.file.empty()) {
     require_sizes(options.workload, options.machine);
-    const Machine machine = find_machine(options.machine);
+    const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
     return {workload_of(options.workload, machine), machine};
   }
   SubjectOptions subject;
@@ -55,6 +56,7 @@ Question question_of(const Options& options, const CLI::App& command) {
   subject.file = options.file;
   subject.id = options.id;
   subject.machine = options.machine;
+  subject.sustained = options.sustained;
   std::optional<Question> question;
   for (const Source& source : sources_of(subject)) {
     const auto* workload =
@@ -63,7 +65,7 @@ Question question_of(const Options& options, const CLI::App& command) {
       throw UserError(
           fmt::format("'{}' is no gemm-all-scatter scenario; there is nothing to choose", options.file));
     }
-    Question next{*workload, find_machine(source.machine)};
+    Question next{*workload, machine_of(source)};
     if (question && !same(*question, next)) {
       throw UserError(fmt::format("--id: '{}' has scenarios of several workloads; choose one", options.file));
     }
@@ -192,6 +194,7 @@ Run add_advise(CLI::App& program) {
   command.add_option("--id", options->id, "Which scenario of the file")->type_name("ID");
   add_workload_options(command, options->workload);
   add_machine_option(command, options->machine);
+  add_sustained_option(command, options->sustained);
   add_knob_options(command, options->pins);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);

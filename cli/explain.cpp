@@ -139,6 +139,7 @@ Run add_explain(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("explain", "Say where the time goes and which inputs had no effect");
   add_subject_options(command, options->subject);
+  add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);

@@ -193,6 +193,7 @@ Run add_simulate(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("simulate", "Predict the time of a scenario, schedule or pattern");
   add_subject_options(command, options->subject);
+  add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--links", options->links, "List every link");

@@ -152,6 +152,12 @@ void add_subject_options(CLI::App& command, SubjectOptions& options) {
   add_knob_options(command, options.pins);
 }
 
+void add_sustained_option(CLI::App& command, bool& sustained) {
+  command.add_flag("--sustained", sustained,
+                   "The GPUs have been busy for longer than their power limit allows at once: lower clocks, "
+                   "where the machine knows them");
+}
+
 std::vector<Source> sources_of(const SubjectOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
@@ -181,6 +187,7 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
       sources.push_back({std::move(overridden), "", machine});
     }
   }
+  for (Source& source : sources) source.sustained = options.sustained;
   return sources;
 }
 
@@ -202,7 +209,8 @@ Machine machine_of(const Source& source) {
     throw UserError(
         fmt::format("--machine: missing; the schedule '{}' names no machine", source.schedule_file));
   }
-  return find_machine(source.machine);
+  Machine machine = find_machine(source.machine);
+  return source.sustained ? sustained(std::move(machine)) : machine;
 }
 
 Subject load_subject(const Source& source, bool require_sound_file) {

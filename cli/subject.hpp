@@ -22,18 +22,23 @@ struct SubjectOptions {
   std::string pattern;  // replaces that of the scenario
   WorkloadOptions workload;
   KnobPins pins;  // replace the knobs of the scenario
+  bool sustained = false;
   const CLI::App* command = nullptr;
 };
 
 // FILE, --id, --machine, --pattern, sizes and knobs.
 void add_subject_options(CLI::App& command, SubjectOptions& options);
 
+// --sustained: clocks that hold after long load.
+void add_sustained_option(CLI::App& command, bool& sustained);
+
 // Where the schedule of a command comes from. Either a scenario (from a file or the command line) or a
 // schedule file.
 struct Source {
   std::optional<Scenario> scenario;
   std::string schedule_file;
-  std::string machine;  // name or path; "" only for a schedule file
+  std::string machine;     // name or path; "" only for a schedule file
+  bool sustained = false;  // the machine after long load
 };
 
 // All that the options name, nothing built yet: the scenarios of the file, or the one with --id. Throws

@@ -69,6 +69,7 @@ Run add_trace(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App& command = *program.add_subcommand("trace", "Write the timeline of a run for Perfetto");
   add_subject_options(command, options->subject);
+  add_sustained_option(command, options->subject.sustained);
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);
   command.remove_option(command.get_option("--json"));

@@ -52,10 +52,11 @@ class Engine {
  private:
   static constexpr std::uint32_t kNobody = 0xffffffffu;
 
-  // What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and whether
-  // what comes from memory displaces dirty lines.
-  static constexpr int kMissBits = 5;
-  static constexpr std::uint32_t kEvictsDirty = 16;
+  // What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and how much
+  // of what comes from memory displaces dirty lines, in sixteenths.
+  static constexpr int kMissBits = 9;
+  static constexpr int kEvictionShift = 4;
+  static constexpr std::uint32_t kEvictionParts = 16;
 
   enum class EventKind : std::uint8_t {
     start_workgroup,

@@ -137,7 +137,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   look_up(b_slab_[wg.pc], shape.cost.b_bytes, 2, 8);
   // What comes from memory displaces what was written before the run, and that has to go there first.
   if (llc_missed > 0 && gpu.dirty_bytes > 0) {
-    misses |= kEvictsDirty;
+    const double share = std::min(1.0, gpu.dirty_bytes / llc_missed);
+    misses |= static_cast<std::uint32_t>(std::lround(share * kEvictionParts)) << kEvictionShift;
     gpu.dirty_bytes -= llc_missed;
   }
   l2_bytes_asked_ += shape.cost.operand_bytes;

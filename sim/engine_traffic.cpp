@@ -82,7 +82,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, misses & kEvictsDirty ? (1 + write_cost()) * llc_miss : llc_miss});
+  const double evicted = static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
+  uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, misses};
   const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);

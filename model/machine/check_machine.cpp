@@ -27,6 +27,9 @@ void check_compute(const Gpu& gpu, Findings& findings) {
   for (std::size_t i = 0; i < gpu.matrix.size(); ++i) {
     check_at_most(findings, fmt::format("gpu.matrix.{}.load_clock", kDTypeNames[i]),
                   gpu.matrix[i].load_clock_ghz, gpu.boost_clock_ghz, "gpu.boost_clock");
+    check_at_most(findings, fmt::format("gpu.matrix.{}.sustained_clock", kDTypeNames[i]),
+                  gpu.matrix[i].sustained_clock_ghz, gpu.matrix[i].load_clock_ghz,
+                  fmt::format("gpu.matrix.{}.load_clock", kDTypeNames[i]));
     if (gpu.matrix[i].light_clock_ghz <= 0) continue;
     const std::string light = fmt::format("gpu.matrix.{}.light_clock", kDTypeNames[i]);
     check_at_most(findings, light, gpu.matrix[i].light_clock_ghz, gpu.boost_clock_ghz, "gpu.boost_clock");

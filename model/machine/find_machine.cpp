@@ -24,6 +24,13 @@ std::vector<std::string> shipped_machines() {
   return names;
 }
 
+Machine sustained(Machine machine) {
+  for (MatrixRate& rate : machine.gpu.matrix) {
+    if (rate.sustained_clock_ghz > 0) rate.load_clock_ghz = rate.sustained_clock_ghz;
+  }
+  return machine;
+}
+
 Machine find_machine(const std::string& name_or_path) {
   for (const auto& [name, text] : embedded::machine_files()) {
     if (name == name_or_path) return parse_machine(text, fmt::format("{}.toml (shipped)", name));

@@ -44,6 +44,7 @@ struct MatrixRate {
   double issue_efficiency = 0;     // best sustained share of the clock-adjusted peak, (0, 1]
   double load_clock_ghz = 0;       // sustained clock when all matrix cores run this dtype on random data
   double light_clock_ghz = 0;      // clock when only few of them do; 0: the boost clock of the GPU
+  double sustained_clock_ghz = 0;  // as load_clock_ghz, after Gpu::power_window_ns of such load; 0: the same
 };
 
 struct Gpu {
@@ -63,6 +64,8 @@ struct Gpu {
   double lds_bytes_per_clk = 0;    // one CU
   double cu_l2_bytes_per_clk = 0;  // one CU's port towards L2
   double boost_clock_ghz = 0;
+  double power_window_ns =
+      0;  // load that the power limit lets pass before the clock falls to what is sustained
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
   double cold_start_ns =
@@ -172,11 +175,15 @@ struct Machine {
   HostCosts host;
   LibraryCosts library;
   Fabric fabric;
-  double prediction_residual = 0;  // relative; from calibration, 0 when the machine was not calibrated
+  double prediction_residual = 0;  // relative standard deviation; from calibration, 0 when there was none
   std::vector<Parameter> parameters;
 
   int gpu_count() const { return nodes * gpus_per_node; }
 };
+
+// The machine after more than Gpu::power_window_ns of full load: its load clocks are the sustained ones. A
+// machine without such clocks comes back as it is.
+Machine sustained(Machine machine);
 
 // Reads and checks a machine file. Throws UserError with file, line, key, value and what is allowed: unknown
 // keys (with the nearest known name), missing keys, wrong units, negative or zero values where they make no

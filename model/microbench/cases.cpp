@@ -32,6 +32,8 @@ std::string tile_text(std::int32_t m, std::int32_t n) { return fmt::format("{}x{
 std::int64_t bytes_for(int workgroups) { return std::min(256 * kMebibyte, 16 * kMebibyte * workgroups); }
 
 // Makes the table, group by group.
+constexpr std::array kMatrixTypes{DType::bf16, DType::fp16, DType::fp8};
+
 class Cases {
  public:
   Cases(int gpus, int compute_units) : gpus_(gpus), compute_units_(compute_units) {}
@@ -103,6 +105,7 @@ class Cases {
   void matmuls();
   void staging();
   void clocks();
+  void gemm_clocks(DType dtype, bool sustained);
   void contention();
   void cold();
   void spread();
@@ -277,7 +280,7 @@ void Cases::matmuls() {
   constexpr int kTiles = 4;
   constexpr std::array<std::pair<int, int>, 5> kShapes{
       {{128, 256}, {256, 128}, {128, 128}, {64, 256}, {64, 128}}};
-  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+  for (const DType dtype : kMatrixTypes) {
     for (const auto& [m, n] : kShapes) {
       if (dtype == DType::fp8 && m == 64 && n == 128) continue;  // no such kernel
       for (const int k : {1024, 4096, 16384}) {
@@ -314,24 +317,44 @@ void Cases::staging() {
   }
 }
 
-// The clock that the matrix cores sustain; the power controller looks at milliseconds.
+// The clock of the matrix cores by how many of them work.
 void Cases::clocks() {
   constexpr std::int32_t kDepth = 16384;
   constexpr int kTiles = 4;
-  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
-    for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
-      for (const int quarters : {0, 1, 2, 3, 4}) {
-        const int workgroups = std::max(1, compute_units_ * quarters / 4);
-        if (dtype != DType::bf16 && workgroups != compute_units_) continue;
-        MicrobenchRow made = row("clock", tile_text(m, n),
-                                 parameters("dtype", name_of(dtype), "k", kDepth, "workgroups", workgroups),
-                                 MicrobenchMetric::clock);
-        made.unit = "GHz";
-        add(
-            1, {std::move(made)},
-            [=, m = m, n = n] { return matmul_tiles(dtype, m, n, kDepth, workgroups, kTiles); }, true);
-      }
+  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, false);  // before anything that heats the GPU
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
+    for (const int quarters : {0, 1, 2, 3, 4}) {
+      const int workgroups = std::max(1, compute_units_ * quarters / 4);
+      MicrobenchRow made =
+          row("clock", tile_text(m, n),
+              parameters("dtype", name_of(DType::bf16), "k", kDepth, "workgroups", workgroups),
+              MicrobenchMetric::clock);
+      made.unit = "GHz";
+      add(
+          1, {std::move(made)},
+          [=, m = m, n = n] { return matmul_tiles(DType::bf16, m, n, kDepth, workgroups, kTiles); }, true);
     }
+  }
+  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, true);
+}
+
+// Of a whole product, with all its traffic: in the first milliseconds, and once the power limit holds.
+void Cases::gemm_clocks(DType dtype, bool sustained) {
+  constexpr std::int32_t kShort = 8192;
+  constexpr std::int32_t kLong = 12288;
+  const std::int32_t size = sustained ? kLong : kShort;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}}) {
+    MicrobenchRow made = row("clock", tile_text(m, n),
+                             parameters("dtype", name_of(dtype), "size", size, "workgroups", compute_units_,
+                                        "sustained", sustained ? "yes" : "no"),
+                             MicrobenchMetric::clock);
+    made.unit = "GHz";
+    add(
+        1, {std::move(made)},
+        [=, m = m, n = n, all = compute_units_] {
+          return plain_gemm({dtype, size, size, size, m, n}, all);
+        },
+        sustained);
   }
 }
 

@@ -71,7 +71,7 @@ struct MicrobenchRow {
 // One schedule to run.
 struct Microbench {
   int gpus = 1;            // needed
-  bool sustained = false;  // run it only after a tenth of a second of the same work
+  bool sustained = false;  // run it only after some tenths of a second of the same work
   double flush_bytes = 0;  // written on every GPU before each run
   std::function<Schedule()> schedule;
   std::vector<MicrobenchRow> rows;  // of one group; not empty

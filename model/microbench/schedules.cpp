@@ -287,6 +287,36 @@ Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int work
   return builder.finish();
 }
 
+Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units) {
+  ScheduleBuilder builder("gemm", 1);
+  const std::int32_t k_step = 128 / bytes_of(gemm.dtype);
+  const std::int16_t a = builder.buffer({"A", gemm.dtype, gemm.m, gemm.k, gemm.tile_m, k_step});
+  const std::int16_t b = builder.buffer({"B", gemm.dtype, gemm.k, gemm.n, k_step, gemm.tile_n});
+  const std::int16_t c = builder.buffer({"C", gemm.dtype, gemm.m, gemm.n, gemm.tile_m, gemm.tile_n});
+  builder.result(c);
+  const TileGrid grid{(gemm.m + gemm.tile_m - 1) / gemm.tile_m, (gemm.n + gemm.tile_n - 1) / gemm.tile_n};
+  Kernel kernel;
+  kernel.name = "gemm";
+  kernel.tile = {gemm.tile_m, gemm.tile_n, k_step, 8, Pipeline::overlapped};
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t workgroups = std::min(compute_units, grid.count());
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    builder.workgroup(id);
+    for (std::int32_t t = p; t < grid.count(); t += workgroups) {
+      const TileIndex index = grouped_tile(t, grid, gemm.group_m);
+      const std::int32_t row = index.row * gemm.tile_m;
+      const std::int32_t col = index.col * gemm.tile_n;
+      const Rect rect{row, col, std::min(gemm.tile_m, gemm.m - row), std::min(gemm.tile_n, gemm.n - col)};
+      builder.matmul(a, b, rect, 0, gemm.k);
+      builder.store(c, rect, 0);
+    }
+  }
+  builder.launch(0, id);
+  builder.host(0, HostOpKind::device_synchronize);
+  return builder.finish();
+}
+
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes) {
   constexpr std::int32_t kSize = 8192;
   ScheduleBuilder builder("gemm beside copies", 2);

@@ -74,6 +74,15 @@ Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t 
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
 
+// C = A·B on one GPU by persistent workgroups, one a compute unit, tiles in groups of `group_m` row tiles.
+struct PlainGemm {
+  DType dtype = DType::bf16;
+  std::int32_t m = 0, n = 0, k = 0;
+  std::int32_t tile_m = 128, tile_n = 256;
+  std::int32_t group_m = 8;
+};
+Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units);
+
 // A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);
 

@@ -79,11 +79,16 @@ class Recorder {
     }
   }
 
-  // Root mean square over all rows that something was fitted to.
+  // Two of three rows that something was fitted to are off by less: one standard deviation if errors were
+  // normal, and not governed by the few rows that the model cannot express.
   double residual() const {
+    constexpr double kWithinOneDeviation = 0.683;
     std::vector<double> all;
-    for (const auto& [row, error] : errors_) all.push_back(error);
-    return root_mean_square(all);
+    for (const auto& [row, error] : errors_) all.push_back(std::abs(error));
+    if (all.empty()) return 0;
+    const auto place = static_cast<std::ptrdiff_t>(kWithinOneDeviation * static_cast<double>(all.size()));
+    std::nth_element(all.begin(), all.begin() + place, all.end());
+    return all[static_cast<std::size_t>(place)];
   }
 
   bool fitted(std::size_t row) const { return errors_.contains(row); }
@@ -142,7 +147,7 @@ void note_residual(Machine& machine, double residual, const std::string& source)
   Parameter& entry = entry_of(machine, "prediction_residual");
   entry.unit = "share";
   entry.value = machine.prediction_residual = std::min(rounded(residual, 3), 0.9);
-  entry.source = source + "; root mean square relative error over all fitted rows";
+  entry.source = source + "; relative error that 68 % of all fitted rows stay below";
   entry.how = Provenance::calibrated;
   entry.residual = 0;
 }
@@ -169,6 +174,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   record(estimate_clocks(observations, machine));
   record(estimate_spread_and_start(observations, machine));
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
+  record(estimate_dirty_share(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

@@ -60,18 +60,17 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
 }  // namespace
 
 std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine) {
-  const auto clocks_with = [&](DType dtype, int workgroups) {
+  const auto clocks_where = [&](DType dtype, std::string_view parameter, std::string_view setting) {
     Estimates found;
     for (const Observation& row : table) {
-      if (row.row->group != "clock" || row.row->text("dtype") != name_of(dtype) ||
-          row.row->number("workgroups") != workgroups)
-        continue;
-      found.add(row.number, row.value, 1 / row.value);
+      const bool wanted = row.row->group == "clock" && row.row->text("dtype") == name_of(dtype) &&
+                          row.row->text(parameter) == setting;
+      if (wanted) found.add(row.number, row.value, 1 / row.value);
     }
     return found;
   };
   std::vector<FittedUnknown> all;
-  const Estimates lone = clocks_with(DType::bf16, 1);
+  const Estimates lone = clocks_where(DType::bf16, "workgroups", "1");
   Unknown light{{}, 0, "one clock for all dtypes", ""};
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
@@ -82,9 +81,12 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
   }
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
-    const Estimates busy = clocks_with(dtype, machine.gpu.cu_count());
+    const Estimates busy = clocks_where(dtype, "sustained", "no");
     all.push_back(settle({{fmt::format("gpu.matrix.{}.load_clock", name_of(dtype))}, 0, "", ""}, busy,
                          busy.values.empty() ? 0 : mean_of(busy.values), machine));
+    const Estimates hot = clocks_where(dtype, "sustained", "yes");
+    all.push_back(settle({{fmt::format("gpu.matrix.{}.sustained_clock", name_of(dtype))}, 0, "", ""}, hot,
+                         hot.values.empty() ? 0 : mean_of(hot.values), machine));
   }
   return all;
 }
@@ -107,6 +109,28 @@ std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observati
   all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start,
                        start.values.empty() ? 0 : mean_of(start.values), machine));
   return all;
+}
+
+std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine) {
+  const Gpu& gpu = machine.gpu;
+  const double cache_bytes = std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes);
+  const double write_gb_per_s = gpu.hbm_write_gb_per_s > 0 ? gpu.hbm_write_gb_per_s : gpu.hbm_gb_per_s;
+  Estimates shares;
+  for (const Observation& row : table) {
+    const auto is_wanted = [&](const Observation& other) {
+      return other.row->group == "stream" && other.row->name == row.row->name &&
+             other.row->number("workgroups") == gpu.cu_count();
+    };
+    if (!is_wanted(row) || row.row->number("flush") == 0) continue;
+    for (const Observation& clean : table) {
+      if (!is_wanted(clean) || clean.row->number("flush") > 0) continue;
+      const double longer_ns = (row.time_us - clean.time_us) * 1e3 - gpu.cold_start_ns;
+      shares.add(row.number, longer_ns * write_gb_per_s / cache_bytes,
+                 cache_bytes / write_gb_per_s * 1e-3 / row.time_us);
+    }
+  }
+  return {settle({{"gpu.dirty_share"}, 0, "", ""}, shares, shares.values.empty() ? 0 : mean_of(shares.values),
+                 machine)};
 }
 
 std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine) {

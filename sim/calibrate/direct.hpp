@@ -7,8 +7,8 @@
 
 namespace tritax {
 
-// gpu.matrix.<dtype>.light_clock: median clock with one workgroup. gpu.matrix.<dtype>.load_clock: mean over
-// tiles of the clock with all compute units. Leaves the values in `machine`.
+// gpu.matrix.<dtype>.light_clock: median clock with one workgroup. gpu.matrix.<dtype>.load_clock and
+// sustained_clock: mean over tiles of the clock during whole products. Leaves the values in `machine`.
 std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine);
 
 // gpu.flag_same_die_latency (on GPUs of several dies gpu.flag_cross_die_latency, because neighbouring
@@ -17,6 +17,10 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
 // half a poll on average. The simulator's polls begin with the wait, so its round trips are whole numbers of
 // polls and no smooth function of the latency to fit. Relies on release_time and poll_load_time.
 std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine);
+
+// gpu.dirty_share: what a product whose operands fill the memory's bandwidth takes more after the caches were
+// overwritten, besides the cold start, is written back at hbm_write_bandwidth.
+std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine);
 
 // gpu.matmul_spread as measured; gpu.cold_start_time: what a short kernel takes more after its caches were
 // overwritten.

@@ -183,16 +183,6 @@ bool is_stream(const MicrobenchRow& row, const Machine& machine) {
   return row.group == "stream" && row.number("workgroups") == machine.gpu.cu_count();
 }
 
-// What the caches held when a kernel began.
-FitGroup dirty_group() {
-  FitGroup group;
-  group.unknowns = {{{"gpu.dirty_share"}, 0.3, "", ""}};
-  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
-    return is_stream(row, machine) && row.number("flush") > 0;
-  };
-  return group;
-}
-
 FitGroup memory_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.hbm_bandwidth"}, 0, "", ""}, {{"gpu.hbm_write_bandwidth"}, 3000, "", ""}};
@@ -321,8 +311,8 @@ FitGroup barrier_group() {
 }  // namespace
 
 std::vector<FitGroup> fit_groups(const Machine& machine) {
-  std::vector<FitGroup> groups{tile_group(machine), copy_group(),  specialised_group(), atomic_group(),
-                               memory_group(),      dirty_group(), l2_group()};
+  std::vector<FitGroup> groups{tile_group(machine), copy_group(),   specialised_group(),
+                               atomic_group(),      memory_group(), l2_group()};
   if (machine.gpus_per_node > 1) {
     groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"}));
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
