@@ -148,6 +148,12 @@ TEST(WrittenBefore, CostsItsWayBackToMemory) {
   SimulationOptions options;
   EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 2 * kTileBytes, kExact);
   options.written_before_bytes = 1e6;
+  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 2 * kTileBytes, kExact);  // none can be dirty
+  machine.gpu.dirty_share = 1;
+  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 4 * kTileBytes, kExact);
+  machine.gpu.hbm_write_gb_per_s = 0.5;  // of the one read
+  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 6 * kTileBytes, kExact);
+  machine.gpu.dirty_share = kTileBytes / (machine.gpu.l2_bytes * machine.gpu.xcds);  // half of what is read
   EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 4 * kTileBytes, kExact);
 }
 
