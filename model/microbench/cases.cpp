@@ -83,6 +83,12 @@ class Cases {
            bool sustained = false) {
     if (gpus <= gpus_) cases_.push_back({gpus, sustained, 0, std::move(schedule), std::move(rows)});
   }
+  // After `flush` bytes were written on every GPU.
+  void add_flushed(int gpus, std::int64_t flush, std::vector<MicrobenchRow> rows,
+                   std::function<Schedule()> schedule) {
+    if (gpus > gpus_) return;
+    cases_.push_back({gpus, false, static_cast<double>(flush), std::move(schedule), std::move(rows)});
+  }
 
   // Those of `wanted` below the number of compute units, then all of them.
   std::vector<int> some_and_all(std::initializer_list<int> wanted) const {
@@ -128,11 +134,15 @@ void Cases::launches() {
       }
     }
   }
+  // As in a run that is measured: the hosts have just waited for work of some length.
+  constexpr std::int64_t kBefore = 256 * kMebibyte;
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
     for (const int count : {1, 2, 4}) {
       for (const int workgroups : some_and_all({1})) {
-        add(ranks,
-            {per(row("launch", "step", parameters("gpus", ranks, "kernels", count, "workgroups", workgroups),
+        add_flushed(
+            ranks, kBefore,
+            {per(row("launch", "step",
+                     parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush", kBefore),
                      MicrobenchMetric::wall_time),
                  "us", 1)},
             [=] { return empty_steps(ranks, count, workgroups); });
@@ -382,14 +392,13 @@ void Cases::cold() {
   constexpr std::int32_t kDepth = 64;
   for (const auto& [m, n] : {std::pair{128, 256}, std::pair{64, 128}}) {
     for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
-      add(1,
-          {per(row("cold", tile_text(m, n),
-                   parameters("k", kDepth, "workgroups", compute_units_, "flush", flush)),
-               "us", 1)},
-          [=, m = m, n = n, all = compute_units_] {
-            return matmul_tiles(DType::bf16, m, n, kDepth, all, 1);
-          });
-      if (!cases_.empty()) cases_.back().flush_bytes = static_cast<double>(flush);
+      add_flushed(1, flush,
+                  {per(row("cold", tile_text(m, n),
+                           parameters("k", kDepth, "workgroups", compute_units_, "flush", flush)),
+                       "us", 1)},
+                  [=, m = m, n = n, all = compute_units_] {
+                    return matmul_tiles(DType::bf16, m, n, kDepth, all, 1);
+                  });
     }
   }
 }
@@ -408,12 +417,11 @@ void Cases::streams() {
   for (const auto& [m, n] : {std::pair{64, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
     for (const int workgroups : some_and_all({32, 64})) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
-        add(1,
-            {per(row("stream", tile_text(m, n),
-                     parameters("k", kDepth, "workgroups", workgroups, "flush", flush)),
-                 "us", 1)},
-            [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups); });
-        if (!cases_.empty()) cases_.back().flush_bytes = static_cast<double>(flush);
+        add_flushed(1, flush,
+                    {per(row("stream", tile_text(m, n),
+                             parameters("k", kDepth, "workgroups", workgroups, "flush", flush)),
+                         "us", 1)},
+                    [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups); });
       }
     }
   }

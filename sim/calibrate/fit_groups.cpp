@@ -276,7 +276,9 @@ FitGroup flag_cost_group(const std::string& key, const std::string& name, std::v
   return group;
 }
 
-FitGroup stream_group() {
+// What hosts do around the kernels of a pattern; on a node with one GPU, launches alone.
+FitGroup stream_group(const Machine& machine) {
+  const std::string name = machine.gpus_per_node > 1 ? "step" : "stream";
   FitGroup group;
   group.unknowns = {{{"host.launch_call_time"}, 3000, "", ""},
                     {{"host.launch_latency", "host.synchronize_time"},
@@ -284,8 +286,8 @@ FitGroup stream_group() {
                      "only the sum of launch_latency and synchronize_time is determined, split evenly",
                      ""},
                     {{"host.kernel_gap"}, 1000, "", ""}};
-  group.uses = [](const MicrobenchRow& row, const Machine&) {
-    return row.group == "launch" && (row.name == "step" || row.name == "stream");
+  group.uses = [name](const MicrobenchRow& row, const Machine&) {
+    return row.group == "launch" && row.name == name;
   };
   return group;
 }
@@ -327,7 +329,7 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2));
   groups.push_back(flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2));
   groups.push_back(barrier_group());
-  groups.push_back(stream_group());
+  groups.push_back(stream_group(machine));
   groups.push_back(graph_group());
   return groups;
 }

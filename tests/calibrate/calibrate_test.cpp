@@ -199,7 +199,7 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
   const Machine base = uncalibrated();
   const Machine small = wrong_machine(1);
   const Calibration calibration = calibrate(
-      small, table_of([](const std::string& row) { return row.rfind("launch,stream", 0) == 0; }), "mine");
+      small, table_of([](const std::string& row) { return row.rfind("launch,step", 0) == 0; }), "mine");
   for (const std::string key : {"gpu.cu_store_bandwidth", "gpu.matrix.bf16.load_clock", "fabric.flag_latency",
                                 "gpu.stage_bandwidth", "host.graph_node_gap", "host.barrier_time"}) {
     const CalibratedParameter& p = find(calibration, key);
