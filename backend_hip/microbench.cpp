@@ -37,7 +37,10 @@ class Rows {
   void write(const MicrobenchRow& row, const Measurement& measured, double matmul_spread) {
     const Spread time = time_of(row, measured);
     // Host barriers have no kernel.
-    const double clock_ghz = measured.clock_ghz.empty() ? 0 : measured.clock_ghz.front().median;
+    double clock_ghz = 0;
+    for (const Spread& clock : measured.clock_ghz) {
+      if (clock_ghz == 0 || clock.median < clock_ghz) clock_ghz = clock.median;
+    }
     const double value = row.value(time.median, clock_ghz, matmul_spread);
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", row.group, row.name,
                         row.parameter_text(), value, row.unit, time.median, time.p10, time.p90, measured.runs)

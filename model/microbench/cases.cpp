@@ -296,11 +296,13 @@ void Cases::matmuls() {
       for (const int k : {1024, 4096, 16384}) {
         for (const int workgroups : some_and_all({1, 32, 64})) {
           if (dtype != DType::bf16 && (k != 4096 || workgroups != compute_units_)) continue;
-          add(1,
+          add(gpus_,
               {per(row("matmul", tile_text(m, n),
-                       parameters("dtype", name_of(dtype), "k", k, "workgroups", workgroups)),
+                       parameters("gpus", gpus_, "dtype", name_of(dtype), "k", k, "workgroups", workgroups)),
                    "us/tile", 1.0 / kTiles)},
-              [=, m = m, n = n] { return matmul_tiles(dtype, m, n, k, workgroups, kTiles); });
+              [=, m = m, n = n, ranks = gpus_] {
+                return matmul_tiles(ranks, dtype, m, n, k, workgroups, kTiles);
+              });
         }
       }
     }
@@ -320,7 +322,7 @@ void Cases::staging() {
               {per(row("staging", tile_text(m, n),
                        parameters("k", k, "workgroups", workgroups, "stores", each ? "each" : "last")),
                    "us/tile", 1.0 / kTiles)},
-              [=, m = m, n = n] { return matmul_tiles(DType::bf16, m, n, k, workgroups, kTiles, each); });
+              [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, k, workgroups, kTiles, each); });
         }
       }
     }
@@ -342,29 +344,28 @@ void Cases::clocks() {
       made.unit = "GHz";
       add(
           1, {std::move(made)},
-          [=, m = m, n = n] { return matmul_tiles(DType::bf16, m, n, kDepth, workgroups, kTiles); }, true);
+          [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, kDepth, workgroups, kTiles); }, true);
     }
   }
   for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, true);
 }
 
-// Of a whole product, with all its traffic: in the first milliseconds, and once the power limit holds.
+// Of a whole product, with all its traffic, on all GPUs, of which one is the slowest: in the first
+// milliseconds, and once the power limit holds.
 void Cases::gemm_clocks(DType dtype, bool sustained) {
   constexpr std::int32_t kShort = 8192;
   constexpr std::int32_t kLong = 12288;
   const std::int32_t size = sustained ? kLong : kShort;
   for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}}) {
     MicrobenchRow made = row("clock", tile_text(m, n),
-                             parameters("dtype", name_of(dtype), "size", size, "workgroups", compute_units_,
-                                        "sustained", sustained ? "yes" : "no"),
+                             parameters("gpus", gpus_, "dtype", name_of(dtype), "size", size, "workgroups",
+                                        compute_units_, "sustained", sustained ? "yes" : "no"),
                              MicrobenchMetric::clock);
     made.unit = "GHz";
+    const PlainGemm gemm{dtype, size, size, size, m, n};
     add(
-        1, {std::move(made)},
-        [=, m = m, n = n, all = compute_units_] {
-          return plain_gemm({dtype, size, size, size, m, n}, all);
-        },
-        sustained);
+        gpus_, {std::move(made)},
+        [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); }, sustained);
   }
 }
 
@@ -397,7 +398,7 @@ void Cases::cold() {
                            parameters("k", kDepth, "workgroups", compute_units_, "flush", flush)),
                        "us", 1)},
                   [=, m = m, n = n, all = compute_units_] {
-                    return matmul_tiles(DType::bf16, m, n, kDepth, all, 1);
+                    return matmul_tiles(1, DType::bf16, m, n, kDepth, all, 1);
                   });
     }
   }

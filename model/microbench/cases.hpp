@@ -42,7 +42,7 @@ enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
   device_time,  // of the slowest rank: its first workgroup's begin to its last one's end
   kernel_time,  // of one kernel
-  clock,        // mean clock of the first kernel, in GHz
+  clock,        // mean clock of the slowest kernel, in GHz
   spread  // of matmuls: from the 10 % to the 90 % quantile, over that of a normal distribution, by the median
 };
 

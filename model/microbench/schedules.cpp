@@ -240,9 +240,9 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
   return builder.finish();
 }
 
-Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
-                      bool store_each) {
-  ScheduleBuilder builder("matmul tiles", 1);
+Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,
+                      int tiles, bool store_each) {
+  ScheduleBuilder builder("matmul tiles", ranks);
   // As square a grid of operand tiles as the workgroups fill, so that operands are shared as in a GEMM.
   int rows = 1;
   while (rows * rows < workgroups) ++rows;
@@ -251,19 +251,23 @@ Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t 
   const std::int16_t a = builder.buffer({"A", dtype, rows * m, k, m, k_step});
   const std::int16_t b = builder.buffer({"B", dtype, k, cols * n, k_step, n});
   const std::int16_t c = builder.buffer({"C", dtype, rows * m, cols * n, m, n});
-  Kernel kernel;
-  kernel.name = "tiles";
-  kernel.tile = {m, n, k_step, 8, Pipeline::overlapped};
-  const std::int32_t id = builder.kernel(std::move(kernel));
-  for (int p = 0; p < workgroups; ++p) {
-    builder.workgroup(id);
-    const Rect rect{p % rows * m, p / rows * n, m, n};
-    for (int t = 0; t < tiles; ++t) {
-      builder.matmul(a, b, rect, 0, k);
-      if (store_each || t + 1 == tiles) builder.store(c, rect, 0);
+  std::vector<std::int32_t> kernels;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Kernel kernel;
+    kernel.name = "tiles";
+    kernel.rank = rank;
+    kernel.tile = {m, n, k_step, 8, Pipeline::overlapped};
+    kernels.push_back(builder.kernel(std::move(kernel)));
+    for (int p = 0; p < workgroups; ++p) {
+      builder.workgroup(kernels.back());
+      const Rect rect{p % rows * m, p / rows * n, m, n};
+      for (int t = 0; t < tiles; ++t) {
+        builder.matmul(a, b, rect, 0, k);
+        if (store_each || t + 1 == tiles) builder.store(c, rect, rank);
+      }
     }
   }
-  launch_and_wait(builder, 1, {id});
+  launch_and_wait(builder, ranks, kernels);
   return builder.finish();
 }
 
@@ -287,33 +291,36 @@ Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int work
   return builder.finish();
 }
 
-Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units) {
-  ScheduleBuilder builder("gemm", 1);
+Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks) {
+  ScheduleBuilder builder("gemm", ranks);
   const std::int32_t k_step = 128 / bytes_of(gemm.dtype);
   const std::int16_t a = builder.buffer({"A", gemm.dtype, gemm.m, gemm.k, gemm.tile_m, k_step});
   const std::int16_t b = builder.buffer({"B", gemm.dtype, gemm.k, gemm.n, k_step, gemm.tile_n});
   const std::int16_t c = builder.buffer({"C", gemm.dtype, gemm.m, gemm.n, gemm.tile_m, gemm.tile_n});
   builder.result(c);
   const TileGrid grid{(gemm.m + gemm.tile_m - 1) / gemm.tile_m, (gemm.n + gemm.tile_n - 1) / gemm.tile_n};
-  Kernel kernel;
-  kernel.name = "gemm";
-  kernel.tile = {gemm.tile_m, gemm.tile_n, k_step, 8, Pipeline::overlapped};
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = builder.kernel(std::move(kernel));
   const std::int32_t workgroups = std::min(compute_units, grid.count());
-  for (std::int32_t p = 0; p < workgroups; ++p) {
-    builder.workgroup(id);
-    for (std::int32_t t = p; t < grid.count(); t += workgroups) {
-      const TileIndex index = grouped_tile(t, grid, gemm.group_m);
-      const std::int32_t row = index.row * gemm.tile_m;
-      const std::int32_t col = index.col * gemm.tile_n;
-      const Rect rect{row, col, std::min(gemm.tile_m, gemm.m - row), std::min(gemm.tile_n, gemm.n - col)};
-      builder.matmul(a, b, rect, 0, gemm.k);
-      builder.store(c, rect, 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    Kernel kernel;
+    kernel.name = "gemm";
+    kernel.rank = rank;
+    kernel.tile = {gemm.tile_m, gemm.tile_n, k_step, 8, Pipeline::overlapped};
+    kernel.placement = Placement::persistent;
+    const std::int32_t id = builder.kernel(std::move(kernel));
+    for (std::int32_t p = 0; p < workgroups; ++p) {
+      builder.workgroup(id);
+      for (std::int32_t t = p; t < grid.count(); t += workgroups) {
+        const TileIndex index = grouped_tile(t, grid, gemm.group_m);
+        const std::int32_t row = index.row * gemm.tile_m;
+        const std::int32_t col = index.col * gemm.tile_n;
+        const Rect rect{row, col, std::min(gemm.tile_m, gemm.m - row), std::min(gemm.tile_n, gemm.n - col)};
+        builder.matmul(a, b, rect, 0, gemm.k);
+        builder.store(c, rect, rank);
+      }
     }
+    builder.launch(rank, id);
+    builder.host(rank, HostOpKind::device_synchronize);
   }
-  builder.launch(0, id);
-  builder.host(0, HostOpKind::device_synchronize);
   return builder.finish();
 }
 

@@ -65,23 +65,24 @@ Schedule motion(const MotionCase& c);
 // patterns do.
 Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles);
 
-// Every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles, and stores the
-// last one or each.
-Schedule matmul_tiles(DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
-                      bool store_each = false);
+// On every rank: every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles,
+// and stores the last one or each. On all GPUs of a node the slowest one shows.
+Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,
+                      int tiles, bool store_each = false);
 
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
 
-// C = A·B on one GPU by persistent workgroups, one a compute unit, tiles in groups of `group_m` row tiles.
+// The same product C = A·B on every rank by persistent workgroups, one a compute unit, tiles in groups of
+// `group_m` row tiles.
 struct PlainGemm {
   DType dtype = DType::bf16;
   std::int32_t m = 0, n = 0, k = 0;
   std::int32_t tile_m = 128, tile_n = 256;
   std::int32_t group_m = 8;
 };
-Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units);
+Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks = 1);
 
 // A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);
