@@ -134,9 +134,9 @@ void Cases::launches() {
       }
     }
   }
-  // As in a run that is measured: the hosts have just waited for work of some length.
+  // As in a run that is measured: hosts launch, wait, and meet.
   constexpr std::int64_t kBefore = 256 * kMebibyte;
-  for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
+  for (int ranks = 1; ranks <= gpus_; ranks *= 2) {
     for (const int count : {1, 2, 4}) {
       for (const int workgroups : some_and_all({1})) {
         add_flushed(
@@ -145,7 +145,7 @@ void Cases::launches() {
                      parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush", kBefore),
                      MicrobenchMetric::wall_time),
                  "us", 1)},
-            [=] { return empty_steps(ranks, count, workgroups); });
+            [=] { return matmul_steps(ranks, count, workgroups); });
       }
     }
   }
@@ -415,7 +415,8 @@ void Cases::spread() {
 // that hold nothing, and from caches full of what has to be written back first.
 void Cases::streams() {
   constexpr std::int32_t kDepth = 8192;
-  for (const auto& [m, n] : {std::pair{64, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
+  for (const auto& [m, n] :
+       {std::pair{64, 128}, std::pair{128, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
     for (const int workgroups : some_and_all({32, 64})) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
         add_flushed(1, flush,

@@ -94,21 +94,6 @@ Schedule empty_kernels(int count, bool in_graph, int workgroups) {
   return builder.finish();
 }
 
-Schedule empty_steps(int ranks, int count, int workgroups) {
-  ScheduleBuilder builder("empty steps", ranks);
-  for (int rank = 0; rank < ranks; ++rank) {
-    builder.host(rank, HostOpKind::barrier);
-    for (int i = 0; i < count; ++i) {
-      const std::int32_t kernel = plain_kernel(builder, "empty", rank, 64);
-      for (int w = 0; w < workgroups; ++w) builder.workgroup(kernel);
-      builder.launch(rank, kernel);
-    }
-    builder.host(rank, HostOpKind::device_synchronize);
-    builder.host(rank, HostOpKind::barrier);
-  }
-  return builder.finish();
-}
-
 Schedule host_barriers(int ranks, int count) {
   ScheduleBuilder builder("host barriers", ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -288,6 +273,31 @@ Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int work
     builder.store(c, rect, 0);
   }
   launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
+Schedule matmul_steps(int ranks, int count, int workgroups) {
+  constexpr std::int32_t kRows = 64, kCols = 128, kDepth = 4096, kStep = 64;
+  ScheduleBuilder builder("matmul steps", ranks);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, kRows, kDepth, kRows, kStep});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, kDepth, kCols, kStep, kCols});
+  for (int rank = 0; rank < ranks; ++rank) {
+    builder.host(rank, HostOpKind::barrier);
+    for (int i = 0; i < count; ++i) {
+      Kernel kernel;
+      kernel.name = "tile";
+      kernel.rank = rank;
+      kernel.tile = {kRows, kCols, kStep, 8, Pipeline::overlapped};
+      const std::int32_t id = builder.kernel(std::move(kernel));
+      for (int p = 0; p < workgroups; ++p) {
+        builder.workgroup(id);
+        builder.matmul(a, b, {0, 0, kRows, kCols}, 0, kDepth);
+      }
+      builder.launch(rank, id);
+    }
+    builder.host(rank, HostOpKind::device_synchronize);
+    builder.host(rank, HostOpKind::barrier);
+  }
   return builder.finish();
 }
 

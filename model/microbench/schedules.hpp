@@ -15,11 +15,6 @@ namespace tritax {
 // `count` launches of a kernel whose `workgroups` do nothing, then a device synchronisation.
 Schedule empty_kernels(int count, bool in_graph, int workgroups);
 
-// On every rank a barrier, `count` launches of kernels that do nothing, a device synchronisation and a
-// barrier: what the host does around every pattern, and what host threads that launch at once cost one
-// another.
-Schedule empty_steps(int ranks, int count, int workgroups);
-
 // `count` host barriers on every rank.
 Schedule host_barriers(int ranks, int count);
 
@@ -73,6 +68,11 @@ Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, st
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
+
+// On every rank a barrier, `count` kernels one after the other, of which every workgroup computes the same
+// small tile, a device synchronisation and a barrier: what hosts do around every pattern, and have to wait
+// for.
+Schedule matmul_steps(int ranks, int count, int workgroups);
 
 // The same product C = A·B on every rank by persistent workgroups, one a compute unit, tiles in groups of
 // `group_m` row tiles.

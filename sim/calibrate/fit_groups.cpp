@@ -276,9 +276,9 @@ FitGroup flag_cost_group(const std::string& key, const std::string& name, std::v
   return group;
 }
 
-// What hosts do around the kernels of a pattern; on a node with one GPU, launches alone.
-FitGroup stream_group(const Machine& machine) {
-  const std::string name = machine.gpus_per_node > 1 ? "step" : "stream";
+// What hosts do around the kernels of a pattern, and many launches that nobody waits for one by one.
+FitGroup stream_group() {
+  constexpr std::int64_t kLaunches = 100;
   FitGroup group;
   group.unknowns = {{{"host.launch_call_time"}, 3000, "", ""},
                     {{"host.launch_latency", "host.synchronize_time"},
@@ -286,8 +286,9 @@ FitGroup stream_group(const Machine& machine) {
                      "only the sum of launch_latency and synchronize_time is determined, split evenly",
                      ""},
                     {{"host.kernel_gap"}, 1000, "", ""}};
-  group.uses = [name](const MicrobenchRow& row, const Machine&) {
-    return row.group == "launch" && row.name == name;
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    const bool many = row.name == "stream" && row.number("kernels") == kLaunches;
+    return row.group == "launch" && (row.name == "step" || many);
   };
   return group;
 }
@@ -329,7 +330,7 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2));
   groups.push_back(flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2));
   groups.push_back(barrier_group());
-  groups.push_back(stream_group(machine));
+  groups.push_back(stream_group());
   groups.push_back(graph_group());
   return groups;
 }
