@@ -54,7 +54,7 @@ std::span<const Op> ops_of(const Schedule& schedule, const Workgroup& workgroup)
   return {schedule.ops.data() + workgroup.first_op, workgroup.op_count};
 }
 
-// Unobstructed matmul times of a kernel; nearly all of them are alike, so the last one is kept.
+// Shortest matmul times of a kernel; nearly all of them are alike, so the last one is kept.
 class MatmulTimes {
  public:
   MatmulTimes(const Schedule& schedule, const Machine& machine, const Kernel& kernel)
@@ -62,8 +62,10 @@ class MatmulTimes {
 
   double operator()(const Op& op) {
     const std::int32_t k = op.k_end - op.k_begin;
-    if (k != k_ || op.src_buffer != buffer_) {
+    if (k != k_ || op.src_buffer != buffer_ || op.rect.rows != rows_ || op.rect.cols != cols_) {
       k_ = k;
+      rows_ = op.rect.rows;
+      cols_ = op.rect.cols;
       buffer_ = op.src_buffer;
       const DType dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
       ns_ = matmul_cost(gpu_, dtype, tile_, op.rect.rows, op.rect.cols, k).compute_ns;
@@ -72,6 +74,7 @@ class MatmulTimes {
       gain_ = std::max(gain_,
                        ns_ / matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k).compute_ns);
       boost_ = std::max(boost_, gpu_.boost_clock_ghz / gpu_.rate(dtype).load_clock_ghz);
+      ns_ /= 1 + std::sqrt(3.0) * gpu_.matmul_spread;  // equal tiles differ, see move_ns
     }
     return ns_;
   }
@@ -83,7 +86,7 @@ class MatmulTimes {
   const Schedule& schedule_;
   const Gpu& gpu_;
   MatmulTile tile_;
-  std::int32_t k_ = -1;
+  std::int32_t k_ = -1, rows_ = -1, cols_ = -1;
   std::int16_t buffer_ = -1;
   double ns_ = 0;
   double gain_ = 1;
@@ -126,8 +129,11 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
   Chain chain;
   double now = 0;
   double store_done = 0;
+  // Waves of their own carry stores and signals out beside the next matmul.
+  const bool has_sender = machine.gpu.async_tile_store && kernel.tile.m > 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
+    if (has_sender && (op.kind == OpKind::store || op.kind == OpKind::signal)) continue;
     if (drains(op.kind)) now = std::max(now, store_done);
     if (op.kind == OpKind::matmul) {
       const double ns = matmul_times(op);
