@@ -134,6 +134,11 @@ void Cases::launches() {
       }
     }
   }
+  constexpr int kSynchronises = 1000;
+  add(1,
+      {per(row("launch", "synchronise", parameters("count", kSynchronises), MicrobenchMetric::wall_time),
+           "us", 1.0 / kSynchronises)},
+      [=] { return idle_synchronises(kSynchronises); });
   // As in a run that is measured: hosts launch, wait, and meet.
   constexpr std::int64_t kBefore = 256 * kMebibyte;
   for (int ranks = 1; ranks <= gpus_; ranks *= 2) {
@@ -158,6 +163,10 @@ void Cases::barriers() {
         {per(row("barrier", "host barrier", parameters("ranks", ranks), MicrobenchMetric::wall_time), "us",
              1.0 / kCount)},
         [=] { return host_barriers(ranks, kCount); });
+  }
+  for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
+    add(ranks, {per(row("barrier", "device barrier", parameters("ranks", ranks)), "us", 1.0 / kCount)},
+        [=] { return device_barriers(ranks, kCount); });
   }
 }
 
@@ -373,17 +382,20 @@ void Cases::contention() {
   constexpr std::int64_t kCopied = 512 * kMebibyte;
   constexpr int kMostSenders = 16;
   const int gemm_workgroups = std::max(1, compute_units_ - kMostSenders);
-  for (const int senders : {0, 4, 8, kMostSenders}) {
-    const Parameters named = parameters("gemm_workgroups", gemm_workgroups, "senders", senders);
-    MicrobenchRow gemm = row("contention", "gemm beside remote copies", named, MicrobenchMetric::kernel_time);
-    gemm.kernel = senders > 0 ? 1 : 0;
-    std::vector<MicrobenchRow> rows{per(std::move(gemm), "us", 1)};
-    if (senders > 0) {
-      rows.push_back(
-          rate(row("contention", "remote copies beside gemm", named, MicrobenchMetric::kernel_time),
-               static_cast<double>(kCopied)));
+  for (const bool fetch : {false, true}) {
+    const std::string what = fetch ? "remote loads" : "remote copies";
+    for (const int senders : {0, 4, 8, kMostSenders}) {
+      if (fetch && senders == 0) continue;
+      const Parameters named = parameters("gemm_workgroups", gemm_workgroups, "senders", senders);
+      MicrobenchRow gemm = row("contention", "gemm beside " + what, named, MicrobenchMetric::kernel_time);
+      gemm.kernel = senders > 0 ? 1 : 0;
+      std::vector<MicrobenchRow> rows{per(std::move(gemm), "us", 1)};
+      if (senders > 0) {
+        rows.push_back(rate(row("contention", what + " beside gemm", named, MicrobenchMetric::kernel_time),
+                            static_cast<double>(kCopied)));
+      }
+      add(2, std::move(rows), [=] { return gemm_beside_copies(gemm_workgroups, senders, kCopied, fetch); });
     }
-    add(2, std::move(rows), [=] { return gemm_beside_copies(gemm_workgroups, senders, kCopied); });
   }
 }
 

@@ -102,6 +102,34 @@ Schedule host_barriers(int ranks, int count) {
   return builder.finish();
 }
 
+Schedule idle_synchronises(int count) {
+  ScheduleBuilder builder("idle synchronises", 1);
+  for (int i = 0; i < count; ++i) builder.host(0, HostOpKind::device_synchronize);
+  return builder.finish();
+}
+
+Schedule device_barriers(int ranks, int count) {
+  ScheduleBuilder builder("device barriers", ranks);
+  // Of every sender a flag of its own for every round.
+  const std::int16_t arrived = builder.flags("arrived", ranks * count);
+  std::vector<std::int32_t> kernels;
+  for (int rank = 0; rank < ranks; ++rank) {
+    kernels.push_back(plain_kernel(builder, "barriers", rank, 64));
+    builder.workgroup(kernels.back());
+    for (int i = 0; i < count; ++i) {
+      for (int step = 1; step < ranks; ++step) {
+        builder.signal(arrived, rank * count + i, 1, (rank + step) % ranks, Scope::system,
+                       LockProtocol::load_store);
+      }
+      for (int step = 1; step < ranks; ++step) {
+        builder.wait(arrived, (rank + step) % ranks * count + i, 1, Scope::system, LockProtocol::load_store);
+      }
+    }
+  }
+  launch_and_wait(builder, ranks, kernels);
+  return builder.finish();
+}
+
 Schedule flag_ping_pong(bool two_gpus, int rounds, LockProtocol protocol) {
   const int ranks = two_gpus ? 2 : 1;
   const Scope scope = two_gpus ? Scope::system : Scope::gpu;
@@ -334,7 +362,8 @@ Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks
   return builder.finish();
 }
 
-Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes) {
+Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes,
+                            bool fetch) {
   constexpr std::int32_t kSize = 8192;
   ScheduleBuilder builder("gemm beside copies", 2);
   const std::int16_t a = builder.buffer({"A", DType::bf16, kSize, kSize, 128, 64});
@@ -351,7 +380,9 @@ Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::in
         builder.workgroup(sender);
         for (std::int64_t t = p; t < tiles; t += sending_workgroups) {
           const auto row = static_cast<std::int32_t>(t) * kTileRows;
-          builder.copy(to, {row, 0, kTileRows, kTileCols}, 1 - rank, from, row, 0, rank);
+          const int peer = 1 - rank;
+          builder.copy(to, {row, 0, kTileRows, kTileCols}, fetch ? rank : peer, from, row, 0,
+                       fetch ? peer : rank);
         }
       }
       builder.launch(rank, sender, 1);

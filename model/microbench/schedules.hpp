@@ -18,6 +18,12 @@ Schedule empty_kernels(int count, bool in_graph, int workgroups);
 // `count` host barriers on every rank.
 Schedule host_barriers(int ranks, int count);
 
+// `count` synchronisations with an idle GPU.
+Schedule idle_synchronises(int count);
+
+// One workgroup of every rank signals all others and waits for them, `count` times.
+Schedule device_barriers(int ranks, int count);
+
 // Two workgroups, on two GPUs or on one, raise each other's flag `rounds` times.
 Schedule flag_ping_pong(bool two_gpus, int rounds, LockProtocol protocol);
 
@@ -84,7 +90,9 @@ struct PlainGemm {
 };
 Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks = 1);
 
-// A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU; 0: without.
-Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes);
+// A GEMM of `gemm_workgroups` beside `sending_workgroups` that copy to the other GPU, or fetch from it; 0:
+// without.
+Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes,
+                            bool fetch = false);
 
 }  // namespace tritax

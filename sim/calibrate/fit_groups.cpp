@@ -306,7 +306,7 @@ FitGroup barrier_group() {
   FitGroup group;
   group.unknowns = {{{"host.barrier_time"}, 1000, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine& machine) {
-    return row.group == "barrier" && row.number("ranks") <= machine.gpus_per_node;
+    return row.name == "host barrier" && row.number("ranks") <= machine.gpus_per_node;
   };
   return group;
 }
