@@ -79,18 +79,6 @@ class Recorder {
     }
   }
 
-  // Two of three rows that something was fitted to are off by less: one standard deviation if errors were
-  // normal, and not governed by the few rows that the model cannot express.
-  double residual() const {
-    constexpr double kWithinOneDeviation = 0.683;
-    std::vector<double> all;
-    for (const auto& [row, error] : errors_) all.push_back(std::abs(error));
-    if (all.empty()) return 0;
-    const auto place = static_cast<std::ptrdiff_t>(kWithinOneDeviation * static_cast<double>(all.size()));
-    std::nth_element(all.begin(), all.begin() + place, all.end());
-    return all[static_cast<std::size_t>(place)];
-  }
-
   bool fitted(std::size_t row) const { return errors_.contains(row); }
 
  private:
@@ -143,11 +131,20 @@ void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const
   });
 }
 
+// Of all rows that something was fitted to, on the machine that came out.
+double residual_of(const Calibration& calibration) {
+  std::vector<double> errors;
+  for (const CalibratedRow& row : calibration.rows) {
+    if (row.fitted) errors.push_back(row.error());
+  }
+  return root_mean_square(errors);
+}
+
 void note_residual(Machine& machine, double residual, const std::string& source) {
   Parameter& entry = entry_of(machine, "prediction_residual");
   entry.unit = "share";
   entry.value = machine.prediction_residual = std::min(rounded(residual, 3), 0.9);
-  entry.source = source + "; relative error that 68 % of all fitted rows stay below";
+  entry.source = source + "; root mean square relative error of all fitted rows";
   entry.how = Provenance::calibrated;
   entry.residual = 0;
 }
@@ -182,13 +179,13 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     unseen.standard_error = std::numeric_limits<double>::infinity();
     recorder.record(unseen);
   }
-  note_residual(machine, recorder.residual(), source);
   const auto contradictions = find_inconsistencies(machine);
   if (!contradictions.empty()) {
     throw UserError(fmt::format("{}: the measurements lead to a machine that contradicts itself: {} {}",
                                 table.origin, contradictions.front().key, contradictions.front().problem));
   }
   simulate_rows(calibration, table, recorder);
+  note_residual(machine, residual_of(calibration), source);
   return calibration;
 }
 
