@@ -31,9 +31,9 @@ std::string tile_text(std::int32_t m, std::int32_t n) { return fmt::format("{}x{
 // Long enough that starting the kernel does not count, short enough that a lone workgroup comes to an end.
 std::int64_t bytes_for(int workgroups) { return std::min(256 * kMebibyte, 16 * kMebibyte * workgroups); }
 
-// Makes the table, group by group.
 constexpr std::array kMatrixTypes{DType::bf16, DType::fp16, DType::fp8};
 
+// Makes the table, group by group.
 class Cases {
  public:
   Cases(int gpus, int compute_units) : gpus_(gpus), compute_units_(compute_units) {}
@@ -55,6 +55,8 @@ class Cases {
     cold();
     spread();
     streams();
+    caches();
+    sizes();
     return std::move(cases_);
   }
 
@@ -116,6 +118,8 @@ class Cases {
   void cold();
   void spread();
   void streams();
+  void caches();
+  void sizes();
 
   int gpus_;
   int compute_units_;
@@ -437,6 +441,40 @@ void Cases::streams() {
                          "us", 1)},
                     [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups); });
       }
+    }
+  }
+}
+
+// Loads and copies of what lies in L2, by workgroups.
+void Cases::caches() {
+  constexpr std::int64_t kFootprint = 8 * kMebibyte;
+  for (const Motion kind : {Motion::load, Motion::copy_out}) {
+    for (const int workgroups : some_and_all({1, 2, 4, 8, 16, 32, 64})) {
+      MotionCase c{kind, Traffic::local, 1, workgroups, 256, bytes_for(workgroups)};
+      c.footprint = kFootprint;
+      add(1,
+          {rate(row("l2", std::string(name_of(kind)),
+                    parameters("workgroups", workgroups, "threads", c.threads, "footprint", kFootprint,
+                               "bytes", c.bytes)),
+                static_cast<double>(c.bytes))},
+          [=] { return motion(c); });
+    }
+  }
+}
+
+// How much has to move before a pair of GPUs reaches its rate.
+void Cases::sizes() {
+  constexpr int kWorkgroups = 32;
+  for (std::size_t kind = 0; kind < kMotionNames.size(); ++kind) {
+    for (const std::int64_t mebibytes : {1, 4, 16, 64, 256}) {
+      MotionCase c{static_cast<Motion>(kind), Traffic::one_pair, 2, kWorkgroups, 1024, mebibytes * kMebibyte};
+      if (c.motion == Motion::atomic_add && mebibytes > 16) continue;  // atomics are slow
+      add(2,
+          {rate(row("size", std::string(name_of(c.motion)),
+                    parameters("traffic", name_of(c.traffic), "workgroups", kWorkgroups, "threads", c.threads,
+                               "bytes", c.bytes)),
+                static_cast<double>(c.bytes))},
+          [=] { return motion(c); });
     }
   }
 }

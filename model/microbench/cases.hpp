@@ -34,9 +34,9 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 15> kMicrobenchGroups{
-    "launch", "barrier", "flag",  "flag-cost",  "tile-size", "local",  "matrix", "remote",
-    "matmul", "staging", "clock", "contention", "cold",      "spread", "stream"};
+inline constexpr std::array<std::string_view, 17> kMicrobenchGroups{
+    "launch",  "barrier", "flag",       "flag-cost", "tile-size", "local",  "matrix", "remote", "matmul",
+    "staging", "clock",   "contention", "cold",      "spread",    "stream", "l2",     "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
