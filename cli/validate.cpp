@@ -157,6 +157,8 @@ ordered_json json_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock)
                        {"picked", choice.picked->id},
                        {"best", choice.best->id},
                        {"best_pattern_picked", choice.same_pattern()},
+                       {"predicted_order", choice.predicted_order},
+                       {"measured_order", choice.measured_order},
                        {"regret", choice.regret}});
   }
   return {{"schema", "tritax.validate/1"},
@@ -211,13 +213,15 @@ Table choice_table(const std::vector<Choice>& choices, MeasuredClock clock) {
                {"picked", "model's pick"},
                {"best", "measured best"},
                {"best_us", "best", "us"},
-               {"regret_percent", "regret", "%"}},
+               {"regret_percent", "regret", "%"},
+               {"pairs_in_order", "pairs in order"}},
               {}};
   for (const Choice& choice : choices) {
     table.add({shape_of(choice.workload), static_cast<std::int64_t>(choice.workload.gpus),
                fmt::format("{} {}", choice.picked->pattern, knobs_of(*choice.picked)),
                fmt::format("{} {}", choice.best->pattern, knobs_of(*choice.best)),
-               choice.best->measured_ns(clock) * 1e-3, 100 * choice.regret});
+               choice.best->measured_ns(clock) * 1e-3, 100 * choice.regret,
+               fmt::format("{} of {}", choice.pairs_in_order(), choice.pairs())});
   }
   return table;
 }
@@ -230,6 +234,8 @@ std::string summary_text(const ValidationSummary& summary) {
     text += fmt::format(
         "best pattern picked for {:.0f} % of the shapes; regret {:.1f} % in the mean, {:.1f} % at worst\n",
         100 * *summary.best_pattern_picked, 100 * *summary.mean_regret, 100 * *summary.max_regret);
+    text += fmt::format("of the pairs of patterns of a shape, {:.0f} % come in the measured order\n",
+                        100 * *summary.pairs_in_order);
   } else {
     text += "no shape was measured with two patterns, so there is no choice to judge\n";
   }

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <set>
 #include <tuple>
 
 #include "model/core/error.hpp"
@@ -203,27 +202,70 @@ ErrorSummary summarise_errors(const std::vector<ValidatedRow>& rows, MeasuredClo
   return summary;
 }
 
+namespace {
+
+// Patterns by `time_ns`, shortest first.
+std::vector<std::string> order_of(const std::map<std::string, double>& time_ns) {
+  std::vector<std::string> order;
+  for (const auto& [pattern, time] : time_ns) order.push_back(pattern);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const std::string& a, const std::string& b) { return time_ns.at(a) < time_ns.at(b); });
+  return order;
+}
+
+// Of each pattern, the shortest time on either side.
+struct PatternTimes {
+  std::map<std::string, double> predicted_ns;
+  std::map<std::string, double> measured_ns;
+
+  void add(const ValidatedRow& row, MeasuredClock clock) {
+    const auto keep = [&](std::map<std::string, double>& times, double time) {
+      const auto [place, fresh] = times.emplace(row.pattern, time);
+      if (!fresh) place->second = std::min(place->second, time);
+    };
+    keep(predicted_ns, row.predicted_on(clock));
+    keep(measured_ns, row.measured_ns(clock));
+  }
+};
+
+}  // namespace
+
+std::size_t Choice::pairs_in_order() const {
+  const auto place = [&](const std::string& pattern) {
+    return std::find(predicted_order.begin(), predicted_order.end(), pattern) - predicted_order.begin();
+  };
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < measured_order.size(); ++i) {
+    for (std::size_t j = i + 1; j < measured_order.size(); ++j) {
+      count += place(measured_order[i]) < place(measured_order[j]) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
 std::vector<Choice> choices_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   using Key = std::tuple<std::size_t, std::int64_t, std::int64_t, std::int64_t, DType, int>;
   std::map<Key, std::size_t> index;
   std::vector<Choice> choices;
-  std::vector<std::set<std::string>> patterns_of_choice;
+  std::vector<PatternTimes> times_of_choice;
   for (const ValidatedRow& row : rows) {
     const GemmAllScatter& w = row.workload;
     const auto [place, fresh] = index.emplace(Key{row.file, w.m, w.n, w.k, w.dtype, w.gpus}, choices.size());
     if (fresh) {
-      choices.push_back({w, 0, &row, &row, 0});
-      patterns_of_choice.emplace_back();
+      choices.push_back({w, 0, &row, &row, 0, {}, {}});
+      times_of_choice.emplace_back();
     }
     Choice& choice = choices[place->second];
     ++choice.rows;
-    patterns_of_choice[place->second].insert(row.pattern);
+    times_of_choice[place->second].add(row, clock);
     if (row.predicted_on(clock) < choice.picked->predicted_on(clock)) choice.picked = &row;
     if (row.measured_ns(clock) < choice.best->measured_ns(clock)) choice.best = &row;
   }
   std::vector<Choice> real;
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (patterns_of_choice[i].size() < 2) continue;
+    if (times_of_choice[i].measured_ns.size() < 2) continue;
+    choices[i].predicted_order = order_of(times_of_choice[i].predicted_ns);
+    choices[i].measured_order = order_of(times_of_choice[i].measured_ns);
     choices[i].regret = choices[i].picked->measured_ns(clock) / choices[i].best->measured_ns(clock) - 1;
     real.push_back(choices[i]);
   }
@@ -238,7 +280,11 @@ ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock
     double right = 0;
     double sum = 0;
     double worst = 0;
+    double pairs = 0;
+    double in_order = 0;
     for (const Choice& choice : choices) {
+      pairs += static_cast<double>(choice.pairs());
+      in_order += static_cast<double>(choice.pairs_in_order());
       right += choice.same_pattern() ? 1 : 0;
       sum += choice.regret;
       worst = std::max(worst, choice.regret);
@@ -247,6 +293,7 @@ ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock
     summary.best_pattern_picked = right / count;
     summary.mean_regret = sum / count;
     summary.max_regret = worst;
+    summary.pairs_in_order = in_order / pairs;
   }
   double covered = 0;
   for (const ValidatedRow& row : rows) {

@@ -124,10 +124,15 @@ ErrorSummary summarise_errors(const std::vector<ValidatedRow>& rows, MeasuredClo
 struct Choice {
   GemmAllScatter workload;
   std::size_t rows = 0;
-  const ValidatedRow* picked = nullptr;  // shortest prediction; points into the rows
-  const ValidatedRow* best = nullptr;    // shortest measurement
-  double regret = 0;                     // measured time of `picked` / that of `best` - 1
+  const ValidatedRow* picked = nullptr;      // shortest prediction; points into the rows
+  const ValidatedRow* best = nullptr;        // shortest measurement
+  double regret = 0;                         // measured time of `picked` / that of `best` - 1
+  std::vector<std::string> predicted_order;  // patterns by their shortest prediction
+  std::vector<std::string> measured_order;   // and by their shortest measurement
 
+  // Pairs of patterns, and those of them that come in the same order in both.
+  std::size_t pairs() const { return measured_order.size() * (measured_order.size() - 1) / 2; }
+  std::size_t pairs_in_order() const;
   bool same_pattern() const { return picked->pattern == best->pattern; }
 };
 
@@ -139,6 +144,8 @@ struct ValidationSummary {
   std::optional<double> best_pattern_picked;  // share of choices with the best pattern; empty: no choices
   std::optional<double> mean_regret;
   std::optional<double> max_regret;
+  std::optional<double>
+      pairs_in_order;                   // share of the pairs of patterns, over all choices; empty: no choices
   std::optional<double> band_coverage;  // share of rows in their band; empty if some row has none
 };
 ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock);

@@ -263,6 +263,18 @@ TEST(ValidationSummary, CountsRowsInTheBandOfACalibratedMachine) {
   EXPECT_FALSE(summarise(rows, MeasuredClock::wall).band_coverage.has_value());
 }
 
+TEST(Choices, OrderPatternsByTheirBestRow) {
+  const std::vector<ValidatedRow> rows{hand_row("a", 1, 10, 30), hand_row("b", 1, 20, 20),
+                                       hand_row("c", 1, 30, 25), hand_row("a", 1, 40, 50)};
+  const std::vector<Choice> choices = choices_of(rows, MeasuredClock::wall);
+  ASSERT_EQ(choices.size(), 1u);
+  EXPECT_EQ(choices[0].measured_order, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(choices[0].predicted_order, (std::vector<std::string>{"b", "c", "a"}));
+  EXPECT_EQ(choices[0].pairs(), 3u);
+  EXPECT_EQ(choices[0].pairs_in_order(), 1u);  // b before c
+  EXPECT_DOUBLE_EQ(summarise(rows, MeasuredClock::wall).pairs_in_order.value(), 1.0 / 3);
+}
+
 TEST(Choices, AreMadeWithinAFileShapeAndNumberOfGpus) {
   std::vector<ValidatedRow> rows = hand_table();
   const std::vector<Choice> choices = choices_of(rows, MeasuredClock::wall);
