@@ -93,7 +93,7 @@ double spread_of_matmuls(const Schedule& schedule, const RunOptions& run) {
     }
   }
   constexpr double kNormal = 2 * 1.2816;  // from the 10 % to the 90 % quantile, in standard deviations
-  const Spread spread = spread_of(std::move(times));
+  const Spread spread = spread_of(times);
   return (spread.p90 - spread.p10) / kNormal / spread.median;
 }
 

@@ -16,6 +16,7 @@
 
 #include "backend_hip/measured_timeline.hpp"
 #include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
 #include "model/timeline/perfetto.hpp"
 
 namespace tritax::gpu {
@@ -82,16 +83,8 @@ bool enough(const std::vector<double>& samples) {
 
 }  // namespace
 
-Spread spread_of(std::vector<double> samples) {
-  if (samples.empty()) return {};
-  std::sort(samples.begin(), samples.end());
-  const auto quantile = [&](double share) {
-    const double place = share * static_cast<double>(samples.size() - 1);
-    const auto below = static_cast<std::size_t>(std::floor(place));
-    const std::size_t above = std::min(below + 1, samples.size() - 1);
-    return samples[below] + (samples[above] - samples[below]) * (place - static_cast<double>(below));
-  };
-  return {quantile(0.5), quantile(0.1), quantile(0.9)};
+Spread spread_of(const std::vector<double>& samples) {
+  return {quantile(samples, 0.5), quantile(samples, 0.1), quantile(samples, 0.9)};
 }
 
 Measurement measure(const Schedule& schedule, const RunOptions& options) {

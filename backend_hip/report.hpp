@@ -28,7 +28,7 @@ struct Spread {
 };
 
 // Quantiles by linear interpolation; throws nothing, zeros for no samples.
-Spread spread_of(std::vector<double> samples);
+Spread spread_of(const std::vector<double>& samples);
 
 // One run with stamps: of several, the one with the median device time.
 struct StampedRun {

@@ -15,6 +15,7 @@
 #include "cli/gpu.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "model/core/quantile.hpp"
 #include "model/machine/write_machine.hpp"
 #include "sim/calibrate/calibrate.hpp"
 
@@ -88,12 +89,6 @@ std::vector<KindErrors> errors_by_kind(const Calibration& calibration) {
   return kinds;
 }
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 Table error_table(const Calibration& calibration) {
   Table table{{{"group", "group"},
                {"name", "name"},
@@ -106,7 +101,7 @@ Table error_table(const Calibration& calibration) {
   for (const KindErrors& kind : errors_by_kind(calibration)) {
     const auto [low, high] = std::minmax_element(kind.errors.begin(), kind.errors.end());
     table.add({kind.group, kind.name, static_cast<std::int64_t>(kind.errors.size()), kind.fitted,
-               100 * median_of(kind.errors), 100 * *low, 100 * *high});
+               100 * quantile(kind.errors, 0.5), 100 * *low, 100 * *high});
   }
   return table;
 }

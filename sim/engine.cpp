@@ -337,8 +337,7 @@ void Engine::report_stall(double now) const {
     ++listed;
     const Op& op = schedule_.ops[wg.pc];
     const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
-    const std::size_t array = static_cast<std::size_t>(rank_of(wg)) * schedule_.flags.size() + op.flag;
-    const FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+    const FlagState& flag = flags_[flag_of(rank_of(wg), op)];
     text +=
         fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
                     describe_op(schedule_, wg.kernel, wg.number, wg.pc - first),

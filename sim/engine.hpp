@@ -282,6 +282,7 @@ class Engine {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
+  std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
   void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
@@ -338,7 +339,6 @@ class Engine {
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;
   void index_outlook();
-  std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   void index_rest(const Kernel& kernel, std::uint32_t wg, const std::vector<FlagOutlook>* flags);
   double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
   void index_tails();

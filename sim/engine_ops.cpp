@@ -228,11 +228,16 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 
+// The counter that an operation names, on `rank`.
+std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
+  const std::size_t array =
+      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  return flag_base_[array] + static_cast<std::uint32_t>(op.index);
+}
+
 // Time until the counter can be set: what the workgroup stored must be visible before.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
-  const std::size_t array =
-      static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  const FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = machine_.gpu.release_ns;
   if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
   // The releasing access queues behind the atomics of those who spin on the same word.
@@ -245,9 +250,7 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
 // The counter is set: here at once, at a peer after the latency of the fabric.
 void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now) {
   const std::int32_t rank = rank_of(wg);
-  const std::size_t array =
-      static_cast<std::size_t>(op.rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  Arrival arrival{flag_base_[array] + static_cast<std::uint32_t>(op.index), op.value, -1, path};
+  Arrival arrival{flag_of(op.rank, op), op.value, -1, path};
   if (op.rank == rank) {
     arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
     raise_flag(arrival, now);
@@ -273,9 +276,7 @@ double Engine::poll_ns(const Op& op) const {
 bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = rank_of(wg);
   GpuState& gpu = gpus_[rank];
-  const std::size_t array =
-      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  FlagState& flag = flags_[flag_of(rank, op)];
   if (flag.value >= op.value) {
     wg.op_part = &TimeAccount::memory_ns;
     wg.waiting = Waiting::time;
@@ -295,9 +296,7 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
 void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   // The atomic returns after one trip to the counter; claims of one counter are served one by one.
   const std::int32_t rank = rank_of(wg);
-  const std::size_t array =
-      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+  FlagState& flag = flags_[flag_of(rank, op)];
   ++flag.pollers;
   wg.op_part = &TimeAccount::memory_ns;
   wg.waiting = Waiting::time;
@@ -327,9 +326,7 @@ void Engine::resume(std::uint32_t id, double now) {
       gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
-    const std::size_t array =
-        static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-    FlagState& flag = flags_[flag_base_[array] + static_cast<std::uint32_t>(op.index)];
+    FlagState& flag = flags_[flag_of(rank, op)];
     --flag.pollers;
     const std::int32_t item = flag.value++;
     if (item >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);

@@ -2,8 +2,9 @@
 // has passed the limit.
 //
 // Operations of a workgroup follow each other, kernels of a stream follow each other, and hosts wait for them
-// and for one another. None of these can be faster than alone at the present clock: clocks only fall during a
-// run (update_clock), and what shares a compute unit, a link or a memory only gets slower by it.
+// and for one another. None of these can be faster than alone, matmuls at the present clock, which only falls
+// during a run (update_clock), what moves data at the boost clock; and what shares a compute unit, a link or
+// a memory only gets slower by it.
 #include <algorithm>
 #include <cmath>
 
@@ -54,12 +55,6 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
     shortest /= gpu.specialised_copy_efficiency;
   }
   return shortest / spread_of(machine_.fabric.arbitration_spread, wg, op_index);
-}
-
-std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
-  const std::size_t array =
-      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
 // Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the

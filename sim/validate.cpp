@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -100,13 +101,6 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
   return machines;
 }
 
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(place));
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
-
 }  // namespace
 
 std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& files,
@@ -194,8 +188,6 @@ ErrorSummary summarise_errors(const std::vector<ValidatedRow>& rows, MeasuredClo
   ErrorSummary summary;
   summary.rows = errors.size();
   if (errors.empty()) return summary;
-  std::sort(errors.begin(), errors.end());
-  std::sort(magnitudes.begin(), magnitudes.end());
   summary.median_abs_error = quantile(magnitudes, 0.5);
   summary.p90_abs_error = quantile(magnitudes, 0.9);
   summary.median_error = quantile(errors, 0.5);

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
@@ -66,14 +67,6 @@ std::string describe(const OpGroup& group) {
   return fmt::format("{}{} {}{}in kernel '{}'", group.remote ? "remote " : "",
                      kOpKindNames[static_cast<std::size_t>(group.kind)], group.size,
                      group.size.empty() ? "" : " ", group.kernel);
-}
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(place));
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
 }
 
 // The median of values that each stand for `count` operations.
@@ -199,7 +192,7 @@ double stamping_cost(const std::vector<OpResidual>& rows) {
   }
   std::vector<double> values;
   for (const auto& [run, cost] : costs) values.push_back(cost);
-  return values.empty() ? 0 : quantile(values, 0.5);
+  return quantile(std::move(values), 0.5);
 }
 
 }  // namespace tritax

@@ -42,7 +42,7 @@ struct Parameter {
 struct MatrixRate {
   double flop_per_clk_per_cu = 0;  // dense, 0 when the part has no such instruction
   double issue_efficiency = 0;     // best sustained share of the clock-adjusted peak, (0, 1]
-  double load_clock_ghz = 0;       // sustained clock when all matrix cores run this dtype on random data
+  double load_clock_ghz = 0;       // clock when all matrix cores run this dtype on random data
   double light_clock_ghz = 0;      // clock when only few of them do; 0: the boost clock of the GPU
   double sustained_clock_ghz = 0;  // as load_clock_ghz, after Gpu::power_window_ns of such load; 0: the same
 };

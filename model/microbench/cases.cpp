@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <iterator>
 
@@ -480,34 +479,6 @@ void Cases::sizes() {
 }
 
 }  // namespace
-
-std::string MicrobenchRow::parameter_text() const {
-  std::string all;
-  for (const auto& [key, setting] : parameters) {
-    all += fmt::format("{}{}={}", all.empty() ? "" : ";", key, setting);
-  }
-  return all;
-}
-
-std::string_view MicrobenchRow::text(std::string_view parameter) const {
-  for (const auto& [key, setting] : parameters) {
-    if (key == parameter) return setting;
-  }
-  return "";
-}
-
-std::int64_t MicrobenchRow::number(std::string_view parameter) const {
-  const std::string_view digits = text(parameter);
-  std::int64_t parsed = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
-  return parsed;
-}
-
-double MicrobenchRow::value(double time_us, double clock_ghz, double matmul_spread) const {
-  if (metric == MicrobenchMetric::clock) return clock_ghz;
-  if (metric == MicrobenchMetric::spread) return matmul_spread;
-  return over_us > 0 ? over_us / time_us : time_us * per_us;
-}
 
 std::vector<Microbench> microbenchmarks(int gpus, int compute_units) {
   return Cases(gpus, compute_units).all();

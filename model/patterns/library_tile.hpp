@@ -12,7 +12,7 @@
 // the closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form.
 //
 // hipBLASLt itself takes the kernel of the nearest shape that was tuned. For fp32 on gfx942, not transposed,
-// the tuned shapes of more than some 10¹⁰ multiplications end at K = 4096; at 16384 all of them share the
+// the tuned shapes of more than 1.5·10¹⁰ multiplications end at K = 4096; at 16384 all of them share the
 // kernel MT256x64x16, 256 columns and 64 rows of a row-major C (ROCm/hipBLASLt @092cc83, solution 1433 of
 // Tensile/Logic/asm_full/aquavanjaram/gfx942/GridBased/aquavanjaram_Cijk_Ailk_Bljk_SB_Bias_HA_SAV.yaml). It
 // is used from K nearer to 16384 than to 4096 on, however many compute units it leaves idle.

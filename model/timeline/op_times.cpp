@@ -3,22 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
+#include "model/core/quantile.hpp"
+
 namespace tritax {
-
-namespace {
-
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(place));
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
-
-}  // namespace
 
 std::vector<double> service_begins(const Timeline& timeline) {
   // Intervals of one workgroup come in the order of their begin, and asynchronous ones drain in that order.
@@ -65,7 +55,6 @@ std::vector<OpTimes> op_times(const Timeline& timeline, const Schedule& schedule
   }
   std::vector<OpTimes> all;
   for (auto& [group, times] : times_us) {
-    std::sort(times.begin(), times.end());
     OpTimes& one = all.emplace_back();
     one.group = group;
     one.count = static_cast<std::int64_t>(times.size());

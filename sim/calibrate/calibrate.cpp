@@ -121,13 +121,13 @@ void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const
   tbb::parallel_for(std::size_t{0}, table.rows.size(), [&](std::size_t i) {
     const MeasuredMicrobench& measured = table.rows[i];
     const MicrobenchRow& row = table.row(measured);
-    calibration.rows[i] = {
-        row.group,
-        row.name,
-        row.parameter_text(),
-        measured.time_us,
-        simulated_time_us(table.benches[measured.bench].schedule(), row, calibration.machine),
-        recorder.fitted(i)};
+    const Microbench& bench = table.benches[measured.bench];
+    calibration.rows[i] = {row.group,
+                           row.name,
+                           row.parameter_text(),
+                           measured.time_us,
+                           simulated_time_us(bench.schedule(), bench, row, calibration.machine),
+                           recorder.fitted(i)};
   });
 }
 

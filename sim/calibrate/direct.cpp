@@ -7,20 +7,16 @@
 #include <limits>
 #include <numeric>
 
+#include "model/core/quantile.hpp"
 #include "model/machine/parameters.hpp"
 
 namespace tritax {
 
 namespace {
 
-double mean_of(const std::vector<double>& values) {
+double mean_of(const std::vector<double>& values) {  // of none, 0
+  if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // One estimate a row; an error of 1 in it is an error of `weights` of what the row measured.
@@ -77,16 +73,16 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
     light.keys.push_back(fmt::format("gpu.matrix.{}.light_clock", name_of(dtype)));
   }
   if (!light.keys.empty()) {
-    all.push_back(settle(light, lone, lone.values.empty() ? 0 : median_of(lone.values), machine));
+    all.push_back(settle(light, lone, quantile(lone.values, 0.5), machine));
   }
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
     const Estimates busy = clocks_where(dtype, "sustained", "no");
     all.push_back(settle({{fmt::format("gpu.matrix.{}.load_clock", name_of(dtype))}, 0, "", ""}, busy,
-                         busy.values.empty() ? 0 : mean_of(busy.values), machine));
+                         mean_of(busy.values), machine));
     const Estimates hot = clocks_where(dtype, "sustained", "yes");
     all.push_back(settle({{fmt::format("gpu.matrix.{}.sustained_clock", name_of(dtype))}, 0, "", ""}, hot,
-                         hot.values.empty() ? 0 : mean_of(hot.values), machine));
+                         mean_of(hot.values), machine));
   }
   return all;
 }
@@ -104,10 +100,8 @@ std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observati
     }
   }
   std::vector<FittedUnknown> all;
-  all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, spread,
-                       spread.values.empty() ? 0 : mean_of(spread.values), machine));
-  all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start,
-                       start.values.empty() ? 0 : mean_of(start.values), machine));
+  all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, spread, mean_of(spread.values), machine));
+  all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start, mean_of(start.values), machine));
   return all;
 }
 
@@ -129,8 +123,7 @@ std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& 
                  cache_bytes / write_gb_per_s * 1e-3 / row.time_us);
     }
   }
-  return {settle({{"gpu.dirty_share"}, 0, "", ""}, shares, shares.values.empty() ? 0 : mean_of(shares.values),
-                 machine)};
+  return {settle({{"gpu.dirty_share"}, 0, "", ""}, shares, mean_of(shares.values), machine)};
 }
 
 std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine) {
@@ -147,16 +140,13 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
   const Estimates local = latencies("round trip on one GPU");
   const Estimates remote = latencies("round trip between two GPUs");
   std::vector<FittedUnknown> all;
-  const auto mean_or_nothing = [](const Estimates& estimates) {
-    return estimates.values.empty() ? 0 : mean_of(estimates.values);
-  };
   Unknown on_gpu{{"gpu.flag_cross_die_latency"}, 0, "", ""};
   if (gpu.xcds == 1) {
     on_gpu.keys.insert(on_gpu.keys.begin(), "gpu.flag_same_die_latency");
     on_gpu.remark = "one die: both flag latencies are the same";
   }
-  all.push_back(settle(on_gpu, local, mean_or_nothing(local), machine));
-  all.push_back(settle({{"fabric.flag_latency"}, 0, "", ""}, remote, mean_or_nothing(remote), machine));
+  all.push_back(settle(on_gpu, local, mean_of(local.values), machine));
+  all.push_back(settle({{"fabric.flag_latency"}, 0, "", ""}, remote, mean_of(remote.values), machine));
   return all;
 }
 

@@ -42,7 +42,7 @@ struct Fit {
     tbb::parallel_for(std::size_t{0}, rows.size() * points.size(), [&](std::size_t task) {
       const std::size_t r = task / points.size();
       const std::size_t p = task % points.size();
-      const double simulated = simulated_time_us(schedules[r], *rows[r].row, machines[p]);
+      const double simulated = simulated_time_us(schedules[r], *rows[r].bench, *rows[r].row, machines[p]);
       errors(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(p)) =
           weights[r] * std::log(simulated / rows[r].time_us);
     });

@@ -28,14 +28,15 @@ class KernelTime : public SimulationObserver {
 
 }  // namespace
 
-double simulated_time_us(const Schedule& schedule, const MicrobenchRow& row, const Machine& machine) {
+double simulated_time_us(const Schedule& schedule, const Microbench& bench, const MicrobenchRow& row,
+                         const Machine& machine) {
   KernelTime kernel(row.kernel);
   SimulationOptions options;
   if (row.metric == MicrobenchMetric::kernel_time) options.observer = &kernel;
   // A microbenchmark runs again and again; only some have the caches overwritten in between.
-  options.written_before_bytes = static_cast<double>(row.number("flush"));
-  options.warm = options.written_before_bytes == 0;
-  const SimulationResult result = simulate(schedule, machine, options);
+  options.written_before_bytes = bench.flush_bytes;
+  options.warm = bench.flush_bytes == 0;
+  const SimulationResult result = simulate(schedule, bench.sustained ? sustained(machine) : machine, options);
   double time_ns = 0;
   switch (row.metric) {
     case MicrobenchMetric::wall_time:

@@ -104,7 +104,7 @@ double true_time_us(const Microbench& bench, const MicrobenchRow& row, const Mac
         row.name == "round trip on one GPU" ? machine.gpu.flag_same_die_ns : machine.fabric.flag_latency_ns;
     return 2 * (machine.gpu.release_ns + latency + machine.gpu.poll_load_ns / 2);
   }
-  return simulated_time_us(bench.schedule(), row, machine);
+  return simulated_time_us(bench.schedule(), bench, row, machine);
 }
 
 // The rows of a file, as `machine` would have measured them.
@@ -195,6 +195,25 @@ TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Factors, CalibrateFrom, testing::Values(0.6, 1.5));
+
+// A bench that runs after long load is simulated at the clock of then.
+TEST(MicrobenchModel, simulates_sustained_benches_at_the_sustained_clock) {
+  Machine machine = true_machine();
+  for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "clock" || row.text("dtype") != "bf16" || row.number("size") == 0) continue;
+    Machine slower = machine;
+    set_parameter_value(slower, "gpu.matrix.bf16.sustained_clock", kSustainedGhz / 2);
+    const Schedule schedule = bench.schedule();
+    const double time = simulated_time_us(schedule, bench, row, machine);
+    const double slower_time = simulated_time_us(schedule, bench, row, slower);
+    if (row.text("sustained") == "yes") {
+      EXPECT_GT(slower_time, 1.5 * time) << row.parameter_text();
+    } else {
+      EXPECT_EQ(slower_time, time) << row.parameter_text();
+    }
+  }
+}
 
 TEST(Calibrate, parameters_without_rows_keep_their_values) {
   const Machine base = uncalibrated();

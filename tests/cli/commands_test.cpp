@@ -129,6 +129,21 @@ TEST(Simulate, CounterfactualTaxesAndRemainderSumToWhatAllThreeCost) {
               time_us - taxes.at("time_without_taxes_us").get<double>(), 1e-6 * time_us);
 }
 
+TEST(Simulate, SustainedLoadSlowsDownMachinesThatKnowTheirSustainedClock) {
+  const auto time_us = [](const std::string& machine, const std::string& option) {
+    return run_json(
+               "simulate --pattern fused-sequential -M 8192 -N 4096 -K 8192 --dtype bf16 --gpus 2 "
+               "--machine " +
+               machine + option)
+        .at("runs")
+        .at(0)
+        .at("time_us")
+        .get<double>();
+  };
+  EXPECT_GT(time_us("h200-4", " --sustained"), 1.05 * time_us("h200-4", ""));
+  EXPECT_EQ(time_us("mi300x-8", " --sustained"), time_us("mi300x-8", ""));
+}
+
 TEST(Simulate, LinksCarryWhatTheScatterSends) {
   const json run = run_json("simulate --pattern fused-sequential " + kSmallProblem).at("runs").at(0);
   double bytes = 0;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "machine_text.hpp"
+#include "model/machine/check_machine.hpp"
 #include "model/machine/parameters.hpp"
 
 namespace tritax {
@@ -172,6 +173,12 @@ TEST(MachineReader, RefusesSizesOfTheMachineThatMakeNoSense) {
 TEST(MachineReader, RefusesParametersThatContradictEachOther) {
   expect_contains(failure_of(with_value(mi300x_text(), "gpu.matrix.fp16", "load_clock", "2500", "MHz")),
                   "gpu.matrix.fp16.load_clock: 2.5 exceeds gpu.boost_clock (2.1)");
+  const Machine h200 = find_machine("h200-4");
+  Machine hot = h200;
+  set_parameter_value(hot, "gpu.matrix.bf16.sustained_clock", 1.9);
+  const auto findings = find_inconsistencies(hot);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].key, "gpu.matrix.bf16.sustained_clock");
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "lds_per_workgroup_max", "65", "KiB")),
                   "exceeds gpu.lds_per_cu");
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "llc_size", "0", "B")),
