@@ -171,8 +171,8 @@ int run(const Options& options, const CLI::App& command) {
   const Question question = question_of(options, command);
   const Advice advice = search(question, options);
   if (advice.interrupted) {
-    fmt::print(stderr, "tritax: interrupted; {}\n",
-               advice.candidates.empty() ? "nothing was found yet" : "this is the best so far");
+    tell(fmt::format("tritax: interrupted; {}\n",
+                     advice.candidates.empty() ? "nothing was found yet" : "this is the best so far"));
     if (advice.candidates.empty()) {
       return kInterruptedExitCode;
     }

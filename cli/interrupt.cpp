@@ -73,6 +73,9 @@ void install_interrupt_handler() {
   if (hang_up.sa_handler != SIG_IGN) {  // `nohup` wants it ignored
     sigaction(SIGHUP, &action, nullptr);
   }
+  // Not SIG_IGN, which a program that `measure` starts would inherit.
+  action.sa_handler = [](int) {};
+  sigaction(SIGPIPE, &action, nullptr);
 }
 
 InterruptibleWork::InterruptibleWork() {

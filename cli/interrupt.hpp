@@ -3,7 +3,7 @@
 // By default it removes unfinished output files and ends the program with code 130 at once. While an
 // `InterruptibleWork` lives, the first Ctrl-C only raises its flag, so that a search can stop and print the
 // best so far; the second ends the program. SIGTERM and SIGHUP always end it, and leave no unfinished file
-// either.
+// either. SIGPIPE does not end it: see write_standard_output().
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 namespace tritax::cli {
 
 inline constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells report it
+inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, likewise
 
 // Call once, before anything else.
 void install_interrupt_handler();

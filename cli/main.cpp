@@ -4,6 +4,7 @@
 //   1    a defect of Tritax
 //   2    a mistake that the user can mend; one line on standard error says which
 //   130  interrupted
+//   141  done, but the reader of standard output had gone
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +21,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
@@ -92,7 +94,7 @@ int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
       unexpected   ? describe_unexpected(program, command)
       : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(program), ", "))
                    : error.what();
-  fmt::print(stderr, "tritax: {}; see '{} --help'\n", one_line(what), full_name(command));
+  tell(fmt::format("tritax: {}; see '{} --help'\n", one_line(what), full_name(command)));
   return kUserErrorExitCode;
 }
 
@@ -139,12 +141,14 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   tritax::cli::install_interrupt_handler();
   try {
-    return tritax::cli::run(argc, argv);
+    const int code = tritax::cli::run(argc, argv);
+    const bool cut = code == 0 && tritax::cli::standard_output_was_cut();
+    return cut ? tritax::cli::kNobodyReadsExitCode : code;
   } catch (const tritax::UserError& error) {
-    fmt::print(stderr, "tritax: {}\n", error.what());
+    tritax::cli::tell(fmt::format("tritax: {}\n", error.what()));
     return tritax::cli::kUserErrorExitCode;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tritax: internal error: {}. Please report this.\n", error.what());
+    tritax::cli::tell(fmt::format("tritax: internal error: {}. Please report this.\n", error.what()));
     return 1;
   }
 }

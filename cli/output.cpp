@@ -21,6 +21,8 @@ namespace tritax::cli {
 
 namespace {
 
+bool reader_has_gone = false;  // of standard output, a pipe
+
 [[noreturn]] void refuse(const std::string& flag, const std::string& path, std::string_view reason) {
   throw UserError(fmt::format("{}: cannot write '{}': {}", flag, path, reason));
 }
@@ -171,8 +173,13 @@ void Outputs::write(std::optional<OutputFile>& file, const std::optional<std::st
   }
 }
 
+bool standard_output_was_cut() { return reader_has_gone; }
+
 void write_standard_output(std::string_view text) {
+  if (reader_has_gone) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    reader_has_gone = errno == EPIPE;
+    if (reader_has_gone) return;
     throw UserError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
   }
 }

@@ -79,7 +79,9 @@ class Outputs {
   bool for_people_ = true;
 };
 
-// Writes to standard output; throws UserError when that fails (a full disk behind a redirection).
+// Writes to standard output; throws UserError when that fails (a full disk behind a redirection). When its
+// reader has gone (`| head`), the rest is dropped, so that the files that were asked for are still written.
 void write_standard_output(std::string_view text);
+bool standard_output_was_cut();
 
 }  // namespace tritax::cli

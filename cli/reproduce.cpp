@@ -194,8 +194,8 @@ int run(const Options& options) {
   const std::vector<ReproducedRow> rows = reproduce(entries, reproduce_options);
   progress.clear();
   if (work.interrupted()) {
-    fmt::print(stderr, "tritax: interrupted; {} of {} numbers are missing\n", entries.size() - rows.size(),
-               entries.size());
+    tell(fmt::format("tritax: interrupted; {} of {} numbers are missing\n", entries.size() - rows.size(),
+                     entries.size()));
   }
   print_rows(rows, outputs);
   outputs.csv(all_rows(rows));

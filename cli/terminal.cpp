@@ -36,6 +36,10 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return lines.append(text).append("\n");
 }
 
+void tell(std::string_view text) {
+  [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 Progress::Progress(std::string label)
     : label_(std::move(label)),
       terminal_(isatty(STDERR_FILENO) == 1),
@@ -47,7 +51,7 @@ Progress::~Progress() { clear(); }
 void Progress::clear() {
   const std::lock_guard lock(mutex_);
   if (drawn_) {
-    fmt::print(stderr, "\r\x1b[K");
+    tell("\r\x1b[K");
     std::fflush(stderr);
     drawn_ = false;
   }
@@ -67,8 +71,8 @@ void Progress::update(std::size_t done, std::size_t total) {
   last_draw_ = now;
   drawn_ = true;
   const std::size_t filled = kBarWidth * std::min(done, total) / total;
-  fmt::print(stderr, "\r{} [{}{}] {}/{}\x1b[K", label_, std::string(filled, '#'),
-             std::string(kBarWidth - filled, '.'), done, total);
+  tell(fmt::format("\r{} [{}{}] {}/{}\x1b[K", label_, std::string(filled, '#'),
+                   std::string(kBarWidth - filled, '.'), done, total));
   std::fflush(stderr);
 }
 

@@ -20,6 +20,9 @@ std::string styled(std::string_view text, Style style);
 // `text` with a line break instead of the last blank before every `width` columns, and one at the end.
 std::string wrapped(std::string_view text, std::size_t width = 100);
 
+// Writes to standard error. A message that nobody can read is no reason to stop.
+void tell(std::string_view text);
+
 // A bar on standard error, drawn only if that is a terminal and the work takes over a second. Any thread may
 // update it.
 class Progress {

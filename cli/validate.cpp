@@ -361,8 +361,8 @@ int run(const Options& options) {
   const std::vector<ValidatedRow> rows = validate(measured, validate_options);
   progress.clear();
   if (work.interrupted()) {
-    fmt::print(stderr, "tritax: interrupted; {} of {} rows are missing\n", measured.size() - rows.size(),
-               measured.size());
+    tell(fmt::format("tritax: interrupted; {} of {} rows are missing\n", measured.size() - rows.size(),
+                     measured.size()));
   }
   print_notes(files, rows, outputs);
   print_report(rows, options, clock, outputs);

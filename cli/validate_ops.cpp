@@ -128,7 +128,7 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
   validate_options.cancelled = [&work] { return work.interrupted(); };
   const std::vector<OpResidual> rows = validate_ops(files, scenarios, options.machine, validate_options);
   progress.clear();
-  if (work.interrupted()) fmt::print(stderr, "tritax: interrupted; some scenarios are missing\n");
+  if (work.interrupted()) tell("tritax: interrupted; some scenarios are missing\n");
   for (const MeasuredOpsFile& file : files) {
     outputs.print(fmt::format("{}: {}\n", file.origin,
                               file.remarks.empty() ? "does not say where it was measured" : file.remarks[0]));

@@ -123,6 +123,18 @@ TEST(Program, AFailedCommandLeavesNoFileAndKeepsAnOldOne) {
   EXPECT_EQ(scratch.file_count(), 1U);
 }
 
+TEST(Program, AReaderThatHasGoneCostsNoFile) {
+  const ScratchDirectory scratch;
+  const std::string csv = scratch.path("table.csv");
+  const std::string gone = scratch.path("gone");
+  const std::string code = scratch.path("code");
+  run_tritax("machines --csv " + csv + "; echo $? > " + code + ") | (exec <&-; touch " + gone + ')',
+             "(while [ ! -e " + gone + " ]; do sleep 0.01; done;");
+  EXPECT_EQ(read_file(code), "141\n");
+  EXPECT_EQ(read_file(csv), run_tritax("machines --csv -").out);
+  EXPECT_EQ(scratch.file_count(), 3U);
+}
+
 TEST(Program, AnInputFileIsNotTakenForAnOutput) {
   const ScratchDirectory scratch;
   const std::string scenario = scratch.write("scenario.toml", "# mine\n");
