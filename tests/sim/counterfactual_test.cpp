@@ -51,14 +51,17 @@ RC_GTEST_PROP(CounterfactualLaw, IntermediatesOnChipDoNotMakeARunSlower, ()) {
   RC_ASSERT(makespan_ns(run, {true, true, true}) <= before * (1 + kAnomaly));
 }
 
-// Host time that is on nobody's path any more: at least the first launch and the last synchronisation.
+// Host time that is on nobody's path any more: at least the first launch and the last synchronisation. A wait
+// that begins at another time can see its flag a whole poll later (of 20,000 runs of all machines the
+// shortest lost up to 2 % in just that way: 625 ns, 0.92 polls of an H200, came again and again).
 RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesSaveWhatTheHostPaysBeforeAndAfterEverything, ()) {
   const AnyRun run = any_run_without_swaps();
   const HostCosts& host = run.machine.host;
   const double call = run.knobs.launch == LaunchMode::graph ? host.graph_launch_call_ns : host.launch_call_ns;
   const double ends = std::min(call, host.launch_call_ns) + host.launch_latency_ns + host.synchronize_ns;
   const double before = makespan_ns(run);
-  RC_ASSERT(before - makespan_ns(run, {.free_launches = true}) >= ends - kSmallAnomaly * before);
+  RC_ASSERT(before - makespan_ns(run, {.free_launches = true}) >=
+            ends - kSmallAnomaly * before - run.machine.gpu.poll_load_ns);
 }
 
 RC_GTEST_PROP(CounterfactualLaw, MoreBandwidthAnywhereDoesNotMakeARunSlower, ()) {
