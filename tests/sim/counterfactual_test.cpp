@@ -2,11 +2,11 @@
 //
 // More bandwidth, or a cost that vanishes, can make a run a little slower: work starts earlier or in another
 // order, meets other work, and finds other slabs in the caches (the scheduling anomalies of Graham, Bounds on
-// multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969). Among 20,000 random runs free launches and
-// dropped boundaries never did; more bandwidth cost up to 0.4 %; intermediates on chip up to 2.3 %, where
-// copies that no longer wait for memory come to meet on the same link. The laws allow for somewhat more. They
-// leave out compare-and-swap locks: who copies faster spins longer, and its swaps are in the producers' way
-// (6 % seen).
+// multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969). Among 60,000 random runs free launches
+// never did; one dropped boundary cost 2.7 %; more bandwidth cost up to 0.4 %; intermediates on chip up
+// to 2.3 %, where copies that no longer wait for memory come to meet on the same link. The laws allow for
+// somewhat more. They leave out compare-and-swap locks: who copies faster spins longer, and its swaps are in
+// the producers' way (6 % seen).
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -41,7 +41,7 @@ RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesAndDroppedBoundariesDoNotMakeARunSl
   const AnyRun run = any_run_without_swaps();
   const double before = makespan_ns(run);
   RC_ASSERT(makespan_ns(run, {.free_launches = true}) <= before * (1 + kSmallAnomaly));
-  RC_ASSERT(makespan_ns(run, {.dependences_for_barriers = true}) <= before * (1 + kSmallAnomaly));
+  RC_ASSERT(makespan_ns(run, {.dependences_for_barriers = true}) <= before * (1 + kAnomaly));
 }
 
 RC_GTEST_PROP(CounterfactualLaw, IntermediatesOnChipDoNotMakeARunSlower, ()) {
