@@ -84,15 +84,8 @@ void Engine::index_schedule() {
 
   hosts_.resize(ranks);
   kernels_.resize(schedule_.kernels.size());
-  std::map<std::tuple<std::uint32_t, std::int32_t, std::int32_t, std::int32_t>, std::uint32_t> shape_ids;
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::uint32_t> slab_ids;
-  shape_of_op_.assign(schedule_.ops.size(), 0);
-  a_slab_.assign(schedule_.ops.size(), 0);
-  b_slab_.assign(schedule_.ops.size(), 0);
-  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, std::int32_t k_begin) {
-    const auto key = std::make_tuple(buffer, origin, size, k_begin);
-    return slab_ids.emplace(key, static_cast<std::uint32_t>(slab_ids.size())).first->second;
-  };
+  SlabIds slab_ids;
+  inputs_of_op_.resize(schedule_.ops.size());
   for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
     const Kernel& kernel = schedule_.kernels[k];
     KernelState& state = kernels_[k];
@@ -108,27 +101,8 @@ void Engine::index_schedule() {
       wg.end = wg.pc + kernel.workgroups[w].op_count;
       wg.send_pc = wg.pc;
       workgroups_.push_back(wg);
-      for (std::uint32_t o = wg.pc; o < wg.end; ++o) {
-        const Op& op = schedule_.ops[o];
-        if (op.kind != OpKind::matmul) continue;
-        a_slab_[o] = slab(op.src_buffer, op.rect.row, op.rect.rows, op.k_begin);
-        b_slab_[o] = slab(op.b_buffer, op.rect.col, op.rect.cols, op.k_begin);
-        const auto key = std::make_tuple(k, op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
-        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
-        shape_of_op_[o] = entry->second;
-        if (!added) continue;
-        MatmulShape shape{
-            .kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
-        shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-        shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
-        MatmulTile overlapped = kernel.tile;
-        overlapped.pipeline = Pipeline::overlapped;
-        const MatmulCost best =
-            matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
-        shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
-        shapes_.push_back(shape);
-      }
     }
+    index_matmuls(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
     if (!gpus_[0].dispatcher.fits(kernel)) {
       throw UserError(
@@ -149,6 +123,48 @@ void Engine::index_schedule() {
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
   if (options_.give_up_after_ns > 0) index_outlook();
+}
+
+// What the matmuls of a kernel read, and which cost the same.
+void Engine::index_matmuls(std::uint32_t k, SlabIds& slab_ids) {
+  const Kernel& kernel = schedule_.kernels[k];
+  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
+  std::map<ShapeKey, std::uint32_t> shape_ids;
+  ShapeKey last_key;  // most kernels have one
+  std::uint32_t last_shape = 0;
+  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, std::int32_t k_begin) {
+    const auto id = static_cast<std::uint32_t>(slab_ids.size());
+    return slab_ids.emplace(std::make_tuple(buffer, origin, size, k_begin), id).first->second;
+  };
+  for (const Workgroup& wg : kernel.workgroups) {
+    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
+      const Op& op = schedule_.ops[o];
+      if (op.kind != OpKind::matmul) continue;
+      MatmulInputs& inputs = inputs_of_op_[o];
+      inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op.k_begin);
+      inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op.k_begin);
+      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
+      if (key != last_key) {
+        last_key = key;
+        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
+        last_shape = entry->second;
+        if (added) shapes_.push_back(shape_of(k, op));
+      }
+      inputs.shape = last_shape;
+    }
+  }
+}
+
+Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
+  const Kernel& kernel = schedule_.kernels[k];
+  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
+  shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+  shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  MatmulTile overlapped = kernel.tile;
+  overlapped.pipeline = Pipeline::overlapped;
+  const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
+  return shape;
 }
 
 // Workgroups go round robin over the dies that have compute units for the kernel.

@@ -14,9 +14,11 @@
 // engine_traffic.cpp (which resources an operation uses), engine_outlook.cpp (when to give up).
 #pragma once
 
+#include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -76,7 +78,7 @@ class Engine {
 
   enum class Waiting : std::uint8_t { nothing, activity, store, flag, time };
 
-  struct WorkgroupState {
+  struct alignas(64) WorkgroupState {
     std::uint32_t kernel = 0;
     std::uint32_t number = 0;  // within the kernel
     std::uint32_t pc = 0;      // index into schedule.ops
@@ -107,6 +109,13 @@ class Engine {
     std::uint32_t next_waiter = kNobody;
     Path path;
     Path send_path;
+  };
+
+  // Of an operation that is a matmul.
+  struct MatmulInputs {
+    std::uint32_t shape = 0;  // index into shapes_
+    std::uint32_t a_slab = 0;
+    std::uint32_t b_slab = 0;
   };
 
   struct KernelState {
@@ -253,6 +262,10 @@ class Engine {
   // engine.cpp
   void add_resources();
   void index_schedule();
+  using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
+                                       std::uint32_t>;  // by buffer, origin, size and start in K
+  void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
+  MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
@@ -363,8 +376,7 @@ class Engine {
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;
   std::vector<MatmulShape> shapes_;
-  std::vector<std::uint32_t> shape_of_op_;        // matmul: index into shapes_
-  std::vector<std::uint32_t> a_slab_, b_slab_;    // matmul: slab ids
+  std::vector<MatmulInputs> inputs_of_op_;
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise
   double highest_clock_factor_ = 1;               // likewise

@@ -36,8 +36,8 @@ void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   while (wg.pc < wg.end) {
     const Op& op = schedule_.ops[wg.pc];
-    __builtin_prefetch(&op +
-                       1);  // one workgroup of thousands: it will have left the caches by the next event
+    // One workgroup of thousands: it will have left the caches by the next event.
+    __builtin_prefetch(&op + 1);
     if (wg.has_sender ? waits_for_sender(wg, op) : waits_for_store(wg, op)) {
       wg.waiting = Waiting::store;
       return;
@@ -114,7 +114,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.held_up_ns = 0;  // what stores waited before is none of this matmul's time
   const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
-  const std::uint32_t shape_id = shape_of_op_[wg.pc];
+  const MatmulInputs& inputs = inputs_of_op_[wg.pc];
+  const std::uint32_t shape_id = inputs.shape;
   const MatmulShape& shape = shapes_[shape_id];
   count_matrix_cu(gpu, wg.cu, +1);
   update_clock(rank);
@@ -133,8 +134,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
     misses |= llc_bit;
     llc_missed += bytes;
   };
-  look_up(a_slab_[wg.pc], shape.cost.a_bytes, 1, 4);
-  look_up(b_slab_[wg.pc], shape.cost.b_bytes, 2, 8);
+  look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
   // What comes from memory displaces what was written before the run, and that has to go there first.
   if (llc_missed > 0 && gpu.dirty_bytes > 0) {
     const double share = std::min(1.0, gpu.dirty_bytes / llc_missed);

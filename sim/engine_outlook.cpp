@@ -105,7 +105,7 @@ void Engine::index_rest(const Kernel& kernel, std::uint32_t wg, const std::vecto
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
     } else if (op.kind == OpKind::matmul) {
-      const MatmulCost& cost = shapes_[shape_of_op_[o]].cost;
+      const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       rest += (cost.compute_ns + cost.prologue_ns) / spread_of(machine_.gpu.matmul_spread, wg, o);
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {

@@ -84,6 +84,7 @@ void FluidNetwork::unlist(std::int32_t id) {
     const std::int32_t moved = users.back();
     users[slot] = moved;
     users.pop_back();
+    if (users.empty()) resources_[resource].load = 0;  // sums of differences drift
     if (moved == id) continue;
     Class& m = classes_[moved];
     for (std::int32_t j = 0; j < m.use_count; ++j) {
@@ -114,6 +115,38 @@ void FluidNetwork::mark_changed(std::int32_t id) {
   }
 }
 
+// A binary heap with the first end on top.
+void FluidNetwork::push(std::vector<End>& heap, const End& end) {
+  std::size_t at = heap.size();
+  heap.push_back(end);
+  while (at > 0 && end.before(heap[(at - 1) / 2])) {
+    heap[at] = heap[(at - 1) / 2];
+    at = (at - 1) / 2;
+  }
+  heap[at] = end;
+}
+
+// The hole on top sinks to the bottom, and the last end rises from there: it belongs near the bottom.
+FluidNetwork::End FluidNetwork::pop(std::vector<End>& heap) {
+  const End top = heap.front();
+  const End last = heap.back();
+  heap.pop_back();
+  const std::size_t size = heap.size();
+  if (size == 0) return top;
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < size; child = 2 * at + 1) {
+    if (child + 1 < size) child += static_cast<std::size_t>(heap[child + 1].before(heap[child]));
+    heap[at] = heap[child];
+    at = child;
+  }
+  while (at > 0 && last.before(heap[(at - 1) / 2])) {
+    heap[at] = heap[(at - 1) / 2];
+    at = (at - 1) / 2;
+  }
+  heap[at] = last;
+  return top;
+}
+
 void FluidNetwork::start(std::int32_t class_id, double amount, double weight, std::uint32_t token,
                          double now_ns) {
   TRITAX_ASSERT(amount >= 0 && weight > 0, "an activity needs work and a weight");
@@ -126,31 +159,25 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
     advance(c, now_ns);
   }
   c.weight = c.ends.empty() ? weight : c.weight + weight;
-  c.ends.push_back({c.virtual_time + amount / weight, weight, sequence_++, token});
-  std::push_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
-    return a.virtual_time != b.virtual_time ? a.virtual_time > b.virtual_time : a.sequence > b.sequence;
-  });
+  push(c.ends, {c.virtual_time + amount / weight, weight, sequence_++, token});
   mark_changed(class_id);
 }
 
-double FluidNetwork::next_completion_ns() const { return next_end_.smallest(); }
-
 FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
-  TRITAX_ASSERT(next_end_.smallest() <= now_ns, "nothing completes now");
-  const std::int32_t id = next_end_.winner();
-  Class& c = classes_[id];
+  TRITAX_ASSERT(next_completion_ns() <= now_ns, "nothing completes now");
+  const Tournament::Winner winner = next_end_.winner();
+  Class& c = classes_[winner.player];
   advance(c, now_ns);
-  std::pop_heap(c.ends.begin(), c.ends.end(), [](const End& a, const End& b) {
-    return a.virtual_time != b.virtual_time ? a.virtual_time > b.virtual_time : a.sequence > b.sequence;
-  });
-  const End end = c.ends.back();
-  c.ends.pop_back();
+  const End end = pop(c.ends);
   // Rounding must not leave the class behind the work that it has finished.
   c.virtual_time = std::max(c.virtual_time, end.virtual_time);
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
-  mark_changed(id);
-  schedule(id, now_ns);
-  return {end.token, id};
+  mark_changed(winner.player);
+  // Mostly nothing else ends now; then settle() finds out when the class ends next.
+  const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= c.virtual_time;
+  unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
+  if (!unsettled_completion_) schedule(winner.player, now_ns);
+  return {end.token, winner.player};
 }
 
 bool FluidNetwork::saturated(std::int32_t resource) const {
@@ -159,16 +186,19 @@ bool FluidNetwork::saturated(std::int32_t resource) const {
 }
 
 double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
-  const Resource& r = resources_[resource];
-  return r.carried + r.load * (now_ns - r.since_ns);
+  double carried = 0;
+  for (const Class& c : classes_) {
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      if (c.uses[i].resource != resource) continue;
+      carried += c.uses[i].coefficient * (c.done + c.level * c.settled_weight * (now_ns - c.since_ns));
+    }
+  }
+  return carried;
 }
 
-void FluidNetwork::change_load(std::int32_t resource, double delta, double now_ns) {
+void FluidNetwork::change_load(std::int32_t resource, double delta) {
   Resource& r = resources_[resource];
-  r.carried += r.load * (now_ns - r.since_ns);
-  r.since_ns = now_ns;
   r.load += delta;
-  // Sums of differences drift; an unused resource has no load at all.
   if (r.users.empty() || r.load < 0) r.load = 0;
 }
 
@@ -176,26 +206,34 @@ void FluidNetwork::change_load(std::int32_t resource, double delta, double now_n
 // that it uses was or becomes saturated.
 bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   Class& c = classes_[id];
-  const double delta = c.weight - c.settled_weight;
   const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == kNone);
   if (!at_cap || c.cap == kInfinity) return false;
+  const double rate = (c.weight - c.settled_weight) * c.cap;
+  std::array<double, kMaxUses> loads{};
+  bool reaches = false;
   for (std::int32_t i = 0; i < c.use_count; ++i) {
     const Resource& r = resources_[c.uses[i].resource];
-    if (r.load >= r.nearly_full) return false;
-    if (r.load + delta * c.cap * c.uses[i].coefficient > r.nearly_full) return false;
+    loads[i] = r.load + rate * c.uses[i].coefficient;
+    reaches |= r.load >= r.nearly_full;
+    reaches |= loads[i] > r.nearly_full;
   }
+  if (reaches) return false;
+  const double at_caps = c.weight * c.cap - c.counted_at_cap;
+  c.counted_at_cap += at_caps;
+  for (std::int32_t i = 0; i < c.use_count; ++i) {
+    Resource& r = resources_[c.uses[i].resource];
+    r.users_at_caps += at_caps * c.uses[i].coefficient;
+    r.load = std::max(loads[i], 0.0);
+  }
+  c.settled_weight = c.weight;
+  c.level = 0;
   if (c.weight > 0) {
     if (!c.listed) list(id);
     c.level = c.cap;
     c.bottleneck = kNone;
-  } else {
-    if (c.listed) unlist(id);
-    c.level = 0;
+  } else if (c.listed) {
+    unlist(id);
   }
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    change_load(c.uses[i].resource, delta * c.cap * c.uses[i].coefficient, now_ns);
-  }
-  c.settled_weight = c.weight;
   schedule(id, now_ns);
   return true;
 }
@@ -235,8 +273,10 @@ void FluidNetwork::include(std::int32_t id) {
       r.demand_at_caps = 0;
       r.open = 0;
       r.included = 0;
+      r.touched_slot = static_cast<std::int32_t>(touched_.size());
       touched_.push_back(use.resource);
     }
+    member_uses_.push_back({r.touched_slot, use.coefficient});
     const double demand = c.weight * use.coefficient;
     r.room += rate * use.coefficient;
     r.demand += demand;
@@ -244,6 +284,7 @@ void FluidNetwork::include(std::int32_t id) {
     r.open += open;
     r.included += c.bottleneck == use.resource ? 1 : 0;
   }
+  first_use_.push_back(static_cast<std::uint32_t>(member_uses_.size()));
 }
 
 // A class that runs at its cap or has its bottleneck elsewhere keeps its rate whatever happens to this
@@ -274,26 +315,28 @@ bool FluidNetwork::include_overtaken() {
 
 void FluidNetwork::find_tight() {
   tight_.clear();
+  tight_slot_.clear();
   for (const std::int32_t t : touched_) {
-    Resource& r = resources_[t];
-    r.tight_slot = kNone;
-    if (r.demand_at_caps <= r.room * (1 - kTolerance)) continue;
-    r.tight_slot = static_cast<std::int32_t>(tight_.size());
-    tight_.push_back({r.room, r.demand, kInfinity, r.open, t, false});
+    const Resource& r = resources_[t];
+    const bool is_tight = r.demand_at_caps > r.room * (1 - kTolerance);
+    tight_slot_.push_back(is_tight ? static_cast<std::int32_t>(tight_.size()) : kNone);
+    if (is_tight) tight_.push_back({r.room, r.demand, kInfinity, r.open, t, false});
   }
 }
 
 // Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
 void FluidNetwork::fill() {
   find_tight();
-  levels_.assign(members_.size(), 0.0);
-  bottlenecks_.assign(members_.size(), kNone);
+  levels_.resize(std::max(levels_.size(), members_.size()));
+  bottlenecks_.resize(levels_.size());
   open_.clear();
   tight_uses_.clear();
   first_tight_use_.clear();
   next_cap_ = kInfinity;
   for (std::uint32_t m = 0; m < members_.size(); ++m) {
     const Class& c = classes_[members_[m]];
+    levels_[m] = 0;
+    bottlenecks_[m] = kNone;
     first_tight_use_.push_back(static_cast<std::uint32_t>(tight_uses_.size()));
     if (c.weight <= 0) continue;
     if (tight_.empty()) {
@@ -301,11 +344,11 @@ void FluidNetwork::fill() {
       continue;
     }
     std::uint64_t tight = 0;
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      const Resource& r = resources_[c.uses[i].resource];
-      if (r.mark != solve_number_ || r.tight_slot == kNone) continue;
-      tight |= bit_of(r.tight_slot);
-      tight_uses_.push_back({r.tight_slot, c.uses[i].coefficient});
+    for (std::uint32_t u = first_use_[m]; u < first_use_[m + 1]; ++u) {
+      const std::int32_t slot = tight_slot_[member_uses_[u].resource];
+      if (slot == kNone) continue;
+      tight |= bit_of(slot);
+      tight_uses_.push_back({slot, member_uses_[u].coefficient});
     }
     open_.push_back({c.cap, tight, m});
     next_cap_ = std::min(next_cap_, c.cap);
@@ -377,7 +420,7 @@ void FluidNetwork::apply(double now_ns) {
     if (c.weight == 0 && c.listed) unlist(members_[m]);
     if (before != after) {
       for (std::int32_t i = 0; i < c.use_count; ++i) {
-        change_load(c.uses[i].resource, (after - before) * c.uses[i].coefficient, now_ns);
+        change_load(c.uses[i].resource, (after - before) * c.uses[i].coefficient);
       }
     }
     // Even at the same level and weight a changed class ends something else next.
@@ -399,14 +442,21 @@ void FluidNetwork::apply(double now_ns) {
 
 void FluidNetwork::settle(double now_ns) {
   if (changed_.empty()) return;
+  unsettled_completion_ = false;
   solve_number_ = (solve_number_ + 1) & 0x7fffffffu;
   members_.clear();
   touched_.clear();
+  member_uses_.clear();
+  first_use_.assign(1, 0);
   next_to_expand_ = 0;
   std::size_t unsettled = 0;
-  for (const std::int32_t id : changed_) count_at_cap(classes_[id]);
   for (const std::int32_t id : changed_) {
-    if (settle_without_solving(id, now_ns) || settle_within_class(id, now_ns)) {
+    if (settle_without_solving(id, now_ns)) {
+      classes_[id].changed = false;
+      continue;
+    }
+    count_at_cap(classes_[id]);
+    if (settle_within_class(id, now_ns)) {
       classes_[id].changed = false;
     } else {
       changed_[unsettled++] = id;

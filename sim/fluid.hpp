@@ -25,6 +25,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -62,8 +63,11 @@ class FluidNetwork {
   // Recomputes the rates that the changes since the last call can have altered.
   void settle(double now_ns);
 
-  // Time of the next completion, infinity if nothing is active or everything active has rate zero.
-  double next_completion_ns() const;
+  // Time of the next completion, infinity if nothing is active or everything active has rate zero. After a
+  // completion and until settle() it is infinity unless something else ends at that same time.
+  double next_completion_ns() const {
+    return unsettled_completion_ ? std::numeric_limits<double>::infinity() : next_end_.smallest();
+  }
 
   // Ends the activity that completes next; next_completion_ns() must be finite and not later than `now_ns`.
   Completion complete(double now_ns);
@@ -96,16 +100,24 @@ class FluidNetwork {
     double weight = 1;
     std::uint32_t sequence = 0;
     std::uint32_t token = 0;
+
+    // Without a branch: which of two ends comes first is a coin toss to the processor.
+    bool before(const End& other) const {
+      return static_cast<bool>(static_cast<unsigned>(virtual_time < other.virtual_time) |
+                               (static_cast<unsigned>(virtual_time == other.virtual_time) &
+                                static_cast<unsigned>(sequence < other.sequence)));
+    }
   };
 
-  struct Class {
+  struct alignas(64) Class {
     double weight = 0;          // of all active activities
     double settled_weight = 0;  // weight that the current loads account for
     double level = 0;
     double cap = 0;
     double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
     double virtual_time = 0;
-    double since_ns = 0;     // virtual_time is as of this time
+    double done = 0;         // work of all its activities
+    double since_ns = 0;     // virtual_time and done are as of this time
     std::uint32_t mark = 0;  // member of the solve with this number
     std::int32_t use_count = 0;
     std::int32_t bottleneck = kNone;
@@ -116,15 +128,13 @@ class FluidNetwork {
     std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
   };
 
-  struct Resource {
+  struct alignas(64) Resource {
     double capacity = 0;
     double nearly_full = 0;    // the load from which on it counts as saturated
     double never_full = 0;     // below this load at caps it cannot become saturated
     double users_at_caps = 0;  // load if all users ran at their caps
     bool bounded = true;       // all of them have one
     double load = 0;
-    double carried = 0;  // integral of load, as of since_ns
-    double since_ns = 0;
     std::vector<std::int32_t> users;  // classes with active activities
     std::uint32_t holds = 0;          // classes that have their bottleneck here
     // Scratch of the solve with the number `mark`, over its members:
@@ -132,9 +142,9 @@ class FluidNetwork {
     double demand = 0;          // sum of coefficient times weight of open classes
     double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
-    std::uint32_t included = 0;       // members that had their bottleneck here
-    std::int32_t open = 0;            // classes that can still rise
-    std::int32_t tight_slot = kNone;  // in tight_
+    std::uint32_t included = 0;  // members that had their bottleneck here
+    std::int32_t open = 0;       // classes that can still rise
+    std::int32_t touched_slot = kNone;
   };
 
   // A resource that cannot serve all members at their caps: only these decide anything.
@@ -156,7 +166,9 @@ class FluidNetwork {
 
   static void advance(Class& c, double now_ns) {
     if (now_ns > c.since_ns) {
-      c.virtual_time += c.level * (now_ns - c.since_ns);
+      const double each = c.level * (now_ns - c.since_ns);
+      c.virtual_time += each;
+      c.done += each * c.settled_weight;
       c.since_ns = now_ns;
     }
   }
@@ -164,6 +176,8 @@ class FluidNetwork {
   void unlist(std::int32_t id);
   void mark_changed(std::int32_t id);
   void mark_unbounded(const Class& c);
+  static void push(std::vector<End>& heap, const End& end);
+  static End pop(std::vector<End>& heap);
   void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.
   static bool idle_at_caps(const Resource& r) {
@@ -179,7 +193,7 @@ class FluidNetwork {
   void fill_round();
   void close(std::uint32_t member, double level, std::int32_t bottleneck);
   void apply(double now_ns);
-  void change_load(std::int32_t resource, double delta, double now_ns);
+  void change_load(std::int32_t resource, double delta);
   void schedule(std::int32_t id, double now_ns);
 
   std::vector<Class> classes_;
@@ -188,7 +202,10 @@ class FluidNetwork {
   std::vector<std::int32_t> changed_;           // classes to settle
   std::vector<std::int32_t> members_;           // classes of the current solve
   std::vector<std::int32_t> touched_;           // resources of the current solve
+  std::vector<Use> member_uses_;                // of the members, one after another; by position in touched_
+  std::vector<std::uint32_t> first_use_;        // by position in members_, and one more
   std::vector<Tight> tight_;                    // those of touched_ that can be saturated
+  std::vector<std::int32_t> tight_slot_;        // by position in touched_: in tight_, or kNone
   std::vector<Use> tight_uses_;                 // of the members, one after another; by slot in tight_
   std::vector<std::uint32_t> first_tight_use_;  // by position in members_, and one more
   std::vector<Open> open_;
@@ -197,6 +214,7 @@ class FluidNetwork {
   double next_cap_ = 0;  // smallest cap of open_
   std::size_t next_to_expand_ = 0;
   std::uint32_t sequence_ = 0;
+  bool unsettled_completion_ = false;  // next_end_ holds a key that has passed
   std::uint32_t solve_number_ = 0;
   std::uint64_t solves_ = 0;
 };

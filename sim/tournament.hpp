@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,12 +42,20 @@ class Tournament {
     return levels_.front()[at / kMatch].keys[at % kMatch];
   }
   double smallest() const { return smallest_; }
-  std::int32_t winner() const {
+
+  struct Winner {
+    std::int32_t player = 0;
+    bool tied = false;  // another player has the same key
+  };
+  Winner winner() const {
     std::size_t at = 0;
+    bool tied = false;
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-      at = at * kMatch + (*level)[at].first(smallest_);
+      const unsigned equal = (*level)[at].equal(smallest_);
+      tied |= (equal & (equal - 1)) != 0;
+      at = at * kMatch + static_cast<std::size_t>(std::countr_zero(equal));
     }
-    return static_cast<std::int32_t>(at);
+    return {static_cast<std::int32_t>(at), tied};
   }
 
  private:
@@ -59,8 +69,14 @@ class Tournament {
       const double b = std::min(std::min(keys[4], keys[5]), std::min(keys[6], keys[7]));
       return std::min(a, b);
     }
-    std::size_t first(double key) const {
-      return static_cast<std::size_t>(std::find(keys, keys + kMatch - 1, key) - keys);
+    // One bit for each entry that is `key`.
+    unsigned equal(double key) const {
+      const auto bits = std::bit_cast<std::uint64_t>(key);
+      unsigned equal = 0;
+      for (std::size_t i = 0; i < kMatch; ++i) {
+        equal |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) == bits) << i;
+      }
+      return equal;
     }
   };
 

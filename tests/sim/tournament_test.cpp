@@ -16,7 +16,7 @@ TEST(Tournament, HasNoWinnerUntilSomebodyPlays) {
   EXPECT_EQ(tournament.smallest(), Tournament::kOut);
   tournament.set(0, 0.0);
   EXPECT_EQ(tournament.smallest(), 0.0);
-  EXPECT_EQ(tournament.winner(), 0);
+  EXPECT_EQ(tournament.winner().player, 0);
 }
 
 TEST(Tournament, GivesTiesToTheSmallerPlayer) {
@@ -25,9 +25,9 @@ TEST(Tournament, GivesTiesToTheSmallerPlayer) {
   tournament.set(3, 7.0);
   tournament.set(1, 7.0);
   tournament.set(4, 7.0);
-  EXPECT_EQ(tournament.winner(), 1);
+  EXPECT_EQ(tournament.winner().player, 1);
   tournament.set(1, Tournament::kOut);
-  EXPECT_EQ(tournament.winner(), 3);
+  EXPECT_EQ(tournament.winner().player, 3);
 }
 
 RC_GTEST_PROP(TournamentLaw, TheWinnerHasTheSmallestKey, ()) {
@@ -46,7 +46,9 @@ RC_GTEST_PROP(TournamentLaw, TheWinnerHasTheSmallestKey, ()) {
     RC_ASSERT(tournament.key(player) == key);
     const auto least = std::min_element(keys.begin(), keys.end());
     RC_ASSERT(tournament.smallest() == *least);
-    if (*least < Tournament::kOut) RC_ASSERT(tournament.winner() == least - keys.begin());
+    if (*least == Tournament::kOut) continue;
+    RC_ASSERT(tournament.winner().player == least - keys.begin());
+    RC_ASSERT(tournament.winner().tied == (std::count(keys.begin(), keys.end(), *least) > 1));
   }
 }
 
