@@ -2,6 +2,9 @@
 // The machine was calibrated on microbenchmarks alone.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "sim/validate.hpp"
 
 namespace tritax {
@@ -25,6 +28,20 @@ TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
         rows, MeasuredClock::wall, [pattern](const ValidatedRow& row) { return row.pattern == pattern; });
     EXPECT_LE(errors.median_abs_error, 0.10) << pattern;
   }
+}
+
+// A session that was measured after machine and model had been fixed; nothing was changed after it.
+TEST(StoredMeasurements, OfALaterSessionArePredictedAsWell) {
+  const std::string file = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-2-shapes-unseen.csv";
+  const auto rows =
+      validate(match_scenarios({read_measured(file)}, shipped_measured_scenarios(), false, "h200-4"));
+  EXPECT_EQ(rows.size(), 180u);
+  const ValidationSummary summary = summarise(rows, MeasuredClock::wall);
+  EXPECT_LE(summary.errors.median_abs_error, 0.06);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.15);
+  EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
+  EXPECT_LE(summary.max_regret.value(), 0.10);
+  EXPECT_GE(summary.band_coverage.value(), 0.80);
 }
 
 }  // namespace
