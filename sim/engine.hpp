@@ -174,8 +174,9 @@ class Engine {
     double l2_mark = -1e300;
     double llc_mark = -1e300;
     std::int32_t die = -1;
-    bool written = false;
-    Path path;  // of the last writer
+    std::uint32_t writer = kNobody;  // of the last write: in write_paths_
+
+    bool written() const { return writer != kNobody; }
   };
 
   struct GpuState {
@@ -382,6 +383,7 @@ class Engine {
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
+  std::vector<Path> write_paths_;                 // apart: few reads of a record need it
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<RecentClass> recent_classes_ =
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash

@@ -141,7 +141,7 @@ Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, st
 
 Engine::Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = gpus_[rank];
-  if (options_.counterfactual.intermediates_on_chip && record.written) return Level::chip;
+  if (options_.counterfactual.intermediates_on_chip && record.written()) return Level::chip;
   if (record.die == die && gpu.l2[static_cast<std::size_t>(die)].holds(record.l2_mark, now)) return Level::l2;
   if (machine_.gpu.llc_bytes > 0 && gpu.llc.holds(record.llc_mark, now)) return Level::llc;
   return Level::hbm;
@@ -172,9 +172,13 @@ void Engine::note_write(std::int32_t rank, const Op& op, const WorkgroupState& w
   record.die = die;
   record.l2_mark = l2.mark(now);
   record.llc_mark = gpu.llc.mark(now);
-  record.written = true;
-  record.path = wg.has_sender ? wg.send_path : wg.path;
-  record.path.charge(wg.store_part, now);
+  if (!record.written()) {
+    record.writer = static_cast<std::uint32_t>(write_paths_.size());
+    write_paths_.emplace_back();
+  }
+  Path& path = write_paths_[record.writer];
+  path = wg.has_sender ? wg.send_path : wg.path;
+  path.charge(wg.store_part, now);
 }
 
 Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double now) {
@@ -186,7 +190,7 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
-    path.rereads = record.written && path.source != Level::chip;
+    path.rereads = record.written() && path.source != Level::chip;
     const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], op.rect);
     WorkgroupState& reader = workgroups_[static_cast<std::size_t>(&wg - workgroups_.data())];
     blame_boundary(reader, record);

@@ -1,7 +1,8 @@
 // Which of many players has the smallest key: a winner tree (Knuth, The Art of Computer Programming, vol. 3,
 // §5.4.1) over the keys alone, eight to a match, so that a match is one cache line and a minimum without a
-// branch: keys that go up and down at random make a heap wait for its mispredicted branches. Who has won is
-// asked more rarely than keys change, and found from the top. Ties go to the smaller player.
+// branch: keys that go up and down at random make a heap wait for its mispredicted branches. The winners of
+// up to 16 matches meet in the final. Who has won is asked more rarely than keys change, and found from the
+// top. Ties go to the smaller player.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace tritax {
@@ -20,8 +22,12 @@ class Tournament {
 
   // Adds the player with the next number, from 0; it does not play yet.
   void add_player() {
-    if (players_ == levels_.front().size() * kMatch) grow();
-    ++players_;
+    std::size_t below = ++players_;
+    for (std::vector<Match>& level : levels_) {
+      below = (below + kMatch - 1) / kMatch;
+      level.resize(below);
+    }
+    if (below > kFinal) add_level();
   }
 
   void set(std::int32_t player, double key) {
@@ -34,7 +40,13 @@ class Tournament {
       key = match.smallest();
       at /= kMatch;
     }
-    smallest_ = key;
+    if (final_[at] == key) return;
+    final_[at] = key;
+    std::array<double, kFinal / 4> least{};
+    for (std::size_t i = 0; i < kFinal / 4; ++i) {
+      least[i] = std::min(std::min(final_[i], final_[i + 4]), std::min(final_[i + 8], final_[i + 12]));
+    }
+    smallest_ = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
   }
 
   double key(std::int32_t player) const {
@@ -48,10 +60,11 @@ class Tournament {
     bool tied = false;  // another player has the same key
   };
   Winner winner() const {
-    std::size_t at = 0;
-    bool tied = false;
+    unsigned equal = equal_to(final_.data(), kFinal, smallest_);
+    bool tied = (equal & (equal - 1)) != 0;
+    auto at = static_cast<std::size_t>(std::countr_zero(equal));
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-      const unsigned equal = (*level)[at].equal(smallest_);
+      equal = equal_to((*level)[at].keys, kMatch, smallest_);
       tied |= (equal & (equal - 1)) != 0;
       at = at * kMatch + static_cast<std::size_t>(std::countr_zero(equal));
     }
@@ -60,6 +73,13 @@ class Tournament {
 
  private:
   static constexpr std::size_t kMatch = 8;
+  static constexpr std::size_t kFinal = 16;  // a level less for the 500 to 1,000 classes of 8 GPUs
+
+  static constexpr std::array<double, kFinal> all_out() {
+    std::array<double, kFinal> keys{};
+    keys.fill(kOut);
+    return keys;
+  }
 
   struct alignas(64) Match {
     double keys[kMatch] = {kOut, kOut, kOut, kOut, kOut, kOut, kOut, kOut};
@@ -69,27 +89,33 @@ class Tournament {
       const double b = std::min(std::min(keys[4], keys[5]), std::min(keys[6], keys[7]));
       return std::min(a, b);
     }
-    // One bit for each entry that is `key`.
-    unsigned equal(double key) const {
-      const auto bits = std::bit_cast<std::uint64_t>(key);
-      unsigned equal = 0;
-      for (std::size_t i = 0; i < kMatch; ++i) {
-        equal |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) == bits) << i;
-      }
-      return equal;
-    }
   };
 
-  // Eight times as many players: one level more on top, of which all the present ones are the first match.
-  void grow() {
-    for (std::vector<Match>& level : levels_) level.resize(level.size() * kMatch);
-    levels_.emplace_back(1);
-    levels_.back().front().keys[0] = smallest_;
+  // One bit for each of `count` entries that is `key`.
+  static unsigned equal_to(const double* keys, std::size_t count, double key) {
+    const auto bits = std::bit_cast<std::uint64_t>(key);
+    unsigned equal = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      equal |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) == bits) << i;
+    }
+    return equal;
+  }
+
+  // More matches than the final takes: one level more below it.
+  void add_level() {
+    std::vector<Match> level((levels_.back().size() + kMatch - 1) / kMatch);
+    for (std::size_t i = 0; i < levels_.back().size(); ++i) {
+      level[i / kMatch].keys[i % kMatch] = levels_.back()[i].smallest();
+    }
+    final_.fill(kOut);
+    for (std::size_t i = 0; i < level.size(); ++i) final_[i] = level[i].smallest();
+    levels_.push_back(std::move(level));
   }
 
   std::size_t players_ = 0;
   double smallest_ = kOut;
-  std::vector<std::vector<Match>> levels_ = {std::vector<Match>(kMatch), std::vector<Match>(1)};
+  std::vector<std::vector<Match>> levels_{1};
+  std::array<double, kFinal> final_ = all_out();
 };
 
 }  // namespace tritax
