@@ -170,6 +170,7 @@ ordered_json json_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock)
             {"best_pattern_picked", json_of(summary.best_pattern_picked)},
             {"mean_regret", json_of(summary.mean_regret)},
             {"max_regret", json_of(summary.max_regret)},
+            {"pairs_in_order", json_of(summary.pairs_in_order)},
             {"band_coverage", json_of(summary.band_coverage)}}},
           {"choices", std::move(choices)},
           {"rows", std::move(list)}};

@@ -43,12 +43,7 @@ function(tritax_embed output variable)
   file(COPY_FILE ${output}.new ${output} ONLY_IF_DIFFERENT)
 endfunction()
 
-# Programs whose speed is the simulator's: GCC may optimise tritax_sim for what such a program calls. The objects
-# also hold ordinary code, which everything else links.
-function(tritax_optimise_simulator)
-  target_compile_options(tritax_sim PRIVATE
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-flto=auto -ffat-lto-objects>)
-endfunction()
+# Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.
 function(tritax_simulates target)
   target_link_options(${target} PRIVATE $<$<AND:$<LINK_LANG_AND_ID:CXX,GNU>,$<CONFIG:Release>>:-flto=auto>)
 endfunction()

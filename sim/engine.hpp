@@ -78,6 +78,7 @@ class Engine {
 
   enum class Waiting : std::uint8_t { nothing, activity, store, flag, time };
 
+  // Of thousands, in turn: aligned, none takes a cache line more than it needs.
   struct alignas(64) WorkgroupState {
     std::uint32_t kernel = 0;
     std::uint32_t number = 0;  // within the kernel

@@ -100,15 +100,19 @@ class FluidNetwork {
     double weight = 1;
     std::uint32_t sequence = 0;
     std::uint32_t token = 0;
+  };
 
-    // Without a branch: which of two ends comes first is a coin toss to the processor.
-    bool before(const End& other) const {
-      return static_cast<bool>(static_cast<unsigned>(virtual_time < other.virtual_time) |
-                               (static_cast<unsigned>(virtual_time == other.virtual_time) &
-                                static_cast<unsigned>(sequence < other.sequence)));
+  // Without a branch: which of two ends comes first is a coin toss to the processor.
+  struct EndsLater {
+    bool operator()(const End& a, const End& b) const {
+      const bool later = a.virtual_time > b.virtual_time;
+      const bool same = a.virtual_time == b.virtual_time;
+      const bool younger = a.sequence > b.sequence;
+      return later | (same & younger);
     }
   };
 
+  // Classes and resources are looked up at random: aligned, none takes a cache line more than it needs.
   struct alignas(64) Class {
     double weight = 0;          // of all active activities
     double settled_weight = 0;  // weight that the current loads account for
@@ -142,9 +146,9 @@ class FluidNetwork {
     double demand = 0;          // sum of coefficient times weight of open classes
     double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
-    std::uint32_t included = 0;  // members that had their bottleneck here
-    std::int32_t open = 0;       // classes that can still rise
-    std::int32_t touched_slot = kNone;
+    std::uint32_t included = 0;         // members that had their bottleneck here
+    std::int32_t open = 0;              // classes that can still rise
+    std::int32_t touched_slot = kNone;  // in touched_
   };
 
   // A resource that cannot serve all members at their caps: only these decide anything.
@@ -176,7 +180,6 @@ class FluidNetwork {
   void unlist(std::int32_t id);
   void mark_changed(std::int32_t id);
   void mark_unbounded(const Class& c);
-  static void push(std::vector<End>& heap, const End& end);
   static End pop(std::vector<End>& heap);
   void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.

@@ -31,6 +31,7 @@ class Tournament {
   }
 
   void set(std::int32_t player, double key) {
+    key += 0.0;  // -0 becomes 0: winner() compares bits
     auto at = static_cast<std::size_t>(player);
     for (std::vector<Match>& level : levels_) {
       Match& match = level[at / kMatch];

@@ -3,10 +3,11 @@
 // More bandwidth, or a cost that vanishes, can make a run a little slower: work starts earlier or in another
 // order, meets other work, and finds other slabs in the caches (the scheduling anomalies of Graham, Bounds on
 // multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969). Among 60,000 random runs free launches
-// never did; one dropped boundary cost 2.7 %; more bandwidth cost up to 0.4 %; intermediates on chip up
-// to 2.3 %, where copies that no longer wait for memory come to meet on the same link. The laws allow for
-// somewhat more. They leave out compare-and-swap locks: who copies faster spins longer, and its swaps are in
-// the producers' way (6 % seen).
+// never did; dropped boundaries did once, by 2.7 % (bulk-synchronous, 695x2667x17 on 8 MI325X), which a law
+// of 100 runs is allowed to find; more bandwidth cost up to 0.4 %; intermediates on chip up to 2.3 %, where
+// copies that no longer wait for memory come to meet on the same link. The laws allow for somewhat more. They
+// leave out compare-and-swap locks: who copies faster spins longer, and its swaps are in the producers' way
+// (6 % seen).
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -41,7 +42,7 @@ RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesAndDroppedBoundariesDoNotMakeARunSl
   const AnyRun run = any_run_without_swaps();
   const double before = makespan_ns(run);
   RC_ASSERT(makespan_ns(run, {.free_launches = true}) <= before * (1 + kSmallAnomaly));
-  RC_ASSERT(makespan_ns(run, {.dependences_for_barriers = true}) <= before * (1 + kAnomaly));
+  RC_ASSERT(makespan_ns(run, {.dependences_for_barriers = true}) <= before * (1 + kSmallAnomaly));
 }
 
 RC_GTEST_PROP(CounterfactualLaw, IntermediatesOnChipDoNotMakeARunSlower, ()) {
@@ -51,17 +52,17 @@ RC_GTEST_PROP(CounterfactualLaw, IntermediatesOnChipDoNotMakeARunSlower, ()) {
   RC_ASSERT(makespan_ns(run, {true, true, true}) <= before * (1 + kAnomaly));
 }
 
-// Host time that is on nobody's path any more: at least the first launch and the last synchronisation. A wait
-// that begins at another time can see its flag a whole poll later (of 20,000 runs of all machines the
-// shortest lost up to 2 % in just that way: 625 ns, 0.92 polls of an H200, came again and again).
+// Host time that is on nobody's path any more: at least the first launch and the last synchronisation. Flags
+// are seen at once here: who waits already sees one after its latency and at the end of a poll (together up
+// to 0.7 us on an H200), who comes later finds it set, and short runs lost up to 2 % to the earlier wait.
 RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesSaveWhatTheHostPaysBeforeAndAfterEverything, ()) {
-  const AnyRun run = any_run_without_swaps();
+  AnyRun run = any_run_without_swaps();
+  run.machine.gpu.flag_same_die_ns = run.machine.gpu.flag_cross_die_ns = run.machine.gpu.poll_load_ns = 0;
   const HostCosts& host = run.machine.host;
   const double call = run.knobs.launch == LaunchMode::graph ? host.graph_launch_call_ns : host.launch_call_ns;
   const double ends = std::min(call, host.launch_call_ns) + host.launch_latency_ns + host.synchronize_ns;
   const double before = makespan_ns(run);
-  RC_ASSERT(before - makespan_ns(run, {.free_launches = true}) >=
-            ends - kSmallAnomaly * before - run.machine.gpu.poll_load_ns);
+  RC_ASSERT(before - makespan_ns(run, {.free_launches = true}) >= ends - kSmallAnomaly * before);
 }
 
 RC_GTEST_PROP(CounterfactualLaw, MoreBandwidthAnywhereDoesNotMakeARunSlower, ()) {

@@ -30,6 +30,16 @@ TEST(Tournament, GivesTiesToTheSmallerPlayer) {
   EXPECT_EQ(tournament.winner().player, 3);
 }
 
+TEST(Tournament, TakesMinusZeroForZero) {
+  Tournament tournament;
+  for (int player = 0; player < 20; ++player) tournament.add_player();
+  tournament.set(19, -0.0);
+  EXPECT_EQ(tournament.winner().player, 19);
+  tournament.set(3, 0.0);
+  EXPECT_EQ(tournament.winner().player, 3);
+  EXPECT_TRUE(tournament.winner().tied);
+}
+
 RC_GTEST_PROP(TournamentLaw, TheWinnerHasTheSmallestKey, ()) {
   Tournament tournament;
   std::vector<double> keys;
