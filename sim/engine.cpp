@@ -49,6 +49,16 @@ void Engine::add_resources() {
     is_wire_.push_back(0);
     return fluid_.add_resource(capacity);
   };
+  // A port that its links cannot fill limits nothing.
+  const auto port = [&](double capacity, double links_gb_per_s) {
+    return links_gb_per_s > capacity ? wire(capacity) : FluidNetwork::kNone;
+  };
+  const auto raw_sum = [&](auto edges) {
+    double sum = 0;
+    for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
+    return sum;
+  };
+  const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
   link_bytes_.assign(topology_.edges.size(), 0.0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
@@ -58,10 +68,13 @@ void Engine::add_resources() {
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
-    state.store_egress = wire(fabric.store_egress_gb_per_s);
-    state.store_ingress = wire(fabric.store_ingress_gb_per_s);
-    state.load_ingress = wire(fabric.load_ingress_gb_per_s);
-    state.load_egress = wire(fabric.load_egress_gb_per_s);
+    const auto vertex = static_cast<std::size_t>(rank);
+    const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
+    const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
+    state.store_egress = port(fabric.store_egress_gb_per_s, out * stored);
+    state.store_ingress = port(fabric.store_ingress_gb_per_s, in * stored);
+    state.load_ingress = port(fabric.load_ingress_gb_per_s, in * fabric.load_efficiency);
+    state.load_egress = port(fabric.load_egress_gb_per_s, out * fabric.load_efficiency);
     gpus_.push_back(std::move(state));
   }
 }

@@ -200,8 +200,8 @@ class Engine {
     std::int32_t clock_bin = 0;
     double clock_share = 1;                    // of the boost clock
     std::vector<std::int32_t> matmul_classes;  // for clock changes
-    std::int32_t hbm = 0, llc_port = 0, store_egress = 0, store_ingress = 0, load_ingress = 0,
-                 load_egress = 0;
+    std::int32_t hbm = 0, llc_port = 0;
+    std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
     std::vector<std::int32_t> l2_port;
   };
 

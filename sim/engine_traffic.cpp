@@ -278,6 +278,9 @@ std::int32_t Engine::data_class(const DataPath& path) {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
   };
+  const auto through = [&](std::int32_t port) {
+    if (port != FluidNetwork::kNone) uses.push_back({port, 1});
+  };
   const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
   const auto adds = [&](const GpuState& gpu) { reads(gpu, 2, 1 + write_cost()); };
   const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
@@ -304,23 +307,23 @@ std::int32_t Engine::data_class(const DataPath& path) {
     case Kind::remote_store:
     case Kind::remote_copy:
       reads(own, from_llc, from_hbm);
-      uses.push_back({own.store_egress, 1});
+      through(own.store_egress);
       route(path.rank, path.peer, fabric.store_efficiency);
-      uses.push_back({peer.store_ingress, 1});
+      through(peer.store_ingress);
       writes(peer);
       break;
     case Kind::remote_atomic:
-      uses.push_back({own.store_egress, 1});
+      through(own.store_egress);
       route(path.rank, path.peer, fabric.atomic_efficiency);
-      uses.push_back({peer.store_ingress, 1});
+      through(peer.store_ingress);
       adds(peer);
       break;
     case Kind::remote_load:
     case Kind::remote_get:
       reads(peer, 1, 1);
-      uses.push_back({peer.load_egress, 1});
+      through(peer.load_egress);
       route(path.peer, path.rank, fabric.load_efficiency);
-      uses.push_back({own.load_ingress, 1});
+      through(own.load_ingress);
       if (path.kind == Kind::remote_get) writes(own);
       break;
   }

@@ -17,7 +17,7 @@
 // the bit; a class is added to the solve if a full resource would otherwise leave it faster than those that
 // it holds back. An activity that starts at its cap without saturating anything, or ends without having used
 // anything saturated, changes no other rate and is not solved for at all; nor is a change in a class that has
-// its bottleneck to itself.
+// its bottleneck to itself. Classes that have one bottleneck, and use nothing else that is full, share it.
 //
 // Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
 // clock moves on; between the two the rates are stale.
@@ -65,9 +65,7 @@ class FluidNetwork {
 
   // Time of the next completion, infinity if nothing is active or everything active has rate zero. After a
   // completion and until settle() it is infinity unless something else ends at that same time.
-  double next_completion_ns() const {
-    return unsettled_completion_ ? std::numeric_limits<double>::infinity() : next_end_.smallest();
-  }
+  double next_completion_ns() const { return unsettled_completion_ ? kInfinity : next_end_.smallest(); }
 
   // Ends the activity that completes next; next_completion_ns() must be finite and not later than `now_ns`.
   Completion complete(double now_ns);
@@ -95,6 +93,13 @@ class FluidNetwork {
   std::uint64_t solves() const { return solves_; }
 
  private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  // Loads are sums of up to a few hundred rates; a resource counts as saturated within this relative
+  // distance.
+  static constexpr double kTolerance = 1e-9;
+  // Wider than that and than what sums of differences drift.
+  static constexpr double kMargin = 1e-6;
+
   struct End {
     double virtual_time = 0;
     double weight = 1;
@@ -151,6 +156,11 @@ class FluidNetwork {
     std::int32_t touched_slot = kNone;  // in touched_
   };
 
+  struct LoadBefore {
+    std::int32_t resource = kNone;
+    double load = 0;
+  };
+
   // A resource that cannot serve all members at their caps: only these decide anything.
   struct Tight {
     double room = 0;
@@ -188,6 +198,11 @@ class FluidNetwork {
   }
   bool settle_without_solving(std::int32_t id, double now_ns);
   bool settle_within_class(std::int32_t id, double now_ns);
+  std::int32_t bottleneck_of_change(const Class& c) const;
+  double level_at(std::int32_t shared);
+  bool change_loads(double level, std::int32_t shared);
+  bool settle_at_bottleneck(double now_ns);
+  void solve(double now_ns);
   void include(std::int32_t id);
   void include_held_by_saturated();
   bool include_overtaken();
@@ -196,6 +211,7 @@ class FluidNetwork {
   void fill_round();
   void close(std::uint32_t member, double level, std::int32_t bottleneck);
   void apply(double now_ns);
+  void commit(std::int32_t id, double level, std::int32_t bottleneck, double now_ns);
   void change_load(std::int32_t resource, double delta);
   void schedule(std::int32_t id, double now_ns);
 
@@ -212,7 +228,8 @@ class FluidNetwork {
   std::vector<Use> tight_uses_;                 // of the members, one after another; by slot in tight_
   std::vector<std::uint32_t> first_tight_use_;  // by position in members_, and one more
   std::vector<Open> open_;
-  std::vector<double> levels_;  // by position in members_
+  std::vector<LoadBefore> loads_before_;  // in the order of the changes
+  std::vector<double> levels_;            // by position in members_
   std::vector<std::int32_t> bottlenecks_;
   double next_cap_ = 0;  // smallest cap of open_
   std::size_t next_to_expand_ = 0;

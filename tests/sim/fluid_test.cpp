@@ -158,6 +158,20 @@ TEST(Fluid, OneActivityForAnotherAtTheSameTimeOnAFullLinkEndsOnItsOwnTime) {
   EXPECT_NEAR(network.next_completion_ns(), 15, 1e-9);
 }
 
+TEST(Fluid, ClassThatTakesAFullLinkOverAtOnceIsItsLoad) {
+  FluidNetwork network;
+  const FluidNetwork::Use link{network.add_resource(4), 1.0};
+  const auto a = network.add_class(std::span(&link, 1), kInfinity);
+  const auto b = network.add_class(std::span(&link, 1), kInfinity);
+  network.start(a, 40, 1.0, 0, 0);
+  network.settle(0);
+  network.complete(10);
+  network.start(b, 40, 1.0, 1, 10);
+  network.settle(10);
+  EXPECT_EQ(network.load(link.resource), 4);
+  EXPECT_EQ(network.level(b), 4);
+}
+
 struct RandomNetwork {
   std::vector<double> capacities;
   std::vector<std::vector<int>> routes;
@@ -194,8 +208,10 @@ void expect_max_min_fair(const FluidNetwork& network, const RandomNetwork& spec,
       fastest[link] = std::max(fastest[link], network.level(ids[i]));
     }
   }
-  for (std::size_t link = 0; link < load.size(); ++link)
+  for (std::size_t link = 0; link < load.size(); ++link) {
     RC_ASSERT(load[link] <= spec.capacities[link] * (1 + 1e-7));
+    RC_ASSERT(std::abs(network.load(static_cast<std::int32_t>(link)) - load[link]) <= 1e-6);
+  }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (network.active(ids[i]) == 0 || network.level(ids[i]) >= spec.caps[i] * (1 - 1e-7)) continue;
     bool held = false;
@@ -224,10 +240,12 @@ RC_GTEST_PROP(FluidLaws, RatesStayMaxMinFairThroughStartsAndEnds, ()) {
     if (ends) {
       now = network.next_completion_ns();
       network.complete(now);
-    } else {
+    }
+    const int starts = *rc::gen::inRange(ends ? 0 : 1, 3);  // also where something ends at the same time
+    for (int s = 0; s < starts; ++s) {
       const std::size_t i = *rc::gen::inRange<std::size_t>(0, ids.size());
       const double amount = *rc::gen::inRange(1, 100);
-      network.start(ids[i], amount, 1.0, 0, now);
+      network.start(ids[i], amount, *rc::gen::inRange(1, 3), 0, now);
       put_in += amount * static_cast<double>(spec.routes[i].size());
     }
     network.settle(now);
