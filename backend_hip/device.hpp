@@ -33,4 +33,31 @@ __device__ inline void store_element(void* address, std::uint32_t bits) {
     *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
 }
 
+// The bytes of a 16-byte word from `begin` to before `end`, in units.
+template <class Unit>
+__device__ inline void store_part(unsigned char* address, const uint4& word, int begin, int end) {
+  const std::uint32_t parts[4] = {word.x, word.y, word.z, word.w};
+#pragma unroll
+  for (int at = 0; at < 16; at += static_cast<int>(sizeof(Unit))) {
+    const auto unit = static_cast<Unit>(parts[at / 4] >> at % 4 * 8);
+    if (at >= begin && at < end) *reinterpret_cast<Unit*>(address + at) = unit;
+  }
+}
+
+// Where a thread is in a tile whose words are dealt out to the threads row after row. It moves on by
+// `threads` words each time; keeping row and column apart spares a division a word.
+struct WordCursor {
+  int row;
+  int col;
+
+  __device__ void advance(int row_step, int col_step, int row_words) {
+    row += row_step;
+    col += col_step;
+    if (col >= row_words) {
+      col -= row_words;
+      ++row;
+    }
+  }
+};
+
 }  // namespace tritax::gpu

@@ -151,22 +151,6 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   return true;
 }
 
-// Where a thread is in a tile whose words are dealt out to the threads row after row. It moves on by
-// `threads` words each time; keeping row and column apart spares a division a word.
-struct WordCursor {
-  int row;
-  int col;
-
-  __device__ void advance(int row_step, int col_step, int row_words) {
-    row += row_step;
-    col += col_step;
-    if (col >= row_words) {
-      col -= row_words;
-      ++row;
-    }
-  }
-};
-
 // Moves a tile between any two ranks. A thread has `in_flight` words on their way before it stores the first.
 // What the loop needs of the operation is copied out first: the accesses are opaque to the compiler, which
 // would read it again from shared memory for every word.
@@ -208,11 +192,51 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
   }
 }
 
+// Copies rows that begin and end anywhere, but at the same place within 16 bytes on both sides: whole words
+// are read, and of the first and the last of a row only what belongs to it is stored. Rows are padded, so a
+// whole word never reaches beyond its buffer.
+template <class Unit, int in_flight>
+__device__ inline void copy_ragged(const DeviceOp& op, int row_bytes, int thread, int threads) {
+  const int rows = op.rows;
+  const int begin = static_cast<int>(op.address & 15);
+  const int end = begin + row_bytes;
+  const int row_words = (end + 15) / 16;
+  const auto* source = reinterpret_cast<const unsigned char*>(op.source - static_cast<unsigned>(begin));
+  auto* target = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin));
+  const std::int64_t source_pitch = op.source_pitch;
+  const std::int64_t target_pitch = op.pitch;
+  const int row_step = threads / row_words;
+  const int col_step = threads - row_step * row_words;
+  WordCursor from{thread / row_words, thread % row_words};
+  WordCursor to = from;
+  while (to.row < rows) {
+    uint4 words[in_flight];
+#pragma unroll
+    for (int i = 0; i < in_flight; ++i) {
+      if (from.row < rows) words[i] = load_16(source + from.row * source_pitch + from.col * 16);
+      from.advance(row_step, col_step, row_words);
+    }
+#pragma unroll
+    for (int i = 0; i < in_flight; ++i) {
+      if (to.row < rows) {
+        unsigned char* address = target + to.row * target_pitch + to.col * 16;
+        const int at = to.col * 16;
+        if (at >= begin && at + 16 <= end)
+          store_16(address, words[i]);
+        else
+          store_part<Unit>(address, words[i], begin - at, end - at);
+      }
+      to.advance(row_step, col_step, row_words);
+    }
+  }
+}
+
 // 16 bytes an access where both sides allow it, and no more words in flight than the tile has: what a thread
 // leaves out still costs it instructions.
 template <int in_flight>
 __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
+  const bool alike = ((op.address ^ op.source) & 15) == 0 && ((op.pitch | op.source_pitch) & 15) == 0;
   if (op.width == 16 && row_bytes % 16 == 0) {
     const int row_words = row_bytes / 16;
     const int words = op.rows * row_words;
@@ -223,6 +247,10 @@ __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
     } else {
       copy_words<uint4, in_flight>(op, row_words, thread, threads);
     }
+  } else if (alike && op.width >= 4 && row_bytes % 4 == 0) {
+    copy_ragged < std::uint32_t, in_flight<8 ? in_flight : 8>(op, row_bytes, thread, threads);
+  } else if (alike && op.width >= 2 && row_bytes % 2 == 0) {
+    copy_ragged<unsigned short, 4>(op, row_bytes, thread, threads);
   } else if (op.width >= 4 && row_bytes % 4 == 0) {
     copy_words<std::uint32_t, 4>(op, row_bytes / 4, thread, threads);
   } else if (op.width >= 2 && row_bytes % 2 == 0) {

@@ -309,16 +309,19 @@ class Lowering {
     }
     accumulator_.staged = true;
     last_staged_store_ = program_.ops.size();
-    const bool whole_rows = op.rect.rows == tile_->m || op.rect.row + op.rect.rows == buffer.rows;
-    const bool whole_cols = op.rect.cols == tile_->n || op.rect.col + op.rect.cols == buffer.cols;
     if (op.rank != rank_) out.bits |= kRemote;
-    if (!whole_rows || !whole_cols || !aligned_for_boxes(buffer.dtype, op.rect.col)) return;
+    // The copy engine clips a tile that is not whole at the end of its map, but writes 16 bytes at a time:
+    // what lies behind the tile within them is its own only behind the last column.
+    const std::int32_t rows = op.rect.rows == tile_->m ? buffer.rows : op.rect.row + op.rect.rows;
+    const std::int32_t cols = op.rect.cols == tile_->n ? buffer.cols : op.rect.col + op.rect.cols;
+    if (!aligned_for_boxes(buffer.dtype, op.rect.col)) return;
+    if (cols != buffer.cols && !aligned_for_boxes(buffer.dtype, cols)) return;
     const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
     out.bits |= kTensor;
     out.row = op.rect.row;
     out.col = op.rect.col;
-    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset,
-                                buffer.cols, buffer.rows, at.pitch, tile_->store_cols, tile_->store_rows});
+    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset, cols,
+                                rows, at.pitch, tile_->store_cols, tile_->store_rows});
   }
 
   void lower_atomic_add(const Op& op, std::uint32_t number, DeviceOp& out) {

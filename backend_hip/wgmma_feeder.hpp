@@ -203,7 +203,57 @@ class WgmmaSender {
            swizzled(row % 64, chunk % 8);
   }
 
+  // What the copy engine cannot write: rows that do not begin at a multiple of 16 bytes.
   __device__ void send_rows(const DeviceOp& op) const {
+    if (Shape::kElement >= 2 && op.width >= 2 && (op.pitch & 15) == 0) {
+      send_shifted(op);
+    } else {
+      send_chunks(op);
+    }
+  }
+
+  // Whole words of the target, each put together from two chunks of the tile.
+  __device__ void send_shifted(const DeviceOp& op) const {
+    constexpr int kRowChunks = Shape::kN * Shape::kElement / 16;
+    const int begin = static_cast<int>(op.address & 15);
+    const int end = begin + op.cols * Shape::kElement;
+    const int row_words = (end + 15) / 16;
+    auto* base = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin));
+    const std::int64_t pitch = op.pitch;
+    const int rows = op.rows;
+    const int row_step = kSendingThreads / row_words;
+    WordCursor at{thread() / row_words, thread() % row_words};
+#pragma unroll 2
+    while (at.row < rows) {
+      const uint4 none{0, 0, 0, 0};
+      const uint4 low = at.col > 0 ? *reinterpret_cast<const uint4*>(staged_chunk(at.row, at.col - 1)) : none;
+      const uint4 high =
+          at.col < kRowChunks ? *reinterpret_cast<const uint4*>(staged_chunk(at.row, at.col)) : none;
+      const uint4 word = joined(low, high, 16 - begin);
+      unsigned char* to = base + at.row * pitch + at.col * 16;
+      const int first = at.col * 16;
+      if (first >= begin && first + 16 <= end)
+        store_16(to, word);
+      else
+        store_part<unsigned short>(to, word, begin - first, end - first);
+      at.advance(row_step, kSendingThreads - row_step * row_words, row_words);
+    }
+  }
+
+  // 16 of the 32 bytes of two chunks, from byte `skipped` on, 1 to 16.
+  __device__ static uint4 joined(const uint4& low, const uint4& high, int skipped) {
+    std::uint32_t parts[9] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w, 0};
+    if ((skipped & 16) != 0) return high;
+#pragma unroll
+    for (int i = 0; i < 7; ++i) parts[i] = (skipped & 8) != 0 ? parts[i < 6 ? i + 2 : 8] : parts[i];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) parts[i] = (skipped & 4) != 0 ? parts[i + 1] : parts[i];
+    const int bits = (skipped & 3) * 8;
+    return {__funnelshift_r(parts[0], parts[1], bits), __funnelshift_r(parts[1], parts[2], bits),
+            __funnelshift_r(parts[2], parts[3], bits), __funnelshift_r(parts[3], parts[4], bits)};
+  }
+
+  __device__ void send_chunks(const DeviceOp& op) const {
     constexpr int kChunkCols = 16 / Shape::kElement;
     constexpr int kRowChunks = Shape::kN / kChunkCols;
     const bool wide = op.width == 16;
