@@ -4,14 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "backend_hip/measure.hpp"
+#include "backend_hip/measured_timeline.hpp"
 #include "model/core/error.hpp"
 #include "model/microbench/cases.hpp"
 #include "model/microbench/read_microbench.hpp"
+#include "model/timeline/op_times.hpp"
 
 namespace tritax::gpu {
 
@@ -34,14 +37,14 @@ class Rows {
     if (!out_) throw UserError(fmt::format("{}: cannot be written", options.output));
   }
 
-  void write(const MicrobenchRow& row, const Measurement& measured, double matmul_spread) {
+  void write(const MicrobenchRow& row, const Measurement& measured, double spread) {
     const Spread time = time_of(row, measured);
     // Host barriers have no kernel.
     double clock_ghz = 0;
     for (const Spread& clock : measured.clock_ghz) {
       if (clock_ghz == 0 || clock.median < clock_ghz) clock_ghz = clock.median;
     }
-    const double value = row.value(time.median, clock_ghz, matmul_spread);
+    const double value = row.value(time.median, clock_ghz, spread);
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", row.group, row.name,
                         row.parameter_text(), value, row.unit, time.median, time.p10, time.p90, measured.runs)
          << std::flush;
@@ -58,7 +61,8 @@ class Rows {
         return measured.kernel_us[static_cast<std::size_t>(row.kernel)];
       case MicrobenchMetric::device_time:
       case MicrobenchMetric::clock:
-      case MicrobenchMetric::spread:
+      case MicrobenchMetric::matmul_spread:
+      case MicrobenchMetric::copy_spread:
         break;
     }
     return measured.device_us;
@@ -79,22 +83,24 @@ Measurement run_one(const Microbench& bench, RunOptions run) {
   return measure(schedule, run);
 }
 
-// Of the times of all matmuls in one run with stamps.
-double spread_of_matmuls(const Schedule& schedule, const RunOptions& run) {
+// Of the times of all matmuls, or of the rates of all copies to peers, in one run with stamps.
+double spread_of_operations(const Schedule& schedule, MicrobenchMetric metric, const RunOptions& run) {
   ExecutorOptions options = run.executor;
   options.stamps = true;
   Executor executor(schedule, options);
   executor.fill(run.seed);
   for (int i = 0; i <= run.warmup; ++i) executor.run();
-  std::vector<double> times;
-  for (const StampedOp& stamp : executor.stamps()) {
-    if (schedule.ops[static_cast<std::size_t>(stamp.number)].kind == OpKind::matmul) {
-      times.push_back(stamp.end_us - stamp.begin_us);
-    }
+  constexpr double kDeviations = 2 * 1.2816;  // from the 10 % to the 90 % quantile of a normal distribution
+  const bool copies = metric == MicrobenchMetric::copy_spread;
+  OpTimes most;
+  for (const OpTimes& times : op_times(timeline_of(schedule, executor.stamps()), schedule)) {
+    const bool wanted = times.group.kind == (copies ? OpKind::copy : OpKind::matmul);
+    if (wanted && times.group.remote == copies && times.count > most.count) most = times;
   }
-  constexpr double kNormal = 2 * 1.2816;  // from the 10 % to the 90 % quantile, in standard deviations
-  const Spread spread = spread_of(times);
-  return (spread.p90 - spread.p10) / kNormal / spread.median;
+  if (most.count == 0) throw UserError(fmt::format("{}: no operation was stamped", schedule.name));
+  if (!copies) return (most.p90_us - most.p10_us) / kDeviations / most.median_us;
+  const double of_logarithm = std::log(most.p90_us / most.p10_us) / kDeviations;
+  return std::sqrt(std::expm1(of_logarithm * of_logarithm));
 }
 
 void check_names(const std::vector<std::string>& only) {
@@ -121,9 +127,10 @@ void run_microbenchmarks(const MicrobenchOptions& options, const RunOptions& run
                                                          bench.rows.front().group) != options.only.end();
     if (!asked) continue;
     const Measurement measured = run_one(bench, run);
-    const bool spread = bench.rows.front().metric == MicrobenchMetric::spread;
-    const double matmul_spread = spread ? spread_of_matmuls(bench.schedule(), run) : 0;
-    for (const MicrobenchRow& row : bench.rows) rows.write(row, measured, matmul_spread);
+    const MicrobenchMetric metric = bench.rows.front().metric;
+    const bool stamped = metric == MicrobenchMetric::matmul_spread || metric == MicrobenchMetric::copy_spread;
+    const double spread = stamped ? spread_of_operations(bench.schedule(), metric, run) : 0;
+    for (const MicrobenchRow& row : bench.rows) rows.write(row, measured, spread);
   }
 }
 

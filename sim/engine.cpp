@@ -18,7 +18,8 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       machine_(machine),
       options_(options),
       host_costs_(machine.host),
-      topology_(build_topology(machine, schedule.ranks)) {
+      topology_(build_topology(machine, schedule.ranks)),
+      service_weights_(machine.fabric.arbitration_spread) {
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};
     host_costs_.barrier_ns = machine.host.barrier_ns;
@@ -173,6 +174,12 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  const double step_bytes =
+      static_cast<double>(kernel.tile.m + kernel.tile.n) * kernel.tile.k * bytes_of(shape.dtype);
+  if (step_bytes > 0) {
+    const double steps = std::floor(kernel.resources.lds_bytes / step_bytes);
+    shape.fetched_ns = shape.cost.compute_ns * std::min(1.0, steps * kernel.tile.k / std::max(1, shape.k));
+  }
   MatmulTile overlapped = kernel.tile;
   overlapped.pipeline = Pipeline::overlapped;
   const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);

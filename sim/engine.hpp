@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
+#include "model/cost/service_weights.hpp"
 #include "model/machine/topology.hpp"
 #include "sim/cache.hpp"
 #include "sim/dispatch.hpp"
@@ -210,6 +211,7 @@ class Engine {
     std::int32_t rows = 0, cols = 0, k = 0;
     DType dtype = DType::fp16;
     MatmulCost cost{};
+    double fetched_ns = 0;      // of its time: the steps whose operands fit LDS at once
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
   };
 
@@ -348,6 +350,7 @@ class Engine {
   double latency_of(Level level) const;
   double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
+  double service_weight(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 
@@ -366,6 +369,7 @@ class Engine {
   const SimulationOptions options_;
   HostCosts host_costs_;  // with free launches: all zero but the barrier
   Topology topology_;
+  ServiceWeights service_weights_;
   FluidNetwork fluid_;
   EventQueue<Event> queue_;
   std::vector<GpuState> gpus_;

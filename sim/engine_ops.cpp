@@ -111,12 +111,14 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t rank = rank_of(wg);
   GpuState& gpu = gpus_[rank];
   note_store_wait(wg, now);
-  wg.held_up_ns = 0;  // what stores waited before is none of this matmul's time
   const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   const MatmulInputs& inputs = inputs_of_op_[wg.pc];
   const std::uint32_t shape_id = inputs.shape;
   const MatmulShape& shape = shapes_[shape_id];
+  // What stores waited before is none of this matmul's time; its first operands have been fetched before the
+  // stores of the tile before it.
+  wg.held_up_ns = -shape.fetched_ns;
   count_matrix_cu(gpu, wg.cu, +1);
   update_clock(rank);
 
@@ -224,8 +226,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.op_part = part;
     wg.waiting = Waiting::activity;
   }
-  fluid_.start(class_id, bytes, spread_of(machine_.fabric.arbitration_spread, id, op_index),
-               token_of(id, asynchronous), now);
+  // Who has a link for itself gets what it asks for.
+  const double weight = fluid_.contended(class_id) ? service_weight(id, op_index) : 1;
+  fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 

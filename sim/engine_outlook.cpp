@@ -18,7 +18,7 @@ constexpr double kRoundedUp = 1 + 1e-10;
 }  // namespace
 
 // Shortest time of an operation that moves data: latency and limit of the workgroup as in begin_transfer, and
-// its own arbitration weight.
+// its own arbitration weight, should the link be full.
 double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const {
   const Gpu& gpu = machine_.gpu;
   const Op& op = schedule_.ops[op_index];
@@ -54,7 +54,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   if (!stores && kernel.tile.m > 0 && gpu.specialised_copy_efficiency > 0) {
     shortest /= gpu.specialised_copy_efficiency;
   }
-  return shortest / spread_of(machine_.fabric.arbitration_spread, wg, op_index);
+  return shortest / std::max(1.0, service_weight(wg, op_index));
 }
 
 // Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the

@@ -333,9 +333,15 @@ std::int32_t Engine::data_class(const DataPath& path) {
   return id;
 }
 
-// Equal requesters do not get equal service on a shared fabric; every transfer has its own weight, uniform
-// with mean 1 and the machine's relative standard deviation, drawn from the seed and the operation. So do
-// equal matmuls, whose operands are nearer to some compute units than to others.
+// Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
+// seed and the operation.
+double Engine::service_weight(std::uint32_t id, std::uint32_t op) const {
+  if (machine_.fabric.arbitration_spread == 0) return 1;
+  return service_weights_.at(unit_random(static_cast<std::uint64_t>(id) << 32 ^ op));
+}
+
+// Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
+// others: uniform with mean 1 and the machine's relative standard deviation.
 double Engine::spread_of(double spread, std::uint32_t id, std::uint32_t op) const {
   if (spread == 0) return 1;
   return 1 + spread * std::sqrt(3.0) * (2 * unit_random(static_cast<std::uint64_t>(id) << 32 ^ op) - 1);

@@ -161,6 +161,13 @@ bool FluidNetwork::saturated(std::int32_t resource) const {
   return r.load >= r.nearly_full;
 }
 
+bool FluidNetwork::contended(std::int32_t class_id) const {
+  const Class& c = classes_[class_id];
+  bool contended = false;
+  for (std::int32_t i = 0; i < c.use_count; ++i) contended |= saturated(c.uses[i].resource);
+  return contended;
+}
+
 double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
   double carried = 0;
   for (const Class& c : classes_) {

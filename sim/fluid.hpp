@@ -78,6 +78,8 @@ class FluidNetwork {
   double load(std::int32_t resource) const { return resources_[resource].load; }
   double capacity(std::int32_t resource) const { return resources_[resource].capacity; }
   bool saturated(std::int32_t resource) const;
+  // Whether something that the class uses is saturated.
+  bool contended(std::int32_t class_id) const;
   // The saturated resource that holds the class below its cap, kNone if it runs at its cap.
   std::int32_t bottleneck(std::int32_t class_id) const { return classes_[class_id].bottleneck; }
   std::int32_t active(std::int32_t class_id) const {

@@ -53,6 +53,7 @@ class Cases {
     contention();
     cold();
     spread();
+    arbitration();
     streams();
     caches();
     sizes();
@@ -115,7 +116,9 @@ class Cases {
   void gemm_clocks(DType dtype, bool sustained);
   void contention();
   void cold();
+  MotionCase matrix_copies(int ranks, int workgroups, std::int32_t m, std::int32_t n) const;
   void spread();
+  void arbitration();
   void streams();
   void caches();
   void sizes();
@@ -268,19 +271,23 @@ void Cases::stored_tiles(const std::string& group, Traffic traffic, int ranks) {
 }
 
 // Tiles of a wide matrix, as the patterns move them: the rows of a tile are far apart.
+MotionCase Cases::matrix_copies(int ranks, int workgroups, std::int32_t m, std::int32_t n) const {
+  MotionCase c{Motion::copy_out, Traffic::all_rotated, ranks, workgroups, 256, bytes_for(workgroups)};
+  c.tile_rows = m;
+  c.tile_cols = n;
+  c.matrix_cols = 8192;
+  return c;
+}
+
 void Cases::matrix() {
-  constexpr std::int32_t kMatrixCols = 8192;
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
     for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
       for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
-        MotionCase c{Motion::copy_out, Traffic::all_rotated, ranks, workgroups, 256, bytes_for(workgroups)};
-        c.tile_rows = m;
-        c.tile_cols = n;
-        c.matrix_cols = kMatrixCols;
+        const MotionCase c = matrix_copies(ranks, workgroups, m, n);
         add(ranks,
             {rate(row("matrix", std::string(name_of(c.motion)),
                       parameters("traffic", name_of(c.traffic), "gpus", ranks, "workgroups", workgroups,
-                                 "tile", tile_text(m, n), "columns", kMatrixCols, "bytes", c.bytes)),
+                                 "tile", tile_text(m, n), "columns", c.matrix_cols, "bytes", c.bytes)),
                   static_cast<double>(c.bytes))},
             [=] { return motion(c); });
       }
@@ -421,9 +428,22 @@ void Cases::cold() {
 
 void Cases::spread() {
   MicrobenchRow made = row("spread", "128x256", parameters("size", 8192, "workgroups", compute_units_),
-                           MicrobenchMetric::spread);
+                           MicrobenchMetric::matmul_spread);
   made.unit = "share";
   add(2, {std::move(made)}, [all = compute_units_] { return gemm_beside_copies(all, 0, 0); });
+}
+
+// More than a link carries, wanted by all compute units at once.
+void Cases::arbitration() {
+  for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
+    const MotionCase c = matrix_copies(ranks, compute_units_, 128, 128);
+    MicrobenchRow copies = row("arbitration", "copies",
+                               parameters("gpus", ranks, "workgroups", compute_units_, "tile",
+                                          tile_text(c.tile_rows, c.tile_cols), "bytes", c.bytes),
+                               MicrobenchMetric::copy_spread);
+    copies.unit = "share";
+    add(ranks, {std::move(copies)}, [=] { return motion(c); });
+  }
 }
 
 // Tiles whose columns of B come from memory and serve nobody else, as in a product with few rows; from caches

@@ -5,8 +5,7 @@
 // compares the same quantity. A row is known by group, name and parameters.
 //
 //   launch      empty kernels: one launch and synchronisation; many in a stream; many in a graph; and the
-//   host
-//               programs of the patterns, on all GPUs at once
+//               host programs of the patterns, on all GPUs at once
 //   barrier     host barriers
 //   flag        round trips of a flag between two GPUs and between two workgroups of one, by lock protocol
 //   flag-cost   what a signal, and a wait for a flag that is set, take alone
@@ -18,8 +17,12 @@
 //   staging     finished tiles stored one after the other, and only the last one
 //   clock       the clock that the matrix cores sustain
 //   contention  a GEMM beside remote copies
-//   cold        one tile a workgroup, with the caches as the last run left them and after they were
-//   overwritten spread      how unequal the times of equal tiles are
+//   cold        one tile a workgroup, with the caches as the last run left them and overwritten
+//   spread      how unequal the times of equal tiles are
+//   arbitration how unequal the service of a full link is
+//   stream      tiles whose columns of B come from memory
+//   l2          loads and copies of what lies in L2
+//   size        bandwidth of a pair of GPUs by the bytes moved
 #pragma once
 
 #include <array>
@@ -34,16 +37,18 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 17> kMicrobenchGroups{
-    "launch",  "barrier", "flag",       "flag-cost", "tile-size", "local",  "matrix", "remote", "matmul",
-    "staging", "clock",   "contention", "cold",      "spread",    "stream", "l2",     "size"};
+inline constexpr std::array<std::string_view, 18> kMicrobenchGroups{
+    "launch",  "barrier", "flag",       "flag-cost", "tile-size", "local",       "matrix", "remote", "matmul",
+    "staging", "clock",   "contention", "cold",      "spread",    "arbitration", "stream", "l2",     "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
   device_time,  // of the slowest rank: its first workgroup's begin to its last one's end
   kernel_time,  // of one kernel
   clock,        // mean clock of the slowest kernel, in GHz
-  spread  // of matmuls: from the 10 % to the 90 % quantile, over that of a normal distribution, by the median
+  // Relative standard deviations, from the 10 % and 90 % quantiles:
+  matmul_spread,  // of the times of matmuls, as if normally distributed
+  copy_spread     // of the rates of copies, as if lognormally distributed (model/cost/service_weights.hpp)
 };
 
 // One number that comes of a run.
@@ -65,7 +70,7 @@ struct MicrobenchRow {
   std::int64_t number(std::string_view parameter) const;
 
   // What a file says beside the time.
-  double value(double time_us, double clock_ghz, double matmul_spread) const;
+  double value(double time_us, double clock_ghz, double spread) const;
 };
 
 // One schedule to run.

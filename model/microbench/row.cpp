@@ -29,9 +29,9 @@ std::int64_t MicrobenchRow::number(std::string_view parameter) const {
   return parsed;
 }
 
-double MicrobenchRow::value(double time_us, double clock_ghz, double matmul_spread) const {
+double MicrobenchRow::value(double time_us, double clock_ghz, double spread) const {
   if (metric == MicrobenchMetric::clock) return clock_ghz;
-  if (metric == MicrobenchMetric::spread) return matmul_spread;
+  if (metric == MicrobenchMetric::matmul_spread || metric == MicrobenchMetric::copy_spread) return spread;
   return over_us > 0 ? over_us / time_us : time_us * per_us;
 }
 

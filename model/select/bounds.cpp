@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
+#include "model/cost/service_weights.hpp"
 
 namespace tritax {
 
@@ -74,7 +75,7 @@ class MatmulTimes {
       gain_ = std::max(gain_,
                        ns_ / matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k).compute_ns);
       boost_ = std::max(boost_, gpu_.boost_clock_ghz / gpu_.rate(dtype).load_clock_ghz);
-      ns_ /= 1 + std::sqrt(3.0) * gpu_.matmul_spread;  // equal tiles differ, see move_ns
+      ns_ /= 1 + std::sqrt(3.0) * gpu_.matmul_spread;  // equal tiles differ: uniformly, by no more
     }
     return ns_;
   }
@@ -109,13 +110,11 @@ double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
   return op.kind == OpKind::load || op.kind == OpKind::reduce ? gpu.cu_load_gb_per_s : gpu.cu_store_gb_per_s;
 }
 
-// Shortest time of a data operation. Arbitration weights have mean 1 and a uniform distribution of the
-// machine's relative standard deviation, so none is above 1 + √3 · spread.
+// Shortest time of a data operation that a full link serves with `weight`.
 double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& kernel, const Op& op,
-               const Move& move) {
+               const Move& move, double weight) {
   double limit = unit_gb_per_s(machine.gpu, op, move);
   if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
-  const double weight = 1 + std::sqrt(3.0) * machine.fabric.arbitration_spread;
   return bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect) / (limit * weight);
 }
 
@@ -127,6 +126,7 @@ struct Chain {
 Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
                const Workgroup& workgroup, MatmulTimes& matmul_times) {
   Chain chain;
+  const double highest_weight = ServiceWeights::highest(machine.fabric.arbitration_spread);
   double now = 0;
   double store_done = 0;
   // Waves of their own carry stores and signals out beside the next matmul.
@@ -140,7 +140,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
       chain.matmul_ns += ns;
       now += ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
-      const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank));
+      const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank), highest_weight);
       (drains(op.kind) ? store_done : now) = now + ns;
     } else if (op.kind == OpKind::signal) {
       now += machine.gpu.release_ns;

@@ -89,9 +89,10 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
 
 std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observation>& table,
                                                      Machine& machine) {
-  Estimates spread, start;
+  Estimates matmuls, copies, start;
   for (const Observation& row : table) {
-    if (row.row->group == "spread") spread.add(row.number, row.value, 0);
+    if (row.row->group == "spread") matmuls.add(row.number, row.value, 0);
+    if (row.row->group == "arbitration") copies.add(row.number, row.value, 0);
     if (row.row->group != "cold" || row.row->number("flush") == 0) continue;
     for (const Observation& warm : table) {
       const bool same = warm.row->group == "cold" && warm.row->name == row.row->name;
@@ -100,7 +101,8 @@ std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observati
     }
   }
   std::vector<FittedUnknown> all;
-  all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, spread, mean_of(spread.values), machine));
+  all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, matmuls, mean_of(matmuls.values), machine));
+  all.push_back(settle({{"fabric.arbitration_spread"}, 0, "", ""}, copies, mean_of(copies.values), machine));
   all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start, mean_of(start.values), machine));
   return all;
 }

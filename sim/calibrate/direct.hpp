@@ -22,8 +22,8 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 // overwritten, besides the cold start, is written back at hbm_write_bandwidth.
 std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine);
 
-// gpu.matmul_spread as measured; gpu.cold_start_time: what a short kernel takes more after its caches were
-// overwritten.
+// gpu.matmul_spread and fabric.arbitration_spread as measured; gpu.cold_start_time: what a short kernel takes
+// more after its caches were overwritten.
 std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observation>& table, Machine& machine);
 
 }  // namespace tritax

@@ -47,7 +47,8 @@ double simulated_time_us(const Schedule& schedule, const Microbench& bench, cons
       break;
     case MicrobenchMetric::device_time:
     case MicrobenchMetric::clock:
-    case MicrobenchMetric::spread:
+    case MicrobenchMetric::matmul_spread:
+    case MicrobenchMetric::copy_spread:
       for (const RankResult& rank : result.ranks) time_ns = std::max(time_ns, rank.kernels_ns);
       break;
   }

@@ -93,7 +93,7 @@ Machine true_machine() {
 
 // Rows that something is fitted to; the others only cost time here.
 bool is_wanted(const MicrobenchRow& row) {
-  if (row.group == "contention" || row.number("threads") == 1024) return false;
+  if (row.group == "contention" || row.group == "arbitration" || row.number("threads") == 1024) return false;
   if (row.text("traffic") == "all-in-order") return false;
   return row.name != "atomic-add" || row.group == "remote";
 }
@@ -235,6 +235,19 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
 }
 
 // Tiles whose operands need more of the L2 than the base says that there is.
+TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {
+  std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
+  for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "arbitration") continue;
+    text += fmt::format("{},{},{},0.31,{},9,9,9,10\n", row.group, row.name, row.parameter_text(), row.unit);
+  }
+  const Calibration found =
+      calibrate(wrong_machine(1), parse_microbench(text, "link.csv", kGpus, kComputeUnits), "mine");
+  EXPECT_TRUE(find(found, "fabric.arbitration_spread").determined);
+  EXPECT_EQ(found.machine.fabric.arbitration_spread, 0.31);
+}
+
 TEST(Calibrate, a_value_that_contradicts_the_rows_moves_to_where_it_no_longer_does) {
   Machine base = wrong_machine(1);
   base.gpu.l2_gb_per_s = 1000;

@@ -87,7 +87,7 @@ TEST(Sender, SignalsWhatItStoredWhileTheWorkgroupComputes) {
 
 TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
   // Two workgroups share the link: both stores take 800 instead of 400 ns, and the matmuls beside them lose
-  // as much.
+  // as much, unless their operands fit LDS and lie there already.
   Machine machine = sending_machine();
   machine.gpu.loads_queue_behind_stores = true;
   Draft draft(2);
@@ -100,7 +100,9 @@ TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
   }
   draft.builder.launch(0, kernel);
   draft.builder.host(0, HostOpKind::device_synchronize);
-  const Schedule schedule = draft.builder.finish();
+  Schedule schedule = draft.builder.finish();
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs, kExact);
+  schedule.kernels[0].resources.lds_bytes = 0;
   // A store alone takes what the fabric gives one workgroup; the hand machine sets no other limit, so all of
   // its time on a full link is a wait.
   const double waited = 800;
