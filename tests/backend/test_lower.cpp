@@ -188,14 +188,23 @@ TEST(Lowering, whole_tiles_and_tiles_at_the_edge_go_through_the_copy_engine_and_
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
   test.builder.store(test.c, {200, 0, 56, 128}, 0);  // ends where the buffer ends
-  test.builder.store(test.c, {0, 0, 100, 128}, 0);   // ends before a neighbour's rows
+  test.builder.store(test.c, {0, 0, 100, 128}, 0);   // ends before a neighbour's rows: its map does, too
+  test.builder.store(test.c, {0, 0, 128, 120}, 0);   // likewise for columns
   test.builder.store(test.c, {0, 4, 128, 128}, 0);   // starts off the 16-byte grid
+  test.builder.store(test.c, {0, 0, 128, 100}, 0);   // ends off it, in 16 bytes that a neighbour shares
   const RankProgram program = test.lowered(device_with_copy_engine());
   EXPECT_TRUE(has(program.ops[1], kTensor));
   EXPECT_TRUE(has(program.ops[2], kTensor));
-  EXPECT_FALSE(has(program.ops[3], kTensor));
-  EXPECT_FALSE(has(program.ops[4], kTensor));
-  EXPECT_EQ(program.ops[4].width, 8);
+  const auto map_of = [&](std::size_t op) {
+    return program.tensor_maps[static_cast<std::size_t>(program.ops[op].tensor_map)];
+  };
+  EXPECT_TRUE(has(program.ops[3], kTensor));
+  EXPECT_EQ(map_of(3).rows, 100);
+  EXPECT_TRUE(has(program.ops[4], kTensor));
+  EXPECT_EQ(map_of(4).cols, 120);
+  EXPECT_FALSE(has(program.ops[5], kTensor));
+  EXPECT_EQ(program.ops[5].width, 8);
+  EXPECT_FALSE(has(program.ops[6], kTensor));
 }
 
 TEST(Lowering, a_k_range_that_ends_inside_the_operands_is_clipped_by_its_maps) {
