@@ -31,6 +31,8 @@ class Dispatcher {
   // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
   std::int32_t place(std::int32_t die, const Kernel& kernel) const;
 
+  bool has_room(std::int32_t cu, const Kernel& kernel) const { return has_room(cus_[cu], kernel); }
+
   void take(std::int32_t cu, const Kernel& kernel);
   void release(std::int32_t cu, const Kernel& kernel);
 

@@ -13,19 +13,22 @@
 
 namespace tritax {
 
-Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options)
+Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+               std::span<const Placed> places)
     : schedule_(schedule),
       machine_(machine),
       options_(options),
       host_costs_(machine.host),
       topology_(build_topology(machine, schedule.ranks)),
-      service_weights_(machine.fabric.arbitration_spread) {
+      service_weights_(machine.fabric.arbitration_spread),
+      placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};
     host_costs_.barrier_ns = machine.host.barrier_ns;
   }
   add_resources();
   index_schedule();
+  index_places(places);
 }
 
 Engine::GpuState::GpuState(const Gpu& gpu)
@@ -94,6 +97,13 @@ void Engine::index_schedule() {
   if (!schedule_.flags.empty() && schedule_.flags.back().name == kTileDependences) {
     free_flag_ = static_cast<std::int32_t>(schedule_.flags.size()) - 1;
   }
+  if (free_flag_ >= 0) {
+    std::uint32_t added = 0;
+    for (const Op& op : schedule_.ops) {
+      added_before_.push_back(added);
+      added += (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+    }
+  }
   records_.resize(ranks * schedule_.buffers.size());
 
   hosts_.resize(ranks);
@@ -105,6 +115,7 @@ void Engine::index_schedule() {
     KernelState& state = kernels_[k];
     state.first_workgroup = static_cast<std::uint32_t>(workgroups_.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
+    state.to_send = state.remaining;
     number_workgroups_of_dies(kernel, state);
     for (std::uint32_t w = 0; w < kernel.workgroups.size(); ++w) {
       WorkgroupState wg;
@@ -137,6 +148,27 @@ void Engine::index_schedule() {
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
   if (options_.give_up_after_ns > 0) index_outlook();
+}
+
+void Engine::index_places(std::span<const Placed> places) {
+  if (!placed_) return;
+  TRITAX_ASSERT(places.size() == workgroups_.size(), "every workgroup has one place");
+  for (GpuState& gpu : gpus_) gpu.place_queues.resize(static_cast<std::size_t>(machine_.gpu.cu_count()));
+  for (const Placed& place : places) {
+    GpuState& gpu = gpus_[schedule_.kernels[place.kernel].rank];
+    gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(
+        kernels_[place.kernel].first_workgroup + place.workgroup);
+  }
+}
+
+std::vector<Placed> Engine::places() const {
+  std::vector<Placed> places;
+  places.reserve(sent_.size());
+  for (const std::uint32_t id : sent_) {
+    const WorkgroupState& wg = workgroups_[id];
+    places.push_back({wg.kernel, wg.number, wg.cu});
+  }
+  return places;
 }
 
 // What the matmuls of a kernel read, and which cost the same.
@@ -287,36 +319,63 @@ void Engine::start_kernel(std::uint32_t kernel, double now) {
 
 void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = gpus_[rank];
-  bool exhausted = false;
   last_dispatched_.clear();
-  for (const std::uint32_t k : gpu.running) {
-    KernelState& state = kernels_[k];
-    const Kernel& kernel = schedule_.kernels[k];
-    std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
-    while (next < kernel.workgroups.size()) {
-      const std::int32_t cu = gpu.dispatcher.place(die, kernel);
-      if (cu < 0) break;
-      if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
-      gpu.dispatcher.take(cu, kernel);
-      ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
-      const std::uint32_t id = state.first_workgroup + next;
-      workgroups_[id].cu = cu;
-      next += state.dies;
-      double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(die)];
-      free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
-      workgroups_[id].path = state.start;
-      last_dispatched_.push_back(id);
-      // What starts with the kernel finds its code and its operations in no cache.
-      const double cold = now <= state.start.time_ns && !options_.warm ? machine_.gpu.cold_start_ns : 0;
-      queue_.push(free_at + cold, {EventKind::start_workgroup, id});
+  if (placed_) {
+    dispatch_by_place(rank, die, now);
+  } else {
+    for (const std::uint32_t k : gpu.running) {
+      KernelState& state = kernels_[k];
+      const Kernel& kernel = schedule_.kernels[k];
+      std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
+      while (next < kernel.workgroups.size()) {
+        const std::int32_t cu = gpu.dispatcher.place(die, kernel);
+        if (cu < 0) break;
+        send(state.first_workgroup + next, cu, now);
+        next += state.dies;
+      }
     }
-    exhausted = exhausted || next >= kernel.workgroups.size();
   }
-  if (!exhausted) return;
-  std::erase_if(gpu.running, [&](std::uint32_t k) {
-    return std::all_of(kernels_[k].next_of_die.begin(), kernels_[k].next_of_die.end(),
-                       [&](std::uint32_t next) { return next >= schedule_.kernels[k].workgroups.size(); });
-  });
+  std::erase_if(gpu.running, [&](std::uint32_t k) { return kernels_[k].to_send == 0; });
+}
+
+// A compute unit each in turn, as the dispatcher fills them.
+void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
+  GpuState& gpu = gpus_[rank];
+  const std::int32_t first = die * machine_.gpu.cus_per_xcd;
+  for (bool sent = true; sent;) {
+    sent = false;
+    for (std::int32_t cu = first; cu < first + machine_.gpu.cus_per_xcd; ++cu) {
+      PlaceQueue& queue = gpu.place_queues[static_cast<std::size_t>(cu)];
+      if (queue.head == queue.workgroups.size()) continue;
+      const std::uint32_t id = queue.workgroups[queue.head];
+      const std::uint32_t k = workgroups_[id].kernel;
+      const bool started = std::find(gpu.running.begin(), gpu.running.end(), k) != gpu.running.end();
+      if (!started || !gpu.dispatcher.has_room(cu, schedule_.kernels[k])) continue;
+      send(id, cu, now);
+      ++queue.head;
+      sent = true;
+    }
+  }
+}
+
+void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  KernelState& state = kernels_[wg.kernel];
+  GpuState& gpu = gpus_[kernel.rank];
+  if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
+  gpu.dispatcher.take(cu, kernel);
+  ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
+  wg.cu = cu;
+  wg.path = state.start;
+  --state.to_send;
+  double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(gpu.dispatcher.die_of(cu))];
+  free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
+  last_dispatched_.push_back(id);
+  sent_.push_back(id);
+  // What starts with the kernel finds its code and its operations in no cache.
+  const double cold = now <= state.start.time_ns && !options_.warm ? machine_.gpu.cold_start_ns : 0;
+  queue_.push(free_at + cold, {EventKind::start_workgroup, id});
 }
 
 void Engine::start_workgroup(std::uint32_t wg, double now) {

@@ -47,10 +47,22 @@ struct Path {
   }
 };
 
+// A workgroup and the compute unit that it was sent to.
+struct Placed {
+  std::uint32_t kernel = 0;
+  std::uint32_t workgroup = 0;
+  std::int32_t cu = 0;
+};
+
 class Engine {
  public:
-  Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options);
+  // With `places`, which name every workgroup, these decide in place of the dispatcher: each compute unit
+  // takes its workgroups in their order.
+  Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+         std::span<const Placed> places = {});
   SimulationResult run();
+  // Of all workgroups, in the order in which they were sent; after the run.
+  std::vector<Placed> places() const;
 
  private:
   static constexpr std::uint32_t kNobody = 0xffffffffu;
@@ -123,6 +135,7 @@ class Engine {
   struct KernelState {
     std::uint32_t first_workgroup = 0;
     std::uint32_t remaining = 0;
+    std::uint32_t to_send = 0;  // workgroups that no compute unit has taken yet
     std::int32_t stream = 0;
     bool launched = false;
     std::uint32_t dies = 1;                  // that its range of compute units reaches
@@ -181,6 +194,11 @@ class Engine {
     bool written() const { return writer != kNobody; }
   };
 
+  struct PlaceQueue {
+    std::vector<std::uint32_t> workgroups;
+    std::size_t head = 0;  // the next to come
+  };
+
   struct GpuState {
     explicit GpuState(const Gpu& gpu);
 
@@ -190,6 +208,7 @@ class Engine {
     std::vector<std::int32_t> atomic_pollers;     // by die
     std::vector<double> dispatch_free_ns;         // by die
     std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order
+    std::vector<PlaceQueue> place_queues;         // by CU; empty unless places are given
     std::vector<std::int32_t> matmul_workgroups;  // by CU: resident, of kernels with a matrix tile
     std::vector<std::int32_t> data_workgroups;    // by CU: resident, of the others
     std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
@@ -273,7 +292,10 @@ class Engine {
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
+  void index_places(std::span<const Placed> places);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
+  void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
+  void send(std::uint32_t wg, std::int32_t cu, double now);
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
@@ -301,6 +323,7 @@ class Engine {
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
+  void raise_after_store(WorkgroupState& wg, std::int32_t bottleneck, double now);
   void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
@@ -311,6 +334,8 @@ class Engine {
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change);
   double poll_ns(const Op& op) const;
+  std::int32_t& residents_of(const WorkgroupState& wg);
+  // Of a signal or wait: it stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag_; }
   void charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
                        std::int32_t bottleneck, double now) const;
@@ -351,6 +376,7 @@ class Engine {
   double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
   double service_weight(std::uint32_t id, std::uint32_t op) const;
+  std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
 
@@ -383,6 +409,7 @@ class Engine {
   std::vector<std::uint32_t> free_arrivals_;
   std::vector<MatmulShape> shapes_;
   std::vector<MatmulInputs> inputs_of_op_;
+  std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise
   double highest_clock_factor_ = 1;               // likewise
@@ -401,6 +428,8 @@ class Engine {
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
   double first_start_ns_ = -1, last_end_ns_ = 0;
+  bool placed_ = false;                         // places were given
+  std::vector<std::uint32_t> sent_;             // workgroups, in the order of their dispatch
   std::vector<std::uint32_t> last_dispatched_;  // by the last call of dispatch
 };
 

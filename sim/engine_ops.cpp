@@ -38,6 +38,12 @@ void Engine::step(std::uint32_t id, double now) {
     const Op& op = schedule_.ops[wg.pc];
     // One workgroup of thousands: it will have left the caches by the next event.
     __builtin_prefetch(&op + 1);
+    if (op.kind == OpKind::signal && is_free(op) && wg.store_in_flight && !wg.has_sender) {
+      ++totals_.tile_operations;
+      notify_start(wg, now);
+      ++wg.pc;  // the end of the store raises it
+      continue;
+    }
     if (wg.has_sender ? waits_for_sender(wg, op) : waits_for_store(wg, op)) {
       wg.waiting = Waiting::store;
       return;
@@ -66,7 +72,7 @@ void Engine::step(std::uint32_t id, double now) {
 // with them, so does the load that polls a flag. Operands of a matmul that only queue behind stores are held
 // up for as long as the stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
-  if (!wg.store_in_flight) return false;
+  if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
   if (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind))) return true;
   return machine_.gpu.loads_queue_behind_stores && reads(op.kind) && op.kind != OpKind::matmul;
 }
@@ -241,6 +247,7 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
 
 // Time until the counter can be set: what the workgroup stored must be visible before.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
+  if (is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = machine_.gpu.release_ns;
   if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
@@ -248,7 +255,20 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
   wg.remote_dirty = false;
-  return is_free(op) ? 0 : cost;
+  return cost;
+}
+
+// Free signals that the workgroup has passed while its store was in flight.
+void Engine::raise_after_store(WorkgroupState& wg, std::int32_t bottleneck, double now) {
+  Path path = wg.path;
+  charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part, bottleneck,
+                  now);
+  for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
+    const Op& op = schedule_.ops[o];
+    if (op.kind != OpKind::signal || !is_free(op)) continue;
+    notify_finish(wg, o, now);
+    deliver_signal(wg, op, path, now);
+  }
 }
 
 // The counter is set: here at once, at a peer after the latency of the fabric.
@@ -271,6 +291,13 @@ void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& 
   queue_.push(now + (is_free(op) ? 0 : machine_.fabric.flag_latency_ns), {EventKind::flag_arrives, slot});
 }
 
+// Workgroups of its sort with which `wg` shares its compute unit, itself included.
+std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  GpuState& gpu = gpus_[kernel.rank];
+  return (kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[static_cast<std::size_t>(wg.cu)];
+}
+
 double Engine::poll_ns(const Op& op) const {
   if (is_free(op)) return 0;
   return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
@@ -291,6 +318,7 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
   wg.next_waiter = flag.first_waiter;
   flag.first_waiter = id;
   ++flag.pollers;
+  if (is_free(op)) --residents_of(wg);
   if (op.protocol == LockProtocol::compare_and_swap) {
     ++gpu.atomic_pollers[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))];
   }
@@ -357,6 +385,7 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
     *link = wg.next_waiter;
     GpuState& gpu = gpus_[rank_of(wg)];
     const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+    if (is_free(op)) ++residents_of(wg);
     if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
     double visible = now;
     if (arrival.from_die >= 0 && !is_free(op)) {
@@ -399,6 +428,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
     wg.store_in_flight = false;
     note_write(op.rank, op, wg, now);
     notify_finish(wg, wg.store_op, now);
+    if (free_flag_ >= 0) raise_after_store(wg, bottleneck, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
     charge_activity(wg.path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,

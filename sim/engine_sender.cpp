@@ -29,6 +29,9 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
       return own_store;
     case OpKind::store:
       return own_store || (wg.computed && staging_in_use(wg));
+    case OpKind::wait:
+      if (is_free(op)) return false;
+      [[fallthrough]];
     default:
       return wg.sender_busy || waits_for_store(wg, op);
   }

@@ -337,14 +337,20 @@ std::int32_t Engine::data_class(const DataPath& path) {
 // seed and the operation.
 double Engine::service_weight(std::uint32_t id, std::uint32_t op) const {
   if (machine_.fabric.arbitration_spread == 0) return 1;
-  return service_weights_.at(unit_random(static_cast<std::uint64_t>(id) << 32 ^ op));
+  return service_weights_.at(unit_random(draw_of(id, op)));
 }
 
 // Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
 // others: uniform with mean 1 and the machine's relative standard deviation.
 double Engine::spread_of(double spread, std::uint32_t id, std::uint32_t op) const {
   if (spread == 0) return 1;
-  return 1 + spread * std::sqrt(3.0) * (2 * unit_random(static_cast<std::uint64_t>(id) << 32 ^ op) - 1);
+  return 1 + spread * std::sqrt(3.0) * (2 * unit_random(draw_of(id, op)) - 1);
+}
+
+// What chance knows an operation by. A run without boundaries draws the same as the run with them.
+std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
+  if (!added_before_.empty()) op -= added_before_[op];
+  return static_cast<std::uint64_t>(id) << 32 ^ op;
 }
 
 // Uniform in [0, 1), from the seed and `what`.

@@ -97,7 +97,8 @@ struct CounterfactualMakespans {
   double dependences_for_barriers_ns = 0;
   double all_ns = 0;
 };
-// Both run twice: the first with the order that the schedule has, the second with tile dependences instead.
+// Both give two: the first with the order that the schedule has, the second with tile dependences instead,
+// for which it also has to run with the order.
 void simulate_in_order(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                        CounterfactualMakespans& makespans);
 void simulate_by_dependences(const Schedule& schedule, const Machine& machine,

@@ -27,18 +27,18 @@ bool waits(const Schedule& schedule, const Kernel& kernel) {
 }
 
 // The schedule without boundaries and, as yet, without the dependences they stood for. Kernels share the
-// operations of `schedule`; runs and workgroup runs have the same numbers as in `graph`.
-Schedule without_boundaries(const Schedule& schedule, const SyncGraph& graph) {
+// operations of `schedule`; runs and workgroup runs have the same numbers as in its SyncGraph.
+Schedule without_boundaries(const Schedule& schedule) {
   Schedule relaxed = schedule;
   relaxed.kernels.clear();
   relaxed.graphs.clear();
   std::map<std::uint32_t, int> launches;
-  for (const Run& run : graph.runs()) {
-    Kernel& kernel = relaxed.kernels.emplace_back(graph.kernel_of(run));
+  for (const std::uint32_t launched : kernels_by_launch(schedule)) {
+    Kernel& kernel = relaxed.kernels.emplace_back(schedule.kernels[launched]);
     if (!waits(schedule, kernel)) {
       kernel.placement = Placement::dispatch;  // it never needed all its workgroups at once
     }
-    if (const int launch = ++launches[run.kernel]; launch > 1) {
+    if (const int launch = ++launches[launched]; launch > 1) {
       kernel.name += fmt::format(" (launch {})", launch);
     }
   }
@@ -251,6 +251,22 @@ void insert(Schedule& relaxed, const Additions& additions) {
 
 }  // namespace
 
+std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule) {
+  std::vector<std::uint32_t> kernels;
+  for (const std::vector<HostOp>& program : schedule.host) {
+    for (const HostOp& op : program) {
+      if (op.kind == HostOpKind::launch) {
+        kernels.push_back(static_cast<std::uint32_t>(op.kernel));
+      } else if (op.kind == HostOpKind::graph_launch) {
+        for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
+          kernels.push_back(static_cast<std::uint32_t>(node.kernel));
+        }
+      }
+    }
+  }
+  return kernels;
+}
+
 Schedule with_tile_dependences(const Schedule& schedule) {
   Findings findings(1);
   check_ranges(schedule, findings);
@@ -259,7 +275,7 @@ Schedule with_tile_dependences(const Schedule& schedule) {
                 "flag arrays have 16 bit numbers");
 
   const SyncGraph graph(schedule);
-  Schedule relaxed = without_boundaries(schedule, graph);
+  Schedule relaxed = without_boundaries(schedule);
   Additions additions;
   {
     const SyncGraph relaxed_graph(relaxed);

@@ -9,7 +9,9 @@
 // FlagArray "tile-dependences".
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "model/schedule/schedule.hpp"
 
@@ -18,7 +20,10 @@ namespace tritax {
 // Name of the added flags. The simulator lets them cost nothing: they stand for order, not for a protocol.
 inline constexpr std::string_view kTileDependences = "tile-dependences";
 
-// Kernels come in launch order, one for every launch; each rank ends with one device synchronisation if it
+// The kernel of every launch, rank by rank, in the order of its host program.
+std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule);
+
+// Kernels come in that order, one for every launch; each rank ends with one device synchronisation if it
 // had any after its last launch. Sound schedules stay sound (check.hpp). Throws UserError for references out
 // of range.
 Schedule with_tile_dependences(const Schedule& schedule);

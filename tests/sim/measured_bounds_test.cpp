@@ -46,7 +46,8 @@ TEST(StoredMeasurements, OfALaterSessionArePredictedAsWell) {
   expect_within_bounds(summarise(rows, MeasuredClock::wall));
 }
 
-// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits. Few rows of odd sizes are still far off.
+// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits. Few rows of odd sizes are still far
+// off.
 TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
   const std::string file = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-2-more.csv";
   const auto rows = validated({read_measured(file)}, "h200-4");
