@@ -13,7 +13,7 @@ namespace tritax::gpu {
 enum OpBits : std::uint8_t {
   kFresh = 1,        // matmul, reduce: the accumulator starts from zero
   kStaged = 2,       // store: the tile lies converted in shared memory, from an earlier store of it
-  kTensor = 4,       // store: a whole tile; the copy engine may write it (it clips at the buffer's edges)
+  kTensor = 4,       // store: the copy engine may write it (it clips where its tensor map ends)
   kJoin = 8,         // the workgroup touched the same memory before: all its waves must meet first
   kAlone = 16,       // signal: no other signal touches this counter, so setting it equals adding to it
   kKeep = 32,        // store: another store of the same staged tile follows

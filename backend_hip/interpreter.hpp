@@ -151,45 +151,52 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
   return true;
 }
 
-// Moves a tile between any two ranks. A thread has `in_flight` words on their way before it stores the first.
-// What the loop needs of the operation is copied out first: the accesses are opaque to the compiler, which
-// would read it again from shared memory for every word.
-template <class Word, int in_flight>
-__device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
-  const int rows = op.rows;
-  const auto* source = reinterpret_cast<const unsigned char*>(op.source);
-  auto* target = reinterpret_cast<unsigned char*>(op.address);
-  const std::int64_t source_pitch = op.source_pitch;
-  const std::int64_t target_pitch = op.pitch;
+// Deals the words of a tile out to the threads, row after row. A thread has `in_flight` words on their way
+// before it stores the first. `load` takes row and column and returns a word, `store` takes the word as well.
+template <int in_flight, class Load, class Store>
+__device__ inline void deal_words(int rows, int row_words, int thread, int threads, Load load, Store store) {
   const int row_step = threads / row_words;
   const int col_step = threads - row_step * row_words;
   WordCursor from{thread / row_words, thread % row_words};
   WordCursor to = from;
   while (to.row < rows) {
-    Word words[in_flight];
+    decltype(load(0, 0)) words[in_flight];
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (from.row < rows) {
-        const unsigned char* address = source + from.row * source_pitch + from.col * sizeof(Word);
-        if constexpr (sizeof(Word) == 16)
-          words[i] = load_16(address);
-        else
-          words[i] = *reinterpret_cast<const volatile Word*>(address);
-      }
+      if (from.row < rows) words[i] = load(from.row, from.col);
       from.advance(row_step, col_step, row_words);
     }
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
-      if (to.row < rows) {
-        unsigned char* address = target + to.row * target_pitch + to.col * sizeof(Word);
-        if constexpr (sizeof(Word) == 16)
-          store_16(address, words[i]);
-        else
-          *reinterpret_cast<Word*>(address) = words[i];
-      }
+      if (to.row < rows) store(to.row, to.col, words[i]);
       to.advance(row_step, col_step, row_words);
     }
   }
+}
+
+// Moves a tile between any two ranks. What the loop needs of the operation is copied out first: the accesses
+// are opaque to the compiler, which would read it again from shared memory for every word.
+template <class Word, int in_flight>
+__device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
+  const auto* source = reinterpret_cast<const unsigned char*>(op.source);
+  auto* target = reinterpret_cast<unsigned char*>(op.address);
+  const std::int64_t source_pitch = op.source_pitch;
+  const std::int64_t target_pitch = op.pitch;
+  const auto load = [=](int row, int col) -> Word {
+    const unsigned char* address = source + row * source_pitch + col * sizeof(Word);
+    if constexpr (sizeof(Word) == 16)
+      return load_16(address);
+    else
+      return *reinterpret_cast<const volatile Word*>(address);
+  };
+  const auto store = [=](int row, int col, const Word& word) {
+    unsigned char* address = target + row * target_pitch + col * sizeof(Word);
+    if constexpr (sizeof(Word) == 16)
+      store_16(address, word);
+    else
+      *reinterpret_cast<Word*>(address) = word;
+  };
+  deal_words<in_flight>(op.rows, row_words, thread, threads, load, store);
 }
 
 // Copies rows that begin and end anywhere, but at the same place within 16 bytes on both sides: whole words
@@ -197,38 +204,22 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
 // whole word never reaches beyond its buffer.
 template <class Unit, int in_flight>
 __device__ inline void copy_ragged(const DeviceOp& op, int row_bytes, int thread, int threads) {
-  const int rows = op.rows;
   const int begin = static_cast<int>(op.address & 15);
   const int end = begin + row_bytes;
-  const int row_words = (end + 15) / 16;
   const auto* source = reinterpret_cast<const unsigned char*>(op.source - static_cast<unsigned>(begin));
   auto* target = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin));
   const std::int64_t source_pitch = op.source_pitch;
   const std::int64_t target_pitch = op.pitch;
-  const int row_step = threads / row_words;
-  const int col_step = threads - row_step * row_words;
-  WordCursor from{thread / row_words, thread % row_words};
-  WordCursor to = from;
-  while (to.row < rows) {
-    uint4 words[in_flight];
-#pragma unroll
-    for (int i = 0; i < in_flight; ++i) {
-      if (from.row < rows) words[i] = load_16(source + from.row * source_pitch + from.col * 16);
-      from.advance(row_step, col_step, row_words);
-    }
-#pragma unroll
-    for (int i = 0; i < in_flight; ++i) {
-      if (to.row < rows) {
-        unsigned char* address = target + to.row * target_pitch + to.col * 16;
-        const int at = to.col * 16;
-        if (at >= begin && at + 16 <= end)
-          store_16(address, words[i]);
-        else
-          store_part<Unit>(address, words[i], begin - at, end - at);
-      }
-      to.advance(row_step, col_step, row_words);
-    }
-  }
+  const auto load = [=](int row, int col) { return load_16(source + row * source_pitch + col * 16); };
+  const auto store = [=](int row, int col, const uint4& word) {
+    unsigned char* address = target + row * target_pitch + col * 16;
+    const int at = col * 16;
+    if (at >= begin && at + 16 <= end)
+      store_16(address, word);
+    else
+      store_part<Unit>(address, word, begin - at, end - at);
+  };
+  deal_words<in_flight>(op.rows, (end + 15) / 16, thread, threads, load, store);
 }
 
 // 16 bytes an access where both sides allow it, and no more words in flight than the tile has: what a thread

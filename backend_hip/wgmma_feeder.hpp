@@ -203,7 +203,8 @@ class WgmmaSender {
            swizzled(row % 64, chunk % 8);
   }
 
-  // What the copy engine cannot write: rows that do not begin at a multiple of 16 bytes.
+  // What the copy engine cannot write: rows that begin off the multiples of 16 bytes, or end off them beside
+  // what belongs to others.
   __device__ void send_rows(const DeviceOp& op) const {
     if (Shape::kElement >= 2 && op.width >= 2 && (op.pitch & 15) == 0) {
       send_shifted(op);
@@ -223,7 +224,6 @@ class WgmmaSender {
     const int rows = op.rows;
     const int row_step = kSendingThreads / row_words;
     WordCursor at{thread() / row_words, thread() % row_words};
-#pragma unroll 2
     while (at.row < rows) {
       const uint4 none{0, 0, 0, 0};
       const uint4 low = at.col > 0 ? *reinterpret_cast<const uint4*>(staged_chunk(at.row, at.col - 1)) : none;

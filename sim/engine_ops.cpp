@@ -232,7 +232,8 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.op_part = part;
     wg.waiting = Waiting::activity;
   }
-  // Who has a link for itself gets what it asks for.
+  // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
+  // decided once, when the transfer starts.
   const double weight = fluid_.contended(class_id) ? service_weight(id, op_index) : 1;
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   if (op_index == wg.pc) look_ahead(wg, now);

@@ -219,7 +219,7 @@ constexpr std::array kSpecs{
     ParameterSpec{"fabric", "remote_atomic_time", &Fabric::remote_atomic_ns, D::time, kPositiveTime,
                   "one dependent remote atomic, issue to return"},
     ParameterSpec{"fabric", "arbitration_spread", &Fabric::arbitration_spread, D::share, kSpread,
-                  "relative spread of the service that equal requesters get on a shared link"},
+                  "relative standard deviation of the service that equal requesters get on a full link"},
     ParameterSpec{"fabric", "network_bandwidth", &Fabric::network_gb_per_s, D::rate, kPositiveRate,
                   "network port of one GPU between nodes, one direction", Presence::several_nodes},
     ParameterSpec{"fabric", "network_latency", &Fabric::network_latency_ns, D::time, kPositiveTime,

@@ -235,7 +235,6 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
   EXPECT_EQ(base.parameters.size() + 1, calibration.machine.parameters.size());  // prediction_residual
 }
 
-// Tiles whose operands need more of the L2 than the base says that there is.
 TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {
   std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
   for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
@@ -249,6 +248,7 @@ TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {
   EXPECT_EQ(found.machine.fabric.arbitration_spread, 0.31);
 }
 
+// Tiles whose operands need more of the L2 than the base says that there is.
 TEST(Calibrate, a_value_that_contradicts_the_rows_moves_to_where_it_no_longer_does) {
   Machine base = wrong_machine(1);
   base.gpu.l2_gb_per_s = 1000;

@@ -1,6 +1,8 @@
 // Unequal service of equal transfers on a full link.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hand_machine.hpp"
 #include "sim/simulate.hpp"
 

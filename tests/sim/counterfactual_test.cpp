@@ -41,8 +41,10 @@ double makespan_ns(const AnyRun& run, const Counterfactual& change = {}) {
 AnyRun any_run_without_swaps() {
   AnyRun run = any_run();
   if (run.knobs.lock == LockProtocol::compare_and_swap) run.knobs.lock = LockProtocol::load_store;
-  // Nor large stakes for those who find a link full, which in another run are others.
-  run.machine.fabric.arbitration_spread = std::min(run.machine.fabric.arbitration_spread, 0.015);
+  // Nor large stakes for those who find a link full, which in another run are others: no more than on AMD
+  // parts.
+  constexpr double kSpreadOfAmd = 0.015;
+  run.machine.fabric.arbitration_spread = std::min(run.machine.fabric.arbitration_spread, kSpreadOfAmd);
   return run;
 }
 

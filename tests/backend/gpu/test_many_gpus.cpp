@@ -36,6 +36,9 @@ TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
         try {
           expect_right(build_schedule(pattern, {2048, 4096, 1024, DType::bf16, gpus}, machine, knobs), 41);
           expect_right(build_schedule(pattern, {777, 1234, 500, DType::bf16, gpus}, machine, knobs), 42);
+          // Slices that begin at multiples of 8 or 4 bytes, and at odd ones; those above at multiples of 2.
+          expect_right(build_schedule(pattern, {640, 3000, 512, DType::bf16, gpus}, machine, knobs), 44);
+          expect_right(build_schedule(pattern, {640, 1234, 512, DType::fp8, gpus}, machine, knobs), 45);
           expect_right(build_schedule(pattern, {64, 1024, 512, DType::fp16, gpus}, machine, knobs), 43);
         } catch (const UserError& error) {
           ADD_FAILURE() << error.what();
