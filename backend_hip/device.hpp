@@ -33,16 +33,21 @@ __device__ inline void store_element(void* address, std::uint32_t bits) {
     *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
 }
 
-// The bytes of a 16-byte word from `begin` to before `end`, in units.
-template <class Unit>
-__device__ inline void store_part(unsigned char* address, const uint4& word, int begin, int end) {
-  const std::uint32_t parts[4] = {word.x, word.y, word.z, word.w};
-#pragma unroll
-  for (int at = 0; at < 16; at += static_cast<int>(sizeof(Unit))) {
-    const auto unit = static_cast<Unit>(parts[at / 4] >> at % 4 * 8);
-    if (at >= begin && at < end) *reinterpret_cast<Unit*>(address + at) = unit;
+// Of a row of units that begins `offset` units behind a multiple of 16 bytes: those in words that the row
+// does not fill, numbered from 0. What lies between them is whole words.
+struct RowEdges {
+  int head;   // units before the first whole word
+  int tail;   // the first unit behind the last one
+  int units;  // in the row
+
+  __device__ RowEdges(int offset, int row_units, int word_units) : units(row_units) {
+    head = offset == 0 ? 0 : min(word_units - offset, row_units);
+    tail = max((offset + row_units) / word_units * word_units - offset, head);
   }
-}
+  __device__ int count() const { return head + units - tail; }
+  __device__ int unit(int edge) const { return edge < head ? edge : edge - head + tail; }
+  __device__ int whole_words(int word_units) const { return (tail - head) / word_units; }
+};
 
 // Where a thread is in a tile whose words are dealt out to the threads row after row. It moves on by
 // `threads` words each time; keeping row and column apart spares a division a word.

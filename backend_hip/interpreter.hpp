@@ -174,12 +174,13 @@ __device__ inline void deal_words(int rows, int row_words, int thread, int threa
   }
 }
 
-// Moves a tile between any two ranks. What the loop needs of the operation is copied out first: the accesses
-// are opaque to the compiler, which would read it again from shared memory for every word.
+// Moves a tile between any two ranks, from `skipped` bytes behind the begin of each row. What the loop needs
+// of the operation is copied out first: the accesses are opaque to the compiler, which would read it again
+// from shared memory for every word.
 template <class Word, int in_flight>
-__device__ inline void copy_words(const DeviceOp& op, int row_words, int thread, int threads) {
-  const auto* source = reinterpret_cast<const unsigned char*>(op.source);
-  auto* target = reinterpret_cast<unsigned char*>(op.address);
+__device__ inline void copy_words(const DeviceOp& op, int skipped, int row_words, int thread, int threads) {
+  const auto* source = reinterpret_cast<const unsigned char*>(op.source) + skipped;
+  auto* target = reinterpret_cast<unsigned char*>(op.address) + skipped;
   const std::int64_t source_pitch = op.source_pitch;
   const std::int64_t target_pitch = op.pitch;
   const auto load = [=](int row, int col) -> Word {
@@ -199,27 +200,35 @@ __device__ inline void copy_words(const DeviceOp& op, int row_words, int thread,
   deal_words<in_flight>(op.rows, row_words, thread, threads, load, store);
 }
 
-// Copies rows that begin and end anywhere, but at the same place within 16 bytes on both sides: whole words
-// are read, and of the first and the last of a row only what belongs to it is stored. Rows are padded, so a
-// whole word never reaches beyond its buffer.
+// Copies rows that begin and end anywhere, but at the same place within 16 bytes on both sides: whole words,
+// and what lies before and behind them in units. The units' loads are on their way while the words move.
 template <class Unit, int in_flight>
 __device__ inline void copy_ragged(const DeviceOp& op, int row_bytes, int thread, int threads) {
-  const int begin = static_cast<int>(op.address & 15);
-  const int end = begin + row_bytes;
-  const auto* source = reinterpret_cast<const unsigned char*>(op.source - static_cast<unsigned>(begin));
-  auto* target = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin));
-  const std::int64_t source_pitch = op.source_pitch;
-  const std::int64_t target_pitch = op.pitch;
-  const auto load = [=](int row, int col) { return load_16(source + row * source_pitch + col * 16); };
-  const auto store = [=](int row, int col, const uint4& word) {
-    unsigned char* address = target + row * target_pitch + col * 16;
-    const int at = col * 16;
-    if (at >= begin && at + 16 <= end)
-      store_16(address, word);
-    else
-      store_part<Unit>(address, word, begin - at, end - at);
-  };
-  deal_words<in_flight>(op.rows, (end + 15) / 16, thread, threads, load, store);
+  constexpr int kUnit = sizeof(Unit);
+  constexpr int kHeld = 4;
+  const RowEdges edges(static_cast<int>(op.address & 15) / kUnit, row_bytes / kUnit, 16 / kUnit);
+  const int units = op.rows * edges.count();
+  for (int first = thread; first == thread || first < units; first += kHeld * threads) {
+    Unit held[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      const int unit = first + i * threads;
+      if (unit >= units) break;
+      const int row = unit / edges.count();
+      held[i] = *reinterpret_cast<const volatile Unit*>(op.source + row * std::int64_t{op.source_pitch} +
+                                                        edges.unit(unit - row * edges.count()) * kUnit);
+    }
+    if (first == thread && edges.tail > edges.head)
+      copy_words<uint4, in_flight>(op, edges.head * kUnit, edges.whole_words(16 / kUnit), thread, threads);
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      const int unit = first + i * threads;
+      if (unit >= units) break;
+      const int row = unit / edges.count();
+      *reinterpret_cast<Unit*>(op.address + row * std::int64_t{op.pitch} +
+                               edges.unit(unit - row * edges.count()) * kUnit) = held[i];
+    }
+  }
 }
 
 // 16 bytes an access where both sides allow it, and no more words in flight than the tile has: what a thread
@@ -228,26 +237,30 @@ template <int in_flight>
 __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
   const bool alike = ((op.address ^ op.source) & 15) == 0 && ((op.pitch | op.source_pitch) & 15) == 0;
+  constexpr int kEight = in_flight < 8 ? in_flight : 8;
+  constexpr int kRagged = in_flight < 16 ? 4 : 16;
   if (op.width == 16 && row_bytes % 16 == 0) {
     const int row_words = row_bytes / 16;
     const int words = op.rows * row_words;
     if (words <= 4 * threads) {
-      copy_words<uint4, 4>(op, row_words, thread, threads);
+      copy_words<uint4, 4>(op, 0, row_words, thread, threads);
     } else if (words <= 8 * threads || in_flight <= 8) {
-      copy_words < uint4, in_flight<8 ? in_flight : 8>(op, row_words, thread, threads);
+      copy_words<uint4, kEight>(op, 0, row_words, thread, threads);
     } else {
-      copy_words<uint4, in_flight>(op, row_words, thread, threads);
+      copy_words<uint4, in_flight>(op, 0, row_words, thread, threads);
     }
   } else if (alike && op.width >= 4 && row_bytes % 4 == 0) {
-    copy_ragged < std::uint32_t, in_flight<8 ? in_flight : 8>(op, row_bytes, thread, threads);
+    copy_ragged<std::uint32_t, kRagged>(op, row_bytes, thread, threads);
   } else if (alike && op.width >= 2 && row_bytes % 2 == 0) {
-    copy_ragged<unsigned short, 4>(op, row_bytes, thread, threads);
+    copy_ragged<unsigned short, kRagged>(op, row_bytes, thread, threads);
+  } else if (alike) {
+    copy_ragged<unsigned char, kRagged>(op, row_bytes, thread, threads);
   } else if (op.width >= 4 && row_bytes % 4 == 0) {
-    copy_words<std::uint32_t, 4>(op, row_bytes / 4, thread, threads);
+    copy_words<std::uint32_t, 4>(op, 0, row_bytes / 4, thread, threads);
   } else if (op.width >= 2 && row_bytes % 2 == 0) {
-    copy_words<unsigned short, 4>(op, row_bytes / 2, thread, threads);
+    copy_words<unsigned short, 4>(op, 0, row_bytes / 2, thread, threads);
   } else {
-    copy_words<unsigned char, 4>(op, row_bytes, thread, threads);
+    copy_words<unsigned char, 4>(op, 0, row_bytes, thread, threads);
   }
 }
 

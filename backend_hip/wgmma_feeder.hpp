@@ -206,37 +206,64 @@ class WgmmaSender {
   // What the copy engine cannot write: rows that begin off the multiples of 16 bytes, or end off them beside
   // what belongs to others.
   __device__ void send_rows(const DeviceOp& op) const {
-    if (Shape::kElement >= 2 && op.width >= 2 && (op.pitch & 15) == 0) {
+    if ((op.pitch & 15) == 0) {
       send_shifted(op);
+      send_edges(op);
     } else {
       send_chunks(op);
     }
   }
 
-  // Whole words of the target, each put together from two chunks of the tile.
+  // Whole words of the target, each put together from two chunks of the tile. A thread stays in its column
+  // and goes down in steps of 8 rows, so that neither the swizzle nor the shift changes on its way: the
+  // senders are three waves, and every instruction a word counts.
   __device__ void send_shifted(const DeviceOp& op) const {
     constexpr int kRowChunks = Shape::kN * Shape::kElement / 16;
+    constexpr int kRowsAtOnce = kWaveLanes / kRowChunks;  // of a wave
+    static_assert(kRowsAtOnce >= 1);
     const int begin = static_cast<int>(op.address & 15);
     const int end = begin + op.cols * Shape::kElement;
-    const int row_words = (end + 15) / 16;
-    auto* base = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin));
+    const int lane = thread() % kWaveLanes;
+    const int chunk = lane % kRowChunks;
+    if (lane >= kRowsAtOnce * kRowChunks || chunk * 16 < begin || chunk * 16 + 16 > end) return;
+    auto* base = reinterpret_cast<unsigned char*>(op.address - static_cast<unsigned>(begin)) + chunk * 16;
     const std::int64_t pitch = op.pitch;
     const int rows = op.rows;
-    const int row_step = kSendingThreads / row_words;
-    WordCursor at{thread() / row_words, thread() % row_words};
+    for (int first = thread() / kWaveLanes * kRowsAtOnce + lane / kRowChunks; first < 8;
+         first += kSendingWaves * kRowsAtOnce) {
+      std::uint32_t low = shared_address(staged_chunk(first, chunk > 0 ? chunk - 1 : 0));
+      std::uint32_t high = shared_address(staged_chunk(first, chunk));
+      unsigned char* to = base + first * pitch;
+      for (int block = 0; block < Shape::kM; block += 64) {
+#pragma unroll 2
+        for (int row = 0; row < 64; row += 8) {
+          if (block + row + first < rows) {
+            store_16(to,
+                     joined(load_shared_16(low + row * 128), load_shared_16(high + row * 128), 16 - begin));
+          }
+          to += 8 * pitch;
+        }
+        low += Shape::kPanels * 8192;
+        high += Shape::kPanels * 8192;
+      }
+    }
+  }
+
+  // What of every row lies in words that the row does not fill, element by element.
+  __device__ void send_edges(const DeviceOp& op) const {
+    constexpr int kElement = Shape::kElement;
+    const RowEdges edges(static_cast<int>(op.address & 15) / kElement, op.cols, 16 / kElement);
+    if (edges.count() == 0) return;
+    auto* base = reinterpret_cast<unsigned char*>(op.address);
+    const std::int64_t pitch = op.pitch;
+    const int rows = op.rows;
+    const int row_step = kSendingThreads / edges.count();
+    WordCursor at{thread() / edges.count(), thread() % edges.count()};
     while (at.row < rows) {
-      const uint4 none{0, 0, 0, 0};
-      const uint4 low = at.col > 0 ? *reinterpret_cast<const uint4*>(staged_chunk(at.row, at.col - 1)) : none;
-      const uint4 high =
-          at.col < kRowChunks ? *reinterpret_cast<const uint4*>(staged_chunk(at.row, at.col)) : none;
-      const uint4 word = joined(low, high, 16 - begin);
-      unsigned char* to = base + at.row * pitch + at.col * 16;
-      const int first = at.col * 16;
-      if (first >= begin && first + 16 <= end)
-        store_16(to, word);
-      else
-        store_part<unsigned short>(to, word, begin - first, end - first);
-      at.advance(row_step, kSendingThreads - row_step * row_words, row_words);
+      const int byte = edges.unit(at.col) * kElement;
+      store_element<Shape::dtype>(base + at.row * pitch + byte,
+                                  load_element<Shape::dtype>(staged_chunk(at.row, byte / 16) + byte % 16));
+      at.advance(row_step, kSendingThreads - row_step * edges.count(), edges.count());
     }
   }
 
@@ -251,6 +278,15 @@ class WgmmaSender {
     const int bits = (skipped & 3) * 8;
     return {__funnelshift_r(parts[0], parts[1], bits), __funnelshift_r(parts[1], parts[2], bits),
             __funnelshift_r(parts[2], parts[3], bits), __funnelshift_r(parts[3], parts[4], bits)};
+  }
+
+  __device__ static uint4 load_shared_16(std::uint32_t address) {
+    uint4 word;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "r"(address)
+                 : "memory");
+    return word;
   }
 
   __device__ void send_chunks(const DeviceOp& op) const {
