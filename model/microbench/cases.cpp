@@ -43,9 +43,11 @@ class Cases {
     flags();
     flag_cost();
     tile_sizes();
+    guarded_copies();
     motions("local", Traffic::local, 1);
     stored_tiles("local", Traffic::local, 1);
     matrix();
+    ragged();
     remote();
     matmuls();
     staging();
@@ -106,9 +108,11 @@ class Cases {
   void flags();
   void flag_cost();
   void tile_sizes();
+  void guarded_copies();
   void motions(const std::string& group, Traffic traffic, int ranks);
   void stored_tiles(const std::string& group, Traffic traffic, int ranks);
   void matrix();
+  void ragged();
   void remote();
   void matmuls();
   void staging();
@@ -236,6 +240,28 @@ void Cases::tile_sizes() {
   }
 }
 
+// What a copy takes that cannot begin while the one before it is still under way.
+void Cases::guarded_copies() {
+  constexpr std::int64_t kWalked = 64 * kMebibyte;
+  constexpr std::int64_t kInL2 = 4 * kMebibyte;
+  constexpr int kWorkgroups = 4;
+  for (const int threads : {0, 256}) {
+    for (const std::int64_t footprint : {kWalked, kInL2}) {
+      for (const std::int32_t rows : {32, 64, 128, 256}) {
+        MotionCase c{Motion::copy_out, Traffic::one_pair, 2, kWorkgroups, threads, kWalked, rows, footprint};
+        c.guarded = true;
+        MicrobenchRow made = row("guarded", std::string(name_of(c.motion)),
+                                 parameters("kernel", threads == 0 ? "matmul" : "data", "workgroups",
+                                            kWorkgroups, "rows", rows, "footprint", footprint),
+                                 MicrobenchMetric::kernel_time);
+        made.kernel = 1;  // after the one that sets the flag
+        const double tiles = static_cast<double>(c.bytes) / (rows * c.tile_cols * 2.0) / kWorkgroups;
+        add(c.ranks, {per(std::move(made), "ns/tile", 1e3 / tiles)}, [=] { return motion(c); });
+      }
+    }
+  }
+}
+
 void Cases::motions(const std::string& group, Traffic traffic, int ranks) {
   constexpr int kAtomicShare = 16;  // fewer bytes: atomics are slow
   for (std::size_t kind = 0; kind < kMotionNames.size(); ++kind) {
@@ -288,6 +314,23 @@ void Cases::matrix() {
             {rate(row("matrix", std::string(name_of(c.motion)),
                       parameters("traffic", name_of(c.traffic), "gpus", ranks, "workgroups", workgroups,
                                  "tile", tile_text(m, n), "columns", c.matrix_cols, "bytes", c.bytes)),
+                  static_cast<double>(c.bytes))},
+            [=] { return motion(c); });
+      }
+    }
+  }
+}
+
+void Cases::ragged() {
+  for (const auto& [m, n] : {std::pair{128, 128}, std::pair{128, 256}}) {
+    for (const std::int32_t first_col : {0, 1, 2, 4, 8, 16}) {
+      for (const int workgroups : some_and_all({4})) {
+        MotionCase c = matrix_copies(2, workgroups, m, n);
+        c.first_col = first_col;
+        add(2,
+            {rate(row("ragged", std::string(name_of(c.motion)),
+                      parameters("traffic", name_of(c.traffic), "gpus", 2, "workgroups", workgroups, "tile",
+                                 tile_text(m, n), "first column", c.first_col, "bytes", c.bytes)),
                   static_cast<double>(c.bytes))},
             [=] { return motion(c); });
       }

@@ -10,8 +10,10 @@
 //   flag        round trips of a flag between two GPUs and between two workgroups of one, by lock protocol
 //   flag-cost   what a signal, and a wait for a flag that is set, take alone
 //   tile-size   loads and copies of tiles of several sizes, from memory and from L2
+//   guarded     the same copies, each behind a wait for a flag that is set
 //   local       store, load, copy and atomic addition within a GPU, by workgroups; stores of finished tiles
 //   matrix      copies to peers out of a wide matrix, as the patterns move tiles
+//   ragged      the same of tiles whose rows begin anywhere within 32 bytes
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
 //   staging     finished tiles stored one after the other, and only the last one
@@ -37,9 +39,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 18> kMicrobenchGroups{
-    "launch",  "barrier", "flag",       "flag-cost", "tile-size", "local",       "matrix", "remote", "matmul",
-    "staging", "clock",   "contention", "cold",      "spread",    "arbitration", "stream", "l2",     "size"};
+inline constexpr std::array<std::string_view, 20> kMicrobenchGroups{
+    "launch", "barrier", "flag",        "flag-cost", "tile-size", "guarded", "local",
+    "matrix", "ragged",  "remote",      "matmul",    "staging",   "clock",   "contention",
+    "cold",   "spread",  "arbitration", "stream",    "l2",        "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/core/error.hpp"
 #include "model/patterns/grid_order.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -188,8 +189,8 @@ Schedule motion(const MotionCase& c) {
   const auto rows = static_cast<std::int32_t>((wanted + columns - 1) / columns);
   const std::int64_t tiles = std::int64_t{rows} * columns;
   const auto matrix = [&](const char* name) {
-    return builder.buffer(
-        {name, DType::bf16, rows * c.tile_rows, columns * c.tile_cols, c.tile_rows, c.tile_cols});
+    return builder.buffer({name, DType::bf16, rows * c.tile_rows, c.first_col + columns * c.tile_cols,
+                           c.tile_rows, c.tile_cols});
   };
   const std::int16_t from = matrix("from");
   const std::int16_t to = matrix("to");
@@ -202,6 +203,15 @@ Schedule motion(const MotionCase& c) {
     product = builder.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
   }
   const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
+  TRITAX_ASSERT(!c.guarded || c.traffic == Traffic::one_pair, "flags are only set on rank 0");
+  const std::int16_t ready = c.guarded ? builder.flags("ready", 1) : std::int16_t{-1};
+  if (c.guarded) {
+    const std::int32_t signals = plain_kernel(builder, "signal", 0, 256);
+    builder.workgroup(signals);
+    builder.signal(ready, 0, 1, 0, Scope::gpu, LockProtocol::load_store);
+    builder.launch(0, signals);
+    builder.host(0, HostOpKind::device_synchronize);
+  }
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < c.ranks; ++rank) {
     const bool idle = c.traffic == Traffic::one_pair && rank != 0;
@@ -211,7 +221,7 @@ Schedule motion(const MotionCase& c) {
       builder.workgroup(kernels.back());
       const auto tile = [&](std::int64_t t) {
         const TileIndex at = grouped_tile(static_cast<std::int32_t>(t % tiles), {rows, columns}, 8);
-        return Rect{at.row * c.tile_rows, at.col * c.tile_cols, c.tile_rows, c.tile_cols};
+        return Rect{at.row * c.tile_rows, c.first_col + at.col * c.tile_cols, c.tile_rows, c.tile_cols};
       };
       if (in_matmul_kernel) {
         builder.matmul(a, b, {0, 0, m.m, m.n}, 0, m.k);
@@ -219,6 +229,7 @@ Schedule motion(const MotionCase& c) {
       }
       if (writes_accumulator) builder.load(from, tile(p), rank);
       for (std::int64_t t = p; t < moves; t += c.workgroups) {
+        if (c.guarded) builder.wait(ready, 0, 1, Scope::gpu, LockProtocol::load_store);
         move_tile(builder, c, from, to, tile(t), rank, peer_of(c, rank, t / c.workgroups));
       }
     }
