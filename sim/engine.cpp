@@ -206,12 +206,13 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
-  const double step_bytes =
-      static_cast<double>(kernel.tile.m + kernel.tile.n) * kernel.tile.k * bytes_of(shape.dtype);
-  if (step_bytes > 0) {
-    const double steps = std::floor(kernel.resources.lds_bytes / step_bytes);
-    shape.fetched_ns = shape.cost.compute_ns * std::min(1.0, steps * kernel.tile.k / std::max(1, shape.k));
-  }
+  const Gpu& gpu = machine_.gpu;
+  const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
+  const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
+  shape.fetched_ns = shape.cost.compute_ns * std::min(1.0, stages / std::max(1.0, steps));
+  const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
+  shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
+  shape.from_memory_ns = steps * stage_interval_ns(stages, memory_ns);
   MatmulTile overlapped = kernel.tile;
   overlapped.pipeline = Pipeline::overlapped;
   const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);

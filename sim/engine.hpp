@@ -231,6 +231,8 @@ class Engine {
     DType dtype = DType::fp16;
     MatmulCost cost{};
     double fetched_ns = 0;      // of its time: the steps whose operands fit LDS at once
+    double from_llc_ns = 0;     // at least, if operands come from the last-level cache
+    double from_memory_ns = 0;  // at least, if operands come from memory
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
   };
 
@@ -243,6 +245,7 @@ class Engine {
   struct ClassKey {
     std::uint64_t what = 0;
     std::uint64_t cap_bits = 0;
+    std::uint64_t cost_bits = 0;  // of the link
     bool operator==(const ClassKey&) const = default;
   };
   static constexpr std::size_t kRecentClasses = 1024;  // a power of two
@@ -252,7 +255,7 @@ class Engine {
   };
   struct ClassKeyHash {
     std::size_t operator()(const ClassKey& key) const {
-      return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits);
+      return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits ^ key.cost_bits);
     }
   };
 
@@ -274,6 +277,7 @@ class Engine {
     Level source = Level::chip;
     bool rereads = false;  // the source is a tile that was written before, not an input
     double cap_gb_per_s = 0;
+    double link_cost = 1;  // bytes on a link per byte stored
   };
 
   struct FlagOutlook {   // of one flag counter
@@ -361,6 +365,8 @@ class Engine {
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
+  double link_cost_of(const Op& op) const;
+  static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   double clock_factor(const GpuState& gpu, DType dtype) const;
   void update_clock(std::int32_t rank);
   std::int32_t data_class(const DataPath& path);

@@ -162,7 +162,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
   // Alone, at the clock of a fully busy GPU: a slower run has met contention, not a busier chip.
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  wg.op_alone_ns = shape.cost.compute_ns / together + shape.cost.prologue_ns;
+  wg.op_alone_ns =
+      std::max(shape.cost.compute_ns / together, arrival_ns(shape, misses)) + shape.cost.prologue_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;

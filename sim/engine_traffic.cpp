@@ -53,12 +53,20 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
   const double together = std::min(static_cast<double>(c.sharers), shape.shared_speedup) / c.sharers;
   const double steps_ns = shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together);
-  return shape.cost.operand_bytes / (steps_ns + shape.cost.prologue_ns);
+  return shape.cost.operand_bytes /
+         (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
+}
+
+// How long the operands of a matmul take to arrive at least, one stage after the other.
+double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
+  if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
+  return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
 }
 
 // The class of a key, kNone if there is none yet. Few keys follow each other again and again.
 std::int32_t Engine::known_class(const ClassKey& key) {
-  const std::uint64_t mixed = (key.what ^ key.cap_bits ^ key.cap_bits >> 20) * 0x9e3779b97f4a7c15ULL;
+  const std::uint64_t mixed =
+      (key.what ^ key.cap_bits ^ key.cap_bits >> 20 ^ key.cost_bits >> 8) * 0x9e3779b97f4a7c15ULL;
   RecentClass& recent = recent_classes_[(mixed >> 32) % kRecentClasses];
   if (recent.key == key && recent.id != FluidNetwork::kNone) return recent.id;
   const auto found = class_ids_.find(key);
@@ -237,12 +245,25 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
       TRITAX_ASSERT(false, "not a data operation");
   }
   path.cap_gb_per_s = workgroup_cap(wg, cu_limit);
+  if (path.kind == Kind::remote_store || path.kind == Kind::remote_copy) path.link_cost = link_cost_of(op);
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
     count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, bytes);
   }
   return path;
+}
+
+// Rows that begin or end off the multiples of 16 bytes need packets of their own there.
+double Engine::link_cost_of(const Op& op) const {
+  const double end_bytes = machine_.fabric.ragged_end_bytes;
+  if (end_bytes == 0 || op.rect.cols == 0) return 1;
+  constexpr std::int64_t kAccess = 16;
+  const int element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  const std::int64_t begin = std::int64_t{op.rect.col} * element;
+  const std::int64_t row_bytes = std::int64_t{op.rect.cols} * element;
+  const int ends = (begin % kAccess != 0 ? 1 : 0) + ((begin + row_bytes) % kAccess != 0 ? 1 : 0);
+  return 1 + ends * end_bytes / static_cast<double>(row_bytes);
 }
 
 // What the fabric gives a remote load that has it for itself.
@@ -265,10 +286,10 @@ void Engine::count_bytes(std::int32_t from, std::int32_t to, double bytes) {
 
 std::int32_t Engine::data_class(const DataPath& path) {
   using Kind = DataPath::Kind;
-  const ClassKey key{static_cast<std::uint64_t>(path.kind) << 40 |
-                         static_cast<std::uint64_t>(path.rank) << 24 |
-                         static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
-                     std::bit_cast<std::uint64_t>(path.cap_gb_per_s)};
+  const ClassKey key{
+      static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
+          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
+      std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const GpuState& own = gpus_[path.rank];
   const GpuState& peer = gpus_[path.peer];
@@ -279,13 +300,13 @@ std::int32_t Engine::data_class(const DataPath& path) {
     uses.push_back({gpu.hbm, hbm});
   };
   const auto through = [&](std::int32_t port) {
-    if (port != FluidNetwork::kNone) uses.push_back({port, 1});
+    if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost});
   };
   const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
   const auto adds = [&](const GpuState& gpu) { reads(gpu, 2, 1 + write_cost()); };
   const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
     for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
-      uses.push_back({link_resource_[static_cast<std::size_t>(edge)], 1 / efficiency});
+      uses.push_back({link_resource_[static_cast<std::size_t>(edge)], path.link_cost / efficiency});
     }
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.

@@ -22,6 +22,9 @@
 // peak from 64 columns on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix
 // instructions run over padding; they load and compute less that is useful.
 //
+// Operands that come from memory arrive no faster than one stage every latency / (stages - 1): all stages but
+// the one in use are on their way (Little's law). In the serial pipeline the one on its way is in registers.
+//
 // Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file;
 // the serial and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage
 // pipeline.
@@ -40,6 +43,13 @@ struct MatmulCost {
   double b_bytes = 0;
   double flops = 0;  // useful, 2·rows·cols·K
 };
+
+// Stages of operands that `lds_bytes` of a workgroup hold, 1 to 8; 0: as many as it can have. Asynchronous
+// tile stores take the room of a finished tile first, as CUTLASS 3 carves it out (StageCountAutoCarveout).
+std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes);
+
+// Time between two stages out of memory that takes `latency_ns`, with `stages` in LDS.
+double stage_interval_ns(std::int32_t stages, double latency_ns);
 
 // m/wm + n/wn of the wave grid of `tile` that reads the fewest operand fragments; a wave has at least 16×16.
 std::int32_t fragment_edges(const MatmulTile& tile);

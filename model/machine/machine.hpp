@@ -96,6 +96,8 @@ struct Gpu {
   double hbm_write_gb_per_s = 0;  // sustained, of writes alone; 0: a write takes what a read takes
   double dirty_share = 0;         // of the caches, that may wait to be written back when a kernel begins
   double hbm_latency_ns = 0;
+  double stage_latency_ns =
+      0;  // from asking for a stage of operands out of HBM to using it, under load; 0: hbm_latency_ns
   double cu_load_gb_per_s = 0;          // one CU, from its own GPU's memory
   double cu_store_gb_per_s = 0;         // one CU, to its own GPU's memory
   double cu_remote_store_gb_per_s = 0;  // one CU, to a peer
@@ -146,10 +148,11 @@ enum class LinkKind : std::uint8_t { mesh, node_switch };
 // Links of a node. Rates are payload rates that software can reach; the raw rate is kept for reports.
 struct Fabric {
   LinkKind kind = LinkKind::mesh;
-  double link_raw_gb_per_s = 0;       // one direction of one link (mesh) or of one GPU's port (switch)
-  double store_efficiency = 0;        // payload/raw of remote stores over one link
-  double load_efficiency = 0;         // payload/raw of remote loads
-  double atomic_efficiency = 0;       // payload/raw of remote atomics on data
+  double link_raw_gb_per_s = 0;  // one direction of one link (mesh) or of one GPU's port (switch)
+  double store_efficiency = 0;   // payload/raw of remote stores over one link
+  double ragged_end_bytes = 0;   // on a link, of a stored row's begin or end off the multiples of 16 bytes
+  double load_efficiency = 0;    // payload/raw of remote loads
+  double atomic_efficiency = 0;  // payload/raw of remote atomics on data
   double store_egress_gb_per_s = 0;   // one GPU storing to all peers
   double store_ingress_gb_per_s = 0;  // one GPU being stored to by all peers
   double load_ingress_gb_per_s = 0;   // one GPU loading from all peers (reader's request limit)

@@ -8,7 +8,8 @@
 //   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
 //   the rest      addresses, masks and counters
 // LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
-// for the overlapped pipeline two, or up to four where copies are asynchronous, as far as LDS allows.
+// for the overlapped pipeline two as far as LDS allows. Where copies are asynchronous, up to eight beside a
+// finished tile on its way out.
 
 #include <fmt/format.h>
 
@@ -48,11 +49,12 @@ std::int32_t registers_per_thread(const Gpu& gpu, DType dtype, const MatmulTile&
          kOtherRegisters;
 }
 
-std::int32_t lds_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  if (tile.pipeline == Pipeline::serial) return 1;
-  const std::int32_t wanted = gpu.async_tile_copy ? 4 : 2;
-  const auto possible = static_cast<std::int32_t>(gpu.lds_bytes_per_workgroup_max / stage_bytes(dtype, tile));
-  return std::clamp(possible, 1, wanted);
+std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  const std::int32_t stage = stage_bytes(dtype, tile);
+  if (tile.pipeline == Pipeline::serial) return stage;
+  if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
+  const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) : 0;
+  return staging + operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max) * stage;
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) 
 
   Resources resources;
   resources.threads = tile.waves * gpu.lanes_per_wave;
-  resources.lds_bytes = lds_stages(gpu, dtype, tile) * stage_bytes(dtype, tile);
+  resources.lds_bytes = lds_bytes(gpu, dtype, tile);
   if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
     throw UserError(
         fmt::format("{} needs {} bytes of LDS, but a workgroup has at most {}: use a smaller tile_k, tile_m "

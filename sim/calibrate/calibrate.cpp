@@ -33,6 +33,8 @@ std::string_view usual_unit(Dimension dimension) {
       return "ns";
     case Dimension::rate:
       return "GB/s";
+    case Dimension::data:
+      return "B";
     case Dimension::cycles:
       return "clk";
     case Dimension::bytes_per_clk:
@@ -172,6 +174,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   record(estimate_spread_and_start(observations, machine));
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_dirty_share(observations, machine));
+  record(estimate_ragged_ends(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

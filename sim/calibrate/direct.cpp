@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -105,6 +106,29 @@ std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observati
   all.push_back(settle({{"fabric.arbitration_spread"}, 0, "", ""}, copies, mean_of(copies.values), machine));
   all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start, mean_of(start.values), machine));
   return all;
+}
+
+std::vector<FittedUnknown> estimate_ragged_ends(const std::vector<Observation>& table, Machine& machine) {
+  constexpr std::int64_t kAccess = 16 / bytes_of(DType::bf16);  // columns
+  constexpr int kEnds = 2;
+  Estimates ends;
+  for (const Observation& row : table) {
+    const auto is_wanted = [&](const Observation& other) {
+      return other.row->group == "ragged" && other.row->text("tile") == row.row->text("tile") &&
+             other.row->number("workgroups") == machine.gpu.cu_count();
+    };
+    if (!is_wanted(row) || row.row->number("first column") % kAccess == 0) continue;
+    const std::string_view tile = row.row->text("tile");
+    int columns = 0;
+    std::from_chars(tile.data() + tile.find('x') + 1, tile.data() + tile.size(), columns);
+    const double row_bytes = columns * bytes_of(DType::bf16);
+    for (const Observation& whole : table) {
+      if (!is_wanted(whole) || whole.row->number("first column") != 0) continue;
+      const double cost = row.time_us / whole.time_us;
+      ends.add(row.number, (cost - 1) * row_bytes / kEnds, kEnds / row_bytes / cost);
+    }
+  }
+  return {settle({{"fabric.ragged_end_bytes"}, 0, "", ""}, ends, mean_of(ends.values), machine)};
 }
 
 std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine) {

@@ -141,7 +141,8 @@ FitGroup tile_group(const Machine& machine) {
   return group;
 }
 
-// Loads and copies by a data kernel.
+// Loads and copies by a data kernel; copies behind a wait, as in the patterns, where none begins before the
+// one before it ends.
 FitGroup copy_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.copy_op_time"}, 500, "", ""},
@@ -150,9 +151,10 @@ FitGroup copy_group() {
                     {{"gpu.cu_remote_load_bandwidth"}, 0, "", ""},
                     {{"fabric.load_round_trip"}, 0, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
-    if (row.group == "tile-size") return row.text("kernel") == "data";
-    const bool moves = is_copy(row) || row.name == "load";
-    return moves && (row.group == "local" || is_one_pair(row)) && row.number("threads") == kDataThreads &&
+    if (row.group == "guarded") return row.text("kernel") == "data";
+    if (row.group == "tile-size") return row.name == "load";
+    const bool loads = row.name == "load" || (row.name == "copy-in" && is_one_pair(row));
+    return loads && (row.group == "local" || is_one_pair(row)) && row.number("threads") == kDataThreads &&
            row.number("workgroups") <= kFew;
   };
   return group;
@@ -163,7 +165,7 @@ FitGroup specialised_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.specialised_copy_efficiency"}, 0.9, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
-    return row.group == "tile-size" && row.text("kernel") == "matmul";
+    return row.group == "guarded" && row.text("kernel") == "matmul";
   };
   return group;
 }
@@ -198,6 +200,17 @@ FitGroup memory_group() {
       if (row.row->group == "local") seen = std::max(seen, row.value * (is_copy(*row.row) ? 2 : 1));
     }
     if (seen > 0) machine.gpu.hbm_gb_per_s = machine.gpu.hbm_write_gb_per_s = kBelow * seen;
+  };
+  return group;
+}
+
+// Tiles whose operands come from memory, by too few workgroups to fill it.
+FitGroup stage_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.stage_latency"}, 3000, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    return row.group == "stream" && row.number("flush") == 0 &&
+           row.number("workgroups") * 2 < machine.gpu.cu_count();
   };
   return group;
 }
@@ -314,8 +327,19 @@ FitGroup barrier_group() {
 }  // namespace
 
 std::vector<FitGroup> fit_groups(const Machine& machine) {
-  std::vector<FitGroup> groups{tile_group(machine), copy_group(),   specialised_group(),
-                               atomic_group(),      memory_group(), l2_group()};
+  // Flags first, for some rows of copies have waits. A release at system scope, and one with an atomic, takes
+  // what no parameter stands for.
+  std::vector<FitGroup> groups{
+      flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1),
+      flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2),
+      flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2),
+      tile_group(machine),
+      copy_group(),
+      specialised_group(),
+      atomic_group(),
+      memory_group(),
+      stage_group(),
+      l2_group()};
   if (machine.gpus_per_node > 1) {
     groups.push_back(link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"}));
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
@@ -324,11 +348,6 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
         port_group({"fabric.store_egress", "fabric.store_ingress"}, {"store", "copy-out", "tile-store"}));
     groups.push_back(port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}));
   }
-  // A release at system scope, and one with an atomic, takes what no parameter stands for.
-  groups.push_back(flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1));
-  groups.push_back(
-      flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2));
-  groups.push_back(flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2));
   groups.push_back(barrier_group());
   groups.push_back(stream_group());
   groups.push_back(graph_group());
