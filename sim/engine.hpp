@@ -291,6 +291,7 @@ class Engine {
   void index_schedule();
   using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
                                        std::uint32_t>;  // by buffer, origin, size and start in K
+  bool operands_stay_in_l2() const;
   void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
@@ -365,6 +366,7 @@ class Engine {
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
+  int ragged_ends(const Op& op) const;
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   double clock_factor(const GpuState& gpu, DType dtype) const;
@@ -409,6 +411,7 @@ class Engine {
   std::vector<KernelState> kernels_;
   std::vector<WorkgroupState> workgroups_;
   std::vector<FlagState> flags_;
+  bool operands_stay_ = false;
   std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;

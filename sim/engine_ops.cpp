@@ -134,7 +134,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   double llc_missed = 0;
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
-    const bool in_l2 = l2.touch(slab, now) && !no_l2;
+    const bool in_l2 = (l2.touch(slab, now) || operands_stay_) && !no_l2;
     if (in_l2) return;
     misses |= l2_bit;
     l2_missed += bytes;
@@ -198,6 +198,8 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   double latency = latency_of(path.source) + (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
+  if (op.kind == OpKind::copy && machine_.gpu.ragged_copy_ns > 0 && ragged_ends(op) > 0)
+    latency += machine_.gpu.ragged_copy_ns;
   if (!asynchronous && machine_.gpu.accumulate_gb_per_s > 0)
     latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;

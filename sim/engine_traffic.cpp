@@ -254,16 +254,21 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
   return path;
 }
 
-// Rows that begin or end off the multiples of 16 bytes need packets of their own there.
-double Engine::link_cost_of(const Op& op) const {
-  const double end_bytes = machine_.fabric.ragged_end_bytes;
-  if (end_bytes == 0 || op.rect.cols == 0) return 1;
+// How many of the two ends of a tile's rows are off the multiples of 16 bytes.
+int Engine::ragged_ends(const Op& op) const {
   constexpr std::int64_t kAccess = 16;
   const int element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
   const std::int64_t begin = std::int64_t{op.rect.col} * element;
-  const std::int64_t row_bytes = std::int64_t{op.rect.cols} * element;
-  const int ends = (begin % kAccess != 0 ? 1 : 0) + ((begin + row_bytes) % kAccess != 0 ? 1 : 0);
-  return 1 + ends * end_bytes / static_cast<double>(row_bytes);
+  const std::int64_t end = begin + std::int64_t{op.rect.cols} * element;
+  return (begin % kAccess != 0 ? 1 : 0) + (end % kAccess != 0 ? 1 : 0);
+}
+
+// Ragged ends need packets of their own.
+double Engine::link_cost_of(const Op& op) const {
+  const double end_bytes = machine_.fabric.ragged_end_bytes;
+  if (end_bytes == 0 || op.rect.cols == 0) return 1;
+  const int element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  return 1 + ragged_ends(op) * end_bytes / (static_cast<double>(op.rect.cols) * element);
 }
 
 // What the fabric gives a remote load that has it for itself.

@@ -45,8 +45,9 @@ struct SimulationOptions {
   bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;
   double written_before_bytes =
-      0;              // to every GPU just before the run; what caches hold of it is written back in it
-  bool warm = false;  // the same kernels ran just before: their code and operations are in the caches
+      0;  // to every GPU just before the run; what caches hold of it is written back in it
+  bool warm =
+      false;  // the same kernels ran just before: code, operations, and operands that fit are in the caches
   double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
 };
 

@@ -75,6 +75,7 @@ struct Gpu {
   double specialised_copy_efficiency =
       0;                         // rate of copies by workgroups of a matmul kernel to others; 0: the same
   double copy_op_ns = 0;         // of a load, copy or reduction besides latency and bytes
+  double ragged_copy_ns = 0;     // more of a copy whose rows begin or end off the multiples of 16 bytes
   double store_op_ns = 0;        // of a store or atomic addition besides its bytes
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost

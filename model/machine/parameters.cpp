@@ -81,6 +81,8 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"gpu", "copy_op_time", &Gpu::copy_op_ns, D::time, kTime,
                   "of a load, copy or reduction besides latency and bytes", Presence::optional},
+    ParameterSpec{"gpu", "ragged_copy_time", &Gpu::ragged_copy_ns, D::time, kTime,
+                  "more of a copy whose rows begin or end off the multiples of 16 bytes", Presence::optional},
     ParameterSpec{"gpu", "store_op_time", &Gpu::store_op_ns, D::time, kTime,
                   "of a store or atomic addition besides its bytes", Presence::optional},
     ParameterSpec{"gpu", "stage_op_time", &Gpu::stage_op_ns, D::time, kTime,

@@ -495,7 +495,7 @@ void Cases::streams() {
   constexpr std::int32_t kDepth = 8192;
   for (const auto& [m, n] :
        {std::pair{64, 128}, std::pair{128, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
-    for (const int workgroups : some_and_all({32, 64})) {
+    for (const int workgroups : some_and_all({16, 32, 64})) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
         add_flushed(1, flush,
                     {per(row("stream", tile_text(m, n),

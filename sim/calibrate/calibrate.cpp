@@ -174,7 +174,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   record(estimate_spread_and_start(observations, machine));
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_dirty_share(observations, machine));
-  record(estimate_ragged_ends(observations, machine));
+  record(estimate_ragged_rows(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

@@ -108,27 +108,37 @@ std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observati
   return all;
 }
 
-std::vector<FittedUnknown> estimate_ragged_ends(const std::vector<Observation>& table, Machine& machine) {
+std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine) {
   constexpr std::int64_t kAccess = 16 / bytes_of(DType::bf16);  // columns
   constexpr int kEnds = 2;
-  Estimates ends;
+  Estimates times, ends;
   for (const Observation& row : table) {
-    const auto is_wanted = [&](const Observation& other) {
-      return other.row->group == "ragged" && other.row->text("tile") == row.row->text("tile") &&
-             other.row->number("workgroups") == machine.gpu.cu_count();
-    };
-    if (!is_wanted(row) || row.row->number("first column") % kAccess == 0) continue;
+    if (row.row->group != "ragged" || row.row->number("first column") % kAccess == 0) continue;
+    const bool fills_link = row.row->number("workgroups") == machine.gpu.cu_count();
     const std::string_view tile = row.row->text("tile");
-    int columns = 0;
+    int rows = 0, columns = 0;
+    std::from_chars(tile.data(), tile.data() + tile.find('x'), rows);
     std::from_chars(tile.data() + tile.find('x') + 1, tile.data() + tile.size(), columns);
     const double row_bytes = columns * bytes_of(DType::bf16);
+    const double tiles = static_cast<double>(row.row->number("bytes")) / (rows * row_bytes) /
+                         static_cast<double>(row.row->number("workgroups"));
     for (const Observation& whole : table) {
-      if (!is_wanted(whole) || whole.row->number("first column") != 0) continue;
-      const double cost = row.time_us / whole.time_us;
-      ends.add(row.number, (cost - 1) * row_bytes / kEnds, kEnds / row_bytes / cost);
+      if (whole.row->group != "ragged" || whole.row->text("tile") != tile ||
+          whole.row->number("workgroups") != row.row->number("workgroups") ||
+          whole.row->number("first column") != 0)
+        continue;
+      if (fills_link) {
+        const double cost = row.time_us / whole.time_us;
+        ends.add(row.number, (cost - 1) * row_bytes / kEnds, kEnds / row_bytes / cost);
+      } else {
+        times.add(row.number, (row.time_us - whole.time_us) * 1e3 / tiles, tiles * 1e-3 / row.time_us);
+      }
     }
   }
-  return {settle({{"fabric.ragged_end_bytes"}, 0, "", ""}, ends, mean_of(ends.values), machine)};
+  std::vector<FittedUnknown> all;
+  all.push_back(settle({{"gpu.ragged_copy_time"}, 0, "", ""}, times, mean_of(times.values), machine));
+  all.push_back(settle({{"fabric.ragged_end_bytes"}, 0, "", ""}, ends, mean_of(ends.values), machine));
+  return all;
 }
 
 std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine) {

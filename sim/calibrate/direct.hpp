@@ -22,9 +22,9 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 // overwritten, besides the cold start, is written back at hbm_write_bandwidth.
 std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine);
 
-// fabric.ragged_end_bytes: what copies on a full link take more if their rows begin and end off the multiples
-// of 16 bytes, at the rate of those that do not.
-std::vector<FittedUnknown> estimate_ragged_ends(const std::vector<Observation>& table, Machine& machine);
+// What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
+// few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not.
+std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine);
 
 // gpu.matmul_spread and fabric.arbitration_spread as measured; gpu.cold_start_time: what a short kernel takes
 // more after its caches were overwritten.

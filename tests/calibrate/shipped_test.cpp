@@ -16,7 +16,8 @@ TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
   const Machine shipped = find_machine("h200-4");
   const MicrobenchTable table =
       read_microbench(std::vector<std::string>{root + "/scenarios/measured/h200-4-microbench.csv",
-                                               root + "/scenarios/measured/h200-4-microbench-3.csv"},
+                                               root + "/scenarios/measured/h200-4-microbench-3.csv",
+                                               root + "/scenarios/measured/h200-4-microbench-4.csv"},
                       base.gpus_per_node, base.gpu.cu_count());
   const Machine made = calibrate(base, table, "h200-4").machine;
   constexpr double kRounding = 1e-3;  // compilers round differently, and the fits stop where little is gained

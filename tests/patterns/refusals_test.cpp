@@ -126,7 +126,7 @@ TEST(MatmulResources, CountAccumulatorsFragmentsAndTheStageInFlight) {
   EXPECT_EQ(resources.lds_bytes, 65536);
 }
 
-TEST(MatmulResources, DoubleBufferLdsInTheOverlappedPipelineWhereItFits) {
+TEST(MatmulResources, HoldAsManyStagesAsThePipelineWantsAndLdsAllows) {
   const Gpu amd = example::amd_node().gpu;
   EXPECT_EQ(matmul_resources(amd, DType::fp16, {128, 128, 64, 4, Pipeline::overlapped}).lds_bytes, 2 * 32768);
   EXPECT_EQ(matmul_resources(amd, DType::fp16, {256, 256, 64, 8, Pipeline::overlapped}).lds_bytes, 65536);
@@ -134,7 +134,13 @@ TEST(MatmulResources, DoubleBufferLdsInTheOverlappedPipelineWhereItFits) {
   EXPECT_EQ(matmul_resources(nvidia, DType::fp16, {128, 256, 64, 8, Pipeline::overlapped}).lds_bytes,
             4 * 49152);
   EXPECT_EQ(matmul_resources(nvidia, DType::fp16, {128, 128, 64, 8, Pipeline::overlapped}).lds_bytes,
-            4 * 32768);
+            7 * 32768);
+  EXPECT_EQ(matmul_resources(nvidia, DType::fp16, {64, 64, 64, 4, Pipeline::overlapped}).lds_bytes,
+            8 * 16384);
+  Gpu sending = nvidia;  // a finished tile lies in LDS as well
+  sending.async_tile_store = true;
+  EXPECT_EQ(matmul_resources(sending, DType::fp16, {128, 256, 64, 8, Pipeline::overlapped}).lds_bytes,
+            3 * 49152 + 65536);
 }
 
 }  // namespace

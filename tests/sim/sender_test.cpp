@@ -102,10 +102,11 @@ TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
   draft.builder.host(0, HostOpKind::device_synchronize);
   Schedule schedule = draft.builder.finish();
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs, kExact);
-  schedule.kernels[0].resources.lds_bytes = 0;
+  schedule.kernels[0].tile.k /= 8;  // eight steps, of which LDS holds one
+  schedule.kernels[0].resources.lds_bytes = 1;
   // A store alone takes what the fabric gives one workgroup; the hand machine sets no other limit, so all of
   // its time on a full link is a wait.
-  const double waited = 800;
+  const double waited = 800 - kStepNs / 8;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs + waited, kExact);
   machine.gpu.loads_queue_behind_stores = false;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs, kExact);

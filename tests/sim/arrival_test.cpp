@@ -1,0 +1,110 @@
+// Operands that arrive from memory one stage after the other, and rows that begin anywhere.
+#include <gtest/gtest.h>
+
+#include "model/cost/matmul_cost.hpp"
+#include "tests/sim/hand_machine.hpp"
+
+namespace tritax {
+namespace {
+
+using namespace hand;
+
+// One workgroup computes the tiles `rows` of A·B, one K step each.
+Schedule products(std::initializer_list<std::int32_t> rows) {
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  for (const std::int32_t row : rows) draft.matmul(row);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return draft.builder.finish();
+}
+
+TEST(OperandsFromMemory, ArriveAsOftenAsStagesInFlightAllow) {
+  // 65536 bytes of LDS hold 4 stages of 16384, of which 3 are on their way.
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;
+  EXPECT_NEAR(run(products({0}), machine).result.makespan_ns, 2 * kStepNs, kExact);
+  machine.gpu.stage_latency_ns = 3 * kStepNs;  // just in time
+  EXPECT_NEAR(run(products({0}), machine).result.makespan_ns, kStepNs, kExact);
+}
+
+TEST(OperandsFromMemory, ArriveInTimeOnceTheyLieInL2) {
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;
+  EXPECT_NEAR(run(products({0, 0, 1}), machine).result.makespan_ns, (2 + 1 + 2) * kStepNs, kExact);
+}
+
+TEST(OperandsFromMemory, TakeTheLatencyOfAPlainLoadIfNoOtherIsKnown) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_latency_ns = 6 * kStepNs;  // until the first arrive, and again between stages
+  EXPECT_NEAR(run(products({0}), machine).result.makespan_ns, (6 + 2) * kStepNs, kExact);
+}
+
+TEST(OperandsFromMemory, StayInL2BetweenRunsIfTheyFit) {
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;
+  SimulationOptions options;
+  options.warm = true;
+  EXPECT_NEAR(simulate(products({0, 1}), machine, options).makespan_ns, 2 * kStepNs, kExact);
+  machine.gpu.l2_bytes = kTileBytes;  // A has 64 tiles
+  EXPECT_NEAR(simulate(products({0, 1}), machine, options).makespan_ns, 4 * kStepNs, kExact);
+}
+
+TEST(OperandStages, AreThoseThatFitBesideAFinishedTile) {
+  Gpu gpu = hand::machine().gpu;
+  const MatmulTile tile{64, 64, 64, 4, Pipeline::overlapped};
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536), 4);
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65535), 3);
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1), 1);
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1e6), 8);
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 0), 4);  // what a workgroup can have
+  gpu.async_tile_store = true;
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536), 3);
+  EXPECT_EQ(stage_interval_ns(4, 600), 200);
+  EXPECT_EQ(stage_interval_ns(1, 600), 600);
+}
+
+// One workgroup moves `rect` of C to the peer; the kernel's time.
+double moved_ns(const Machine& machine, const Rect& rect, OpKind kind) {
+  Draft draft(2);
+  const auto kernel = draft.data_kernel("move", 0);
+  draft.builder.workgroup(kernel);
+  if (kind == OpKind::copy) {
+    draft.builder.copy(draft.c, rect, 1, draft.c, rect.row, rect.col, 0);
+  } else {
+    draft.builder.store(draft.c, rect, 1);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return run(draft.builder.finish(), machine).result.makespan_ns;
+}
+
+TEST(RaggedRows, TakeMoreOfALinkForEachEndOffSixteenBytes) {
+  constexpr double kLink = 10;  // bytes/ns
+  constexpr double kEndBytes = 32;
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = kLink;
+  machine.fabric.ragged_end_bytes = kEndBytes;
+  for (const OpKind kind : {OpKind::copy, OpKind::store}) {
+    const auto ns = [&](std::int32_t col, std::int32_t cols) {
+      return moved_ns(machine, {0, col, kTile, cols}, kind);
+    };
+    EXPECT_NEAR(ns(0, kTile), kTileBytes / kLink, kExact);
+    EXPECT_NEAR(ns(8, 48), kTile * 96 / kLink, kExact);
+    EXPECT_NEAR(ns(0, 63), kTile * (126 + kEndBytes) / kLink, kExact);
+    EXPECT_NEAR(ns(1, 63), kTile * (126 + kEndBytes) / kLink, kExact);
+    EXPECT_NEAR(ns(1, 62), kTile * (124 + 2 * kEndBytes) / kLink, kExact);
+  }
+}
+
+TEST(RaggedRows, TakeACopyLongerButNoStore) {
+  Machine machine = hand::machine(2);
+  machine.gpu.ragged_copy_ns = 70;
+  EXPECT_NEAR(moved_ns(machine, {0, 0, kTile, kTile}, OpKind::copy), 0, kExact);
+  EXPECT_NEAR(moved_ns(machine, {0, 1, kTile, 8}, OpKind::copy), 70, kExact);
+  EXPECT_NEAR(moved_ns(machine, {0, 1, kTile, 8}, OpKind::store), 0, kExact);
+}
+
+}  // namespace
+}  // namespace tritax
