@@ -1,4 +1,5 @@
-// The shipped h200-4 is what `tritax calibrate` makes of its data sheet and the stored microbenchmarks.
+// The shipped h200-4 and h100-4 are what `tritax calibrate` makes of data sheets and the stored
+// microbenchmarks.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,16 +11,15 @@
 namespace tritax {
 namespace {
 
-TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
+// What `tritax calibrate` makes of the data sheet of `name` and the stored `files`, against what is shipped.
+void expect_calibrated_from(const std::string& name, const std::vector<std::string>& files) {
   const std::string root = TRITAX_SOURCE_DIR;
-  const Machine base = read_machine(root + "/model/machine/uncalibrated/h200-4.toml");
-  const Machine shipped = find_machine("h200-4");
-  const MicrobenchTable table =
-      read_microbench(std::vector<std::string>{root + "/scenarios/measured/h200-4-microbench.csv",
-                                               root + "/scenarios/measured/h200-4-microbench-3.csv",
-                                               root + "/scenarios/measured/h200-4-microbench-4.csv"},
-                      base.gpus_per_node, base.gpu.cu_count());
-  const Machine made = calibrate(base, table, "h200-4").machine;
+  const Machine base = read_machine(root + "/model/machine/uncalibrated/" + name + ".toml");
+  const Machine shipped = find_machine(name);
+  std::vector<std::string> paths;
+  for (const std::string& file : files) paths.push_back(root + "/scenarios/measured/" + file);
+  const MicrobenchTable table = read_microbench(paths, base.gpus_per_node, base.gpu.cu_count());
+  const Machine made = calibrate(base, table, name).machine;
   constexpr double kRounding = 1e-3;  // compilers round differently, and the fits stop where little is gained
   ASSERT_EQ(made.parameters.size(), shipped.parameters.size());
   for (std::size_t i = 0; i < made.parameters.size(); ++i) {
@@ -32,6 +32,15 @@ TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
     EXPECT_NEAR(a.value, b.value, kRounding * b.value) << a.key;
     EXPECT_NEAR(a.residual, b.residual, 0.01 * b.residual + 1e-4) << a.key;
   }
+}
+
+TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
+  expect_calibrated_from("h200-4",
+                         {"h200-4-microbench.csv", "h200-4-microbench-3.csv", "h200-4-microbench-4.csv"});
+}
+
+TEST(ShippedMachine, h100_4_is_calibrated_from_the_stored_microbenchmarks) {
+  expect_calibrated_from("h100-4", {"h100-4-microbench.csv"});
 }
 
 }  // namespace

@@ -322,7 +322,7 @@ TEST(Machines, ListsTheShippedOnesAndExplainsEveryParameter) {
   for (const json& machine : list.at("machines")) {
     names.insert(machine.at("name").get<std::string>());
   }
-  for (const char* name : {"mi300x-8", "mi325x-8", "mi355x-8", "h200-4", "h200-8"}) {
+  for (const char* name : {"mi300x-8", "mi325x-8", "mi355x-8", "h100-4", "h200-4", "h200-8"}) {
     EXPECT_EQ(names.count(name), 1U) << name;
     const json machine = run_json(std::string("machines show ") + name);
     EXPECT_FALSE(machine.at("parameters").empty());

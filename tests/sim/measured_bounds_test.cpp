@@ -1,5 +1,5 @@
-// The model against the stored measurements on 4 H200, so that no later change loses its accuracy silently.
-// The machine was calibrated on microbenchmarks alone.
+// The model against the stored measurements on H200 and H100, so that no later change loses its accuracy
+// silently. The machines were calibrated on microbenchmarks alone.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -46,17 +46,33 @@ TEST(StoredMeasurements, OfALaterSessionArePredictedAsWell) {
   expect_within_bounds(summarise(rows, MeasuredClock::wall));
 }
 
-// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits. Few rows of odd sizes are still far
-// off.
+ValidationSummary summary_of(const std::string& file, const std::string& machine, std::size_t runs) {
+  const auto rows =
+      validated({read_measured(std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/" + file)}, machine);
+  EXPECT_EQ(rows.size(), runs) << file;
+  return summarise(rows, MeasuredClock::wall);
+}
+
+// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits.
 TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
-  const std::string file = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-2-more.csv";
-  const auto rows = validated({read_measured(file)}, "h200-4");
-  EXPECT_EQ(rows.size(), 180u);
-  const ValidationSummary summary = summarise(rows, MeasuredClock::wall);
-  EXPECT_LE(summary.errors.median_abs_error, 0.06);
-  EXPECT_LE(summary.errors.p90_abs_error, 0.17);
-  EXPECT_LE(summary.mean_regret.value(), 0.04);
-  EXPECT_GE(summary.band_coverage.value(), 0.80);
+  for (const char* file : {"h200-2-more.csv", "h200-4-more.csv"}) {
+    const ValidationSummary summary = summary_of(file, "h200-4", 180);
+    EXPECT_LE(summary.errors.median_abs_error, 0.06) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.13) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.02) << file;
+    EXPECT_GE(summary.band_coverage.value(), 0.75) << file;
+  }
+}
+
+// Another GPU, known from its data sheet and one run of the microbenchmarks.
+TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
+  expect_within_bounds(summary_of("h100-4-blind.csv", "h100-4", 140));
+  for (const char* file : {"h100-2-more.csv", "h100-4-more.csv"}) {
+    const ValidationSummary summary = summary_of(file, "h100-4", 180);
+    EXPECT_LE(summary.errors.median_abs_error, 0.08) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.16) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.04) << file;
+  }
 }
 
 }  // namespace
