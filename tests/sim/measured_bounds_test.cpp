@@ -64,6 +64,11 @@ TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
   }
 }
 
+// Shapes and knobs that nobody chose.
+TEST(StoredMeasurements, OfRandomShapesArePredictedWithinTheseBounds) {
+  expect_within_bounds(summary_of("h200-random.csv", "", 256));
+}
+
 // Another GPU, known from its data sheet and one run of the microbenchmarks.
 TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
   expect_within_bounds(summary_of("h100-4-blind.csv", "h100-4", 140));
