@@ -280,15 +280,6 @@ class WgmmaSender {
             __funnelshift_r(parts[2], parts[3], bits), __funnelshift_r(parts[3], parts[4], bits)};
   }
 
-  __device__ static uint4 load_shared_16(std::uint32_t address) {
-    uint4 word;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
-                 : "r"(address)
-                 : "memory");
-    return word;
-  }
-
   __device__ void send_chunks(const DeviceOp& op) const {
     constexpr int kChunkCols = 16 / Shape::kElement;
     constexpr int kRowChunks = Shape::kN / kChunkCols;

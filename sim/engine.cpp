@@ -151,22 +151,6 @@ void Engine::index_schedule() {
   if (options_.give_up_after_ns > 0) index_outlook();
 }
 
-// Of a run right after an equal one: whether all operands are in the L2 from then on.
-bool Engine::operands_stay_in_l2() const {
-  if (!options_.warm) return false;
-  std::vector<std::uint8_t> read(schedule_.buffers.size(), 0);
-  for (const Op& op : schedule_.ops) {
-    if (op.kind != OpKind::matmul) continue;
-    read[static_cast<std::size_t>(op.src_buffer)] = read[static_cast<std::size_t>(op.b_buffer)] = 1;
-  }
-  double bytes = 0;
-  for (std::size_t i = 0; i < read.size(); ++i) {
-    const Buffer& buffer = schedule_.buffers[i];
-    if (read[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
-  }
-  return bytes <= machine_.gpu.l2_bytes;
-}
-
 void Engine::index_places(std::span<const Placed> places) {
   if (!placed_) return;
   TRITAX_ASSERT(places.size() == workgroups_.size(), "every workgroup has one place");

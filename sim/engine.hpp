@@ -367,6 +367,7 @@ class Engine {
                             std::uint32_t misses);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   int ragged_ends(const Op& op) const;
+  double ragged_ns(const Op& op) const;
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   double clock_factor(const GpuState& gpu, DType dtype) const;

@@ -198,8 +198,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   double latency = latency_of(path.source) + (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
-  if (op.kind == OpKind::copy && machine_.gpu.ragged_copy_ns > 0 && ragged_ends(op) > 0)
-    latency += machine_.gpu.ragged_copy_ns;
+  latency += ragged_ns(op);
   if (!asynchronous && machine_.gpu.accumulate_gb_per_s > 0)
     latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;

@@ -25,7 +25,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
   double latency = stores ? gpu.store_op_ns : gpu.copy_op_ns;
-  if (op.kind == OpKind::copy && gpu.ragged_copy_ns > 0 && ragged_ends(op) > 0) latency += gpu.ragged_copy_ns;
+  latency += ragged_ns(op);
   if (!stores) latency += source == kernel.rank ? least_read_ns_ : machine_.fabric.load_round_trip_ns;
   double limit = 0;
   switch (op.kind) {

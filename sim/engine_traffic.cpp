@@ -57,6 +57,22 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
          (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
 }
 
+// Of a run right after an equal one: whether all operands are in the L2 from then on.
+bool Engine::operands_stay_in_l2() const {
+  if (!options_.warm) return false;
+  std::vector<std::uint8_t> read(schedule_.buffers.size(), 0);
+  for (const Op& op : schedule_.ops) {
+    if (op.kind != OpKind::matmul) continue;
+    read[static_cast<std::size_t>(op.src_buffer)] = read[static_cast<std::size_t>(op.b_buffer)] = 1;
+  }
+  double bytes = 0;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const Buffer& buffer = schedule_.buffers[i];
+    if (read[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
+  }
+  return bytes <= machine_.gpu.l2_bytes;
+}
+
 // How long the operands of a matmul take to arrive at least, one stage after the other.
 double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
@@ -261,6 +277,12 @@ int Engine::ragged_ends(const Op& op) const {
   const std::int64_t begin = std::int64_t{op.rect.col} * element;
   const std::int64_t end = begin + std::int64_t{op.rect.cols} * element;
   return (begin % kAccess != 0 ? 1 : 0) + (end % kAccess != 0 ? 1 : 0);
+}
+
+// Of a copy besides its latency and bytes.
+double Engine::ragged_ns(const Op& op) const {
+  const double more = op.kind == OpKind::copy ? machine_.gpu.ragged_copy_ns : 0;
+  return more > 0 && ragged_ends(op) > 0 ? more : 0;
 }
 
 // Ragged ends need packets of their own.

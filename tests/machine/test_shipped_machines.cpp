@@ -17,7 +17,7 @@ std::span<const std::pair<std::string_view, std::string_view>> machine_files();
 
 namespace {
 
-TEST(ShippedMachines, AreThese) {
+TEST(ShippedMachines, AreTheSixThatTheCommandLineLists) {
   EXPECT_EQ(shipped_machines(),
             (std::vector<std::string>{"h100-4", "h200-4", "h200-8", "mi300x-8", "mi325x-8", "mi355x-8"}));
 }

@@ -51,6 +51,29 @@ TEST(MicrobenchCases, need_no_more_gpus_than_there_are) {
   for (const Microbench& bench : benches) EXPECT_LE(bench.schedule().ranks, 2);
 }
 
+TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_where_they_say) {
+  int guarded = 0, ragged = 0;
+  for (const Microbench& bench : microbenchmarks(2, 64)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "guarded" && row.group != "ragged") continue;
+    const Schedule schedule = bench.schedule();
+    for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
+      const Op& op = schedule.ops[i];
+      if (op.kind != OpKind::copy) continue;
+      if (row.group == "guarded") {
+        ++guarded;
+        ASSERT_TRUE(i > 0 && schedule.ops[i - 1].kind == OpKind::wait) << key_of(row);
+      } else {
+        ++ragged;
+        ASSERT_EQ(op.rect.col % op.rect.cols, row.number("first column")) << key_of(row);
+        ASSERT_EQ(op.src_col, op.rect.col) << key_of(row);
+      }
+    }
+  }
+  EXPECT_GT(guarded, 0);
+  EXPECT_GT(ragged, 0);
+}
+
 TEST(MicrobenchCases, the_value_follows_from_the_time) {
   for (const Microbench& bench : microbenchmarks(2, 132)) {
     for (const MicrobenchRow& row : bench.rows) {

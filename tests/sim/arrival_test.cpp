@@ -41,6 +41,15 @@ TEST(OperandsFromMemory, TakeTheLatencyOfAPlainLoadIfNoOtherIsKnown) {
   EXPECT_NEAR(run(products({0}), machine).result.makespan_ns, (6 + 2) * kStepNs, kExact);
 }
 
+TEST(OperandsFromMemory, ArriveWithTheLatencyOfTheLastLevelCacheFromThere) {
+  Machine machine = hand::machine();
+  machine.gpu.llc_bytes = 1e9;
+  machine.gpu.llc_gb_per_s = kUnlimited;
+  machine.gpu.llc_latency_ns = 6 * kStepNs;
+  machine.gpu.l2_bytes = 1;  // holds nothing
+  EXPECT_NEAR(run(products({0, 0}), machine).result.makespan_ns, (1 + 2) * kStepNs, kExact);
+}
+
 TEST(OperandsFromMemory, StayInL2BetweenRunsIfTheyFit) {
   Machine machine = hand::machine();
   machine.gpu.stage_latency_ns = 6 * kStepNs;

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/validate.hpp"
@@ -55,12 +56,13 @@ ValidationSummary summary_of(const std::string& file, const std::string& machine
 
 // Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits.
 TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
-  for (const char* file : {"h200-2-more.csv", "h200-4-more.csv"}) {
+  for (const auto& [file, coverage] :
+       {std::pair{"h200-2-more.csv", 0.80}, std::pair{"h200-4-more.csv", 0.75}}) {
     const ValidationSummary summary = summary_of(file, "h200-4", 180);
     EXPECT_LE(summary.errors.median_abs_error, 0.06) << file;
     EXPECT_LE(summary.errors.p90_abs_error, 0.13) << file;
     EXPECT_LE(summary.mean_regret.value(), 0.02) << file;
-    EXPECT_GE(summary.band_coverage.value(), 0.75) << file;
+    EXPECT_GE(summary.band_coverage.value(), coverage) << file;
   }
 }
 
