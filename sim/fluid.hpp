@@ -125,16 +125,16 @@ class FluidNetwork {
     double settled_weight = 0;  // weight that the current loads account for
     double level = 0;
     double cap = 0;
-    double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
     double virtual_time = 0;
-    double done = 0;         // work of all its activities
     double since_ns = 0;     // virtual_time and done are as of this time
     std::uint32_t mark = 0;  // member of the solve with this number
-    std::int32_t use_count = 0;
     std::int32_t bottleneck = kNone;
+    std::int32_t use_count = 0;
     bool changed = false;
-    bool listed = false;    // in the resources' user lists
-    std::vector<End> ends;  // min-heap on (virtual_time, sequence)
+    bool listed = false;        // in the resources' user lists
+    double done = 0;            // work of all its activities
+    double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
+    std::vector<End> ends;      // min-heap on (virtual_time, sequence)
     std::array<Use, kMaxUses> uses{};
     std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
   };
@@ -154,6 +154,7 @@ class FluidNetwork {
     double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
     std::uint32_t included = 0;         // members that had their bottleneck here
+    std::uint32_t members = 0;          // members among `users`
     std::int32_t open = 0;              // classes that can still rise
     std::int32_t touched_slot = kNone;  // in touched_
   };
@@ -163,20 +164,21 @@ class FluidNetwork {
     double load = 0;
   };
 
-  // A resource that cannot serve all members at their caps: only these decide anything.
+  // What a resource has for the members that can still rise. Only one that cannot serve all members at their
+  // caps decides anything.
   struct Tight {
     double room = 0;
     double demand = 0;
-    double level = 0;  // at which it became full; infinity if that held nobody back
+    double level = 0;     // at which it became full; infinity if that held nobody back
+    double fills_at = 0;  // the level at which it will be full, as of this round; infinity if never
     std::int32_t open = 0;
-    std::int32_t resource = kNone;
-    bool full = false;  // in this round
   };
 
   // A member that can still rise.
   struct Open {
     double cap = 0;
-    std::uint64_t tight = 0;   // bits of its tight resources
+    double weight = 0;
+    std::uint64_t uses = 0;    // bits of its resources
     std::uint32_t member = 0;  // position in members_
   };
 
@@ -208,10 +210,11 @@ class FluidNetwork {
   void include(std::int32_t id);
   void include_held_by_saturated();
   bool include_overtaken();
-  void find_tight();
+  bool find_tight();
   void fill();
   void fill_round();
-  void close(std::uint32_t member, double level, std::int32_t bottleneck);
+  std::int32_t full_slot(std::uint32_t member, double reached) const;
+  void close(const Open& open, double level, std::int32_t bottleneck);
   void apply(double now_ns);
   void commit(std::int32_t id, double level, std::int32_t bottleneck, double now_ns);
   void change_load(std::int32_t resource, double delta);
@@ -219,16 +222,14 @@ class FluidNetwork {
 
   std::vector<Class> classes_;
   std::vector<Resource> resources_;
-  Tournament next_end_;                         // of the classes: time of the next end
-  std::vector<std::int32_t> changed_;           // classes to settle
-  std::vector<std::int32_t> members_;           // classes of the current solve
-  std::vector<std::int32_t> touched_;           // resources of the current solve
-  std::vector<Use> member_uses_;                // of the members, one after another; by position in touched_
-  std::vector<std::uint32_t> first_use_;        // by position in members_, and one more
-  std::vector<Tight> tight_;                    // those of touched_ that can be saturated
-  std::vector<std::int32_t> tight_slot_;        // by position in touched_: in tight_, or kNone
-  std::vector<Use> tight_uses_;                 // of the members, one after another; by slot in tight_
-  std::vector<std::uint32_t> first_tight_use_;  // by position in members_, and one more
+  Tournament next_end_;                   // of the classes: time of the next end
+  std::vector<std::int32_t> changed_;     // classes to settle
+  std::vector<std::int32_t> members_;     // classes of the current solve
+  std::vector<std::int32_t> touched_;     // resources of the current solve
+  std::vector<Use> member_uses_;          // of the members, one after another; by position in touched_
+  std::vector<std::uint32_t> first_use_;  // by position in members_, and one more
+  std::vector<std::int32_t> held_;        // by one of touched_; scratch
+  std::vector<Tight> tight_;              // by position in touched_
   std::vector<Open> open_;
   std::vector<LoadBefore> loads_before_;  // in the order of the changes
   std::vector<double> levels_;            // by position in members_

@@ -29,6 +29,7 @@ void FluidNetwork::include(std::int32_t id) {
       r.demand_at_caps = 0;
       r.open = 0;
       r.included = 0;
+      r.members = 0;
       r.touched_slot = static_cast<std::int32_t>(touched_.size());
       touched_.push_back(use.resource);
     }
@@ -39,6 +40,7 @@ void FluidNetwork::include(std::int32_t id) {
     if (open != 0) r.demand_at_caps += demand * c.cap;
     r.open += open;
     r.included += c.bottleneck == use.resource ? 1 : 0;
+    r.members += c.listed;
   }
   first_use_.push_back(static_cast<std::uint32_t>(member_uses_.size()));
 }
@@ -50,9 +52,15 @@ void FluidNetwork::include_held_by_saturated() {
     const std::int32_t id = touched_[next_to_expand_];
     const Resource& r = resources_[id];
     if (r.load < r.nearly_full || r.holds == r.included) continue;
+    // Found without a branch, for who is held here is a coin toss to the processor.
+    held_.resize(std::max(held_.size(), r.users.size()));
+    std::size_t held = 0;
     for (const std::int32_t user : r.users) {
-      if (classes_[user].bottleneck == id && classes_[user].mark != solve_number_) include(user);
+      const Class& c = classes_[user];
+      held_[held] = user;
+      held += (c.bottleneck == id) & (c.mark != solve_number_);
     }
+    for (std::size_t i = 0; i < held; ++i) include(held_[i]);
   }
 }
 
@@ -60,56 +68,51 @@ void FluidNetwork::include_held_by_saturated() {
 // both holds back.
 bool FluidNetwork::include_overtaken() {
   const std::size_t before = members_.size();
-  for (const Tight& tight : tight_) {
-    if (tight.level == kInfinity) continue;
-    for (const std::int32_t user : resources_[tight.resource].users) {
-      if (classes_[user].level > tight.level && classes_[user].mark != solve_number_) include(user);
+  for (std::size_t slot = 0; slot < tight_.size(); ++slot) {
+    const double level = tight_[slot].level;
+    const Resource& r = resources_[touched_[slot]];
+    if ((level == kInfinity) | (r.users.size() == r.members)) continue;  // all were solved for
+    for (const std::int32_t user : r.users) {
+      const Class& c = classes_[user];
+      if ((c.level > level) & (c.mark != solve_number_)) include(user);
     }
   }
   return members_.size() != before;
 }
 
-void FluidNetwork::find_tight() {
-  tight_.clear();
-  tight_slot_.clear();
-  for (const std::int32_t t : touched_) {
-    const Resource& r = resources_[t];
+// What the resources have for the members. Only a resource that cannot serve all of them at their caps can
+// hold somebody back; true if there is one.
+bool FluidNetwork::find_tight() {
+  bool any = false;
+  tight_.resize(touched_.size());
+  for (std::size_t slot = 0; slot < touched_.size(); ++slot) {
+    const Resource& r = resources_[touched_[slot]];
     const bool is_tight = r.demand_at_caps > r.room * (1 - kTolerance);
-    tight_slot_.push_back(is_tight ? static_cast<std::int32_t>(tight_.size()) : kNone);
-    if (is_tight) tight_.push_back({r.room, r.demand, kInfinity, r.open, t, false});
+    tight_[slot] = {r.room, r.demand, kInfinity, kInfinity, is_tight ? r.open : 0};
+    any |= is_tight;
   }
+  return any;
 }
 
 // Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
 void FluidNetwork::fill() {
-  find_tight();
+  const bool any_tight = find_tight();
   levels_.resize(std::max(levels_.size(), members_.size()));
   bottlenecks_.resize(levels_.size());
   open_.clear();
-  tight_uses_.clear();
-  first_tight_use_.clear();
   next_cap_ = kInfinity;
   for (std::uint32_t m = 0; m < members_.size(); ++m) {
     const Class& c = classes_[members_[m]];
-    levels_[m] = 0;
+    levels_[m] = c.weight > 0 ? c.cap : 0;
     bottlenecks_[m] = kNone;
-    first_tight_use_.push_back(static_cast<std::uint32_t>(tight_uses_.size()));
-    if (c.weight <= 0) continue;
-    if (tight_.empty()) {
-      levels_[m] = c.cap;
-      continue;
-    }
-    std::uint64_t tight = 0;
+    if (!any_tight || c.weight <= 0) continue;
+    std::uint64_t uses = 0;
     for (std::uint32_t u = first_use_[m]; u < first_use_[m + 1]; ++u) {
-      const std::int32_t slot = tight_slot_[member_uses_[u].resource];
-      if (slot == kNone) continue;
-      tight |= bit_of(slot);
-      tight_uses_.push_back({slot, member_uses_[u].coefficient});
+      uses |= bit_of(member_uses_[u].resource);
     }
-    open_.push_back({c.cap, tight, m});
+    open_.push_back({c.cap, c.weight, uses, m});
     next_cap_ = std::min(next_cap_, c.cap);
   }
-  first_tight_use_.push_back(static_cast<std::uint32_t>(tight_uses_.size()));
   while (!open_.empty()) fill_round();
 }
 
@@ -117,52 +120,50 @@ void FluidNetwork::fill() {
 // against the state before the round, so that the order of the classes does not matter.
 void FluidNetwork::fill_round() {
   double level = next_cap_;
-  for (const Tight& t : tight_) {
-    if (t.open > 0) level = std::min(level, std::max(t.room, 0.0) / t.demand);
+  for (Tight& t : tight_) {
+    t.fills_at = t.open > 0 ? std::max(t.room, 0.0) / t.demand : kInfinity;
+    level = std::min(level, t.fills_at);
   }
   TRITAX_ASSERT(level < kInfinity, "a class without cap and without resource cannot be filled");
   const double reached = level * (1 + kTolerance);
   std::uint64_t any_full = 0;
   for (std::size_t slot = 0; slot < tight_.size(); ++slot) {
-    Tight& t = tight_[slot];
-    t.full = t.open > 0 && std::max(t.room, 0.0) / t.demand <= reached;
-    if (t.full) any_full |= bit_of(static_cast<std::int32_t>(slot));
+    any_full |= tight_[slot].fills_at <= reached ? bit_of(static_cast<std::int32_t>(slot)) : 0;
   }
-  double next_cap = kInfinity;
+  next_cap_ = kInfinity;
   std::size_t still_open = 0;
   for (const Open& open : open_) {
     const bool at_cap = open.cap <= reached;
-    if (!(at_cap | ((open.tight & any_full) != 0))) {
-      next_cap = std::min(next_cap, open.cap);
-      open_[still_open++] = open;
-      continue;
+    if (at_cap | ((open.uses & any_full) != 0)) {
+      const std::int32_t full = at_cap ? kNone : full_slot(open.member, reached);
+      if (full != kNone) tight_[full].level = level;
+      if (at_cap | (full != kNone)) {
+        close(open, at_cap ? open.cap : level, full == kNone ? kNone : touched_[full]);
+        continue;
+      }  // else another resource has the same bit
     }
-    const auto begin = tight_uses_.begin() + first_tight_use_[open.member];
-    const auto end = tight_uses_.begin() + first_tight_use_[open.member + 1];
-    const auto full = std::find_if(begin, end, [&](const Use& use) { return tight_[use.resource].full; });
-    if (at_cap) {
-      close(open.member, open.cap, kNone);
-    } else if (full != end) {
-      tight_[full->resource].level = level;
-      close(open.member, level, tight_[full->resource].resource);
-    } else {  // another resource has the same bit
-      next_cap = std::min(next_cap, open.cap);
-      open_[still_open++] = open;
-    }
+    next_cap_ = std::min(next_cap_, open.cap);
+    open_[still_open++] = open;
   }
   open_.resize(still_open);
-  next_cap_ = next_cap;
 }
 
-// Fixes the level of a member and takes it off the tight resources.
-void FluidNetwork::close(std::uint32_t member, double level, std::int32_t bottleneck) {
-  levels_[member] = level;
-  bottlenecks_[member] = bottleneck;
-  const double weight = classes_[members_[member]].weight;
-  for (std::uint32_t u = first_tight_use_[member]; u < first_tight_use_[member + 1]; ++u) {
-    Tight& t = tight_[tight_uses_[u].resource];
-    t.room -= level * weight * tight_uses_[u].coefficient;
-    t.demand -= weight * tight_uses_[u].coefficient;
+// The first of the resources of a member that is full once levels have `reached` this, as a slot of tight_.
+std::int32_t FluidNetwork::full_slot(std::uint32_t member, double reached) const {
+  for (std::uint32_t u = first_use_[member]; u < first_use_[member + 1]; ++u) {
+    if (tight_[member_uses_[u].resource].fills_at <= reached) return member_uses_[u].resource;
+  }
+  return kNone;
+}
+
+// Fixes the level of a member and takes it off its resources.
+void FluidNetwork::close(const Open& open, double level, std::int32_t bottleneck) {
+  levels_[open.member] = level;
+  bottlenecks_[open.member] = bottleneck;
+  for (std::uint32_t u = first_use_[open.member]; u < first_use_[open.member + 1]; ++u) {
+    Tight& t = tight_[member_uses_[u].resource];
+    t.room -= level * open.weight * member_uses_[u].coefficient;
+    t.demand -= open.weight * member_uses_[u].coefficient;
     --t.open;
   }
 }
