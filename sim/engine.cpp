@@ -110,6 +110,9 @@ void Engine::index_schedule() {
   kernels_.resize(schedule_.kernels.size());
   SlabIds slab_ids;
   inputs_of_op_.resize(schedule_.ops.size());
+  std::size_t workgroups = 0;
+  for (const Kernel& kernel : schedule_.kernels) workgroups += kernel.workgroups.size();
+  workgroups_.reserve(workgroups);
   for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
     const Kernel& kernel = schedule_.kernels[k];
     KernelState& state = kernels_[k];
@@ -334,6 +337,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
         if (cu < 0) break;
         send(state.first_workgroup + next, cu, now);
         next += state.dies;
+        if (next < kernel.workgroups.size()) prefetch(state.first_workgroup + next);
       }
     }
   }
