@@ -254,7 +254,7 @@ void Executor::Impl::collect_notes() {
   bool modelled_host = false;
   for (const Kernel& kernel : schedule_.kernels) {
     reserved = reserved || kernel.cu_end != 0;
-    limited = limited || kernel.workgroup_gb_per_s != 0;
+    limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0;
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
@@ -276,7 +276,9 @@ void Executor::Impl::collect_notes() {
   notes_.assign(larger.begin(), larger.end());
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
   if (limited)
-    notes_.push_back("workgroup_gb_per_s is a model of a library; these workgroups run at full speed here");
+    notes_.push_back(
+        "workgroup_gb_per_s and remote_store_gb_per_s are models of other kernels; these workgroups run at "
+        "full speed here");
   if (modelled_host)
     notes_.push_back(
         "collective_call, framework_sync and framework_gather are models of host work; they cost nothing "

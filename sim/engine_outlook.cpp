@@ -49,6 +49,10 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
       return 0;
   }
   if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
+  const bool pushes = op.kind == OpKind::store || (op.kind == OpKind::copy && source == kernel.rank);
+  if (pushes && op.rank != kernel.rank && kernel.remote_store_gb_per_s > 0) {
+    limit = std::min(limit, kernel.remote_store_gb_per_s);
+  }
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (limit <= 0 || bytes <= 0) return 0;
   double shortest = latency + bytes / limit;

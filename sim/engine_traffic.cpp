@@ -261,7 +261,11 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
       TRITAX_ASSERT(false, "not a data operation");
   }
   path.cap_gb_per_s = workgroup_cap(wg, cu_limit);
-  if (path.kind == Kind::remote_store || path.kind == Kind::remote_copy) path.link_cost = link_cost_of(op);
+  if (path.kind == Kind::remote_store || path.kind == Kind::remote_copy) {
+    path.link_cost = link_cost_of(op);
+    const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
+    if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
+  }
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;

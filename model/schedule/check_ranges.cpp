@@ -89,6 +89,10 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("workgroup_gb_per_s is {}; give a rate, or 0 for no limit",
                                              kernel.workgroup_gb_per_s));
     }
+    if (!std::isfinite(kernel.remote_store_gb_per_s) || kernel.remote_store_gb_per_s < 0) {
+      refuse(Kind::out_of_range, fmt::format("remote_store_gb_per_s is {}; give a rate, or 0 for no limit",
+                                             kernel.remote_store_gb_per_s));
+    }
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
     }

@@ -185,9 +185,10 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 10> keys{
-        "name", "rank",      "threads", "registers_per_thread", "lds_bytes",
-        "tile", "placement", "cus",     "workgroup_gb_per_s",   "workgroups"};
+    static constexpr std::array<std::string_view, 11> keys{
+        "name",      "rank",      "threads", "registers_per_thread", "lds_bytes",
+        "tile",      "placement", "cus",     "workgroup_gb_per_s",   "remote_store_gb_per_s",
+        "workgroups"};
     value.expect_object(keys);
     Kernel kernel;
     kernel.name = value.at("name").string();
@@ -208,6 +209,9 @@ class Reader {
     kernel.cu_end = cus.second;
     if (value.has("workgroup_gb_per_s")) {
       kernel.workgroup_gb_per_s = value.at("workgroup_gb_per_s").number(0);
+    }
+    if (value.has("remote_store_gb_per_s")) {
+      kernel.remote_store_gb_per_s = value.at("remote_store_gb_per_s").number(0);
     }
     each_of(value.at("workgroups"), [&](const JsonValue& workgroup) { read_workgroup(workgroup, kernel); });
     schedule_.kernels.push_back(std::move(kernel));

@@ -150,6 +150,7 @@ class Writer {
       put(R"(, "cus": [{}, {}])", kernel.cu_begin, kernel.cu_end);
     }
     write_unless("workgroup_gb_per_s", kernel.workgroup_gb_per_s, 0.0);
+    write_unless("remote_store_gb_per_s", kernel.remote_store_gb_per_s, 0.0);
     raw(R"(, "workgroups": [)");
     write_items(3, kernel.workgroups,
                 [this, &kernel](const Workgroup& workgroup) { write_workgroup(kernel, workgroup); });

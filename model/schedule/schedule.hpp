@@ -141,6 +141,7 @@ struct Kernel {
   std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
   std::int32_t cu_end = 0;
   double workgroup_gb_per_s = 0;      // limit of one workgroup (collective library); 0: none
+  double remote_store_gb_per_s = 0;   // same, while it stores or copies to a peer; 0: none
   std::vector<Workgroup> workgroups;  // in dispatch order
 };
 

@@ -115,6 +115,9 @@ double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& k
                const Move& move, double weight) {
   double limit = unit_gb_per_s(machine.gpu, op, move);
   if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
+  if (move.traffic == Traffic::store && kernel.remote_store_gb_per_s > 0) {
+    limit = std::min(limit, kernel.remote_store_gb_per_s);
+  }
   return bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect) / (limit * weight);
 }
 

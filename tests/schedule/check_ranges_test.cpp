@@ -36,6 +36,13 @@ TEST(CheckRanges, TilesOutsideTheirBufferAreRefused) {
                  Kind::out_of_range, kFirst + "(copy)", "C[505:513");
 }
 
+TEST(CheckRanges, RateLimitsThatAreNoRateAreRefused) {
+  Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
+  schedule.kernels[0].remote_store_gb_per_s = -1;
+  expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0",
+                 "remote_store_gb_per_s is -1; give a rate");
+}
+
 TEST(CheckRanges, RanksBuffersFlagsAndIndicesOutOfRangeAreRefused) {
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {0, 0, 8, 8}, 2);

@@ -61,6 +61,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.cu_begin = below(100);
   kernel.cu_end = below(300);
   kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
+  kernel.remote_store_gb_per_s = *rc::gen::element(0.0, 7.45, 1e-7, 0.1);
   return kernel;
 }
 
