@@ -99,10 +99,11 @@ struct Gpu {
   double hbm_latency_ns = 0;
   double stage_latency_ns =
       0;  // from asking for a stage of operands out of HBM to using it, under load; 0: hbm_latency_ns
-  double cu_load_gb_per_s = 0;          // one CU, from its own GPU's memory
-  double cu_store_gb_per_s = 0;         // one CU, to its own GPU's memory
-  double cu_remote_store_gb_per_s = 0;  // one CU, to a peer
-  double cu_remote_load_gb_per_s = 0;   // one CU, from a peer
+  double cu_load_gb_per_s = 0;           // one CU, from its own GPU's memory
+  double cu_store_gb_per_s = 0;          // one CU, to its own GPU's memory
+  double cu_remote_store_gb_per_s = 0;   // one CU, to a peer
+  double remote_store_window_bytes = 0;  // posted between two loads where that rate was measured; 0: unknown
+  double cu_remote_load_gb_per_s = 0;    // one CU, from a peer
   double cu_remote_atomic_gb_per_s = 0;
 
   // Flags.

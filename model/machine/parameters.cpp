@@ -139,6 +139,11 @@ constexpr std::array kSpecs{
                   "one compute unit storing to its own GPU's memory"},
     ParameterSpec{"gpu", "cu_remote_store_bandwidth", &Gpu::cu_remote_store_gb_per_s, D::rate, kPositiveRate,
                   "one compute unit storing to peers"},
+    ParameterSpec{
+        "gpu", "remote_store_window", &Gpu::remote_store_window_bytes, D::data, kData,
+        "stores to peers that a workgroup posts between two loads, where cu_remote_store_bandwidth was "
+        "measured; 0: unknown",
+        Presence::optional},
     ParameterSpec{"gpu", "cu_remote_load_bandwidth", &Gpu::cu_remote_load_gb_per_s, D::rate, kPositiveRate,
                   "one compute unit loading from peers"},
     ParameterSpec{"gpu", "cu_remote_atomic_bandwidth", &Gpu::cu_remote_atomic_gb_per_s, D::rate,

@@ -29,6 +29,19 @@ Rect piece_of(const Rect& shard, std::int32_t pieces, std::int32_t piece) {
   return {shard.row + cut(piece), shard.col, cut(piece + 1) - cut(piece), shard.cols};
 }
 
+// Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
+// loads a piece and posts it to all peers; the next cannot begin before its load is back. Iterations that
+// post less take as long (Little's law), so the rate falls with the bytes posted:
+//
+//   rate = cu_remote_store_bandwidth · posted / remote_store_window       for posted < remote_store_window
+//
+// More is not faster: larger tiles spill registers (ROCm/iris PR #475).
+double posted_gb_per_s(const AllGather& workload, const Gpu& gpu) {
+  const double posted = static_cast<double>(workload.posted_bytes_per_peer) * (workload.gpus - 1);
+  if (posted <= 0 || posted >= gpu.remote_store_window_bytes) return 0;
+  return gpu.cu_remote_store_gb_per_s * posted / gpu.remote_store_window_bytes;
+}
+
 // One workgroup a channel, each no faster than a channel is; its chunks go to the peers one after the other,
 // and channels start at different peers, so that all links are busy from the start.
 Schedule library_all_gather_schedule(const AllGather& workload, const Machine& machine) {
@@ -93,6 +106,7 @@ Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, 
     Kernel kernel;
     kernel.name = "all-gather";
     kernel.rank = rank;
+    kernel.remote_store_gb_per_s = posted_gb_per_s(workload, machine.gpu);
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::size_t p = 0; p < workgroups; ++p) {
       builder.workgroup(index);

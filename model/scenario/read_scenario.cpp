@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxTile = 4096;                    // of a tile side
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 16;  // compute units, workgroups
 constexpr std::int64_t kMaxGpus = 1024;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxPosted = std::int64_t{1} << 30;
 
 std::int32_t small(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
@@ -103,6 +104,15 @@ AllGather read_all_gather(TomlReader& reader) {
   workload.dtype = read_dtype(reader, "fp16");
   workload.gpus = small(reader.integer("gpus", 2, kMaxGpus));
   workload.library = reader.boolean_or("library", false);
+  if (reader.has("posted_bytes_per_peer")) {
+    workload.posted_bytes_per_peer = reader.bytes("posted_bytes_per_peer", 1, kMaxPosted);
+    if (workload.library) {
+      throw UserError(
+          fmt::format("{}: posted_bytes_per_peer and library = true; what the library's kernel posts "
+                      "is part of the machine (library.channel_bandwidth)",
+                      reader.where("posted_bytes_per_peer")));
+    }
+  }
   return workload;
 }
 

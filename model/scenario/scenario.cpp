@@ -43,8 +43,9 @@ std::string key_of(const Workload& workload) {
                                              w.bytes, w.block_bytes, w.gpus);
                         },
                         [](const AllGather& w) {
-                          return fmt::format("all-gather {}x{} {} gpus {} library {}", w.rows, w.cols,
-                                             name_of(w.dtype), w.gpus, w.library);
+                          return fmt::format("all-gather {}x{} {} gpus {} library {} posted {}", w.rows,
+                                             w.cols, name_of(w.dtype), w.gpus, w.library,
+                                             w.posted_bytes_per_peer);
                         },
                     },
                     workload);
@@ -71,6 +72,15 @@ void check_tiles(const AllGather& workload, const Scenario& scenario) {
       fmt::format("{}: {}x{} tiles cut the shard into {} pieces, too many to schedule; use a larger "
                   "knobs.comm_tile",
                   scenario.where, tile_rows, tile_cols, tiles));
+}
+
+// Refuses what a kernel posts where the machine does not say what to compare it with.
+void check_window(const AllGather& workload, const Scenario& scenario, const Machine& machine) {
+  if (workload.posted_bytes_per_peer == 0 || machine.gpu.remote_store_window_bytes > 0) return;
+  throw UserError(
+      fmt::format("{}: posted_bytes_per_peer needs gpu.remote_store_window, which machine {} does "
+                  "not give; leave the key out, or add the parameter",
+                  scenario.where, machine.name));
 }
 
 }  // namespace
@@ -147,6 +157,7 @@ Schedule build_scenario(const Scenario& scenario, const Machine& machine) {
                [&](const AllGather& w) {
                  check_memory(bytes_per_gpu_of(scenario) / (w.gpus - 1), w.gpus, scenario, machine);
                  check_tiles(w, scenario);
+                 check_window(w, scenario, machine);
                  return all_gather_schedule(w, machine, scenario.knobs);
                }},
       scenario.workload);

@@ -70,6 +70,9 @@ struct AllGather {
   DType dtype = DType::fp16;
   int gpus = 2;
   bool library = false;  // the vendor's collective kernel instead of one with `comm_cus` workgroups
+  // What a workgroup stores to each peer before it waits for its next load; 0: what the machine's rate of
+  // remote stores was measured with.
+  std::int64_t posted_bytes_per_peer = 0;
 };
 
 using Workload = std::variant<GemmAllScatter, LibraryGemm, RemoteAccess, AllGather>;

@@ -157,6 +157,51 @@ TEST(AllGatherSchedule, LoadsATileOnceAndStoresItToEveryRank) {
   }
 }
 
+TEST(AllGatherSchedule, LimitsAWorkgroupThatPostsLessThanTheWindow) {
+  Machine machine = find_machine("mi355x-8");
+  machine.gpu.cu_remote_store_gb_per_s = 12;
+  machine.gpu.remote_store_window_bytes = 7 * 4096;
+  AllGather workload;
+  workload.rows = workload.cols = 128;
+  workload.gpus = 8;
+  Knobs knobs;
+  knobs.comm_cus = 1;
+  const auto limit = [&](std::int64_t posted, int gpus) {
+    workload.posted_bytes_per_peer = posted;
+    workload.gpus = gpus;
+    return all_gather_schedule(workload, machine, knobs).kernels.at(0).remote_store_gb_per_s;
+  };
+  EXPECT_DOUBLE_EQ(limit(2048, 8), 6);
+  EXPECT_DOUBLE_EQ(limit(1024, 8), 3);
+  EXPECT_DOUBLE_EQ(limit(7 * 512, 2), 1.5);  // one peer
+  EXPECT_EQ(limit(0, 8), 0);
+  EXPECT_EQ(limit(4096, 8), 0);
+  EXPECT_EQ(limit(1 << 20, 8), 0);
+}
+
+TEST(AllGatherSchedule, NeedsAWindowToCompareWhatIsPostedWith) {
+  AllGather workload;
+  workload.rows = workload.cols = 128;
+  workload.gpus = 2;
+  workload.posted_bytes_per_peer = 2048;
+  Scenario scenario;
+  scenario.workload = workload;
+  scenario.knobs.comm_cus = 1;
+  scenario.where = "file.toml:3";
+  Machine machine = find_machine("mi355x-8");
+  EXPECT_NO_THROW(build_scenario(scenario, machine));
+  machine.gpu.remote_store_window_bytes = 0;
+  try {
+    build_scenario(scenario, machine);
+    FAIL() << "built without gpu.remote_store_window";
+  } catch (const UserError& error) {
+    const std::string message = error.what();
+    for (const char* part : {"file.toml:3", "posted_bytes_per_peer", "gpu.remote_store_window", "mi355x-8"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(AllGatherSchedule, MovesTheSameBytesWithTheLibrary) {
   AllGather workload;
   workload.rows = 1000;

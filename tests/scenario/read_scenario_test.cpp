@@ -215,6 +215,37 @@ gpus = 2
   expect_refused(gather + "knobs = { comm_cus = 3 }\npattern = \"library\"\n", {"'pattern'"});
 }
 
+TEST(ReadScenario, ReadsWhatAnAllGatherPostsToEachPeer) {
+  const std::string gather = R"(
+[[scenario]]
+id = "gather"
+machine = "mi355x-8"
+workload = "all-gather"
+rows = 64
+cols = 64
+gpus = 2
+knobs = { comm_cus = 3 }
+)";
+  const auto posted = [](const Scenario& scenario) {
+    return std::get<AllGather>(scenario.workload).posted_bytes_per_peer;
+  };
+  const auto without = parse_scenarios(gather, "file.toml").at(0);
+  EXPECT_EQ(posted(without), 0);
+  const auto text = parse_scenarios(gather + "posted_bytes_per_peer = \"2 KiB\"\n", "file.toml").at(0);
+  EXPECT_EQ(posted(text), 2048);
+  EXPECT_EQ(posted(parse_scenarios(gather + "posted_bytes_per_peer = 100\n", "file.toml").at(0)), 100);
+  EXPECT_NE(scenario_key(without), scenario_key(text));
+  for (const std::string value : {"0", "-1", "\"0 KiB\"", "\"2 GiB\""}) {
+    expect_refused(gather + "posted_bytes_per_peer = " + value + "\n",
+                   {"file.toml:10", "posted_bytes_per_peer", value, "between 1 and 1073741824"});
+  }
+  expect_refused(gather + "posted_bytes_per_peer = 2.5\n", {"file.toml:10", "posted_bytes_per_peer"});
+  expect_refused(gather + "library = true\nposted_bytes_per_peer = 2048\n",
+                 {"file.toml:11", "library = true"});
+  expect_refused(replaced(kGood, "m = 8192", "m = 8192\nposted_bytes_per_peer = 2048"),
+                 {"posted_bytes_per_peer"});
+}
+
 TEST(ReadScenario, RefusesBrokenFilesWithThePlace) {
   expect_refused(kGood + "x = \n", {"file.toml:12"});
   expect_refused(kGood.substr(0, kGood.size() - 5), {"file.toml:11"});
