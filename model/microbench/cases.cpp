@@ -51,6 +51,7 @@ class Cases {
     remote();
     matmuls();
     staging();
+    powers();
     clocks();
     contention();
     cold();
@@ -117,6 +118,7 @@ class Cases {
   void matmuls();
   void staging();
   void clocks();
+  void powers();
   void gemm_clocks(DType dtype, bool sustained);
   void contention();
   void cold();
@@ -428,6 +430,27 @@ void Cases::gemm_clocks(DType dtype, bool sustained) {
     add(
         gpus_, {std::move(made)},
         [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); }, sustained);
+  }
+}
+
+// The same for products that draw more than the matrix cores alone: the less operands are shared, the more of
+// them come from memory. Short enough that the power limit over milliseconds does not hold yet.
+void Cases::powers() {
+  constexpr std::int32_t kRows = 12288;
+  constexpr std::int32_t kCols = 6144;
+  struct Case {
+    std::int32_t m, n, group_m;
+  };
+  for (const auto& [m, n, group_m] :
+       {Case{128, 256, 8}, {128, 256, 1}, {128, 128, 8}, {128, 128, 4}, {128, 128, 1}, {64, 256, 8}}) {
+    MicrobenchRow made = row("power", tile_text(m, n),
+                             parameters("gpus", gpus_, "dtype", name_of(DType::bf16), "m", kRows, "n", kCols,
+                                        "k", kRows, "group", group_m, "workgroups", compute_units_),
+                             MicrobenchMetric::clock);
+    made.unit = "GHz";
+    const PlainGemm gemm{DType::bf16, kRows, kCols, kRows, m, n, group_m};
+    add(gpus_, {std::move(made)},
+        [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); });
   }
 }
 

@@ -18,6 +18,7 @@
 //   matmul      tile time by tile, K, dtype and number of active compute units
 //   staging     finished tiles stored one after the other, and only the last one
 //   clock       the clock that the matrix cores sustain
+//   power       the same during products that move more: by tile and by how operands are shared
 //   contention  a GEMM beside remote copies
 //   cold        one tile a workgroup, with the caches as the last run left them and overwritten
 //   spread      how unequal the times of equal tiles are
@@ -39,10 +40,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 20> kMicrobenchGroups{
-    "launch", "barrier", "flag",        "flag-cost", "tile-size", "guarded", "local",
-    "matrix", "ragged",  "remote",      "matmul",    "staging",   "clock",   "contention",
-    "cold",   "spread",  "arbitration", "stream",    "l2",        "size"};
+inline constexpr std::array<std::string_view, 21> kMicrobenchGroups{
+    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded", "local",
+    "matrix",     "ragged",  "remote", "matmul",      "staging",   "clock",   "power",
+    "contention", "cold",    "spread", "arbitration", "stream",    "l2",      "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
