@@ -433,22 +433,33 @@ void Cases::gemm_clocks(DType dtype, bool sustained) {
   }
 }
 
-// The same for products that draw more than the matrix cores alone: the less operands are shared, the more of
-// them come from memory. Short enough that the power limit over milliseconds does not hold yet.
+// The same for products that draw more than the matrix cores alone: narrower tiles, and operands that fewer
+// workgroups share, so that more of them come from memory. Short enough that the power limit over
+// milliseconds does not hold yet.
 void Cases::powers() {
   constexpr std::int32_t kRows = 12288;
-  constexpr std::int32_t kCols = 6144;
+  constexpr std::int32_t kHalf = 6144;
   struct Case {
     std::int32_t m, n, group_m;
+    bool wide;
   };
-  for (const auto& [m, n, group_m] :
-       {Case{128, 256, 8}, {128, 256, 1}, {128, 128, 8}, {128, 128, 4}, {128, 128, 1}, {64, 256, 8}}) {
+  for (const auto& [m, n, group_m, wide] : {Case{128, 256, 8, false},
+                                            {128, 128, 8, false},
+                                            {128, 128, 4, false},
+                                            {64, 256, 8, false},
+                                            {128, 256, 8, true},
+                                            {128, 256, 2, true},
+                                            {128, 128, 4, true},
+                                            {128, 128, 2, true},
+                                            {128, 128, 1, true}}) {
+    const std::int32_t cols = wide ? kRows : kHalf;
+    const std::int32_t depth = wide ? kHalf : kRows;
     MicrobenchRow made = row("power", tile_text(m, n),
-                             parameters("gpus", gpus_, "dtype", name_of(DType::bf16), "m", kRows, "n", kCols,
-                                        "k", kRows, "group", group_m, "workgroups", compute_units_),
+                             parameters("gpus", gpus_, "dtype", name_of(DType::bf16), "m", kRows, "n", cols,
+                                        "k", depth, "group", group_m, "workgroups", compute_units_),
                              MicrobenchMetric::clock);
     made.unit = "GHz";
-    const PlainGemm gemm{DType::bf16, kRows, kCols, kRows, m, n, group_m};
+    const PlainGemm gemm{DType::bf16, kRows, cols, depth, m, n, group_m};
     add(gpus_, {std::move(made)},
         [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); });
   }
