@@ -8,28 +8,38 @@
 //
 //     I(now) - I(last start on the slab) <= capacity,     I(t) = ∫ fill rate dt
 //
-// where the fill rate is the sum, over the running operations that miss, of their missed bytes per time. In
-// lock step this is exact LRU as long as what lies between two uses of a slab has missed. A slab that hits in
-// between counts in LRU and not here, so the rule hits more where a working set is about the capacity: up to
-// an eighth more of the last-level accesses of a GEMM. sim/lru_reference.hpp follows chunks one by one, and a
-// test holds the two together.
+// where the fill rate is the sum, over the running operations that miss, of their missed bytes per time, and
+// at most what the memory behind the cache gives. Where more is asked for than that, the first operation on a
+// slab is held up, those behind it find what has not been replaced yet, catch up and go on beside it: an
+// access that starts while another on its slab runs is served with it. In lock step this is exact LRU as long
+// as what lies between two uses of a slab has missed. A slab that hits in between counts in LRU and not here,
+// so the rule hits more where a working set is about the capacity: up to an eighth more of the last-level
+// accesses of a GEMM. sim/lru_reference.hpp follows chunks one by one, and a test holds the two together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace tritax {
 
 class ReuseCache {
  public:
-  explicit ReuseCache(double capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  // What fills it gives no more than `fill_gb_per_s`, however much misses ask for.
+  explicit ReuseCache(double capacity_bytes, double fill_gb_per_s = std::numeric_limits<double>::infinity())
+      : capacity_bytes_(capacity_bytes), most_fill_(fill_gb_per_s) {}
 
-  // Starts an access to `slab` (dense ids from 0). Returns whether it is served from this cache.
-  bool touch(std::uint32_t slab, double now_ns) {
+  // Starts an access to `slab` (dense ids from 0) that takes `duration_ns`. Returns whether it is served from
+  // this cache.
+  bool touch(std::uint32_t slab, double now_ns, double duration_ns = 0) {
     advance(now_ns);
-    if (slab >= last_.size()) last_.resize(slab + 1, kNever);
-    const bool hit = inserted_bytes_ - last_[slab] <= capacity_bytes_;
-    last_[slab] = inserted_bytes_;
+    if (slab >= last_.size()) last_.resize(slab + 1);
+    Use& last = last_[slab];
+    const bool joins = fill_rate_ > most_fill_ && now_ns < last.end_ns;
+    const bool hit = joins || inserted_bytes_ - last.inserted_bytes <= capacity_bytes_;
+    last.inserted_bytes = inserted_bytes_;
+    if (!joins) last.end_ns = now_ns + duration_ns;
     return hit;
   }
 
@@ -67,15 +77,20 @@ class ReuseCache {
   static constexpr double kNever = -1e300;
 
   void advance(double now_ns) {
-    inserted_bytes_ += fill_rate_ * (now_ns - since_ns_);
+    inserted_bytes_ += std::min(fill_rate_, most_fill_) * (now_ns - since_ns_);
     since_ns_ = now_ns;
   }
 
   double capacity_bytes_ = 0;
+  double most_fill_ = 0;
   double inserted_bytes_ = 0;
   double fill_rate_ = 0;
   double since_ns_ = 0;
-  std::vector<double> last_;
+  struct Use {
+    double inserted_bytes = kNever;  // before it started
+    double end_ns = 0;
+  };
+  std::vector<Use> last_;
 };
 
 }  // namespace tritax

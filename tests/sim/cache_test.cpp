@@ -214,5 +214,30 @@ TEST(ReuseCache, StaysNearTheLruWhenWorkersStartUpToEightStepsApart) {
   }
 }
 
+// What misses ask for is not what memory gives.
+TEST(ReuseCache, FillsNoFasterThanMemoryGives) {
+  constexpr double kBytes = 100;
+  ReuseCache cache(kBytes, 1);
+  EXPECT_FALSE(cache.touch(0, 0));
+  cache.begin_fill(10, 0);
+  EXPECT_TRUE(cache.touch(0, 90));
+  EXPECT_FALSE(cache.touch(0, 200));
+}
+
+// Where memory holds up everybody, followers of an access that still runs catch up with it.
+TEST(ReuseCache, FollowersJoinARunningAccessWhereMemoryIsTheLimit) {
+  constexpr double kBytes = 100;
+  constexpr double kDuration = 1000;
+  ReuseCache limited(kBytes, 1);
+  EXPECT_FALSE(limited.touch(0, 0, kDuration));
+  limited.begin_fill(10, 0);
+  EXPECT_TRUE(limited.touch(0, 500, kDuration));
+  EXPECT_FALSE(limited.touch(0, 1500, kDuration));
+  ReuseCache enough(kBytes, 20);
+  EXPECT_FALSE(enough.touch(0, 0, kDuration));
+  enough.begin_fill(10, 0);
+  EXPECT_FALSE(enough.touch(0, 500, kDuration));
+}
+
 }  // namespace
 }  // namespace tritax
