@@ -33,8 +33,9 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
 
 Engine::GpuState::GpuState(const Gpu& gpu)
     : dispatcher(gpu),
-      llc(gpu.llc_bytes),
-      l2(static_cast<std::size_t>(gpu.xcds), ReuseCache(gpu.l2_bytes)),
+      llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
+      l2(static_cast<std::size_t>(gpu.xcds),
+         ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
       dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
       matmul_workgroups(static_cast<std::size_t>(gpu.cu_count()), 0),
@@ -213,6 +214,7 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const Gpu& gpu = machine_.gpu;
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
+  shape.work = work_of(shape);
   shape.fetched_ns = shape.cost.compute_ns * std::min(1.0, stages / std::max(1.0, steps));
   const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
@@ -481,6 +483,10 @@ SimulationResult Engine::result(double now) {
     const GpuState& gpu = gpus_[out.ranks.size()];
     rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
     rank.cu_busy_ns = gpu.cu_busy_ns;
+    // Of a run that was given up some are still busy.
+    rank.matrix_busy_ns = (gpu.matrix_busy_ns + gpu.busy_matrix_cus * now) / machine_.gpu.cu_count();
+    rank.matrix_clock_ghz = gpu.power.clock_ghz;
+    rank.matrix_work = gpu.power.work;
     out.ranks.push_back(rank);
     if (!totals_.gave_up && last->time_ns >= out.makespan_ns) {
       out.makespan_ns = last->time_ns;

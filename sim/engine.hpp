@@ -60,6 +60,8 @@ class Engine {
   // takes its workgroups in their order.
   Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
          std::span<const Placed> places = {});
+  // Before the run: no GPU's clock exceeds its own of these, in GHz.
+  void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
   // Of all workgroups, in the order in which they were sent; after the run.
   std::vector<Placed> places() const;
@@ -106,7 +108,8 @@ class Engine {
     bool remote_dirty = false;  // stored to a peer since the last release
     bool read_since_start = false;
     double op_start_ns = 0;
-    double op_alone_ns = 0;  // duration of the running activity without others
+    double power = 0, power_if_missed = 0;  // of the matmul that runs
+    double op_alone_ns = 0;                 // duration of the running activity without others
     double store_start_ns = 0;
     double store_waited_ns =
         0;                  // of the running store: time lost on its link that the matmul has paid already
@@ -199,6 +202,19 @@ class Engine {
     std::size_t head = 0;  // the next to come
   };
 
+  // What the matrix cores of a GPU draw, as the cube of the clock [GHz] at which it fills the power limit,
+  // inverted; see engine_clock.cpp.
+  struct Power {
+    double now = 0, most = 0;               // of the matmuls that run: whatever they miss
+    double if_missed = 0, most_missed = 0;  // of them: more, if all their operands missed the caches
+    double asked_bytes = 0, missed_bytes = 0;
+    double applied = 0;         // what the clock follows
+    double work = 0;            // clk of all matmuls so far times what they drew
+    double most_ghz = 0;        // limit from outside; 0: none
+    double clock_ghz = 0;       // at present
+    std::int32_t busy_bin = 0;  // of GPUs whose energies are unknown
+  };
+
   struct GpuState {
     explicit GpuState(const Gpu& gpu);
 
@@ -216,9 +232,10 @@ class Engine {
     double cu_busy_ns = 0;
     double first_start_ns = -1, last_end_ns = 0;  // of its kernels
     std::int32_t busy_matrix_cus = 0;
-    double dirty_bytes = 0;  // of what was written before the run, still in the caches
-    std::int32_t clock_bin = 0;
-    double clock_share = 1;                    // of the boost clock
+    double matrix_busy_ns = 0;  // sum over compute units; their starts count negatively until they end
+    double dirty_bytes = 0;     // of what was written before the run, still in the caches
+    Power power;                // see engine_clock.cpp
+    double clock_share = 1;     // of the boost clock
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
     std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
@@ -233,6 +250,7 @@ class Engine {
     double fetched_ns = 0;      // of its time: the steps whose operands fit LDS at once
     double from_llc_ns = 0;     // at least, if operands come from the last-level cache
     double from_memory_ns = 0;  // at least, if operands come from memory
+    double work = 0;            // clk times what it draws, without misses
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
   };
 
@@ -342,7 +360,7 @@ class Engine {
   void finish_matmul(WorkgroupState& wg, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
-  void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change);
+  void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
   double poll_ns(const Op& op) const;
   std::int32_t& residents_of(const WorkgroupState& wg);
   // Of a signal or wait: it stands for order and costs nothing.
@@ -376,7 +394,13 @@ class Engine {
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   double clock_factor(const GpuState& gpu, DType dtype) const;
+  double most_clock_factor(const GpuState& gpu, DType dtype) const;
+  double clock_at(const GpuState& gpu, DType dtype, double power) const;
+  double work_of(const MatmulShape& shape) const;
   void update_clock(std::int32_t rank);
+  void apply_clock(GpuState& gpu);
+  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
+  void end_power(const WorkgroupState& wg);
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;

@@ -124,9 +124,10 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const MatmulShape& shape = shapes_[shape_id];
   // What stores waited before is none of this matmul's time; its first operands have been fetched before the
   // stores of the tile before it.
-  wg.held_up_ns = -shape.fetched_ns;
-  count_matrix_cu(gpu, wg.cu, +1);
-  update_clock(rank);
+  const double clock = clock_factor(gpu, shape.dtype);
+  const double slowed = std::min(1.0, clock);
+  wg.held_up_ns = -shape.fetched_ns / slowed;
+  count_matrix_cu(gpu, wg.cu, +1, now);
 
   // Bits: A misses L2, B misses L2, A misses the last-level cache, B misses it.
   std::uint32_t misses = 0;
@@ -134,7 +135,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   double llc_missed = 0;
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
-    const bool in_l2 = (l2.touch(slab, now) || operands_stay_) && !no_l2;
+    const bool in_l2 = (l2.touch(slab, now, shape.cost.compute_ns) || operands_stay_) && !no_l2;
     if (in_l2) return;
     misses |= l2_bit;
     l2_missed += bytes;
@@ -153,17 +154,23 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   l2_bytes_asked_ += shape.cost.operand_bytes;
   l2_bytes_missed_ += l2_missed;
   llc_bytes_missed_ += llc_missed;
-  wg.l2_fill_gb_per_s = l2_missed / shape.cost.compute_ns;
-  wg.llc_fill_gb_per_s = llc_missed / shape.cost.compute_ns;
+  wg.l2_fill_gb_per_s = slowed * l2_missed / shape.cost.compute_ns;
+  wg.llc_fill_gb_per_s = slowed * llc_missed / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
+  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
+  const double least_ns = arrival_ns(shape, misses);
+  const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
+  begin_power(wg, shape,
+              load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
+                          clock * shape.cost.prologue_ns),
+              llc_missed);
+  update_clock(rank);
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
   // Alone, at the clock of a fully busy GPU: a slower run has met contention, not a busier chip.
-  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  wg.op_alone_ns =
-      std::max(shape.cost.compute_ns / together, arrival_ns(shape, misses)) + shape.cost.prologue_ns;
+  wg.op_alone_ns = std::max(shape.cost.compute_ns / (slowed * together), least_ns) + shape.cost.prologue_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
@@ -177,16 +184,19 @@ void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
   GpuState& gpu = gpus_[rank];
   gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].end_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
-  count_matrix_cu(gpu, wg.cu, -1);
+  count_matrix_cu(gpu, wg.cu, -1, now);
+  end_power(wg);
   update_clock(rank);
   totals_.matrix_flops += 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
 }
 
-void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change) {
+void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now) {
   std::int32_t& running = gpu.matmuls_on_cu[static_cast<std::size_t>(cu)];
   const bool before = running > 0;
   running += change;
-  gpu.busy_matrix_cus += (running > 0) - before;
+  const std::int32_t more = (running > 0) - before;
+  gpu.busy_matrix_cus += more;
+  gpu.matrix_busy_ns -= more * now;
 }
 
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {

@@ -217,7 +217,7 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   double clock = 1;
   if (schedule_.kernels[wg.kernel].tile.m > 0) {
     const GpuState& gpu = gpus_[static_cast<std::size_t>(rank_of(wg))];
-    for (const MatmulShape& shape : shapes_) clock = std::max(clock, clock_factor(gpu, shape.dtype));
+    for (const MatmulShape& shape : shapes_) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
   }
   totals_.gave_up |= rest_ns_[wg.pc] > left * clock;
 }

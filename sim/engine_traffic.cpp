@@ -10,8 +10,6 @@
 namespace tritax {
 
 namespace {
-constexpr int kClockBins = 32;
-
 // splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a hash whose output bits are all well mixed.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -20,33 +18,6 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 }  // namespace
-
-// Clock of the matrix cores relative to the clock with all of them busy. Under a power cap dynamic power is
-// shared by the busy compute units and grows with the cube of the clock (frequency times voltage squared), so
-// a fraction u of busy units runs (1/u)^(1/3) faster, up to the boost clock.
-double Engine::clock_factor(const GpuState& gpu, DType dtype) const {
-  const MatrixRate& rate = machine_.gpu.rate(dtype);
-  const double busy = static_cast<double>(std::max(1, gpu.clock_bin)) / kClockBins;
-  const double light = rate.light_clock_ghz > 0 ? rate.light_clock_ghz : machine_.gpu.boost_clock_ghz;
-  return std::min(std::cbrt(1.0 / busy), light / rate.load_clock_ghz);
-}
-
-void Engine::update_clock(std::int32_t rank) {
-  GpuState& gpu = gpus_[rank];
-  const std::int32_t cus = machine_.gpu.cu_count();
-  const std::int32_t bin = (gpu.busy_matrix_cus * kClockBins + cus - 1) / cus;
-  if (bin <= gpu.clock_bin) return;
-  gpu.clock_bin = bin;
-  gpu.clock_share = 1;
-  for (const MatmulShape& shape : shapes_) {
-    const double clock_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
-    gpu.clock_share = std::min(gpu.clock_share, clock_ghz / machine_.gpu.boost_clock_ghz);
-  }
-  for (const std::int32_t id : gpu.matmul_classes) {
-    const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
-    fluid_.set_cap(id, matmul_cap(c, gpu));
-  }
-}
 
 double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   const MatmulShape& shape = shapes_[c.shape];

@@ -91,6 +91,10 @@ std::string_view internal_unit(Dimension dimension) {
       return " B/clk";
     case Dimension::flop_per_clk:
       return " flop/clk";
+    case Dimension::power:
+      return " W";
+    case Dimension::energy_per_byte:
+      return " pJ/B";
     case Dimension::count:
     case Dimension::share:
     case Dimension::boolean:

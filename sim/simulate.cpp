@@ -1,8 +1,10 @@
 #include "sim/simulate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "model/schedule/relax.hpp"
@@ -31,6 +33,69 @@ bool orders_kernels(const std::vector<HostOp>& program, const Schedule& schedule
   return false;
 }
 
+// Runs an engine; after long load twice. The power limit then holds in the mean over many runs, and what a
+// run draws in the mean depends on the clock that the limit leaves it.
+class PowerLimited {
+ public:
+  PowerLimited(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+               std::span<const Placed> places)
+      : schedule_(schedule), machine_(machine), options_(options), places_(places) {}
+
+  SimulationResult run() const {
+    const double share = sustained_share();
+    if (share >= 1) return Engine(schedule_, machine_, options_, places_).run();
+    SimulationOptions quiet = options_;
+    quiet.observer = nullptr;
+    const SimulationResult unlimited = Engine(schedule_, machine_, quiet, places_).run();
+    if (unlimited.gave_up) return unlimited;
+    std::vector<double> most_ghz;
+    const double between_ns = options_.written_before_bytes / machine_.gpu.hbm_gb_per_s;
+    for (const RankResult& rank : unlimited.ranks) {
+      most_ghz.push_back(sustained_ghz(rank, unlimited.makespan_ns + between_ns, share));
+    }
+    Engine engine(schedule_, machine_, options_, places_);
+    engine.limit_clocks(most_ghz);
+    return engine.run();
+  }
+
+ private:
+  // Of the power that is allowed for a short time, what is allowed for long; 1 where the machine does not
+  // know.
+  double sustained_share() const {
+    double share = 1;
+    if (!machine_.after_long_load || !machine_.gpu.knows_energies()) return share;
+    for (const Op& op : schedule_.ops) {
+      if (op.kind != OpKind::matmul) continue;
+      const MatrixRate& rate =
+          machine_.gpu.rate(schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
+      if (rate.sustained_clock_ghz <= 0) continue;
+      const double ratio = rate.sustained_clock_ghz / rate.load_clock_ghz;
+      share = std::min(share, ratio * ratio * ratio);
+    }
+    return share;
+  }
+
+  // The clock f at which a run of `period_ns` draws `share` in the mean: f^2 work / period. Its matmuls take
+  // longer at a lower clock, and the run with them.
+  static double sustained_ghz(const RankResult& rank, double period_ns, double share) {
+    constexpr int kSteps = 50;
+    const double highest = rank.matrix_clock_ghz;
+    if (highest <= 0) return 0;
+    double low = 0, high = highest;
+    for (int i = 0; i < kSteps; ++i) {
+      const double ghz = (low + high) / 2;
+      const double longer_ns = rank.matrix_busy_ns * (highest / ghz - 1);
+      (ghz * ghz * rank.matrix_work > share * (period_ns + longer_ns) ? high : low) = ghz;
+    }
+    return high;
+  }
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const SimulationOptions& options_;
+  std::span<const Placed> places_;
+};
+
 // A schedule that loses its boundaries, and nothing else that would come with it. Kernels that run side by
 // side compete for compute units, and the dispatcher crowds the one that is free first with workgroups that
 // have to wait and then share its rate to the end. So every workgroup runs where it runs with the boundaries,
@@ -42,7 +107,7 @@ class WithoutBoundaries {
 
   SimulationResult run(SimulationOptions options) const {
     options.counterfactual.dependences_for_barriers = false;
-    return Engine(relaxed_, machine_, options, places(options)).run();
+    return PowerLimited(relaxed_, machine_, options, places(options)).run();
   }
 
  private:
@@ -83,7 +148,7 @@ SimulationResult simulate(const Schedule& schedule, const Machine& machine,
   if (options.counterfactual.dependences_for_barriers) {
     return WithoutBoundaries(schedule, machine).run(options);
   }
-  return Engine(schedule, machine, options).run();
+  return PowerLimited(schedule, machine, options, {}).run();
 }
 
 void simulate_in_order(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,

@@ -52,10 +52,13 @@ struct SimulationOptions {
 };
 
 struct RankResult {
-  TimeAccount account;     // of the critical path that ends at this rank's last operation
-  double makespan_ns = 0;  // end of this rank's host program and of its kernels
-  double kernels_ns = 0;   // first workgroup to last completion
-  double cu_busy_ns = 0;   // sum over compute units of time with a workgroup
+  TimeAccount account;          // of the critical path that ends at this rank's last operation
+  double makespan_ns = 0;       // end of this rank's host program and of its kernels
+  double kernels_ns = 0;        // first workgroup to last completion
+  double cu_busy_ns = 0;        // sum over compute units of time with a workgroup
+  double matrix_busy_ns = 0;    // mean over compute units of the time in which a matmul runs
+  double matrix_clock_ghz = 0;  // of the matrix cores at the end; 0: none worked
+  double matrix_work = 0;       // clk/GHz^3 that its matmuls drew, see sim/engine_clock.cpp
 };
 
 struct SimulationResult {

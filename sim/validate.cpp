@@ -62,7 +62,9 @@ SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, co
   SimulationOptions options;
   options.written_before_bytes = row.flush_bytes;
   SimulationResult result = simulate(schedule, machine, options);
-  const double loaded_ns = (kWarmupRuns + static_cast<double>(row.repeats) / 2) * result.makespan_ns;
+  double busy_ns = 0;
+  for (const RankResult& rank : result.ranks) busy_ns = std::max(busy_ns, rank.matrix_busy_ns);
+  const double loaded_ns = (kWarmupRuns + static_cast<double>(row.repeats) / 2) * busy_ns;
   if (machine.gpu.power_window_ns <= 0 || loaded_ns <= machine.gpu.power_window_ns) return result;
   return simulate(schedule, sustained(machine), options);
 }

@@ -66,6 +66,9 @@ struct Gpu {
   double boost_clock_ghz = 0;
   double power_window_ns =
       0;  // load that the power limit lets pass before the clock falls to what is sustained
+  double power_limit_w = 0;        // of the whole GPU
+  double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
+  double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
   double cold_start_ns =
@@ -118,6 +121,8 @@ struct Gpu {
   // Dispatch.
   double workgroup_dispatch_ns = 0;  // between two workgroups sent to one die
 
+  // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
+  bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
   int cu_count() const { return xcds * cus_per_xcd; }
   const MatrixRate& rate(DType dtype) const { return matrix[static_cast<std::size_t>(dtype)]; }
 };
@@ -180,14 +185,15 @@ struct Machine {
   HostCosts host;
   LibraryCosts library;
   Fabric fabric;
+  bool after_long_load = false;    // more than gpu.power_window_ns of it: the power limit holds
   double prediction_residual = 0;  // relative standard deviation; from calibration, 0 when there was none
   std::vector<Parameter> parameters;
 
   int gpu_count() const { return nodes * gpus_per_node; }
 };
 
-// The machine after more than Gpu::power_window_ns of full load: its load clocks are the sustained ones. A
-// machine without such clocks comes back as it is.
+// The machine after more than Gpu::power_window_ns of load: the sustained clocks hold. What has none is not
+// changed by it.
 Machine sustained(Machine machine);
 
 // Reads and checks a machine file. Throws UserError with file, line, key, value and what is allowed: unknown

@@ -21,6 +21,8 @@ constexpr Bounds kShareOrNone{0, 1, true};
 constexpr Bounds kLightClock{0, 100, true};
 constexpr Bounds kPerClk{0, 1e6, false};
 constexpr Bounds kCycles{0, 1e6, true};
+constexpr Bounds kPower{0, 1e5, true};
+constexpr Bounds kEnergy{0, 1e6, true};
 constexpr Bounds kEfficiency{0, 1, false};
 constexpr Bounds kSpread{0, 0.9, true};
 constexpr Bounds kFlag{0, 1, true};
@@ -61,6 +63,13 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "power_window", &Gpu::power_window_ns, D::time, kTime,
                   "full load that the power limit lets pass before the clock falls to the sustained one",
                   Presence::optional},
+    ParameterSpec{"gpu", "power_limit", &Gpu::power_limit_w, D::power, kPower,
+                  "of the whole GPU; with the energies, the clock follows from it", Presence::optional},
+    ParameterSpec{"gpu", "operand_energy", &Gpu::operand_pj_per_byte, D::energy_per_byte, kEnergy,
+                  "A tiles through LDS to the matrix cores, at the boost clock; 0: unknown",
+                  Presence::optional},
+    ParameterSpec{"gpu", "miss_energy", &Gpu::miss_pj_per_byte, D::energy_per_byte, kEnergy,
+                  "operands that miss the caches, at the boost clock; 0: unknown", Presence::optional},
     ParameterSpec{
         "gpu", "matmul_step_overhead", &Gpu::matmul_step_clk, D::cycles, kCycles,
         "of a K step besides the bytes of its operands: the waves that load hand over to those that multiply",
@@ -279,6 +288,9 @@ constexpr std::array kUnits{
     Unit{D::cycles, "clk", 1},
     Unit{D::bytes_per_clk, "B/clk", 1},
     Unit{D::flop_per_clk, "flop/clk", 1},
+    Unit{D::power, "W", 1},
+    Unit{D::power, "kW", 1e3},
+    Unit{D::energy_per_byte, "pJ/B", 1},
 };
 
 // "gpu.matrix.fp16" and its like share the entries of "gpu.matrix".

@@ -20,16 +20,18 @@
 namespace tritax {
 
 enum class Dimension : std::uint8_t {
-  count,          // whole number, unit ""
-  share,          // fraction, internally 0 … 1
-  boolean,        // true or false
-  time,           // internally ns
-  data,           // internally bytes
-  rate,           // internally GB/s, decimal
-  clock,          // internally GHz
-  cycles,         // clock cycles
-  bytes_per_clk,  // bytes per clock cycle
-  flop_per_clk    // floating-point operations per clock cycle
+  count,           // whole number, unit ""
+  share,           // fraction, internally 0 … 1
+  boolean,         // true or false
+  time,            // internally ns
+  data,            // internally bytes
+  rate,            // internally GB/s, decimal
+  clock,           // internally GHz
+  cycles,          // clock cycles
+  bytes_per_clk,   // bytes per clock cycle
+  flop_per_clk,    // floating-point operations per clock cycle
+  power,           // internally W
+  energy_per_byte  // internally pJ/B
 };
 
 // Allowed values, in internal units.

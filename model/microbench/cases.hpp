@@ -17,8 +17,8 @@
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
 //   staging     finished tiles stored one after the other, and only the last one
-//   clock       the clock that the matrix cores sustain
-//   power       the same during products that move more: by tile and by how operands are shared
+//   power       the clock of the matrix cores during products: by tile and by how operands are shared
+//   clock       the clock that the matrix cores sustain, by how many of them work
 //   contention  a GEMM beside remote copies
 //   cold        one tile a workgroup, with the caches as the last run left them and overwritten
 //   spread      how unequal the times of equal tiles are
@@ -42,7 +42,7 @@ namespace tritax {
 
 inline constexpr std::array<std::string_view, 21> kMicrobenchGroups{
     "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded", "local",
-    "matrix",     "ragged",  "remote", "matmul",      "staging",   "clock",   "power",
+    "matrix",     "ragged",  "remote", "matmul",      "staging",   "power",   "clock",
     "contention", "cold",    "spread", "arbitration", "stream",    "l2",      "size"};
 
 enum class MicrobenchMetric : std::uint8_t {

@@ -17,6 +17,7 @@
 #include "sim/calibrate/direct.hpp"
 #include "sim/calibrate/fit_groups.hpp"
 #include "sim/calibrate/microbench_model.hpp"
+#include "sim/calibrate/power.hpp"
 
 namespace tritax {
 
@@ -43,6 +44,10 @@ std::string_view usual_unit(Dimension dimension) {
       return "GHz";
     case Dimension::share:
       return "share";
+    case Dimension::power:
+      return "W";
+    case Dimension::energy_per_byte:
+      return "pJ/B";
     default:
       return "";
   }
@@ -170,7 +175,9 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   const auto record = [&](const std::vector<FittedUnknown>& found) {
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
-  record(estimate_clocks(observations, machine));
+  const std::vector<FittedUnknown> power = estimate_power(observations, machine);
+  record(estimate_clocks(observations, !power.empty(), machine));
+  record(power);
   record(estimate_spread_and_start(observations, machine));
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_dirty_share(observations, machine));

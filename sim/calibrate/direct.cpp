@@ -56,7 +56,8 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
 
 }  // namespace
 
-std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine) {
+std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, bool only_light,
+                                           Machine& machine) {
   const auto clocks_where = [&](DType dtype, std::string_view parameter, std::string_view setting) {
     Estimates found;
     for (const Observation& row : table) {
@@ -76,6 +77,7 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
   if (!light.keys.empty()) {
     all.push_back(settle(light, lone, quantile(lone.values, 0.5), machine));
   }
+  if (only_light) return all;
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
     const Estimates busy = clocks_where(dtype, "sustained", "no");

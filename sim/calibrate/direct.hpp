@@ -7,9 +7,11 @@
 
 namespace tritax {
 
-// gpu.matrix.<dtype>.light_clock: median clock with one workgroup. gpu.matrix.<dtype>.load_clock and
-// sustained_clock: mean over tiles of the clock during whole products. Leaves the values in `machine`.
-std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, Machine& machine);
+// gpu.matrix.<dtype>.light_clock: median clock with one workgroup. Unless `only_light`,
+// gpu.matrix.<dtype>.load_clock and sustained_clock: mean over tiles of the clock during whole products.
+// Leaves the values in `machine`.
+std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table, bool only_light,
+                                           Machine& machine);
 
 // gpu.flag_same_die_latency (on GPUs of several dies gpu.flag_cross_die_latency, because neighbouring
 // workgroups lie on different dies) and fabric.flag_latency from round trips with plain loads and stores:

@@ -132,7 +132,7 @@ TEST(Simulate, CounterfactualTaxesAndRemainderSumToWhatAllThreeCost) {
 TEST(Simulate, SustainedLoadSlowsDownMachinesThatKnowTheirSustainedClock) {
   const auto time_us = [](const std::string& machine, const std::string& option) {
     return run_json(
-               "simulate --pattern fused-sequential -M 8192 -N 4096 -K 8192 --dtype bf16 --gpus 2 "
+               "simulate --pattern fused-sequential -M 8192 -N 8192 -K 16384 --dtype bf16 --gpus 2 "
                "--machine " +
                machine + option)
         .at("runs")

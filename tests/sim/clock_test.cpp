@@ -2,6 +2,8 @@
 // reads.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hand_machine.hpp"
 #include "model/machine/machine.hpp"
 #include "sim/simulate.hpp"
@@ -54,12 +56,107 @@ TEST(Clock, OfCopiesIsThatOfTheMatrixCoresWhileTheseWork) {
   EXPECT_NEAR(out.seen.kernels.at(2).length_ns(), kCopyNs, kExact);
 }
 
-TEST(Clock, AfterLongLoadIsTheSustainedOne) {
+TEST(Clock, AfterLongLoadIsTheSustainedOneWhereEnergiesAreUnknown) {
   Machine machine = hand::machine();
   EXPECT_EQ(sustained(machine).gpu.rate(DType::fp16).load_clock_ghz, 1);  // none is known
   machine.gpu.matrix[static_cast<std::size_t>(DType::fp16)].sustained_clock_ghz = 0.8;
   EXPECT_EQ(sustained(machine).gpu.rate(DType::fp16).load_clock_ghz, 0.8);
   EXPECT_EQ(machine.gpu.rate(DType::fp16).load_clock_ghz, 1);
+}
+
+constexpr std::int32_t kCus = 8;
+constexpr std::int32_t kTilesEach = 4;
+// The clock follows the draw in steps of 2 %, of which it takes the cube root.
+constexpr double kClockStep = 0.008;
+
+// Alone, matrix cores that are all busy run at 1 GHz of 2.
+Machine machine_with_energies() {
+  Machine machine = hand::machine();
+  machine.gpu.boost_clock_ghz = 2;
+  machine.gpu.power_limit_w = 1;
+  machine.gpu.operand_pj_per_byte = 1e-9;
+  return machine;
+}
+
+// Bytes of A, or of all operands, in a cycle of all compute units.
+constexpr double kABytesPerClk = kCus * kTileBytes / kStepNs;
+
+// pJ/B with which so many bytes a cycle draw `power` times the limit at 1 GHz.
+double energy_of(double power, double bytes_per_clk, const Machine& machine) {
+  const double boost = machine.gpu.boost_clock_ghz;
+  return 1e3 * power * boost * boost * machine.gpu.power_limit_w / bytes_per_clk;
+}
+
+double gemm_clock_ghz(const Machine& machine, std::int32_t workgroups) {
+  Draft draft(1);
+  const auto gemm = draft.gemm_kernel("gemm", 0);
+  for (std::int32_t w = 0; w < workgroups; ++w) {
+    draft.builder.workgroup(gemm);
+    for (std::int32_t t = 0; t < kTilesEach; ++t) draft.matmul(w * kTilesEach + t);
+  }
+  draft.builder.launch(0, gemm);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return kTilesEach * kStepNs / run(draft.builder.finish(), machine).seen.kernels.at(0).length_ns();
+}
+
+TEST(Clock, FollowsTheCubeRootOfWhatTheMatrixCoresDraw) {
+  const Machine machine = machine_with_energies();
+  EXPECT_NEAR(gemm_clock_ghz(machine, kCus), 1, kClockStep);
+  EXPECT_NEAR(gemm_clock_ghz(machine, kCus / 2), std::cbrt(2.0), kClockStep * std::cbrt(2.0));
+  EXPECT_NEAR(gemm_clock_ghz(machine, 1), 2,
+              kExact);  // 8 times the power is left, which the boost clock fits
+}
+
+TEST(Clock, FallsWithTheTrafficOfOperands) {
+  Machine machine = machine_with_energies();
+  machine.gpu.operand_pj_per_byte = energy_of(7, kABytesPerClk, machine);
+  EXPECT_NEAR(gemm_clock_ghz(machine, kCus), 0.5, kClockStep * 0.5);
+}
+
+// Every tile of A is read once and so misses; the one tile of B hits but the first time.
+TEST(Clock, FallsWithWhatMissesTheCaches) {
+  Machine machine = machine_with_energies();
+  machine.gpu.miss_pj_per_byte = energy_of(7, kABytesPerClk, machine);
+  machine.gpu.xcds = 1;
+  machine.gpu.cus_per_xcd = kCus;
+  const double clock_ghz = gemm_clock_ghz(machine, kCus);
+  // In tiles of A a matmul, first and last.
+  const auto clock_at = [](double missed) { return std::cbrt(1 / (1 + 7 * missed)); };
+  EXPECT_GT(clock_ghz, (1 - kClockStep) * clock_at(1 + 1.0 / kCus));
+  EXPECT_LT(clock_ghz, (1 + kClockStep) * clock_at(1 + 1.0 / (kCus * kTilesEach)));
+}
+
+// The mean draw over a run that rests in between is what the sustained limit allows.
+TEST(Clock, AfterLongLoadFollowsTheMeanDrawOfARun) {
+  constexpr double kSustainedGhz = 0.8;
+  constexpr double kShare = kSustainedGhz * kSustainedGhz * kSustainedGhz;
+  Machine machine = machine_with_energies();
+  machine.gpu.matrix[static_cast<std::size_t>(DType::fp16)].sustained_clock_ghz = kSustainedGhz;
+  machine.gpu.cu_load_gb_per_s = machine.gpu.cu_store_gb_per_s = kCopyGbPerS;
+  for (const int copies : {0, 1, 2, 16}) {
+    Draft draft(1);
+    const auto gemm = draft.gemm_kernel("gemm", 0);
+    for (std::int32_t w = 0; w < kCus; ++w) {
+      draft.builder.workgroup(gemm);
+      for (std::int32_t t = 0; t < kTilesEach; ++t) draft.matmul(w * kTilesEach + t);
+    }
+    draft.builder.launch(0, gemm);
+    const auto rest = draft.data_kernel("rest", 0);
+    draft.builder.workgroup(rest);
+    for (int i = 0; i < copies; ++i) copy(draft, 40 + i);
+    draft.builder.launch(0, rest);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    const Schedule schedule = draft.builder.finish();
+    const double brief_ns = simulate(schedule, machine).makespan_ns;
+    const Observed out = run(schedule, sustained(machine));
+    const double clock_ghz = kTilesEach * kStepNs / out.seen.kernels.at(0).length_ns();
+    const double mean = clock_ghz * clock_ghz * kTilesEach * kStepNs / out.result.makespan_ns;
+    if (copies < 16) {
+      EXPECT_NEAR(mean, kShare, 0.01 * kShare) << copies;
+    } else {  // rests enough
+      EXPECT_EQ(out.result.makespan_ns, brief_ns);
+    }
+  }
 }
 
 TEST(Poll, GoesOutBehindStoresWhereTheyShareAQueue) {

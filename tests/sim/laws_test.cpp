@@ -79,7 +79,8 @@ RC_GTEST_PROP(DeterminismLaw, EqualInputGivesEqualBitsAlsoInOtherThreads, ()) {
 // Multiplies every rate and clock by `factor` and divides every time by it.
 Machine faster(Machine machine, double factor) {
   for (const ParameterSpec& spec : parameter_specs()) {
-    const bool rate = spec.dimension == Dimension::rate || spec.dimension == Dimension::clock;
+    const bool rate = spec.dimension == Dimension::rate || spec.dimension == Dimension::clock ||
+                      spec.dimension == Dimension::power;
     if (rate) scale_parameter(machine, spec, factor);
     if (spec.dimension == Dimension::time) scale_parameter(machine, spec, 1 / factor);
   }

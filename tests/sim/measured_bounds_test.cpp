@@ -30,7 +30,7 @@ TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
   EXPECT_EQ(rows.size(), 360u);
   const ValidationSummary summary = summarise(rows, MeasuredClock::wall);
   expect_within_bounds(summary);
-  EXPECT_LE(summary.band_coverage.value(), 0.95);
+  EXPECT_LE(summary.band_coverage.value(), 0.98);  // wider bands would say nothing
   for (const std::string_view pattern :
        {"bulk-synchronous", "producer-consumer", "fused-sequential", "workgroup-specialised"}) {
     const ErrorSummary errors = summarise_errors(

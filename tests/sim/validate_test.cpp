@@ -174,13 +174,13 @@ TEST(Validate, PredictsBothClocksOfARow) {
 TEST(Validate, PredictsRunsThatFollowLongLoadAtTheSustainedClock) {
   const auto predicted_ns = [](const std::string& runs) {
     const std::string row =
-        replaced(replaced(kRow, ",2,512,1024,256,", ",2,4096,4096,4096,"), ",20,", "," + runs + ",");
+        replaced(replaced(kRow, ",2,512,1024,256,", ",2,8192,8192,8192,"), ",20,", "," + runs + ",");
     const auto rows = match_scenarios({parse_measured(kHeader + row, "file.csv")}, {}, false, "");
     return validate(rows).at(0).predicted_on(MeasuredClock::wall);
   };
-  // Some 0.15 ms each, so that the power limit's 50 ms have passed before the middle one of 1000, not of 100.
-  EXPECT_EQ(predicted_ns("20"), predicted_ns("100"));
-  EXPECT_GT(predicted_ns("1000"), 1.05 * predicted_ns("100"));
+  // Some 0.8 ms each, so that the power limit's 50 ms have passed before the middle one of 1000, not of 60.
+  EXPECT_EQ(predicted_ns("20"), predicted_ns("60"));
+  EXPECT_GT(predicted_ns("1000"), 1.03 * predicted_ns("60"));
 }
 
 TEST(Validate, RefusesARowThatTheMachineCannotRunAndSaysWhichRow) {
