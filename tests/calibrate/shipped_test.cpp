@@ -1,4 +1,4 @@
-// The shipped h200-4 and h100-4 are what `tritax calibrate` makes of data sheets and the stored
+// The shipped h200-4, h200-8 and h100-4 are what `tritax calibrate` makes of data sheets and the stored
 // microbenchmarks.
 #include <gtest/gtest.h>
 
@@ -41,6 +41,10 @@ TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
 
 TEST(ShippedMachine, h100_4_is_calibrated_from_the_stored_microbenchmarks) {
   expect_calibrated_from("h100-4", {"h100-4-microbench.csv", "h100-4-microbench-2.csv"});
+}
+
+TEST(ShippedMachine, h200_8_is_calibrated_from_the_stored_microbenchmarks) {
+  expect_calibrated_from("h200-8", {"h200-8-microbench.csv"});
 }
 
 }  // namespace

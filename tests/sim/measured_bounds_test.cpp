@@ -82,5 +82,25 @@ TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
   }
 }
 
+// More GPUs than anything was sought with, and knobs that nobody chose, on both kinds of GPU.
+TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBounds) {
+  struct Set {
+    const char* file;
+    const char* machine;
+    std::size_t runs;
+    double median, p90, regret;
+  };
+  for (const Set& set : {Set{"h200-8-blind.csv", "h200-8", 140, 0.05, 0.13, 0.02},
+                         {"h200-8-random-2.csv", "h200-8", 112, 0.06, 0.15, 0.04},
+                         {"h200-random-2.csv", "h200-4", 224, 0.05, 0.11, 0.02},
+                         {"h100-random-2.csv", "h100-4", 224, 0.06, 0.14, 0.03}}) {
+    const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
+    EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
+    EXPECT_LE(summary.errors.p90_abs_error, set.p90) << set.file;
+    EXPECT_LE(summary.mean_regret.value(), set.regret) << set.file;
+    EXPECT_GE(summary.band_coverage.value(), 0.80) << set.file;
+  }
+}
+
 }  // namespace
 }  // namespace tritax
