@@ -1,0 +1,184 @@
+// Microbenchmarks in which matrix cores work.
+#include "model/microbench/case_table.hpp"
+
+namespace tritax {
+
+void Cases::matmuls() {
+  constexpr int kTiles = 4;
+  constexpr std::array<std::pair<int, int>, 5> kShapes{
+      {{128, 256}, {256, 128}, {128, 128}, {64, 256}, {64, 128}}};
+  for (const DType dtype : kMatrixTypes) {
+    for (const auto& [m, n] : kShapes) {
+      if (dtype == DType::fp8 && m == 64 && n == 128) continue;  // no such kernel
+      for (const int k : {1024, 4096, 16384}) {
+        for (const int workgroups : some_and_all({1, 32, 64})) {
+          if (dtype != DType::bf16 && (k != 4096 || workgroups != compute_units_)) continue;
+          add(gpus_,
+              {per(row("matmul", tile_text(m, n),
+                       parameters("gpus", gpus_, "dtype", name_of(dtype), "k", k, "workgroups", workgroups)),
+                   "us/tile", 1.0 / kTiles)},
+              [=, m = m, n = n, ranks = gpus_] {
+                return matmul_tiles(ranks, dtype, m, n, k, workgroups, kTiles);
+              });
+        }
+      }
+    }
+  }
+}
+
+// Tiles that are stored one after the other: beside what a matmul and a store take alone, the way through the
+// staging area.
+void Cases::staging() {
+  constexpr int kTiles = 16;
+  for (const auto& [m, n] :
+       {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}, std::pair{64, 128}}) {
+    for (const int k : {1024, 4096}) {
+      for (const int workgroups : some_and_all({1})) {
+        for (const bool each : {false, true}) {
+          add(1,
+              {per(row("staging", tile_text(m, n),
+                       parameters("k", k, "workgroups", workgroups, "stores", each ? "each" : "last")),
+                   "us/tile", 1.0 / kTiles)},
+              [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, k, workgroups, kTiles, each); });
+        }
+      }
+    }
+  }
+}
+
+// The clock of the matrix cores by how many of them work.
+void Cases::clocks() {
+  constexpr std::int32_t kDepth = 16384;
+  constexpr int kTiles = 4;
+  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, false);  // before anything that heats the GPU
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
+    for (const int quarters : {0, 1, 2, 3, 4}) {
+      const int workgroups = std::max(1, compute_units_ * quarters / 4);
+      MicrobenchRow made =
+          row("clock", tile_text(m, n),
+              parameters("dtype", name_of(DType::bf16), "k", kDepth, "workgroups", workgroups),
+              MicrobenchMetric::clock);
+      made.unit = "GHz";
+      add(
+          1, {std::move(made)},
+          [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, kDepth, workgroups, kTiles); }, true);
+    }
+  }
+  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, true);
+}
+
+// Of a whole product, with all its traffic, on all GPUs, of which one is the slowest: in the first
+// milliseconds, and once the power limit holds.
+void Cases::gemm_clocks(DType dtype, bool sustained) {
+  constexpr std::int32_t kShort = 8192;
+  constexpr std::int32_t kLong = 12288;
+  const std::int32_t size = sustained ? kLong : kShort;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}}) {
+    MicrobenchRow made = row("clock", tile_text(m, n),
+                             parameters("gpus", gpus_, "dtype", name_of(dtype), "size", size, "workgroups",
+                                        compute_units_, "sustained", sustained ? "yes" : "no"),
+                             MicrobenchMetric::clock);
+    made.unit = "GHz";
+    const PlainGemm gemm{dtype, size, size, size, m, n};
+    add(
+        gpus_, {std::move(made)},
+        [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); }, sustained);
+  }
+}
+
+// The same for products that draw more than the matrix cores alone: narrower tiles, and operands that fewer
+// workgroups share, so that more of them come from memory. Short enough that the power limit over
+// milliseconds does not hold yet.
+void Cases::powers() {
+  constexpr std::int32_t kRows = 12288;
+  constexpr std::int32_t kHalf = 6144;
+  struct Case {
+    std::int32_t m, n, group_m;
+    bool wide;
+  };
+  for (const auto& [m, n, group_m, wide] : {Case{128, 256, 8, false},
+                                            {128, 128, 8, false},
+                                            {128, 128, 4, false},
+                                            {64, 256, 8, false},
+                                            {128, 256, 8, true},
+                                            {128, 256, 2, true},
+                                            {128, 128, 4, true},
+                                            {128, 128, 2, true},
+                                            {128, 128, 1, true}}) {
+    const std::int32_t cols = wide ? kRows : kHalf;
+    const std::int32_t depth = wide ? kHalf : kRows;
+    MicrobenchRow made = row("power", tile_text(m, n),
+                             parameters("gpus", gpus_, "dtype", name_of(DType::bf16), "m", kRows, "n", cols,
+                                        "k", depth, "group", group_m, "workgroups", compute_units_),
+                             MicrobenchMetric::clock);
+    made.unit = "GHz";
+    const PlainGemm gemm{DType::bf16, kRows, cols, depth, m, n, group_m};
+    add(gpus_, {std::move(made)},
+        [=, all = compute_units_, ranks = gpus_] { return plain_gemm(gemm, all, ranks); });
+  }
+}
+
+void Cases::contention() {
+  constexpr std::int64_t kCopied = 512 * kMebibyte;
+  constexpr int kMostSenders = 16;
+  const int gemm_workgroups = std::max(1, compute_units_ - kMostSenders);
+  for (const bool fetch : {false, true}) {
+    const std::string what = fetch ? "remote loads" : "remote copies";
+    for (const int senders : {0, 4, 8, kMostSenders}) {
+      if (fetch && senders == 0) continue;
+      const Parameters named = parameters("gemm_workgroups", gemm_workgroups, "senders", senders);
+      MicrobenchRow gemm = row("contention", "gemm beside " + what, named, MicrobenchMetric::kernel_time);
+      gemm.kernel = senders > 0 ? 1 : 0;
+      std::vector<MicrobenchRow> rows{per(std::move(gemm), "us", 1)};
+      if (senders > 0) {
+        rows.push_back(rate(row("contention", what + " beside gemm", named, MicrobenchMetric::kernel_time),
+                            static_cast<double>(kCopied)));
+      }
+      add(2, std::move(rows), [=] { return gemm_beside_copies(gemm_workgroups, senders, kCopied, fetch); });
+    }
+  }
+}
+
+// What a kernel pays for code, operations and tables that lie in no cache: a single K step leaves little
+// else.
+void Cases::cold() {
+  constexpr std::int32_t kDepth = 64;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{64, 128}}) {
+    for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+      add_flushed(1, flush,
+                  {per(row("cold", tile_text(m, n),
+                           parameters("k", kDepth, "workgroups", compute_units_, "flush", flush)),
+                       "us", 1)},
+                  [=, m = m, n = n, all = compute_units_] {
+                    return matmul_tiles(1, DType::bf16, m, n, kDepth, all, 1);
+                  });
+    }
+  }
+}
+
+void Cases::spread() {
+  MicrobenchRow made = row("spread", "128x256", parameters("size", 8192, "workgroups", compute_units_),
+                           MicrobenchMetric::matmul_spread);
+  made.unit = "share";
+  add(2, {std::move(made)}, [all = compute_units_] { return gemm_beside_copies(all, 0, 0); });
+}
+
+// Tiles whose columns of B come from memory and serve nobody else, as in a product with few rows; from caches
+// that hold nothing, and from caches full of what has to be written back first.
+void Cases::streams() {
+  constexpr std::int32_t kDepth = 8192;
+  for (const auto& [m, n] :
+       {std::pair{64, 128}, std::pair{128, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
+    for (const int workgroups : some_and_all({16, 32, 64})) {
+      for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+        add_flushed(1, flush,
+                    {per(row("stream", tile_text(m, n),
+                             parameters("k", kDepth, "workgroups", workgroups, "flush", flush)),
+                         "us", 1)},
+                    [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups); });
+      }
+    }
+  }
+}
+
+}  // namespace tritax
