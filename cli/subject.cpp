@@ -154,7 +154,7 @@ void add_subject_options(CLI::App& command, SubjectOptions& options) {
 
 void add_sustained_option(CLI::App& command, bool& sustained) {
   command.add_flag("--sustained", sustained,
-                   "The GPUs have been busy for longer than their power limit allows at once: lower clocks, "
+                   "The same run has gone on for longer than the power limit lets pass: lower clocks, "
                    "where the machine knows them");
 }
 

@@ -34,6 +34,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
 Engine::GpuState::GpuState(const Gpu& gpu)
     : dispatcher(gpu),
       llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
+      // Any one die may take all that is behind the L2s.
       l2(static_cast<std::size_t>(gpu.xcds),
          ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),

@@ -10,8 +10,9 @@
 // releaser came last.
 //
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
-// engine_ops.cpp (tile operations), engine_sender.cpp (stores beside the matmuls of their workgroup),
-// engine_traffic.cpp (which resources an operation uses), engine_outlook.cpp (when to give up).
+// engine_ops.cpp (tile operations), engine_clock.cpp (what the power limit leaves), engine_sender.cpp (stores
+// beside the matmuls of their workgroup), engine_traffic.cpp (which resources an operation uses),
+// engine_outlook.cpp (when to give up).
 #pragma once
 
 #include <boost/unordered_map.hpp>
@@ -384,6 +385,16 @@ class Engine {
   void sent(std::uint32_t id, std::int32_t bottleneck, double now);
   void sender_progressed(std::uint32_t id, double now);
 
+  // engine_clock.cpp
+  double clock_factor(const GpuState& gpu, DType dtype) const;
+  double most_clock_factor(const GpuState& gpu, DType dtype) const;
+  double clock_at(const GpuState& gpu, DType dtype, double power) const;
+  double work_of(const MatmulShape& shape) const;
+  void update_clock(std::int32_t rank);
+  void apply_clock(GpuState& gpu);
+  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
+  void end_power(const WorkgroupState& wg);
+
   // engine_traffic.cpp
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
@@ -393,14 +404,6 @@ class Engine {
   double ragged_ns(const Op& op) const;
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
-  double clock_factor(const GpuState& gpu, DType dtype) const;
-  double most_clock_factor(const GpuState& gpu, DType dtype) const;
-  double clock_at(const GpuState& gpu, DType dtype, double power) const;
-  double work_of(const MatmulShape& shape) const;
-  void update_clock(std::int32_t rank);
-  void apply_clock(GpuState& gpu);
-  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
-  void end_power(const WorkgroupState& wg);
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;

@@ -135,11 +135,11 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   double llc_missed = 0;
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
-    const bool in_l2 = (l2.touch(slab, now, shape.cost.compute_ns) || operands_stay_) && !no_l2;
+    const bool in_l2 = (l2.touch(slab, now, shape.cost.compute_ns / slowed) || operands_stay_) && !no_l2;
     if (in_l2) return;
     misses |= l2_bit;
     l2_missed += bytes;
-    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now)) return;
+    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, shape.cost.compute_ns / slowed)) return;
     misses |= llc_bit;
     llc_missed += bytes;
   };
@@ -169,8 +169,11 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
               llc_missed);
   update_clock(rank);
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
-  // Alone, at the clock of a fully busy GPU: a slower run has met contention, not a busier chip.
-  wg.op_alone_ns = std::max(shape.cost.compute_ns / (slowed * together), least_ns) + shape.cost.prologue_ns;
+  // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
+  // met contention, not a busier chip.
+  const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
+  wg.op_alone_ns =
+      std::max(shape.cost.compute_ns / (clock_now * together), least_ns) + shape.cost.prologue_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;

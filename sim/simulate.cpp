@@ -47,9 +47,12 @@ class PowerLimited {
     SimulationOptions quiet = options_;
     quiet.observer = nullptr;
     const SimulationResult unlimited = Engine(schedule_, machine_, quiet, places_).run();
-    if (unlimited.gave_up) return unlimited;
+    if (unlimited.gave_up) return unlimited;  // and so would a run at lower clocks
     std::vector<double> most_ghz;
-    const double between_ns = options_.written_before_bytes / machine_.gpu.hbm_gb_per_s;
+    // Between two runs caches are overwritten, while the matrix cores rest.
+    const double writes = machine_.gpu.hbm_write_gb_per_s;
+    const double between_ns =
+        options_.written_before_bytes / (writes > 0 ? writes : machine_.gpu.hbm_gb_per_s);
     for (const RankResult& rank : unlimited.ranks) {
       most_ghz.push_back(sustained_ghz(rank, unlimited.makespan_ns + between_ns, share));
     }
@@ -75,12 +78,12 @@ class PowerLimited {
     return share;
   }
 
-  // The clock f at which a run of `period_ns` draws `share` in the mean: f^2 work / period. Its matmuls take
-  // longer at a lower clock, and the run with them.
+  // The clock f at which a run of `period_ns` draws `share` in the mean: f^2 work / period; 0 if it draws no
+  // more without a limit. Its matmuls take longer at a lower clock, and the run with them.
   static double sustained_ghz(const RankResult& rank, double period_ns, double share) {
     constexpr int kSteps = 50;
     const double highest = rank.matrix_clock_ghz;
-    if (highest <= 0) return 0;
+    if (highest * highest * rank.matrix_work <= share * period_ns) return 0;  // rests enough
     double low = 0, high = highest;
     for (int i = 0; i < kSteps; ++i) {
       const double ghz = (low + high) / 2;
@@ -119,6 +122,7 @@ class WithoutBoundaries {
     }
     options.observer = nullptr;
     options.give_up_after_ns = 0;
+    // Only places are wanted of it, and limited clocks change those as little as any other clock.
     Engine engine(schedule_, machine_, options);
     engine.run();
     std::vector<std::uint32_t> launch_of(schedule_.kernels.size());

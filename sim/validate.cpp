@@ -57,6 +57,7 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
 }
 
 // The median run is the middle one of those that were measured, after kWarmupRuns and half of the others.
+// What uses the power window up is the time in which matrix cores work.
 SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, const Machine& machine) {
   constexpr double kWarmupRuns = 3;  // as `tritax measure` does unless it is told otherwise
   SimulationOptions options;

@@ -40,6 +40,15 @@ void check_compute(const Gpu& gpu, Findings& findings) {
   }
 }
 
+void check_power(const Gpu& gpu, Findings& findings) {
+  if (gpu.operand_pj_per_byte > 0 && gpu.power_limit_w <= 0) {
+    findings.push_back({"gpu.operand_energy", "says nothing without gpu.power_limit"});
+  }
+  if (gpu.miss_pj_per_byte > 0 && gpu.operand_pj_per_byte <= 0) {
+    findings.push_back({"gpu.miss_energy", "says nothing without gpu.operand_energy"});
+  }
+}
+
 void check_memory(const Gpu& gpu, Findings& findings) {
   const bool has_llc = gpu.llc_bytes > 0;
   if (has_llc != (gpu.llc_gb_per_s > 0)) {
@@ -79,6 +88,7 @@ double raw_gpu_gb_per_s(const Machine& machine) {
 std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {
   Findings findings;
   check_compute(machine.gpu, findings);
+  check_power(machine.gpu, findings);
   check_memory(machine.gpu, findings);
   check_fabric(machine, findings);
   return findings;

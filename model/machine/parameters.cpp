@@ -61,7 +61,7 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "boost_clock", &Gpu::boost_clock_ghz, D::clock, kClock,
                   "clock while the matrix cores are idle or nearly so"},
     ParameterSpec{"gpu", "power_window", &Gpu::power_window_ns, D::time, kTime,
-                  "full load that the power limit lets pass before the clock falls to the sustained one",
+                  "work of the matrix cores that the power limit lets pass before it holds in the mean",
                   Presence::optional},
     ParameterSpec{"gpu", "power_limit", &Gpu::power_limit_w, D::power, kPower,
                   "of the whole GPU; with the energies, the clock follows from it", Presence::optional},

@@ -156,6 +156,22 @@ void note_residual(Machine& machine, double residual, const std::string& source)
   entry.residual = 0;
 }
 
+bool is_load_clock(const FittedUnknown& found) {
+  return found.value.has_value() && found.unknown.keys.front().ends_with(".load_clock");
+}
+
+// Of a base that knows energies: a load clock that stands for all that a product draws must not have them
+// too.
+std::vector<FittedUnknown> no_energies() {
+  std::vector<FittedUnknown> all;
+  for (const char* key : {"gpu.operand_energy", "gpu.miss_energy"}) {
+    FittedUnknown none{
+        {{key}, 0, "the rows do not tell energies, load_clock stands for them", ""}, 0.0, {}, {}, 0};
+    all.push_back(std::move(none));
+  }
+  return all;
+}
+
 }  // namespace
 
 Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name) {
@@ -176,8 +192,11 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
   const std::vector<FittedUnknown> power = estimate_power(observations, machine);
-  record(estimate_clocks(observations, !power.empty(), machine));
+  const std::vector<FittedUnknown> clocks = estimate_clocks(observations, !power.empty(), machine);
+  record(clocks);
   record(power);
+  const bool old_law = std::any_of(clocks.begin(), clocks.end(), is_load_clock);
+  if (old_law && machine.gpu.knows_energies()) record(no_energies());
   record(estimate_spread_and_start(observations, machine));
   for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
   record(estimate_dirty_share(observations, machine));

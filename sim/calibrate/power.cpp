@@ -18,6 +18,8 @@ namespace tritax {
 
 namespace {
 
+constexpr std::array kCalibrated{DType::bf16, DType::fp16, DType::fp8};
+
 // What a product does in a cycle.
 struct Activity {
   std::size_t number = 0;  // of the row
@@ -52,7 +54,8 @@ Activity activity_of(const Observation& row, const Machine& machine) {
   activity.share = 2 * m * n * k / (peak * clk);
   activity.a_bytes = element * m * n * k / tile_n / clk;
   const double operand_bytes = activity.a_bytes + element * m * n * k / tile_m / clk;
-  activity.missed_bytes = (1 - simulate(row.bench->schedule(), machine).l2_hit_fraction) * operand_bytes;
+  const SimulationResult result = simulate(row.bench->schedule(), machine);
+  activity.missed_bytes = (1 - result.l2_hit_fraction) * (1 - result.llc_hit_fraction) * operand_bytes;
   return activity;
 }
 
@@ -76,9 +79,14 @@ class PowerLaw {
   }
 
   // The terms stand in for one another, so that the law is known better than each of them.
-  bool sound() const {
+  bool sound(double boost_ghz) const {
     constexpr double kLargestError = 0.5;
-    return (values_.array() > 0).all() && (deviations_.array() <= kLargestError * values_.array()).all();
+    if (static_cast<Eigen::Index>(rows_.size()) <= unknowns()) return false;
+    if ((values_.array() <= 0).any()) return false;
+    for (const auto& [dtype, column] : columns_) {
+      if (load_clock_ghz(dtype) > boost_ghz) return false;
+    }
+    return (deviations_.array() <= kLargestError * values_.array()).all();
   }
 
   // Of the power limit, what a product draws.
@@ -127,7 +135,10 @@ std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table,
   }
   if (machine.gpu.power_limit_w <= 0 || !varied) return {};
   const PowerLaw law(brief);
-  if (!law.sound()) return {};
+  if (!law.sound(machine.gpu.boost_clock_ghz)) return {};
+  for (const DType dtype : kCalibrated) {
+    if (machine.gpu.rate(dtype).flop_per_clk_per_cu > 0 && !law.knows(dtype)) return {};
+  }
   std::vector<FittedUnknown> all;
   const auto take = [&](const std::string& key, double value, double error) {
     FittedUnknown found{{{key}, 0, "", ""}, std::nullopt, {}, law.errors(), error};
@@ -140,7 +151,7 @@ std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table,
   const double pj = 1e3 * boost * boost * machine.gpu.power_limit_w;
   take("gpu.operand_energy", law.operand() * pj, law.operand_error());
   take("gpu.miss_energy", law.miss() * pj, law.miss_error());
-  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+  for (const DType dtype : kCalibrated) {
     if (!law.knows(dtype)) continue;
     const std::string table_key = fmt::format("gpu.matrix.{}.", name_of(dtype));
     take(table_key + "load_clock", law.load_clock_ghz(dtype), law.load_clock_error(dtype));

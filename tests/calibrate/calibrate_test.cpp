@@ -219,6 +219,18 @@ TEST(MicrobenchModel, simulates_sustained_benches_at_the_sustained_clock) {
   }
 }
 
+// Otherwise what moves would count twice.
+TEST(Calibrate, a_load_clock_of_whole_products_leaves_no_energies) {
+  Machine base = wrong_machine(1);
+  set_parameter_value(base, "gpu.operand_energy", 70);
+  set_parameter_value(base, "gpu.miss_energy", 150);
+  const Calibration calibration =
+      calibrate(base, table_of([](const std::string& row) { return row.rfind("clock,", 0) == 0; }), "mine");
+  EXPECT_NEAR(parameter_value(calibration.machine, "gpu.matrix.bf16.load_clock"), kLoadGhz, 0.01);
+  EXPECT_FALSE(calibration.machine.gpu.knows_energies());
+  EXPECT_EQ(calibration.machine.gpu.miss_pj_per_byte, 0);
+}
+
 TEST(Calibrate, parameters_without_rows_keep_their_values) {
   const Machine base = uncalibrated();
   const Machine small = wrong_machine(1);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,22 @@ TEST_F(Power, ClocksThatDoNotFallWithTrafficGiveNoEnergies) {
   Machine machine = node();
   EXPECT_TRUE(estimate_power(table_, machine).empty());
   EXPECT_FALSE(machine.gpu.knows_energies());
+}
+
+// A law that every term fits, of too few rows to tell.
+TEST_F(Power, AsManyRowsAsTermsTellNothing) {
+  std::vector<Observation> few;
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
+    const auto of_dtype = [&](const Observation& row) {
+      return row.row->text("sustained") == "no" && row.row->text("dtype") == name_of(dtype);
+    };
+    few.push_back(*std::find_if(table_.begin(), table_.end(), of_dtype));
+  }
+  const auto power = [](const Observation& row) { return row.row->group == "power"; };
+  std::copy_if(table_.begin(), table_.end(), std::back_inserter(few), power);
+  few.resize(5);
+  Machine machine = node();
+  EXPECT_TRUE(estimate_power(few, machine).empty());
 }
 
 TEST_F(Power, WithoutALimitOrWithoutPowerRowsNothingIsFound) {

@@ -179,6 +179,14 @@ TEST(MachineReader, RefusesParametersThatContradictEachOther) {
   const auto findings = find_inconsistencies(hot);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].key, "gpu.matrix.bf16.sustained_clock");
+  Machine unlimited = h200;
+  unlimited.gpu.power_limit_w = 0;
+  ASSERT_EQ(find_inconsistencies(unlimited).size(), 1u);
+  EXPECT_EQ(find_inconsistencies(unlimited)[0].key, "gpu.operand_energy");
+  Machine half = h200;
+  half.gpu.operand_pj_per_byte = 0;
+  ASSERT_EQ(find_inconsistencies(half).size(), 1u);
+  EXPECT_EQ(find_inconsistencies(half)[0].key, "gpu.miss_energy");
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "lds_per_workgroup_max", "65", "KiB")),
                   "exceeds gpu.lds_per_cu");
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "llc_size", "0", "B")),

@@ -1,5 +1,6 @@
 // The model against the stored measurements on H200 and H100, so that no later change loses its accuracy
-// silently. The machines were calibrated on microbenchmarks alone.
+// silently. The machines were calibrated on microbenchmarks; what L2 keeps was read off DRAM reads of plain
+// products (tests/calibrate/products_test.cpp).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,12 +18,12 @@ std::vector<ValidatedRow> validated(const std::vector<MeasuredFile>& files, cons
 }
 
 void expect_within_bounds(const ValidationSummary& summary) {
-  EXPECT_LE(summary.errors.median_abs_error, 0.06);
-  EXPECT_LE(summary.errors.p90_abs_error, 0.15);
+  EXPECT_LE(summary.errors.median_abs_error, 0.045);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.11);
   EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
-  EXPECT_LE(summary.mean_regret.value(), 0.02);
-  EXPECT_LE(summary.max_regret.value(), 0.10);
-  EXPECT_GE(summary.band_coverage.value(), 0.80);
+  EXPECT_LE(summary.mean_regret.value(), 0.01);
+  EXPECT_LE(summary.max_regret.value(), 0.06);
+  EXPECT_GE(summary.band_coverage.value(), 0.85);
 }
 
 TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
@@ -30,7 +31,9 @@ TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
   EXPECT_EQ(rows.size(), 360u);
   const ValidationSummary summary = summarise(rows, MeasuredClock::wall);
   expect_within_bounds(summary);
-  EXPECT_LE(summary.band_coverage.value(), 0.98);  // wider bands would say nothing
+  // The band is meant for 90 %; what microbenchmarks miss by more than patterns widens it. Wider would say
+  // nothing.
+  EXPECT_LE(summary.band_coverage.value(), 0.98);
   for (const std::string_view pattern :
        {"bulk-synchronous", "producer-consumer", "fused-sequential", "workgroup-specialised"}) {
     const ErrorSummary errors = summarise_errors(
@@ -39,7 +42,7 @@ TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
   }
 }
 
-// A session that no parameter or mechanism was sought with.
+// A session that nothing was fitted to.
 TEST(StoredMeasurements, OfALaterSessionArePredictedAsWell) {
   const std::string file = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-2-shapes-unseen.csv";
   const auto rows = validated({read_measured(file)}, "h200-4");
@@ -59,9 +62,9 @@ TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
   for (const auto& [file, coverage] :
        {std::pair{"h200-2-more.csv", 0.80}, std::pair{"h200-4-more.csv", 0.75}}) {
     const ValidationSummary summary = summary_of(file, "h200-4", 180);
-    EXPECT_LE(summary.errors.median_abs_error, 0.06) << file;
-    EXPECT_LE(summary.errors.p90_abs_error, 0.13) << file;
-    EXPECT_LE(summary.mean_regret.value(), 0.02) << file;
+    EXPECT_LE(summary.errors.median_abs_error, 0.045) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.12) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.015) << file;
     EXPECT_GE(summary.band_coverage.value(), coverage) << file;
   }
 }
@@ -71,14 +74,15 @@ TEST(StoredMeasurements, OfRandomShapesArePredictedWithinTheseBounds) {
   expect_within_bounds(summary_of("h200-random.csv", "", 256));
 }
 
-// Another GPU, known from its data sheet and one run of the microbenchmarks.
+// Another GPU, known from its data sheet, its microbenchmarks and what L2 keeps on H200.
 TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
   expect_within_bounds(summary_of("h100-4-blind.csv", "h100-4", 140));
   for (const char* file : {"h100-2-more.csv", "h100-4-more.csv"}) {
     const ValidationSummary summary = summary_of(file, "h100-4", 180);
-    EXPECT_LE(summary.errors.median_abs_error, 0.08) << file;
-    EXPECT_LE(summary.errors.p90_abs_error, 0.16) << file;
+    EXPECT_LE(summary.errors.median_abs_error, 0.065) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.15) << file;
     EXPECT_LE(summary.mean_regret.value(), 0.04) << file;
+    EXPECT_GE(summary.band_coverage.value(), 0.70) << file;
   }
 }
 

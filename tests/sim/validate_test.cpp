@@ -178,7 +178,8 @@ TEST(Validate, PredictsRunsThatFollowLongLoadAtTheSustainedClock) {
     const auto rows = match_scenarios({parse_measured(kHeader + row, "file.csv")}, {}, false, "");
     return validate(rows).at(0).predicted_on(MeasuredClock::wall);
   };
-  // Some 0.8 ms each, so that the power limit's 50 ms have passed before the middle one of 1000, not of 60.
+  // Smaller products rest enough between two runs to keep their clock. Some 0.8 ms each, so that the power
+  // limit's 50 ms have passed before the middle one of 1000, not of 60.
   EXPECT_EQ(predicted_ns("20"), predicted_ns("60"));
   EXPECT_GT(predicted_ns("1000"), 1.03 * predicted_ns("60"));
 }
