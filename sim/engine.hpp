@@ -255,6 +255,11 @@ class Engine {
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
   };
 
+  struct Missed {
+    std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
+    double l2_bytes = 0, llc_bytes = 0;
+  };
+
   struct MatmulClass {
     std::uint32_t shape = 0;
     std::int32_t sharers = 1;
@@ -348,6 +353,8 @@ class Engine {
   void step(std::uint32_t wg, double now);
   bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);
+  Missed look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+                          const MatmulShape& shape, double duration_ns, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;

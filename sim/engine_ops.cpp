@@ -113,6 +113,35 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
       "operation 'attend' is reserved and cannot be simulated yet; allowed: all other tile operations");
 }
 
+// Which operands the caches do not have, for a matmul that takes `duration_ns`.
+Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+                                        const MatmulShape& shape, double duration_ns, double now) {
+  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
+  Missed missed;
+  const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
+  const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
+    const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
+    if (in_l2) return;
+    missed.bits |= l2_bit;
+    missed.l2_bytes += bytes;
+    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, duration_ns)) return;
+    missed.bits |= llc_bit;
+    missed.llc_bytes += bytes;
+  };
+  look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
+  // What comes from memory displaces what was written before the run, and that has to go there first.
+  if (missed.llc_bytes > 0 && gpu.dirty_bytes > 0) {
+    const double share = std::min(1.0, gpu.dirty_bytes / missed.llc_bytes);
+    missed.bits |= static_cast<std::uint32_t>(std::lround(share * kEvictionParts)) << kEvictionShift;
+    gpu.dirty_bytes -= missed.llc_bytes;
+  }
+  l2_bytes_asked_ += shape.cost.operand_bytes;
+  l2_bytes_missed_ += missed.l2_bytes;
+  llc_bytes_missed_ += missed.llc_bytes;
+  return missed;
+}
+
 void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t rank = rank_of(wg);
   GpuState& gpu = gpus_[rank];
@@ -122,53 +151,30 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const MatmulInputs& inputs = inputs_of_op_[wg.pc];
   const std::uint32_t shape_id = inputs.shape;
   const MatmulShape& shape = shapes_[shape_id];
-  // What stores waited before is none of this matmul's time; its first operands have been fetched before the
-  // stores of the tile before it.
   const double clock = clock_factor(gpu, shape.dtype);
   const double slowed = std::min(1.0, clock);
+  // What stores waited before is none of this matmul's time; its first operands have been fetched before the
+  // stores of the tile before it.
   wg.held_up_ns = -shape.fetched_ns / slowed;
   count_matrix_cu(gpu, wg.cu, +1, now);
 
-  // Bits: A misses L2, B misses L2, A misses the last-level cache, B misses it.
-  std::uint32_t misses = 0;
-  double l2_missed = 0;
-  double llc_missed = 0;
-  const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
-  const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
-    const bool in_l2 = (l2.touch(slab, now, shape.cost.compute_ns / slowed) || operands_stay_) && !no_l2;
-    if (in_l2) return;
-    misses |= l2_bit;
-    l2_missed += bytes;
-    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, shape.cost.compute_ns / slowed)) return;
-    misses |= llc_bit;
-    llc_missed += bytes;
-  };
-  look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
-  look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
-  // What comes from memory displaces what was written before the run, and that has to go there first.
-  if (llc_missed > 0 && gpu.dirty_bytes > 0) {
-    const double share = std::min(1.0, gpu.dirty_bytes / llc_missed);
-    misses |= static_cast<std::uint32_t>(std::lround(share * kEvictionParts)) << kEvictionShift;
-    gpu.dirty_bytes -= llc_missed;
-  }
-  l2_bytes_asked_ += shape.cost.operand_bytes;
-  l2_bytes_missed_ += l2_missed;
-  llc_bytes_missed_ += llc_missed;
-  wg.l2_fill_gb_per_s = slowed * l2_missed / shape.cost.compute_ns;
-  wg.llc_fill_gb_per_s = slowed * llc_missed / shape.cost.compute_ns;
+  const double compute_ns = shape.cost.compute_ns / slowed;
+  const Missed missed = look_up_operands(gpu, die, inputs, shape, compute_ns, now);
+  wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
+  wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  const double least_ns = arrival_ns(shape, misses);
+  const double least_ns = arrival_ns(shape, missed.bits);
   const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
   begin_power(wg, shape,
               load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
                           clock * shape.cost.prologue_ns),
-              llc_missed);
+              missed.llc_bytes);
   update_clock(rank);
-  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, misses);
+  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed.bits);
   // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
   // met contention, not a busier chip.
   const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));

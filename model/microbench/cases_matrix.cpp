@@ -50,7 +50,7 @@ void Cases::staging() {
 void Cases::clocks() {
   constexpr std::int32_t kDepth = 16384;
   constexpr int kTiles = 4;
-  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, false);  // before anything that heats the GPU
+  for (const DType dtype : kMatrixTypes) gemm_clocks(dtype, false);  // before long load
   for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
     for (const int quarters : {0, 1, 2, 3, 4}) {
       const int workgroups = std::max(1, compute_units_ * quarters / 4);

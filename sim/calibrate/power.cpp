@@ -124,6 +124,7 @@ class PowerLaw {
 }  // namespace
 
 std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table, Machine& machine) {
+  if (machine.gpu.power_limit_w <= 0) return {};
   std::vector<Activity> brief, sustained;
   bool varied = false;
   for (const Observation& row : table) {
@@ -133,7 +134,7 @@ std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table,
     varied |= power;
     (row.row->text("sustained") == "yes" ? sustained : brief).push_back(activity_of(row, machine));
   }
-  if (machine.gpu.power_limit_w <= 0 || !varied) return {};
+  if (!varied) return {};
   const PowerLaw law(brief);
   if (!law.sound(machine.gpu.boost_clock_ghz)) return {};
   for (const DType dtype : kCalibrated) {

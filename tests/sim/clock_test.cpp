@@ -87,14 +87,18 @@ double energy_of(double power, double bytes_per_clk, const Machine& machine) {
   return 1e3 * power * boost * boost * machine.gpu.power_limit_w / bytes_per_clk;
 }
 
-double gemm_clock_ghz(const Machine& machine, std::int32_t workgroups) {
-  Draft draft(1);
+void launch_gemm(Draft& draft, std::int32_t workgroups) {
   const auto gemm = draft.gemm_kernel("gemm", 0);
   for (std::int32_t w = 0; w < workgroups; ++w) {
     draft.builder.workgroup(gemm);
     for (std::int32_t t = 0; t < kTilesEach; ++t) draft.matmul(w * kTilesEach + t);
   }
   draft.builder.launch(0, gemm);
+}
+
+double gemm_clock_ghz(const Machine& machine, std::int32_t workgroups) {
+  Draft draft(1);
+  launch_gemm(draft, workgroups);
   draft.builder.host(0, HostOpKind::device_synchronize);
   return kTilesEach * kStepNs / run(draft.builder.finish(), machine).seen.kernels.at(0).length_ns();
 }
@@ -135,12 +139,7 @@ TEST(Clock, AfterLongLoadFollowsTheMeanDrawOfARun) {
   machine.gpu.cu_load_gb_per_s = machine.gpu.cu_store_gb_per_s = kCopyGbPerS;
   for (const int copies : {0, 1, 2, 16}) {
     Draft draft(1);
-    const auto gemm = draft.gemm_kernel("gemm", 0);
-    for (std::int32_t w = 0; w < kCus; ++w) {
-      draft.builder.workgroup(gemm);
-      for (std::int32_t t = 0; t < kTilesEach; ++t) draft.matmul(w * kTilesEach + t);
-    }
-    draft.builder.launch(0, gemm);
+    launch_gemm(draft, kCus);
     const auto rest = draft.data_kernel("rest", 0);
     draft.builder.workgroup(rest);
     for (int i = 0; i < copies; ++i) copy(draft, 40 + i);
