@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """GEMM + all-scatter as a library user writes it: torch.mm (cuBLAS, hipBLASLt), then all_gather (NCCL, RCCL).
 
-Every rank multiplies A (M x K) with its columns of B (K x N/W) and gathers the blocks of all ranks. Three forms:
+Every rank multiplies A (M x K) with its columns of B (K x N/W) and gathers the blocks of all ranks. Four forms:
 
   gemm      the local product alone
   gathered  product and all-gather; the result lies as W blocks, one below the other
   library   the same and a copy into column slices, so that C is one row-major matrix, as the tile schedules leave it
+  stepwise  the same with a host synchronisation behind the product, as the reference of ROCm/iris examples has it
 
-each eager and, where the libraries allow, as a replayed graph. Runs on CUDA and on ROCm (whose PyTorch answers to the
+each eager and, where the libraries allow, as a replayed graph (not stepwise). Runs on CUDA and on ROCm (whose PyTorch answers to the
 same names). Times in microseconds, over ranks the maximum of every repetition, then median, p10 and p90:
 
   device_us  events on the stream, ranks aligned on the device, launches hidden behind the alignment
@@ -20,6 +21,7 @@ import argparse
 import datetime
 import os
 import statistics
+import subprocess
 import sys
 import time
 import tomllib
@@ -29,7 +31,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-FORMS = ("gemm", "gathered", "library")
+FORMS = ("gemm", "gathered", "library", "stepwise")
 
 
 def shapes_of(paths):
@@ -66,8 +68,10 @@ class Problem:
         torch.mm(self.a, self.b, out=self.own)
         if form == "gemm":
             return
+        if form == "stepwise":
+            torch.cuda.synchronize()
         dist.all_gather_into_tensor(self.blocks, self.own)
-        if form == "library":
+        if form != "gathered":
             self.c.view(self.a.shape[0], self.world, -1).copy_(self.blocks.permute(1, 0, 2))
 
     def check(self):
@@ -139,6 +143,21 @@ def spread(samples):
     return f"{statistics.median(samples):.2f},{quantiles[0]:.2f},{quantiles[8]:.2f}"
 
 
+def origin(commit):
+    """The first lines of a file of results: where, with what and how they were measured."""
+    nccl = ".".join(str(part) for part in torch.cuda.nccl.version())
+    tool = ["rocm-smi", "--showdriverversion", "--csv"] if torch.version.hip else [
+        "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        driver = subprocess.run(tool, capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
+    except (OSError, subprocess.CalledProcessError):
+        driver = "unknown"
+    return (
+        f"# {datetime.date.today()}, {torch.cuda.get_device_name(0)} x {torch.cuda.device_count()}, driver {driver}, PyTorch "
+        f"{torch.__version__}, NCCL/RCCL {nccl}; NVLink multicast off\n# commit {commit}; command: {' '.join(sys.argv)}\n"
+    )
+
+
 def worker(rank, world, shapes, arguments, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     # NVLink multicast can take GPUs that other machines share out of service; it is never used here.
@@ -154,7 +173,7 @@ def worker(rank, world, shapes, arguments, port):
             raise SystemExit(f"{m}x{n}x{k}: relative error {error}")
         for form in FORMS:
             calls = {"eager": lambda form=form: problem.run(form)}
-            graph = capture(problem, form)
+            graph = None if form == "stepwise" else capture(problem, form)
             if graph is not None:
                 calls["graph"] = graph.replay
             for launch, call in calls.items():
@@ -179,6 +198,7 @@ def main():
     parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
     parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
     parser.add_argument("--output", required=True)
+    parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--flush", type=float, default=256e6, help="bytes written before each repetition")
@@ -187,11 +207,9 @@ def main():
         raise SystemExit(f"{arguments.output}: exists already")
     shapes = [shape for shape in shapes_of(arguments.scenarios) if shape[3] in DTYPES]
     with open(arguments.output, "w") as out:
-        nccl = ".".join(str(part) for part in torch.cuda.nccl.version())
         out.write(
-            f"# {datetime.date.today()}, {torch.cuda.get_device_name(0)} x {torch.cuda.device_count()}, PyTorch "
-            f"{torch.__version__}, NCCL/RCCL {nccl}\n# command: {' '.join(sys.argv)}\n"
-            "form,launch,gpus,m,n,k,dtype,repeats,device_us,device_p10_us,device_p90_us,wall_us,wall_p10_us,wall_p90_us,"
+            origin(arguments.commit)
+            + "form,launch,gpus,m,n,k,dtype,repeats,device_us,device_p10_us,device_p90_us,wall_us,wall_p10_us,wall_p90_us,"
             "relative_error\n"
         )
     for i, world in enumerate(int(count) for count in arguments.gpus.split(",")):
