@@ -17,6 +17,7 @@
 #include "cli/output.hpp"
 #include "cli/parity_plot.hpp"
 #include "cli/terminal.hpp"
+#include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
 #include "model/core/error.hpp"
 
@@ -34,6 +35,7 @@ struct Options {
   std::string clock = "wall";
   std::string plot;
   std::vector<std::string> ops;
+  std::vector<std::string> library;
   bool all_rows = false;
   std::optional<int> threads;
 };
@@ -335,12 +337,21 @@ std::vector<Scenario> scenarios_of(const Options& options) {
 
 int run(const Options& options) {
   Outputs outputs(options.output);
+  if (!options.ops.empty() && !options.library.empty())
+    throw UserError("--ops and --library: give one of them");
   if (!options.ops.empty()) {
     if (!options.plot.empty() || !options.measured.empty()) {
       throw UserError("--ops: compares operations, not runs; leave out --measured and --plot");
     }
     return run_validate_ops({options.ops, options.machine, options.all_rows, options.threads},
                             scenarios_of(options), outputs);
+  }
+  if (!options.library.empty()) {
+    if (!options.plot.empty() || !options.measured.empty() || !options.scenarios.empty()) {
+      throw UserError("--library: its files say what ran; leave out scenarios, --measured and --plot");
+    }
+    return run_validate_library({options.library, options.machine, options.all_rows, options.threads},
+                                outputs);
   }
   std::optional<OutputFile> plot;
   if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
@@ -402,6 +413,12 @@ Run add_validate(CLI::App& program) {
           "Compare tile operations by kind instead: a file of 'tritax measure --ops'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("FILE.csv");
+  command
+      .add_option("--library", options->library,
+                  "Compare the library baseline instead: a file of a script in backend_hip/baselines; may be "
+                  "repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE.csv");
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
@@ -417,7 +434,8 @@ Run add_validate(CLI::App& program) {
       "  tritax validate\n"
       "  tritax validate --clock device --plot parity.svg\n"
       "  tritax validate --measured my-node.csv --machine my-node.toml --json -\n"
-      "  tritax validate --ops my-node-ops.csv --machine my-node.toml\n");
+      "  tritax validate --ops my-node-ops.csv --machine my-node.toml\n"
+      "  tritax validate --library scenarios/measured/h200-4-library-2.csv --rows\n");
   return [options] { return run(*options); };
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/cost/vendor_machine.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/relax.hpp"
 
@@ -16,9 +17,9 @@ namespace tritax {
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places)
     : schedule_(schedule),
-      machine_(machine),
+      machine_(schedule.vendor ? vendor_machine_.emplace(vendor_machine(machine)) : machine),
       options_(options),
-      host_costs_(machine.host),
+      host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
       service_weights_(machine.fabric.arbitration_spread),
       placed_(!places.empty()) {
@@ -152,7 +153,8 @@ void Engine::index_schedule() {
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
-  operands_stay_ = operands_stay_in_l2();
+  operands_stay_ = stay_in_l2(false);
+  results_stay_ = schedule_.vendor && machine_.gpu.llc_bytes == 0 && stay_in_l2(true);
   if (options_.give_up_after_ns > 0) index_outlook();
 }
 
@@ -383,8 +385,12 @@ void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
   last_dispatched_.push_back(id);
   sent_.push_back(id);
   // What starts with the kernel finds its code and its operations in no cache.
-  const double cold = now <= state.start.time_ns && !options_.warm ? machine_.gpu.cold_start_ns : 0;
-  queue_.push(free_at + cold, {EventKind::start_workgroup, id});
+  double start = 0;
+  if (now <= state.start.time_ns) {
+    start += options_.warm ? 0 : machine_.gpu.cold_start_ns;
+    if (!options_.counterfactual.free_launches) start += kernel.start_ns;
+  }
+  queue_.push(free_at + start, {EventKind::start_workgroup, id});
 }
 
 void Engine::start_workgroup(std::uint32_t wg, double now) {

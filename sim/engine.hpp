@@ -17,6 +17,7 @@
 
 #include <boost/unordered_map.hpp>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -315,7 +316,7 @@ class Engine {
   void index_schedule();
   using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
                                        std::uint32_t>;  // by buffer, origin, size and start in K
-  bool operands_stay_in_l2() const;
+  bool stay_in_l2(bool results) const;
   void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
@@ -439,6 +440,7 @@ class Engine {
   void look_ahead(const WorkgroupState& wg, double now);
 
   const Schedule& schedule_;
+  std::optional<Machine> vendor_machine_;  // of a vendor's schedule
   const Machine& machine_;
   const SimulationOptions options_;
   HostCosts host_costs_;  // with free launches: all zero but the barrier
@@ -452,6 +454,7 @@ class Engine {
   std::vector<WorkgroupState> workgroups_;
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;
+  bool results_stay_ = false;             // and are written there again
   std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;

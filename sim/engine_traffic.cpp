@@ -28,11 +28,13 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
          (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
 }
 
-// Of a run right after an equal one: whether all operands are in the L2 from then on.
-bool Engine::operands_stay_in_l2() const {
+// Of a run right after an equal one: whether all operands, and with `results` what is written too, are in the
+// L2 from then on.
+bool Engine::stay_in_l2(bool results) const {
   if (!options_.warm) return false;
   std::vector<std::uint8_t> read(schedule_.buffers.size(), 0);
   for (const Op& op : schedule_.ops) {
+    if (results && op.kind == OpKind::store) read[static_cast<std::size_t>(op.buffer)] = 1;
     if (op.kind != OpKind::matmul) continue;
     read[static_cast<std::size_t>(op.src_buffer)] = read[static_cast<std::size_t>(op.b_buffer)] = 1;
   }
@@ -319,7 +321,7 @@ std::int32_t Engine::data_class(const DataPath& path) {
       reads(own, from_llc, from_hbm);
       break;
     case Kind::local_store:
-      writes(own);
+      if (!results_stay_) writes(own);
       break;
     case Kind::local_copy:
       reads(own, 1 + from_llc, write_cost() + from_hbm);

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/cost/vendor_machine.hpp"
+#include "model/patterns/builders.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -68,7 +70,7 @@ class SpanRecorder : public SimulationObserver {
     std::map<int, std::array<Stretch, 3>> ranks;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       auto& stretches = ranks[schedule_.kernels[i].rank];
-      const bool gemm = schedule_.kernels[i].tile.m > 0;
+      const bool gemm = schedule_.kernels[i].tile.m > 0 || schedule_.kernels[i].name == kAddingKernel;
       for (Stretch* stretch : {&stretches[0], &stretches[gemm ? 1 : 2]}) stretch->add(kernels_[i], gap_ns);
     }
     std::vector<RankTimes> times;
@@ -203,19 +205,25 @@ double Prediction::value(Metric metric, Clock clock) const {
   return 0;
 }
 
-Prediction predict(const Scenario& scenario, const Machine& machine) {
+bool runs_back_to_back(const Scenario& scenario, Clock clock) {
+  return clock == Clock::busy_stream && std::holds_alternative<LibraryGemm>(scenario.workload);
+}
+
+Prediction predict(const Scenario& scenario, const Machine& machine, bool back_to_back) {
   const Schedule schedule = build_scenario(scenario, machine);
   SpanRecorder recorder(schedule);
   SimulationOptions options;
   options.observer = &recorder;
-  const SimulationResult result = simulate(schedule, machine, options);
+  options.warm = back_to_back;
+  const SimulationResult result = simulate(schedule, back_to_back ? sustained(machine) : machine, options);
   Prediction prediction;
   prediction.makespan_ns = result.makespan_ns;
   prediction.kernels_ns = result.kernels_ns;
   prediction.flops = flops_of(scenario);
   prediction.bytes_per_gpu = bytes_per_gpu_of(scenario);
   prediction.peers = peer_count(scenario);
-  prediction.ranks = recorder.times(machine.host.kernel_gap_ns, gemm_call_ns(scenario, machine));
+  const double gap_ns = (schedule.vendor ? vendor_machine(machine) : machine).host.kernel_gap_ns;
+  prediction.ranks = recorder.times(gap_ns, gemm_call_ns(scenario, machine));
   return prediction;
 }
 

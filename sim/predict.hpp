@@ -75,7 +75,11 @@ struct Prediction {
   double value(Metric metric, Clock clock) const;
 };
 
+// Whether a time on that clock is one of many equal calls in a row: a library's GEMM in a busy stream. Then
+// the caches hold what the call before left, and the power limit that of long load.
+bool runs_back_to_back(const Scenario& scenario, Clock clock);
+
 // Simulates one scenario. Throws UserError like build_scenario and simulate.
-Prediction predict(const Scenario& scenario, const Machine& machine);
+Prediction predict(const Scenario& scenario, const Machine& machine, bool back_to_back = false);
 
 }  // namespace tritax

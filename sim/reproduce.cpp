@@ -20,6 +20,7 @@ namespace {
 struct Job {
   Scenario scenario;
   const Machine* machine = nullptr;
+  bool back_to_back = false;
   std::optional<Prediction> prediction;
   std::string failure;
 };
@@ -34,6 +35,7 @@ class JobList {
  public:
   VariantJobs add(const PublishedEntry& entry, std::size_t variant) {
     const Scenario& scenario = entry.scenarios[variant];
+    const bool back_to_back = runs_back_to_back(scenario, entry.clock);
     VariantJobs jobs;
     if (entry.metric == Metric::best_speedup) {
       for (const Pattern& pattern : patterns()) {
@@ -41,15 +43,15 @@ class JobList {
         one.pattern = pattern.name;
         if (&pattern == &patterns().front()) {  // the library baseline
           if (!entry.references.empty()) one.knobs = entry.references[variant].knobs;
-          jobs.reference = add(std::move(one));
+          jobs.reference = add(std::move(one), back_to_back);
         } else {
-          jobs.alternatives.push_back(add(std::move(one)));
+          jobs.alternatives.push_back(add(std::move(one), back_to_back));
         }
       }
       return jobs;
     }
-    jobs.alternatives.push_back(add(scenario));
-    if (!entry.references.empty()) jobs.reference = add(entry.references[variant]);
+    jobs.alternatives.push_back(add(scenario, back_to_back));
+    if (!entry.references.empty()) jobs.reference = add(entry.references[variant], back_to_back);
     return jobs;
   }
 
@@ -66,17 +68,17 @@ class JobList {
   std::vector<Job>& jobs() { return jobs_; }
 
  private:
-  std::size_t add(Scenario scenario) {
-    const auto [place, fresh] = index_.emplace(scenario_key(scenario), jobs_.size());
+  std::size_t add(Scenario scenario, bool back_to_back) {
+    const auto [place, fresh] = index_.emplace(std::pair{scenario_key(scenario), back_to_back}, jobs_.size());
     if (fresh) {
       const Machine& its_machine = machine(scenario);
-      jobs_.push_back({std::move(scenario), &its_machine, std::nullopt, {}});
+      jobs_.push_back({std::move(scenario), &its_machine, back_to_back, std::nullopt, {}});
     }
     return place->second;
   }
 
   std::map<std::string, Machine> machines_;  // nodes do not move, jobs point to them
-  std::map<std::string, std::size_t> index_;
+  std::map<std::pair<std::string, bool>, std::size_t> index_;
   std::vector<Job> jobs_;
 };
 
@@ -87,7 +89,7 @@ void run(std::vector<Job>& jobs, const ReproduceOptions& options) {
     if (options.cancelled && options.cancelled()) return;
     Job& job = jobs[i];
     try {
-      job.prediction = predict(job.scenario, *job.machine);
+      job.prediction = predict(job.scenario, *job.machine, job.back_to_back);
     } catch (const UserError& error) {
       job.failure = error.what();
     }

@@ -71,7 +71,8 @@ SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, co
 }
 
 ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& machine) {
-  const Schedule schedule = build_scenario(measured.scenario, machine);
+  Schedule schedule = build_scenario(measured.scenario, machine);
+  schedule.vendor = false;  // `tritax measure` runs everything with the backend's own kernels
   const SimulationResult result = median_run(measured.row, schedule, machine);
   ValidatedRow row;
   row.id = measured.row.id;

@@ -54,7 +54,8 @@ Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const S
 }
 
 void simulate_run(Run& run, const Machine& machine) {
-  const Schedule schedule = build_scenario(run.scenario, machine);
+  Schedule schedule = build_scenario(run.scenario, machine);
+  schedule.vendor = false;  // what was measured ran with the backend's own kernels
   TimelineRecorder recorder(schedule);
   SimulationOptions options;
   options.observer = &recorder;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "model/core/error.hpp"
 
@@ -24,6 +25,14 @@ double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
   return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
 }
 
+// With the rows of wgmma along the columns of the tile where only those are a multiple of them: a kernel for
+// a few rows multiplies the transposed operands.
+MatmulTile along_wgmma(const MatmulTile& tile) {
+  MatmulTile turned = tile;
+  if (tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(turned.m, turned.n);
+  return turned;
+}
+
 // Bytes that the wgmma instructions of one K step of depth 1 element read from LDS, per byte of an element:
 // every 64-row instruction reads its rows of A and its columns of B. Warp groups split the rows first, then
 // the columns.
@@ -35,7 +44,8 @@ double wgmma_operand_elements(const MatmulTile& tile) {
 }
 
 // Cycles of one K step.
-double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
+  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(given) : given;
   const MatrixRate& rate = gpu.rate(dtype);
   const double e = bytes_of(dtype);
   const double depth = tile.k;

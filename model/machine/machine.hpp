@@ -140,13 +140,20 @@ struct HostCosts {
 
 // The vendor's collective library, as the baseline pattern uses it.
 struct LibraryCosts {
-  double collective_call_ns = 0;   // host time of one collective call
-  double collective_start_ns = 0;  // handshake before the first byte moves
-  int channels = 0;                // workgroups of the collective kernel
-  double channel_gb_per_s = 0;     // one channel, to all its peers together
-  double gemm_call_ns = 0;         // host time of one GEMM call through the framework, beyond a bare launch
-  double binding_call_ns = 0;    // host time of one kernel call from Python through a thin binding, beyond it
-  double framework_sync_ns = 0;  // host work of the framework around a synchronised step
+  double collective_call_ns = 0;      // host time of one collective call
+  double collective_start_ns = 0;     // handshake before the first byte moves
+  double small_start_ns = 0;          // the same with the protocol for small messages
+  double small_channel_gb_per_s = 0;  // one channel with that protocol; 0: there is none
+  int channels = 0;                   // workgroups of the collective kernel
+  double channel_gb_per_s = 0;        // one channel, to all its peers together
+  double gemm_call_ns = 0;     // host time of one GEMM call through the framework, beyond a bare launch
+  double binding_call_ns = 0;  // host time of one kernel call from Python through a thin binding, beyond it
+  double kernel_gap_ns = 0;    // between the library's kernels in a busy stream; 0: as HostCosts says
+  double kernel_start_ns =
+      0;               // of a kernel of the library before its first operation, everything in the caches
+  double tile_ns = 0;  // of a tile that its GEMM finishes besides K steps and bytes
+  double slice_copy_gb_per_s = 0;  // of the framework's copy into slices, bytes copied; 0: as memory gives
+  double framework_sync_ns = 0;    // host work of the framework around a synchronised step
   double framework_gather_ns = 0;  // host work of its gather into slices of a matrix, beyond the call
 };
 

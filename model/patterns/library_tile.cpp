@@ -1,7 +1,9 @@
 #include "model/patterns/library_tile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/core/error.hpp"
@@ -12,19 +14,65 @@ namespace tritax {
 
 namespace {
 
+std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Of operands in LDS: one is used, one has arrived, one is on its way. cuBLAS hardly ever has fewer.
+constexpr std::int32_t kFewestStages = 3;
+
+// For the parts of K: what cuBLAS has on Hopper unless it is given more (NVIDIA cuBLAS documentation,
+// cublasSetWorkspace).
+constexpr double kWorkspaceBytes = 32.0 * 1024 * 1024;
+
+// Time to add up the parts of K: they are read and the result is written once.
+double add_parts_ns(const GemmAllScatter& workload, const Machine& machine, std::int32_t parts) {
+  if (parts == 1) return 0;
+  const double elements = static_cast<double>(workload.m) * widest_block(workload);
+  const double bytes = elements * (parts * bytes_of(DType::fp32) + bytes_of(workload.dtype));
+  const Gpu& gpu = machine.gpu;
+  const double latency_ns = machine.library.kernel_start_ns + parts * gpu.l2_latency_ns;
+  return machine.host.kernel_gap_ns + latency_ns + bytes / gpu.hbm_gb_per_s;
+}
+
 // Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
-std::optional<double> gemm_ns(const GemmAllScatter& workload, const Gpu& gpu, const MatmulTile& tile) {
+std::optional<double> gemm_ns(const GemmAllScatter& workload, const Machine& machine,
+                              const LibraryTile& choice) {
+  const Gpu& gpu = machine.gpu;
+  const MatmulTile& tile = choice.tile;
   try {
     matmul_resources(gpu, workload.dtype, tile);
   } catch (const UserError&) {
     return std::nullopt;  // not a candidate on this GPU
   }
-  const MatmulCost cost = matmul_cost(gpu, workload.dtype, tile, tile.m, tile.n, workload.k);
-  const std::int32_t tiles =
-      ceil_div(static_cast<std::int32_t>(workload.m), tile.m) * ceil_div(widest_block(workload), tile.n);
-  const double store_ns =
-      static_cast<double>(tile.m) * tile.n * bytes_of(workload.dtype) / gpu.cu_store_gb_per_s;
-  return ceil_div(tiles, gpu.cu_count()) * (cost.compute_ns + cost.prologue_ns + store_ns);
+  const std::int64_t depth = depth_of_part(workload.k, choice);
+  const MatmulCost cost = matmul_cost(gpu, workload.dtype, tile, tile.m, tile.n, depth);
+  const std::int64_t columns = widest_block(workload);
+  const std::int64_t tiles = ceil_ratio(workload.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
+  const DType stored = choice.parts > 1 ? DType::fp32 : workload.dtype;
+  const std::int32_t stages = operand_stages(gpu, workload.dtype, tile, 0);
+  if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
+  const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) / gpu.cu_store_gb_per_s;
+  const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
+  const double e = bytes_of(workload.dtype);
+  const double operands = static_cast<double>(workload.k) * e * static_cast<double>(workload.m + columns);
+  const double result = static_cast<double>(workload.m * columns) * e;
+  const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
+  // Operands that no other tile has fetched yet come from memory.
+  const bool from_memory = 2 * operands > fetched;
+  const double memory_latency_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
+  const double steps = static_cast<double>(depth) / tile.k;
+  const double arrival_ns = from_memory ? steps * stage_interval_ns(stages, memory_latency_ns) : 0;
+  const double tile_ns =
+      std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
+  const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);
+  const double memory_ns = (operands + result) / gpu.hbm_gb_per_s;
+  return std::max({rounds * tile_ns, l2_ns, memory_ns}) + add_parts_ns(workload, machine, choice.parts);
+}
+
+// Whether a tile is larger than the whole matrix, but for rounding up to the smallest edge.
+bool exceeds(const MatmulTile& tile, const GemmAllScatter& workload) {
+  constexpr std::int64_t smallest_edge = 16;
+  const auto rounded = [](std::int64_t size) { return ceil_ratio(size, smallest_edge) * smallest_edge; };
+  return tile.m > rounded(workload.m) || tile.n > rounded(widest_block(workload));
 }
 
 struct Shape {
@@ -32,22 +80,35 @@ struct Shape {
   std::int32_t n = 0;
 };
 
-// Largest first: tall and square tiles down to what a decode step with a few rows needs.
-std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
-  if (gpu.async_tile_copy || bytes_of(dtype) != 2) {
-    return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
-            {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
-  }
-  constexpr std::int32_t smallest_tile = 1024;  // elements
+// All pairs of edges that `allowed`, largest first.
+template <typename Allowed>
+std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed& allowed) {
   std::vector<Shape> shapes;
-  for (const std::int32_t m : {256, 224, 192, 160, 128, 96, 64, 32, 16}) {
-    for (const std::int32_t n : {256, 224, 192, 160, 128, 96, 64, 32, 16}) {
-      if (m * n >= smallest_tile) shapes.push_back({m, n});
+  for (const std::int32_t m : edges) {
+    for (const std::int32_t n : edges) {
+      if (allowed(m, n)) shapes.push_back({m, n});
     }
   }
   std::stable_sort(shapes.begin(), shapes.end(),
                    [](const Shape& a, const Shape& b) { return a.m * a.n > b.m * b.n; });
   return shapes;
+}
+
+// Tall and square tiles down to what a decode step with a few rows needs.
+std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
+  if (gpu.async_tile_copy) {
+    constexpr std::int32_t wgmma_rows = 64;
+    constexpr std::array<std::int32_t, 12> edges{256, 192, 160, 128, 112, 96, 80, 64, 48, 32, 16, 320};
+    return shapes_of(
+        edges, [](std::int32_t m, std::int32_t n) { return m % wgmma_rows == 0 || n % wgmma_rows == 0; });
+  }
+  if (bytes_of(dtype) != 2) {
+    return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
+            {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
+  }
+  constexpr std::int32_t smallest_tile = 1024;  // elements
+  constexpr std::array<std::int32_t, 9> edges{256, 224, 192, 160, 128, 96, 64, 32, 16};
+  return shapes_of(edges, [](std::int32_t m, std::int32_t n) { return m * n >= smallest_tile; });
 }
 
 // Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
@@ -63,20 +124,37 @@ bool has_untuned_kernel(const GemmAllScatter& workload, const Gpu& gpu) {
 
 }  // namespace
 
-MatmulTile library_tile(const GemmAllScatter& workload, const Gpu& gpu) {
-  if (has_untuned_kernel(workload, gpu)) return {64, 256, 16, 4, Pipeline::overlapped};
-  MatmulTile best;
+std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice) {
+  return ceil_ratio(ceil_ratio(k, choice.tile.k), choice.parts) * choice.tile.k;
+}
+
+LibraryTile library_tile(const GemmAllScatter& workload, const Machine& machine) {
+  if (has_untuned_kernel(workload, machine.gpu)) return {{64, 256, 16, 4, Pipeline::overlapped}, 1};
+  constexpr std::array<std::int32_t, 8> parts_of_k{1, 2, 3, 4, 6, 8, 12, 16};
+  const double part_bytes = static_cast<double>(workload.m) * widest_block(workload) * bytes_of(DType::fp32);
+  constexpr std::int32_t smallest = 1024;  // elements of a tile that fits every matrix
+  LibraryTile best;
   double best_ns = 0;
-  for (const Shape& shape : library_shapes(gpu, workload.dtype)) {
-    for (const std::int32_t waves : {4, 8}) {
-      const MatmulTile tile{shape.m, shape.n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
-      const std::optional<double> ns = gemm_ns(workload, gpu, tile);
-      if (!ns || (best.m > 0 && *ns >= best_ns)) continue;
-      best_ns = *ns;
-      best = tile;
+  for (const std::int32_t parts : parts_of_k) {
+    if (parts > 1 && parts * part_bytes > kWorkspaceBytes) break;
+    for (const Shape& shape : library_shapes(machine.gpu, workload.dtype)) {
+      for (const std::int32_t waves : {4, 8}) {
+        const MatmulTile tile{shape.m, shape.n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
+        if (parts > 1 && workload.k < std::int64_t{2} * parts * tile.k) continue;
+        if (exceeds(tile, workload) && tile.m * tile.n > smallest) continue;
+        const LibraryTile choice{tile, parts};
+        const std::optional<double> ns = gemm_ns(workload, machine, choice);
+        if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
+        best_ns = *ns;
+        best = choice;
+      }
     }
   }
-  if (best.m == 0) throw UserError("library: none of the library's tiles fits a compute unit of " + gpu.name);
+  if (best.tile.m == 0) {
+    throw UserError("library: none of the library's tiles fits a compute unit of " + machine.gpu.name);
+  }
+  // The last of them may have nothing left to do.
+  best.parts = static_cast<std::int32_t>(ceil_ratio(workload.k, depth_of_part(workload.k, best)));
   return best;
 }
 

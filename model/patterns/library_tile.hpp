@@ -1,15 +1,20 @@
-// The tile that a vendor's GEMM library uses.
+// The tile that a vendor's GEMM library uses, and into how many parts it splits K.
 //
 // A hand-tuned library has kernels for many tiles. The 16-bit kernels of hipBLASLt have edges in steps of 32
 // up to 256 (it names them after their tiles: Cijk_Alik_Bljk_BBS_BH_…_MT224x256x64, …_HHS_BH_…_MT96x128x64),
-// so that a shape seldom leaves compute units idle. Other kernels are taken to have powers of two (rocBLAS
-// fp32: Cijk_Alik_Bljk_SB_MT128x128x16, MT64x128x16). The library picks, for the shape at hand, the one with
-// the least
+// so that a shape seldom leaves compute units idle. Other AMD kernels are taken to have powers of two
+// (rocBLAS fp32: Cijk_Alik_Bljk_SB_MT128x128x16, MT64x128x16). cuBLAS on Hopper has one edge in steps of the
+// 64 rows of wgmma and the other in steps of 8, either way round (nvjet_sm90_tst_192x96_64x5_…, …_64x16_…,
+// …_320x128_…: scenarios/measured/h200-4-library-microbench.csv). The library picks, for the shape at hand,
+// the tile and the number of parts with the least
 //
-//   waves · (tile time + prologue + store),   waves = ceil(tiles / compute units)
+//   max(rounds · tile time, traffic of L2 and of memory) + prologue + store + time to add the parts,
+//   rounds = ceil(tiles · parts / compute units)
 //
-// by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline; larger tiles win ties. This is
-// the closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form.
+// by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline; larger tiles and fewer parts
+// win ties. This is the closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form. With
+// more than one part every part is a product of its own, stored in fp32, and a second kernel adds them up
+// (cublasLt::splitKreduce_kernel, there).
 //
 // hipBLASLt itself takes the kernel of the nearest shape that was tuned. For fp32 on gfx942, not transposed,
 // the tuned shapes of more than 1.5·10¹⁰ multiplications end at K = 4096; at 16384 all of them share the
@@ -24,7 +29,15 @@
 
 namespace tritax {
 
-// Throws UserError if none of the tiles fits a compute unit of `gpu`.
-MatmulTile library_tile(const GemmAllScatter& workload, const Gpu& gpu);
+struct LibraryTile {
+  MatmulTile tile;
+  std::int32_t parts = 1;  // of K
+};
+
+// Depth of K that each part but the last has: whole steps of the tile.
+std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice);
+
+// Throws UserError if none of the tiles fits a compute unit of the machine.
+LibraryTile library_tile(const GemmAllScatter& workload, const Machine& machine);
 
 }  // namespace tritax

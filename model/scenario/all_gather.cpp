@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/cost/collective_cost.hpp"
 #include "model/scenario/workload_schedules.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -42,17 +43,21 @@ double posted_gb_per_s(const AllGather& workload, const Gpu& gpu) {
   return gpu.cu_remote_store_gb_per_s * posted / gpu.remote_store_window_bytes;
 }
 
-// One workgroup a channel, each no faster than a channel is; its chunks go to the peers one after the other,
-// and channels start at different peers, so that all links are busy from the start.
+// One workgroup a channel, each no faster than a channel is; its chunks go to the peers one after the other
+// and to the own buffer last, and channels start at different peers, so that all links are busy from the
+// start.
 Schedule library_all_gather_schedule(const AllGather& workload, const Machine& machine) {
-  constexpr std::int32_t kChunks = 32;  // a channel: enough to follow its pace, few enough to simulate fast
   const auto rows = static_cast<std::int32_t>(workload.rows);
   const auto cols = static_cast<std::int32_t>(workload.cols);
   const std::int32_t channels = std::max(1, std::min(machine.library.channels, rows));
-  const std::int32_t pieces = channels * std::min(kChunks, rows / channels);
   const int peers = workload.gpus - 1;
 
+  const double bytes = static_cast<double>(rows) * cols * bytes_of(workload.dtype);
+  const std::int32_t chunks = std::min(chunks_of_channel(bytes / channels), std::max(1, rows / channels));
+  const CollectiveProtocol protocol = collective_protocol(machine.library, bytes * peers, channels);
+
   ScheduleBuilder builder("all-gather", workload.gpus);
+  builder.vendor();
   const std::int16_t shard = builder.buffer({"shard", workload.dtype, rows, cols, rows, cols});
   const std::int16_t gathered =
       builder.buffer({"gathered", workload.dtype, rows * workload.gpus, cols, rows, cols});
@@ -61,19 +66,20 @@ Schedule library_all_gather_schedule(const AllGather& workload, const Machine& m
     kernel.name = "library_all_gather";
     kernel.rank = rank;
     kernel.placement = Placement::persistent;
-    kernel.workgroup_gb_per_s = machine.library.channel_gb_per_s;
+    kernel.start_ns = protocol.start_ns;
+    kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::int32_t channel = 0; channel < channels; ++channel) {
       builder.workgroup(index);
-      for (std::int32_t piece = channel; piece < pieces; piece += channels) {
-        const Rect from = piece_of({0, 0, rows, cols}, pieces, piece);
-        Rect to = from;
-        to.row += rank * rows;
-        for (int step = 0; step < peers; ++step) {
-          builder.copy(gathered, to, (rank + 1 + (channel + step) % peers) % workload.gpus, shard, from.row,
-                       from.col, rank);
+      const Rect share = piece_of({0, 0, rows, cols}, channels, channel);
+      for (int step = 0; step <= peers; ++step) {
+        const int peer = step == peers ? rank : (rank + 1 + (channel + step) % peers) % workload.gpus;
+        for (std::int32_t i = 0; i < chunks; ++i) {
+          Rect from = piece_of({0, 0, share.rows, cols}, chunks, i);
+          from.row += share.row;
+          builder.copy(gathered, {rank * rows + from.row, 0, from.rows, cols}, peer, shard, from.row, 0,
+                       rank);
         }
-        builder.copy(gathered, to, rank, shard, from.row, from.col, rank);
       }
     }
     builder.host(rank, HostOpKind::collective_call);

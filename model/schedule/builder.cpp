@@ -72,6 +72,8 @@ std::int32_t ScheduleBuilder::kernel(Kernel kernel) {
 
 void ScheduleBuilder::result(std::int16_t buffer) { schedule_.result_buffer = buffer; }
 
+void ScheduleBuilder::vendor() { schedule_.vendor = true; }
+
 void ScheduleBuilder::workgroup(std::int32_t kernel) {
   TRITAX_ASSERT(kernel >= 0 && static_cast<std::size_t>(kernel) < schedule_.kernels.size(), "unknown kernel");
   schedule_.kernels[static_cast<std::size_t>(kernel)].workgroups.push_back(

@@ -26,6 +26,7 @@ class ScheduleBuilder {
   void reserve(std::size_t operations);  // how many to expect, if that is known
   std::int32_t kernel(Kernel kernel);    // its workgroups are added with workgroup()
   void result(std::int16_t buffer);
+  void vendor();  // see Schedule::vendor
 
   // Starts the next workgroup of `kernel`; the following operations belong to it.
   void workgroup(std::int32_t kernel);

@@ -89,6 +89,9 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("workgroup_gb_per_s is {}; give a rate, or 0 for no limit",
                                              kernel.workgroup_gb_per_s));
     }
+    if (!std::isfinite(kernel.start_ns) || kernel.start_ns < 0) {
+      refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time of at least 0", kernel.start_ns));
+    }
     if (!std::isfinite(kernel.remote_store_gb_per_s) || kernel.remote_store_gb_per_s < 0) {
       refuse(Kind::out_of_range, fmt::format("remote_store_gb_per_s is {}; give a rate, or 0 for no limit",
                                              kernel.remote_store_gb_per_s));

@@ -124,14 +124,15 @@ class Reader {
   explicit Reader(const JsonValue& root) : root_(root) {}
 
   Schedule read() {
-    static constexpr std::array<std::string_view, 9> keys{"schema", "name",    "ranks",  "result", "buffers",
-                                                          "flags",  "kernels", "graphs", "host"};
+    static constexpr std::array<std::string_view, 10> keys{"schema",  "name",  "ranks",   "vendor", "result",
+                                                           "buffers", "flags", "kernels", "graphs", "host"};
     root_.expect_object(keys);
     if (root_.at("schema").string() != kSchema) {
       root_.at("schema").refuse(fmt::format("give \"{}\"", kSchema));
     }
     schedule_.name = root_.has("name") ? root_.at("name").string() : "";
     schedule_.ranks = static_cast<std::int32_t>(root_.at("ranks").integer(1, kMaxInt16));
+    if (root_.has("vendor")) schedule_.vendor = root_.at("vendor").boolean();
     each("buffers", [this](const JsonValue& value) { read_buffer(value); });
     each("flags", [this](const JsonValue& value) { read_flags(value); });
     if (root_.has("result")) {
@@ -185,10 +186,10 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 11> keys{
-        "name",      "rank",      "threads", "registers_per_thread", "lds_bytes",
-        "tile",      "placement", "cus",     "workgroup_gb_per_s",   "remote_store_gb_per_s",
-        "workgroups"};
+    static constexpr std::array<std::string_view, 12> keys{
+        "name",     "rank",      "threads", "registers_per_thread", "lds_bytes",
+        "tile",     "placement", "cus",     "workgroup_gb_per_s",   "remote_store_gb_per_s",
+        "start_ns", "workgroups"};
     value.expect_object(keys);
     Kernel kernel;
     kernel.name = value.at("name").string();
@@ -213,6 +214,7 @@ class Reader {
     if (value.has("remote_store_gb_per_s")) {
       kernel.remote_store_gb_per_s = value.at("remote_store_gb_per_s").number(0);
     }
+    if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
     each_of(value.at("workgroups"), [&](const JsonValue& workgroup) { read_workgroup(workgroup, kernel); });
     schedule_.kernels.push_back(std::move(kernel));
   }

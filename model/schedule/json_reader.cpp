@@ -154,6 +154,11 @@ std::int64_t JsonValue::integer(std::int64_t low, std::int64_t high) const {
   refuse(fmt::format("give an integer from {} to {}", low, high));
 }
 
+bool JsonValue::boolean() const {
+  if (!value_.is_boolean()) refuse("give true or false");
+  return value_.get<bool>();
+}
+
 double JsonValue::number(double low) const {
   if (value_.is_number()) {
     const double value = value_.get<double>();

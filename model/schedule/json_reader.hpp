@@ -39,6 +39,7 @@ class JsonValue {
   const std::string& string() const;
   std::int64_t integer(std::int64_t low, std::int64_t high) const;
   double number(double low) const;  // finite, at least `low`
+  bool boolean() const;
 
   // Index of the string in `names`.
   std::size_t one_of(std::span<const std::string_view> names) const;

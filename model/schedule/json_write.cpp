@@ -44,6 +44,7 @@ class Writer {
     line(1, R"("schema": "tritax.schedule/1",)");
     line(1, fmt::format(R"("name": {},)", json_string(schedule_.name)));
     line(1, fmt::format(R"("ranks": {},)", schedule_.ranks));
+    if (schedule_.vendor) line(1, R"("vendor": true,)");
     if (schedule_.result_buffer >= 0) {
       line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
     }
@@ -151,6 +152,7 @@ class Writer {
     }
     write_unless("workgroup_gb_per_s", kernel.workgroup_gb_per_s, 0.0);
     write_unless("remote_store_gb_per_s", kernel.remote_store_gb_per_s, 0.0);
+    write_unless("start_ns", kernel.start_ns, 0.0);
     raw(R"(, "workgroups": [)");
     write_items(3, kernel.workgroups,
                 [this, &kernel](const Workgroup& workgroup) { write_workgroup(kernel, workgroup); });

@@ -140,8 +140,9 @@ struct Kernel {
   Placement placement = Placement::dispatch;
   std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
   std::int32_t cu_end = 0;
-  double workgroup_gb_per_s = 0;      // limit of one workgroup (collective library); 0: none
-  double remote_store_gb_per_s = 0;   // same, while it stores or copies to a peer; 0: none
+  double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
+  double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
+  double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
   std::vector<Workgroup> workgroups;  // in dispatch order
 };
 
@@ -181,7 +182,8 @@ struct Schedule {
   std::vector<Graph> graphs;
   std::vector<std::vector<HostOp>> host;  // host[rank]
   std::vector<Op> ops;                    // of all workgroups, kernel by kernel
-  std::int32_t result_buffer = -1;        // compared with the reference by functional execution; -1: none
+  bool vendor = false;  // kernels stand for a vendor's, without the costs of the backend's interpreter
+  std::int32_t result_buffer = -1;  // compared with the reference by functional execution; -1: none
 };
 
 // Bytes of a rectangle of `buffer`.

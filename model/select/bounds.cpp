@@ -5,11 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
 #include "model/cost/service_weights.hpp"
+#include "model/cost/vendor_machine.hpp"
 
 namespace tritax {
 
@@ -436,7 +438,9 @@ bool may_share_units(const Schedule& schedule, const Machine& machine, std::size
 
 }  // namespace
 
-TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
+TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topology& topology) {
+  std::optional<Machine> vendor;
+  const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
   std::vector<std::uint8_t> may_share;
   std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {

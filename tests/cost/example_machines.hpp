@@ -29,9 +29,12 @@ inline Machine amd_node() {
   rate_of(gpu, DType::fp16) = {2048, 0.5, 1};
   rate_of(gpu, DType::bf16) = {2048, 0.5, 1.25};
   rate_of(gpu, DType::fp8) = {4096, 0.5, 1};
+  gpu.l2_gb_per_s = 1e4;
+  gpu.hbm_gb_per_s = 5e3;
   gpu.hbm_bytes = 192e9;
   gpu.hbm_latency_ns = 400;
   gpu.cu_store_gb_per_s = 100;
+  machine.host.kernel_gap_ns = 2e3;
   machine.library.channels = 16;
   machine.library.channel_gb_per_s = 10;
   return machine;

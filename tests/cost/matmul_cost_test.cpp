@@ -113,8 +113,14 @@ TEST(MatmulCost, WithWgmmaHasNoLdsTermsAndTheSamePipelines) {
 
 TEST(MatmulCost, WithWgmmaPadsRowsToTheInstruction) {
   const Gpu gpu = example::nvidia_node().gpu;
+  EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 96, 64, 4, Pipeline::overlapped}),
+            step_ns(gpu, DType::fp16, {64, 96, 64, 4, Pipeline::overlapped}));
+}
+
+TEST(MatmulCost, WithWgmmaTurnsATileOfFewRowsAround) {
+  const Gpu gpu = example::nvidia_node().gpu;
   EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 256, 64, 4, Pipeline::overlapped}),
-            step_ns(gpu, DType::fp16, {64, 256, 64, 4, Pipeline::overlapped}));
+            step_ns(gpu, DType::fp16, {256, 16, 64, 4, Pipeline::overlapped}));
 }
 
 TEST(MatmulCost, WithWgmmaNarrowerThan64ColumnsIsPacedByItsOperands) {

@@ -253,8 +253,8 @@ TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
                        HostOpKind::device_synchronize, HostOpKind::barrier}));
   const Kernel& gather = kernel_of(schedule, 4, "all_gather");
   EXPECT_EQ(gather.workgroups.size(), 16u);
-  EXPECT_EQ(gather.workgroup_gb_per_s, 10);
-  for (const Workgroup& channel : gather.workgroups) EXPECT_LE(channel.op_count, 64u * 7 + 1 + 14);
+  EXPECT_EQ(gather.remote_store_gb_per_s, 10);
+  for (const Workgroup& channel : gather.workgroups) EXPECT_LE(channel.op_count, 64u * 8 + 1 + 14);
 }
 
 TEST(Library, IgnoresTheKnobsOfTheKernelsThatAUserWrites) {
@@ -281,6 +281,51 @@ TEST(Library, PicksTilesThatFillTheGpu) {
   const Schedule square = build("library", {4096, 4864 * 8, 4096, DType::fp16, 8}, Knobs{});
   EXPECT_EQ(square.kernels[0].tile.m, 256);
   EXPECT_EQ(square.kernels[0].tile.n, 256);
+}
+
+TEST(Library, CopiesTheOwnBlockAsWellAndKeepsThePaceOfAChannelOnLinksOnly) {
+  const Schedule schedule = build("library", kPaperShape, Knobs{});
+  const Kernel& gather = kernel_of(schedule, 2, "all_gather");
+  double own = 0;
+  for (const Workgroup& channel : gather.workgroups) {
+    for (std::uint32_t o = channel.first_op; o < channel.first_op + channel.op_count; ++o) {
+      const Op& op = schedule.ops[o];
+      if (op.kind == OpKind::copy && op.rank == 2) {
+        own += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+      }
+    }
+  }
+  EXPECT_EQ(own, static_cast<double>(kPaperShape.m) * static_cast<double>(kPaperShape.n) / 8 * 2);
+  EXPECT_EQ(gather.workgroup_gb_per_s, 0);
+}
+
+TEST(Library, SplitsADeepProductOfFewTilesAlongKAndAddsThePartsUp) {
+  const Schedule schedule = build("library", {64, 256, 1 << 16, DType::fp16, 1}, Knobs{});
+  ASSERT_EQ(schedule.kernels.size(), 2u);
+  EXPECT_EQ(schedule.kernels[1].name, "library_add_parts");
+  std::int64_t depth = 0;  // of the first tile, over its parts
+  const Op& first = schedule.ops[schedule.kernels[0].workgroups[0].first_op];
+  for (const Op& op : schedule.ops) {
+    if (op.kind == OpKind::matmul && op.rect.row == first.rect.row && op.rect.col == first.rect.col) {
+      depth += op.k_end - op.k_begin;
+    }
+  }
+  EXPECT_EQ(depth, 1 << 16);
+  EXPECT_EQ(build("library", {4096, 4096, 1 << 14, DType::fp16, 1}, Knobs{}).kernels.size(), 1u);
+}
+
+TEST(Library, TakesTheProtocolForSmallMessagesOnlyWhileItIsFaster) {
+  Machine machine = example::amd_node();
+  machine.library.collective_start_ns = 20e3;
+  machine.library.small_start_ns = 5e3;
+  machine.library.small_channel_gb_per_s = machine.library.channel_gb_per_s / 4;
+  const auto pace_of = [&](std::int64_t m) {
+    const Schedule schedule = build("library", {m, 1024, 1024, DType::fp16, 8}, Knobs{}, machine);
+    const Kernel& gather = kernel_of(schedule, 0, "all_gather");
+    return std::pair{gather.start_ns, gather.remote_store_gb_per_s};
+  };
+  EXPECT_EQ(pace_of(64), (std::pair{5e3, machine.library.small_channel_gb_per_s}));
+  EXPECT_EQ(pace_of(1 << 16), (std::pair{20e3, machine.library.channel_gb_per_s}));
 }
 
 TEST(Library, HasOneKernelForTheDeepFp32ShapesThatHipBlasLtHasNotTuned) {

@@ -1,0 +1,117 @@
+#include "cli/validate_library.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.hpp"
+#include "cli/terminal.hpp"
+#include "sim/validate_library.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view name_of(LibraryForm form) { return kLibraryFormNames[static_cast<std::size_t>(form)]; }
+
+std::string describe(const Scenario& scenario) {
+  if (const auto* gemm = std::get_if<LibraryGemm>(&scenario.workload)) {
+    return fmt::format("{}x{}x{} {}", gemm->m, gemm->n, gemm->k, tritax::name_of(gemm->dtype));
+  }
+  if (const auto* gather = std::get_if<AllGather>(&scenario.workload)) {
+    return fmt::format("{} KiB a GPU", gather->rows * gather->cols * bytes_of(gather->dtype) / 1024);
+  }
+  const auto& whole = std::get<GemmAllScatter>(scenario.workload);
+  return fmt::format("{}x{}x{} {}", whole.m, whole.n, whole.k, tritax::name_of(whole.dtype));
+}
+
+Table row_table(const std::vector<LibraryResidual>& rows) {
+  Table table{{{"form", "form"},
+               {"gpus", "GPUs"},
+               {"work", "work"},
+               {"measured_us", "measured", "us"},
+               {"predicted_us", "predicted", "us"},
+               {"error_percent", "error", "%"}},
+              {}};
+  for (const LibraryResidual& row : rows) {
+    table.add({std::string(name_of(row.row.form)), std::int64_t{gpus_of(row.row.scenario)},
+               describe(row.row.scenario), row.row.measured_ns * 1e-3, row.predicted_ns * 1e-3,
+               100 * row.error()});
+  }
+  return table;
+}
+
+Table form_table(const std::vector<LibraryResidual>& rows) {
+  Table table{{{"form", "form"},
+               {"rows", "rows"},
+               {"median_abs_error_percent", "median |error|", "%"},
+               {"p90_abs_error_percent", "p90 |error|", "%"},
+               {"median_error_percent", "median error", "%"}},
+              {}};
+  for (std::size_t i = 0; i < kLibraryFormNames.size(); ++i) {
+    const ErrorSummary summary = summarise_library(rows, static_cast<LibraryForm>(i));
+    if (summary.rows == 0) continue;
+    table.add({std::string(kLibraryFormNames[i]), static_cast<std::int64_t>(summary.rows),
+               100 * summary.median_abs_error, 100 * summary.p90_abs_error, 100 * summary.median_error});
+  }
+  return table;
+}
+
+ordered_json json_of(const std::vector<LibraryResidual>& rows, const std::string& machine) {
+  ordered_json forms = ordered_json::array();
+  for (std::size_t i = 0; i < kLibraryFormNames.size(); ++i) {
+    const ErrorSummary summary = summarise_library(rows, static_cast<LibraryForm>(i));
+    if (summary.rows == 0) continue;
+    forms.push_back({{"form", kLibraryFormNames[i]},
+                     {"rows", summary.rows},
+                     {"median_abs_error", summary.median_abs_error},
+                     {"p90_abs_error", summary.p90_abs_error},
+                     {"median_error", summary.median_error}});
+  }
+  ordered_json list = ordered_json::array();
+  for (const LibraryResidual& row : rows) {
+    list.push_back({{"form", name_of(row.row.form)},
+                    {"gpus", gpus_of(row.row.scenario)},
+                    {"work", describe(row.row.scenario)},
+                    {"measured_us", row.row.measured_ns * 1e-3},
+                    {"predicted_us", row.predicted_ns * 1e-3},
+                    {"error", row.error()},
+                    {"where", row.row.where}});
+  }
+  return {{"schema", "tritax.validate-library/1"},
+          {"machine", machine},
+          {"forms", std::move(forms)},
+          {"rows", std::move(list)}};
+}
+
+}  // namespace
+
+int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs) {
+  const std::string machine = options.machine.empty() ? "h200-4" : options.machine;
+  const Machine found = find_machine(machine);
+  std::vector<LibraryFile> files;
+  for (const std::string& path : options.files) files.push_back(read_library(path));
+  InterruptibleWork work;
+  Progress progress("validating");
+  ValidateOptions validate_options;
+  validate_options.threads = options.threads.value_or(0);
+  validate_options.progress = [&progress](std::size_t done, std::size_t all) { progress.update(done, all); };
+  validate_options.cancelled = [&work] { return work.interrupted(); };
+  const std::vector<LibraryResidual> rows = validate_library(files, found, validate_options);
+  progress.clear();
+  if (work.interrupted()) tell("tritax: interrupted; some rows are missing\n");
+  for (const LibraryFile& file : files) {
+    outputs.print(fmt::format("{}: {}\n", file.origin,
+                              file.remarks.empty() ? "does not say where it was measured" : file.remarks[0]));
+  }
+  if (options.all_rows) outputs.print(row_table(rows));
+  outputs.print(form_table(rows));
+  outputs.print("\nErrors are predicted / measured - 1; below 0, the model is too fast.\n");
+  outputs.csv(row_table(rows));
+  outputs.json(json_of(rows, machine));
+  return work.interrupted() ? kInterruptedExitCode : 0;
+}
+
+}  // namespace tritax::cli

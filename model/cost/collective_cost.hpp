@@ -1,0 +1,25 @@
+// How a vendor's collective library moves a message.
+//
+// It has one protocol that fills the links and one for small messages, which starts sooner and carries flags
+// with the data (NCCL and RCCL: Simple and LL). The library takes whichever is faster by its own model of
+// both; so does this one.
+#pragma once
+
+#include "model/machine/machine.hpp"
+
+namespace tritax {
+
+struct CollectiveProtocol {
+  double start_ns = 0;          // before the first byte moves
+  double channel_gb_per_s = 0;  // one channel, to all its peers together
+};
+
+// Into how many chunks a schedule cuts what a channel sends to one peer: enough to follow its pace, few
+// enough to simulate fast, and none so small that the latency of a copy, which the library hides, would
+// count.
+std::int32_t chunks_of_channel(double bytes);
+
+// The protocol for `bytes` that a GPU sends over `channels`. Throws nothing.
+CollectiveProtocol collective_protocol(const LibraryCosts& library, double bytes, int channels);
+
+}  // namespace tritax

@@ -1,0 +1,34 @@
+#include "model/cost/vendor_machine.hpp"
+
+#include <algorithm>
+
+namespace tritax {
+
+Machine vendor_machine(const Machine& machine) {
+  Machine vendor = machine;
+  Gpu& gpu = vendor.gpu;
+  gpu.matmul_step_clk = 0;
+  gpu.matmul_op_ns = 0;
+  gpu.accumulate_gb_per_s = 0;
+  gpu.specialised_copy_efficiency = 0;
+  gpu.copy_op_ns = 0;
+  gpu.store_op_ns = 0;
+  gpu.stage_op_ns = machine.library.tile_ns;
+  if (gpu.stage_gb_per_s > 0) {
+    gpu.stage_gb_per_s = std::max(gpu.stage_gb_per_s, gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
+  }
+  if (machine.library.kernel_gap_ns > 0) {
+    vendor.host.kernel_gap_ns = machine.library.kernel_gap_ns;
+    vendor.host.graph_node_gap_ns = machine.library.kernel_gap_ns;
+  }
+  Fabric& fabric = vendor.fabric;
+  if (fabric.kind == LinkKind::node_switch && fabric.load_efficiency > fabric.store_efficiency) {
+    fabric.store_efficiency = fabric.load_efficiency;
+    const double port = fabric.link_raw_gb_per_s * fabric.load_efficiency;
+    fabric.store_egress_gb_per_s = std::max(fabric.store_egress_gb_per_s, port);
+    fabric.store_ingress_gb_per_s = std::max(fabric.store_ingress_gb_per_s, port);
+  }
+  return vendor;
+}
+
+}  // namespace tritax

@@ -1,0 +1,113 @@
+// The library baseline beside measured libraries: what is read, and how far it is off on the shipped files.
+#include "sim/validate_library.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+namespace {
+
+const std::string kMeasured = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/";
+
+constexpr std::string_view kPrograms =
+    "# somewhere\n"
+    "form,launch,gpus,m,n,k,dtype,device_us,wall_us\n"
+    "gemm,eager,2,1024,2048,512,bf16,1,2\n"
+    "gemm,graph,2,1024,2048,512,bf16,3,4\n"
+    "gathered,graph,2,1024,2048,512,bf16,5,6\n"
+    "stepwise,eager,2,1024,2048,512,bf16,7,8\n";
+
+constexpr std::string_view kCalls =
+    "what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank,kernel_us\n"
+    "gemm,eager,cold,1,256,128,64,fp8,0,1\n"
+    "gemm,graph,cold,1,256,128,64,fp8,0,1\n"
+    "gemm,eager,warm,1,256,128,64,fp8,0,2\n"
+    "gemm,graph,loop,1,256,128,64,fp8,0,3\n"
+    "all_gather,eager,cold,4,0,0,0,,4096,4\n";
+
+std::string message_of(const std::string& csv) {
+  try {
+    parse_library(csv, "f.csv");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ValidateLibrary, ReadsTheFormsThatHaveACounterpart) {
+  const LibraryFile programs = parse_library(kPrograms, "f.csv");
+  EXPECT_EQ(programs.remarks, std::vector<std::string>{"somewhere"});
+  ASSERT_EQ(programs.rows.size(), 2u);
+  EXPECT_EQ(programs.rows[0].form, LibraryForm::gemm_cold);
+  EXPECT_EQ(programs.rows[0].measured_ns, 3000);
+  EXPECT_EQ(std::get<LibraryGemm>(programs.rows[0].scenario.workload).n, 1024);  // of one GPU
+  EXPECT_EQ(programs.rows[1].form, LibraryForm::stepwise);
+  EXPECT_EQ(programs.rows[1].measured_ns, 8000);
+  EXPECT_EQ(programs.rows[1].where, "f.csv:6");
+
+  const LibraryFile calls = parse_library(kCalls, "f.csv");
+  std::vector<LibraryForm> forms;
+  for (const LibraryRow& row : calls.rows) forms.push_back(row.form);
+  EXPECT_EQ(forms, (std::vector<LibraryForm>{LibraryForm::gemm_cold, LibraryForm::gemm_warm,
+                                             LibraryForm::gemm_loop, LibraryForm::all_gather}));
+  const auto& gather = std::get<AllGather>(calls.rows[3].scenario.workload);
+  EXPECT_EQ(gather.rows * gather.cols * bytes_of(gather.dtype), 4096);
+}
+
+TEST(ValidateLibrary, RefusesWhatItCannotCompare) {
+  EXPECT_EQ(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\ngemm,eager,2,8,8,8,bf16,1,2\n"),
+            "f.csv: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
+            "gemm_all_scatter.py, and all of library_microbench.py");
+  EXPECT_NE(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\ngemm,graph,3,8,8,8,bf16,1,2\n")
+                .find("f.csv:2: column 'n': '8' is not allowed; allowed: a multiple of the 3 GPUs"),
+            std::string::npos);
+  EXPECT_NE(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\nother,graph,2,8,8,8,bf16,1,2\n")
+                .find("column 'form': 'other' is not allowed"),
+            std::string::npos);
+}
+
+// Bounds a little above what the model has, so that a change that makes it worse is seen.
+struct Bound {
+  LibraryForm form;
+  std::size_t rows;
+  double median;
+  double p90;
+};
+
+void expect_within(const std::vector<LibraryResidual>& rows, const Bound& bound) {
+  const ErrorSummary summary = summarise_library(rows, bound.form);
+  const std::string_view name = kLibraryFormNames[static_cast<std::size_t>(bound.form)];
+  EXPECT_EQ(summary.rows, bound.rows) << name;
+  EXPECT_LT(summary.median_abs_error, bound.median) << name;
+  EXPECT_LT(summary.p90_abs_error, bound.p90) << name;
+}
+
+TEST(ValidateLibrary, SingleCallsOfCublasAndNccl) {
+  const std::vector<LibraryResidual> rows =
+      validate_library({read_library(kMeasured + "h200-4-library-microbench.csv")}, find_machine("h200-4"));
+  expect_within(rows, {LibraryForm::gemm_cold, 134, 0.15, 0.52});  // mostly of a few us
+  expect_within(rows, {LibraryForm::gemm_warm, 134, 0.065, 0.2});
+  expect_within(rows, {LibraryForm::gemm_loop, 134, 0.055, 0.18});
+  expect_within(rows, {LibraryForm::all_gather, 34, 0.11, 0.6});
+}
+
+TEST(ValidateLibrary, WholeProgramsOfCublasAndNccl) {
+  const std::vector<LibraryResidual> rows =
+      validate_library({read_library(kMeasured + "h200-4-library-2.csv")}, find_machine("h200-4"));
+  expect_within(rows, {LibraryForm::gemm_cold, 36, 0.07, 0.15});
+  expect_within(rows, {LibraryForm::stepwise, 36, 0.065, 0.25});
+}
+
+// The host's part of these programs was slow and uneven that day.
+TEST(ValidateLibrary, WholeProgramsOfShapesDrawnAtRandom) {
+  const std::vector<LibraryResidual> rows =
+      validate_library({read_library(kMeasured + "h200-4-library-random-2.csv")}, find_machine("h200-4"));
+  expect_within(rows, {LibraryForm::gemm_cold, 28, 0.06, 0.21});
+  expect_within(rows, {LibraryForm::stepwise, 28, 0.13, 0.38});
+}
+
+}  // namespace
+}  // namespace tritax
