@@ -100,6 +100,21 @@ TEST_P(EveryPattern, EqualsEigensProductWithEveryKnobTurned) {
   expect_exact_with("no host barriers", [](Knobs& k) { k.host_barriers = false; });
 }
 
+TEST(Library, EqualsEigensProductWhenItSplitsK) {
+  Machine machine = small_machine();
+  machine.host.kernel_gap_ns = 0;
+  for (const int gpus : {1, 2, 3}) {
+    for (const std::int64_t k : {1024, 1000, 4097}) {
+      const GemmAllScatter workload{45, 83, k, DType::fp16, gpus};
+      const Schedule schedule = build_schedule(find_pattern("library", "test"), workload, machine, {});
+      const bool split = std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                                     [](const Kernel& kernel) { return kernel.name == "library_add_parts"; });
+      EXPECT_TRUE(split) << k << " on " << gpus;
+      expect_exact(schedule, std::to_string(k) + " on " + std::to_string(gpus));
+    }
+  }
+}
+
 RC_GTEST_PROP(EveryPatternWithAnyShapeAndKnobs, EqualsEigensProduct, ()) {
   const Machine machine = small_machine();
   const GemmAllScatter workload{*rc::gen::inRange(1, 90), *rc::gen::inRange(8, 150), *rc::gen::inRange(1, 60),
