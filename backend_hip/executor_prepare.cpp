@@ -254,7 +254,8 @@ void Executor::Impl::collect_notes() {
   bool modelled_host = false;
   for (const Kernel& kernel : schedule_.kernels) {
     reserved = reserved || kernel.cu_end != 0;
-    limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0;
+    limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0 ||
+              kernel.start_ns != 0;
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
@@ -277,8 +278,9 @@ void Executor::Impl::collect_notes() {
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
   if (limited)
     notes_.push_back(
-        "workgroup_gb_per_s and remote_store_gb_per_s are models of other kernels; these workgroups run at "
-        "full speed here");
+        "workgroup_gb_per_s, remote_store_gb_per_s and start_ns are models of other kernels; these "
+        "workgroups run "
+        "at full speed here");
   if (modelled_host)
     notes_.push_back(
         "collective_call, framework_sync and framework_gather are models of host work; they cost nothing "

@@ -32,7 +32,7 @@ struct Options {
   std::vector<std::string> scenarios;
   std::vector<std::string> measured;
   std::string machine;
-  std::string clock = "wall";
+  std::string clock;  // "": wall
   std::string plot;
   std::vector<std::string> ops;
   std::vector<std::string> library;
@@ -347,8 +347,10 @@ int run(const Options& options) {
                             scenarios_of(options), outputs);
   }
   if (!options.library.empty()) {
-    if (!options.plot.empty() || !options.measured.empty() || !options.scenarios.empty()) {
-      throw UserError("--library: its files say what ran; leave out scenarios, --measured and --plot");
+    if (!options.plot.empty() || !options.measured.empty() || !options.scenarios.empty() ||
+        !options.clock.empty()) {
+      throw UserError(
+          "--library: its files say what ran; leave out scenarios, --measured, --clock and --plot");
     }
     return run_validate_library({options.library, options.machine, options.all_rows, options.threads},
                                 outputs);
@@ -356,7 +358,8 @@ int run(const Options& options) {
   std::optional<OutputFile> plot;
   if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
   if (!options.plot.empty()) plot.emplace(options.plot, "--plot");
-  const auto clock = static_cast<MeasuredClock>(parse_name(options.clock, "--clock", kMeasuredClockNames));
+  const std::string clock_name(options.clock.empty() ? kMeasuredClockNames.front() : options.clock);
+  const auto clock = static_cast<MeasuredClock>(parse_name(clock_name, "--clock", kMeasuredClockNames));
   const std::vector<MeasuredFile> files = measurements_of(options);
   const std::vector<MeasuredScenario> measured =
       match_scenarios(files, scenarios_of(options), !options.scenarios.empty(), options.machine);
@@ -402,9 +405,8 @@ Run add_validate(CLI::App& program) {
       ->type_name("NAME|FILE");
   command
       .add_option("--clock", options->clock,
-                  "wall: host programs from start to end; device: first to last workgroup")
-      ->type_name("NAME")
-      ->capture_default_str();
+                  "wall: host programs from start to end (default); device: first to last workgroup")
+      ->type_name("NAME");
   command.add_option("--plot", options->plot, "Draw a parity plot: predicted over measured")
       ->type_name("FILE.svg");
   command

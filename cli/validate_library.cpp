@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"

@@ -51,7 +51,9 @@ class JobList {
       return jobs;
     }
     jobs.alternatives.push_back(add(scenario, back_to_back));
-    if (!entry.references.empty()) jobs.reference = add(entry.references[variant], back_to_back);
+    if (!entry.references.empty())
+      jobs.reference =
+          add(entry.references[variant], runs_back_to_back(entry.references[variant], entry.clock));
     return jobs;
   }
 

@@ -12,6 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -72,7 +73,7 @@ SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, co
 
 ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& machine) {
   Schedule schedule = build_scenario(measured.scenario, machine);
-  schedule.vendor = false;  // `tritax measure` runs everything with the backend's own kernels
+  run_by_interpreter(schedule);  // as `tritax measure` does
   const SimulationResult result = median_run(measured.row, schedule, machine);
   ValidatedRow row;
   row.id = measured.row.id;

@@ -6,6 +6,8 @@
 // here. library_microbench.py: single GEMMs and all-gathers, on the kernel clock, and GEMMs back to back.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

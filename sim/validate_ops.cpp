@@ -13,6 +13,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
@@ -55,7 +56,7 @@ Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const S
 
 void simulate_run(Run& run, const Machine& machine) {
   Schedule schedule = build_scenario(run.scenario, machine);
-  schedule.vendor = false;  // what was measured ran with the backend's own kernels
+  run_by_interpreter(schedule);  // as `tritax measure` does
   TimelineRecorder recorder(schedule);
   SimulationOptions options;
   options.observer = &recorder;

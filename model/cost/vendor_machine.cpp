@@ -31,4 +31,13 @@ Machine vendor_machine(const Machine& machine) {
   return vendor;
 }
 
+void run_by_interpreter(Schedule& schedule) {
+  schedule.vendor = false;
+  for (Kernel& kernel : schedule.kernels) {
+    kernel.start_ns = 0;
+    kernel.workgroup_gb_per_s = 0;
+    kernel.remote_store_gb_per_s = 0;
+  }
+}
+
 }  // namespace tritax

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
 
 namespace tritax {
 
@@ -18,5 +19,9 @@ namespace tritax {
 // after LibraryCosts::kernel_gap_ns where that is known. Behind a switch stores fill links as loads do.
 // Throws nothing.
 Machine vendor_machine(const Machine& machine);
+
+// Makes the schedule what the backend runs: everything by its interpreter, without the set-up times and rates
+// that stand for a library's kernels.
+void run_by_interpreter(Schedule& schedule);
 
 }  // namespace tritax

@@ -196,7 +196,9 @@ std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::in
   const std::int32_t channels = channels_of(draft.machine);
   const int peers = draft.ranks() - 1;
   const Rect slot = slot_of(draft.workload, rank);
-  const double block_bytes = static_cast<double>(slot.rows) * slot.cols * bytes_of(draft.workload.dtype);
+  // All ranks take the protocol that the widest block asks for.
+  const double block_bytes =
+      static_cast<double>(slot.rows) * widest_block(draft.workload) * bytes_of(draft.workload.dtype);
   const CollectiveProtocol protocol =
       collective_protocol(draft.machine.library, block_bytes * peers, channels);
   Kernel kernel;

@@ -20,7 +20,7 @@ std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b
 constexpr std::int32_t kFewestStages = 3;
 
 // For the parts of K: what cuBLAS has on Hopper unless it is given more (NVIDIA cuBLAS documentation,
-// cublasSetWorkspace).
+// cublasSetWorkspace); taken for AMD's libraries too.
 constexpr double kWorkspaceBytes = 32.0 * 1024 * 1024;
 
 // Time to add up the parts of K: they are read and the result is written once.
@@ -56,8 +56,10 @@ std::optional<double> gemm_ns(const GemmAllScatter& workload, const Machine& mac
   const double operands = static_cast<double>(workload.k) * e * static_cast<double>(workload.m + columns);
   const double result = static_cast<double>(workload.m * columns) * e;
   const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
-  // Operands that no other tile has fetched yet come from memory.
-  const bool from_memory = 2 * operands > fetched;
+  // Operands that no other tile has fetched yet come from memory. Padding is not fetched.
+  const auto useful = static_cast<double>(std::min<std::int64_t>(tile.m, workload.m) +
+                                          std::min<std::int64_t>(tile.n, columns));
+  const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
   const double memory_latency_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   const double steps = static_cast<double>(depth) / tile.k;
   const double arrival_ns = from_memory ? steps * stage_interval_ns(stages, memory_latency_ns) : 0;

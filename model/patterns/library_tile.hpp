@@ -8,13 +8,14 @@
 // …_320x128_…: scenarios/measured/h200-4-library-microbench.csv). The library picks, for the shape at hand,
 // the tile and the number of parts with the least
 //
-//   max(rounds · tile time, traffic of L2 and of memory) + prologue + store + time to add the parts,
+//   max(rounds · (tile time + prologue + store), traffic of L2 and of memory) + time to add the parts,
 //   rounds = ceil(tiles · parts / compute units)
 //
-// by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline; larger tiles and fewer parts
-// win ties. This is the closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form. With
-// more than one part every part is a product of its own, stored in fp32, and a second kernel adds them up
-// (cublasLt::splitKreduce_kernel, there).
+// by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline, a tile time that is no less
+// than its operands take to come where most come from memory, and at least three stages of operands in LDS
+// where copies are asynchronous; larger tiles and fewer parts win ties. This is the closed-form ranking of
+// ROCm/rocm-libraries shared/origami in its simplest form. With more than one part every part is a product of
+// its own, stored in fp32, and a second kernel adds them up (cublasLt::splitKreduce_kernel, there).
 //
 // hipBLASLt itself takes the kernel of the nearest shape that was tuned. For fp32 on gfx942, not transposed,
 // the tuned shapes of more than 1.5·10¹⁰ multiplications end at K = 4096; at 16384 all of them share the

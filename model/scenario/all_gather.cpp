@@ -49,7 +49,8 @@ double posted_gb_per_s(const AllGather& workload, const Gpu& gpu) {
 Schedule library_all_gather_schedule(const AllGather& workload, const Machine& machine) {
   const auto rows = static_cast<std::int32_t>(workload.rows);
   const auto cols = static_cast<std::int32_t>(workload.cols);
-  const std::int32_t channels = std::max(1, std::min(machine.library.channels, rows));
+  const std::int32_t channels =
+      std::max(1, std::min({machine.library.channels, machine.gpu.cu_count(), rows}));
   const int peers = workload.gpus - 1;
 
   const double bytes = static_cast<double>(rows) * cols * bytes_of(workload.dtype);

@@ -472,7 +472,9 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
   return bound;
 }
 
-Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
+Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
+  std::optional<Machine> vendor;
+  const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
   Rounds found;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;

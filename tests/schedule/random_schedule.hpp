@@ -62,6 +62,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.cu_end = below(300);
   kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
   kernel.remote_store_gb_per_s = *rc::gen::element(0.0, 7.45, 1e-7, 0.1);
+  kernel.start_ns = *rc::gen::element(0.0, 7150.0, 0.1);
   return kernel;
 }
 
@@ -82,6 +83,7 @@ inline rc::Gen<Schedule> random_schedule() {
     if (below(2) == 1) {
       builder.result(static_cast<std::int16_t>(below(buffers)));
     }
+    if (below(2) == 1) builder.vendor();
     const int kernels = 1 + below(4);
     for (int i = 0; i < kernels; ++i) {
       const auto kernel = builder.kernel(random_kernel(ranks));

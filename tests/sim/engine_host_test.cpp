@@ -57,6 +57,25 @@ TEST(Host, SynchronisingWithNothingRunningCostsTheCallOnly) {
   EXPECT_EQ(run(draft.builder.finish(), with_host_costs()).result.makespan_ns, 500);
 }
 
+TEST(Kernel, BeginsAfterItsOwnStartTimeWhichIsLaunchTax) {
+  Draft draft(1);
+  const auto kernel = draft.data_kernel("library", 0);
+  draft.builder.workgroup(kernel);
+  draft.builder.store(draft.c, Draft::tile(0), 0);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::stream_synchronize);
+  Schedule schedule = draft.builder.finish();
+  const Observed at_once = run(schedule, with_host_costs());
+  schedule.kernels[0].start_ns = 7150;
+  const Observed later = run(schedule, with_host_costs());
+  EXPECT_NEAR(later.result.makespan_ns, at_once.result.makespan_ns + 7150, kExact);
+  EXPECT_NEAR(later.result.account.launch_ns, at_once.result.account.launch_ns + 7150, kExact);
+  SimulationOptions free;
+  free.counterfactual.free_launches = true;
+  EXPECT_NEAR(simulate(schedule, with_host_costs(), free).makespan_ns,
+              at_once.result.makespan_ns - at_once.result.account.launch_ns, kExact);
+}
+
 TEST(Stream, KernelsFollowEachOtherWithTheGapWhenTheLaunchWasEarly) {
   Draft draft(1);
   for (int k = 0; k < 3; ++k) {
