@@ -94,6 +94,15 @@ TEST(ValidateLibrary, SingleCallsOfCublasAndNccl) {
   expect_within(rows, {LibraryForm::all_gather, 34, 0.11, 0.6});
 }
 
+// The library of h100-4 is that of H200; the GPU is known from microbenchmarks of the backend.
+TEST(ValidateLibrary, SingleCallsOfCublasOnH100) {
+  const std::vector<LibraryResidual> rows =
+      validate_library({read_library(kMeasured + "h100-library-microbench.csv")}, find_machine("h100-4"));
+  expect_within(rows, {LibraryForm::gemm_cold, 134, 0.11, 0.3});
+  expect_within(rows, {LibraryForm::gemm_warm, 134, 0.09, 0.22});
+  expect_within(rows, {LibraryForm::gemm_loop, 134, 0.065, 0.2});
+}
+
 TEST(ValidateLibrary, WholeProgramsOfCublasAndNccl) {
   const std::vector<LibraryResidual> rows =
       validate_library({read_library(kMeasured + "h200-4-library-2.csv")}, find_machine("h200-4"));
