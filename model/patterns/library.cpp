@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "model/core/error.hpp"
-#include "model/cost/collective_cost.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "model/patterns/builders.hpp"
 #include "model/patterns/common.hpp"
+#include "model/patterns/library_gather.hpp"
 #include "model/patterns/library_tile.hpp"
 
 namespace tritax {
@@ -57,23 +57,6 @@ Choice choose(const GemmAllScatter& workload, const Machine& machine, const Knob
 Rect slot_of(const GemmAllScatter& workload, int rank) {
   const auto m = static_cast<std::int32_t>(workload.m);
   return {rank * m, 0, m, static_cast<std::int32_t>(owned_columns(workload, rank).size())};
-}
-
-// Piece `index` of `count` of a rectangle, cut along rows and, when there are too few rows, along columns as
-// well. Empty when there are more pieces than elements to give.
-Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count) {
-  const std::int32_t row_parts = std::min(whole.rows, count);
-  const std::int32_t col_parts = std::min(whole.cols, std::max(1, count / row_parts));
-  const std::int32_t i = index % row_parts;
-  const std::int32_t j = index / row_parts;
-  if (j >= col_parts) return {whole.row, whole.col, 0, 0};
-  const auto cut = [](std::int32_t size, std::int32_t parts, std::int32_t part) {
-    return static_cast<std::int32_t>(std::int64_t{size} * part / parts);
-  };
-  const std::int32_t row = cut(whole.rows, row_parts, i);
-  const std::int32_t col = cut(whole.cols, col_parts, j);
-  return {whole.row + row, whole.col + col, cut(whole.rows, row_parts, i + 1) - row,
-          cut(whole.cols, col_parts, j + 1) - col};
 }
 
 // Where the GEMM of a rank leaves its columns.
@@ -184,47 +167,16 @@ Schedule gemm_alone(PatternDraft& draft, const LibraryTile& library) {
   return draft.builder.finish();
 }
 
-// Channels of the collective kernel; all of them are resident at once.
-std::int32_t channels_of(const Machine& machine) {
-  return std::min(machine.library.channels, machine.gpu.cu_count());
-}
-
-// PyTorch gathers into other memory than it gathers from, so that the own block is copied as well; only what
-// crosses a link keeps the pace of the protocol.
 std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::int16_t gathered,
                         std::int16_t arrived) {
-  const std::int32_t channels = channels_of(draft.machine);
-  const int peers = draft.ranks() - 1;
   const Rect slot = slot_of(draft.workload, rank);
-  // All ranks take the protocol that the widest block asks for.
-  const double block_bytes =
+  const double widest_bytes =
       static_cast<double>(slot.rows) * widest_block(draft.workload) * bytes_of(draft.workload.dtype);
-  const CollectiveProtocol protocol =
-      collective_protocol(draft.machine.library, block_bytes * peers, channels);
-  Kernel kernel;
-  kernel.name = "all_gather";
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = protocol.start_ns;
-  kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  for (std::int32_t channel = 0; channel < channels; ++channel) {
-    draft.builder.workgroup(id);
-    const Rect share = piece_of({0, 0, slot.rows, slot.cols}, channel, channels);
-    const std::int32_t chunks = std::min(chunks_of_channel(block_bytes / channels), share.rows);
-    for (int step = 0; step <= peers; ++step) {
-      // Channels start at different peers, so that all links are busy from the start.
-      const int peer = step == peers ? rank : (rank + 1 + (channel + step) % peers) % draft.ranks();
-      for (std::int32_t i = 0; i < chunks; ++i) {
-        const Rect chunk = piece_of(share, i, chunks);
-        draft.builder.copy(gathered, {slot.row + chunk.row, slot.col + chunk.col, chunk.rows, chunk.cols},
-                           peer, own, chunk.row, chunk.col, rank);
-      }
-    }
-    exchange_arrivals(draft, rank, channel, arrived, LockProtocol::load_store);
-  }
-  return id;
+  return add_library_gather(draft.builder, draft.machine,
+                            {"all_gather", rank, draft.ranks(), own, gathered, slot, widest_bytes},
+                            [&](std::int32_t channel) {
+                              exchange_arrivals(draft, rank, channel, arrived, LockProtocol::load_store);
+                            });
 }
 
 // All workgroups are resident together, so each has its part of what the framework's copy reaches.
@@ -272,7 +224,7 @@ Schedule build_library(const GemmAllScatter& workload, const Machine& machine, c
   const std::int16_t own = draft.builder.buffer({"own", workload.dtype, static_cast<std::int32_t>(workload.m),
                                                  widest_block(workload), draft.tile.m, draft.tile.n});
   const std::int16_t parts = buffer_of_parts(draft, choice.library);
-  const std::int16_t arrived = draft.builder.flags("arrived", channels_of(machine) * draft.ranks());
+  const std::int16_t arrived = draft.builder.flags("arrived", library_channels(machine) * draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     ScheduleBuilder& builder = draft.builder;
     const std::vector<std::int32_t> gemm = library_gemm(draft, rank, choice.library, own, parts);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
-#include "model/cost/collective_cost.hpp"
+#include "model/patterns/library_gather.hpp"
 #include "model/scenario/workload_schedules.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -22,14 +22,6 @@ std::vector<Rect> shard_tiles(const AllGather& workload, std::int32_t tile_rows,
   return tiles;
 }
 
-// Piece `piece` of a shard cut along its rows into `pieces`.
-Rect piece_of(const Rect& shard, std::int32_t pieces, std::int32_t piece) {
-  const auto cut = [&](std::int32_t i) {
-    return static_cast<std::int32_t>(std::int64_t{shard.rows} * i / pieces);
-  };
-  return {shard.row + cut(piece), shard.col, cut(piece + 1) - cut(piece), shard.cols};
-}
-
 // Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
 // loads a piece and posts it to all peers; the next cannot begin before its load is back. Iterations that
 // post less take as long (Little's law), so the rate falls with the bytes posted:
@@ -43,48 +35,21 @@ double posted_gb_per_s(const AllGather& workload, const Gpu& gpu) {
   return gpu.cu_remote_store_gb_per_s * posted / gpu.remote_store_window_bytes;
 }
 
-// One workgroup a channel, each no faster than a channel is; its chunks go to the peers one after the other
-// and to the own buffer last, and channels start at different peers, so that all links are busy from the
-// start.
 Schedule library_all_gather_schedule(const AllGather& workload, const Machine& machine) {
   const auto rows = static_cast<std::int32_t>(workload.rows);
   const auto cols = static_cast<std::int32_t>(workload.cols);
-  const std::int32_t channels =
-      std::max(1, std::min({machine.library.channels, machine.gpu.cu_count(), rows}));
-  const int peers = workload.gpus - 1;
-
-  const double bytes = static_cast<double>(rows) * cols * bytes_of(workload.dtype);
-  const std::int32_t chunks = std::min(chunks_of_channel(bytes / channels), std::max(1, rows / channels));
-  const CollectiveProtocol protocol = collective_protocol(machine.library, bytes * peers, channels);
-
   ScheduleBuilder builder("all-gather", workload.gpus);
   builder.vendor();
   const std::int16_t shard = builder.buffer({"shard", workload.dtype, rows, cols, rows, cols});
   const std::int16_t gathered =
       builder.buffer({"gathered", workload.dtype, rows * workload.gpus, cols, rows, cols});
+  const double bytes = static_cast<double>(rows) * cols * bytes_of(workload.dtype);
   for (int rank = 0; rank < workload.gpus; ++rank) {
-    Kernel kernel;
-    kernel.name = "library_all_gather";
-    kernel.rank = rank;
-    kernel.placement = Placement::persistent;
-    kernel.start_ns = protocol.start_ns;
-    kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
-    const std::int32_t index = builder.kernel(std::move(kernel));
-    for (std::int32_t channel = 0; channel < channels; ++channel) {
-      builder.workgroup(index);
-      const Rect share = piece_of({0, 0, rows, cols}, channels, channel);
-      for (int step = 0; step <= peers; ++step) {
-        const int peer = step == peers ? rank : (rank + 1 + (channel + step) % peers) % workload.gpus;
-        for (std::int32_t i = 0; i < chunks; ++i) {
-          Rect from = piece_of({0, 0, share.rows, cols}, chunks, i);
-          from.row += share.row;
-          builder.copy(gathered, {rank * rows + from.row, 0, from.rows, cols}, peer, shard, from.row, 0,
-                       rank);
-        }
-      }
-    }
+    const std::int32_t kernel = add_library_gather(
+        builder, machine,
+        {"library_all_gather", rank, workload.gpus, shard, gathered, {rank * rows, 0, rows, cols}, bytes});
     builder.host(rank, HostOpKind::collective_call);
-    builder.launch(rank, index);
+    builder.launch(rank, kernel);
     builder.host(rank, HostOpKind::device_synchronize);
   }
   builder.result(gathered);

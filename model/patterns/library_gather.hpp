@@ -1,0 +1,42 @@
+// The all-gather kernel of a vendor's collective library.
+//
+//   one workgroup a channel, all resident:
+//       for peers, then here: for chunks of the channel: copy chunk of `own` -> slot of `gathered` there
+//
+// Channels start at different peers, so that all links are busy from the start. Frameworks gather into other
+// memory than they gather from, so that the own block is copied as well; only what crosses a link keeps the
+// pace of the protocol (model/cost/collective_cost.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+// Piece `index` of `count` of a rectangle, cut along rows and, when there are too few rows, along columns as
+// well. Empty when there are more pieces than elements to give.
+Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count);
+
+// Channels of the library on this machine: no more than compute units.
+std::int32_t library_channels(const Machine& machine);
+
+struct LibraryGather {
+  std::string kernel;  // name
+  int rank = 0;
+  int ranks = 1;
+  std::int16_t own = -1;       // buffer of the rank's block, from its origin on
+  std::int16_t gathered = -1;  // buffer that holds the blocks of all ranks
+  Rect slot;                   // of the rank's block in `gathered`
+  double widest_bytes = 0;     // of the largest block of all ranks: they take one protocol
+};
+
+// Adds the kernel and gives its number. `end_channel` adds what a channel does at last; without it channels
+// that have nothing to copy are left out.
+std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
+                                const std::function<void(std::int32_t channel)>& end_channel = {});
+
+}  // namespace tritax
