@@ -15,6 +15,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   machine.gpu.matmul_op_ns = 170;
   machine.gpu.store_op_ns = 400;
   machine.gpu.copy_op_ns = 650;
+  machine.gpu.ragged_copy_ns = 1000;
   machine.gpu.stage_op_ns = 1100;
   machine.gpu.stage_gb_per_s = 65;
   machine.library.tile_ns = 1200;
@@ -23,6 +24,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   EXPECT_EQ(
       vendor.gpu.matmul_step_clk + vendor.gpu.matmul_op_ns + vendor.gpu.store_op_ns + vendor.gpu.copy_op_ns,
       0);
+  EXPECT_EQ(vendor.gpu.ragged_copy_ns, 0);
   EXPECT_EQ(vendor.gpu.stage_op_ns, 1200);
   EXPECT_EQ(vendor.gpu.stage_gb_per_s, machine.gpu.lds_bytes_per_clk * machine.gpu.boost_clock_ghz);
   EXPECT_EQ(vendor.host.kernel_gap_ns, 370);
