@@ -11,6 +11,7 @@ Dispatcher::Dispatcher(const Gpu& gpu) : cus_per_die_(gpu.cus_per_xcd), lanes_pe
   empty_.registers_free = static_cast<std::int64_t>(gpu.registers_per_cu);
   empty_.lds_free = static_cast<std::int64_t>(gpu.lds_bytes_per_cu);
   cus_.assign(static_cast<std::size_t>(gpu.cu_count()), empty_);
+  full_.resize(static_cast<std::size_t>(gpu.xcds));
 }
 
 std::int32_t Dispatcher::waves_of(const Kernel& kernel) const {
@@ -26,7 +27,22 @@ bool Dispatcher::has_room(const ComputeUnit& cu, const Kernel& kernel) const {
 
 bool Dispatcher::fits(const Kernel& kernel) const { return has_room(empty_, kernel); }
 
-std::int32_t Dispatcher::place(std::int32_t die, const Kernel& kernel) const {
+std::int32_t Dispatcher::place(std::int32_t die, const Kernel& kernel) {
+  Full& full = full_[static_cast<std::size_t>(die)];
+  const Demand demand{kernel.resources, kernel.cu_begin, kernel.cu_end};
+  if (full.demand != demand) {
+    const std::int32_t cu = search(die, kernel);
+    if (cu < 0) full = {demand, -1};
+    return cu;
+  }
+  const std::int32_t cu = full.released;
+  const bool in_range = kernel.cu_end <= 0 || (cu >= kernel.cu_begin && cu < kernel.cu_end);
+  if (cu >= 0 && in_range && has_room(cus_[cu], kernel)) return cu;
+  full.released = -1;
+  return -1;
+}
+
+std::int32_t Dispatcher::search(std::int32_t die, const Kernel& kernel) const {
   const std::int32_t first = die * cus_per_die_;
   std::int32_t begin = first;
   std::int32_t end = first + cus_per_die_;
@@ -60,6 +76,9 @@ void Dispatcher::release(std::int32_t cu, const Kernel& kernel) {
       static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
   unit.lds_free += kernel.resources.lds_bytes;
   --unit.workgroups;
+  Full& full = full_[static_cast<std::size_t>(die_of(cu))];
+  if (full.released >= 0 && full.released != cu) full.demand.reset();
+  full.released = cu;
 }
 
 }  // namespace tritax

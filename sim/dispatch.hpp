@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -29,7 +30,7 @@ class Dispatcher {
   explicit Dispatcher(const Gpu& gpu);
 
   // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
-  std::int32_t place(std::int32_t die, const Kernel& kernel) const;
+  std::int32_t place(std::int32_t die, const Kernel& kernel);
 
   bool has_room(std::int32_t cu, const Kernel& kernel) const { return has_room(cus_[cu], kernel); }
 
@@ -43,10 +44,26 @@ class Dispatcher {
   bool fits(const Kernel& kernel) const;
 
  private:
+  // What a kernel asks for.
+  struct Demand {
+    Resources resources;
+    std::int32_t cu_begin = 0, cu_end = 0;
+
+    bool operator==(const Demand&) const = default;
+  };
+
+  // A die that had no room: since then only what was released can have some.
+  struct Full {
+    std::optional<Demand> demand;  // none: there may be room
+    std::int32_t released = -1;    // the only compute unit; -1: none
+  };
+
   bool has_room(const ComputeUnit& cu, const Kernel& kernel) const;
   std::int32_t waves_of(const Kernel& kernel) const;
+  std::int32_t search(std::int32_t die, const Kernel& kernel) const;
 
   std::vector<ComputeUnit> cus_;
+  std::vector<Full> full_;  // by die
   ComputeUnit empty_;
   std::int32_t cus_per_die_ = 0;
   std::int32_t lanes_per_wave_ = 0;

@@ -255,6 +255,9 @@ SimulationResult Engine::run() {
     while (fluid_.next_completion_ns() <= now) {
       const FluidNetwork::Completion completion = fluid_.complete(now);
       completed(completion, fluid_.bottleneck(completion.class_id), now);
+      if (fluid_.active(completion.class_id) > 0) {
+        prefetch(workgroup_of(fluid_.next_token(completion.class_id)));
+      }
     }
     while (queue_.next_time_ns() <= now) handle(queue_.pop().payload, now);
     fluid_.settle(now);
@@ -377,6 +380,9 @@ void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
   if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
   gpu.dispatcher.take(cu, kernel);
   ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
+  // What it does first is in no cache either.
+  __builtin_prefetch(&schedule_.ops[wg.pc]);
+  __builtin_prefetch(&inputs_of_op_[wg.pc]);
   wg.cu = cu;
   wg.path = state.start;
   --state.to_send;

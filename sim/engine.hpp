@@ -95,6 +95,15 @@ class Engine {
 
   enum class Waiting : std::uint8_t { nothing, activity, store, flag, time };
 
+  struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
+    double l2_mark = -1e300;
+    double llc_mark = -1e300;
+    std::int32_t die = -1;
+    std::uint32_t writer = kNobody;  // of the last write: in write_paths_
+
+    bool written() const { return writer != kNobody; }
+  };
+
   // Of thousands, in turn: aligned, none takes a cache line more than it needs.
   struct alignas(64) WorkgroupState {
     std::uint32_t kernel = 0;
@@ -128,6 +137,7 @@ class Engine {
     std::uint32_t next_waiter = kNobody;
     Path path;
     Path send_path;
+    TileRecord* stored = nullptr;  // of the running store; of a remote one null
   };
 
   // Of an operation that is a matmul.
@@ -188,15 +198,6 @@ class Engine {
     std::int32_t value = 0;
     std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
     Path path;
-  };
-
-  struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
-    double l2_mark = -1e300;
-    double llc_mark = -1e300;
-    std::int32_t die = -1;
-    std::uint32_t writer = kNobody;  // of the last write: in write_paths_
-
-    bool written() const { return writer != kNobody; }
   };
 
   struct PlaceQueue {
@@ -324,7 +325,8 @@ class Engine {
   void start_kernel(std::uint32_t kernel, double now);
   void index_places(std::span<const Placed> places);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
-  // Nobody has touched the workgroup that a die sends next: without this it is in no cache when it is sent.
+  // Between two events of a workgroup come those of thousands: without this it is in no cache when it is
+  // sent, or an operation of it ends.
   void prefetch(std::uint32_t wg) const {
     const char* state = reinterpret_cast<const char*>(&workgroups_[wg]);
     for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
@@ -351,6 +353,11 @@ class Engine {
   void arrive_at_barrier(std::int32_t rank, double now);
 
   // engine_ops.cpp
+  // Fluid tokens: workgroup and whether the activity is its asynchronous store.
+  static constexpr std::uint32_t token_of(std::uint32_t wg, bool store) {
+    return wg << 1 | (store ? 1u : 0u);
+  }
+  static constexpr std::uint32_t workgroup_of(std::uint32_t token) { return token >> 1; }
   void step(std::uint32_t wg, double now);
   bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);

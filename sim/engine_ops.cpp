@@ -8,9 +8,6 @@
 namespace tritax {
 
 namespace {
-// Fluid tokens: workgroup and whether the activity is its asynchronous store.
-constexpr std::uint32_t token_of(std::uint32_t wg, bool store) { return wg << 1 | (store ? 1u : 0u); }
-
 bool drains(OpKind kind) {
   return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
          kind == OpKind::signal;
@@ -246,6 +243,8 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.store_reread_ns = reread;
     wg.store_part = part;
     wg.store_op = op_index;
+    wg.stored = op.rank == path.rank ? &record_of(op.rank, op.buffer, op.rect.row, op.rect.col) : nullptr;
+    __builtin_prefetch(wg.stored, 1);
     wg.remote_dirty = wg.remote_dirty || remote;
   } else {
     wg.op_alone_ns = alone;
@@ -439,7 +438,7 @@ void Engine::charge_activity(Path& path, double start, double reread, double alo
 
 void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now) {
   ++totals_.events;
-  const std::uint32_t id = completion.token >> 1;
+  const std::uint32_t id = workgroup_of(completion.token);
   WorkgroupState& wg = workgroups_[id];
   if (completion.token & 1u) {
     if (wg.sender_busy) {

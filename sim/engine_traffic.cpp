@@ -161,8 +161,8 @@ void Engine::note_write(std::int32_t rank, const Op& op, const WorkgroupState& w
   GpuState& gpu = gpus_[rank];
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
-  if (rank != rank_of(wg)) return;
-  TileRecord& record = record_of(rank, op.buffer, op.rect.row, op.rect.col);
+  if (wg.stored == nullptr) return;
+  TileRecord& record = *wg.stored;
   const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   l2.insert(bytes, now);
@@ -359,10 +359,15 @@ std::int32_t Engine::data_class(const DataPath& path) {
 }
 
 // Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
-// seed and the operation.
+// seed and the operation. What a channel of a vendor's library sends to one peer is one transfer, cut only to
+// be simulated.
 double Engine::service_weight(std::uint32_t id, std::uint32_t op) const {
   if (machine_.fabric.arbitration_spread == 0) return 1;
-  return service_weights_.at(unit_random(draw_of(id, op)));
+  const bool channel = schedule_.vendor && schedule_.ops[op].kind == OpKind::copy;
+  const std::uint64_t draw =
+      channel ? static_cast<std::uint64_t>(id) << 32 ^ ~static_cast<std::uint32_t>(schedule_.ops[op].rank)
+              : draw_of(id, op);
+  return service_weights_.at(unit_random(draw));
 }
 
 // Equal matmuls do not take the same time, for their operands are nearer to some compute units than to

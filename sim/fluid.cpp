@@ -1,6 +1,7 @@
 #include "sim/fluid.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/core/error.hpp"
 
@@ -221,6 +222,16 @@ bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   return true;
 }
 
+// Activities have ended and others of the same weights have taken their places: nobody's rate changes.
+bool FluidNetwork::settle_replaced(std::int32_t id, double now_ns) {
+  Class& c = classes_[id];
+  if (c.weight == 0 || c.counted_at_cap != c.settled_weight * c.cap) return false;
+  if (std::abs(c.weight - c.settled_weight) > kTolerance * c.weight) return false;
+  c.weight = c.settled_weight;
+  schedule(id, now_ns);
+  return true;
+}
+
 // A change inside a class that has its bottleneck to itself: its activities share the same total rate
 // differently, which nobody else notices as long as nothing else that the class uses is saturated.
 bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
@@ -359,6 +370,10 @@ void FluidNetwork::settle(double now_ns) {
   unsettled_completion_ = false;
   std::size_t unsettled = 0;
   for (const std::int32_t id : changed_) {
+    if (settle_replaced(id, now_ns)) {
+      classes_[id].changed = false;
+      continue;
+    }
     if (settle_without_solving(id, now_ns)) {
       classes_[id].changed = false;
       continue;

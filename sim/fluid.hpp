@@ -17,7 +17,8 @@
 // the bit; a class is added to the solve if a full resource would otherwise leave it faster than those that
 // it holds back. An activity that starts at its cap without saturating anything, or ends without having used
 // anything saturated, changes no other rate and is not solved for at all; nor is a change in a class that has
-// its bottleneck to itself. Classes that have one bottleneck, and use nothing else that is full, share it.
+// its bottleneck to itself, nor one that leaves the weight of its class as it was. Classes that have one
+// bottleneck, and use nothing else that is full, share it.
 //
 // Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
 // clock moves on; between the two the rates are stale.
@@ -85,6 +86,8 @@ class FluidNetwork {
   std::int32_t active(std::int32_t class_id) const {
     return static_cast<std::int32_t>(classes_[class_id].ends.size());
   }
+  // Of the activity of an active class that ends next.
+  std::uint32_t next_token(std::int32_t class_id) const { return classes_[class_id].ends.front().token; }
   double cap(std::int32_t class_id) const { return classes_[class_id].cap; }
 
   // Work that has gone through a resource so far.
@@ -200,6 +203,7 @@ class FluidNetwork {
   static bool idle_at_caps(const Resource& r) {
     return r.bounded && r.users_at_caps < r.never_full && r.load < r.nearly_full;
   }
+  bool settle_replaced(std::int32_t id, double now_ns);
   bool settle_without_solving(std::int32_t id, double now_ns);
   bool settle_within_class(std::int32_t id, double now_ns);
   std::int32_t bottleneck_of_change(const Class& c) const;

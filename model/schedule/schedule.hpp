@@ -102,6 +102,8 @@ struct Resources {
   std::int32_t threads = 256;
   std::int32_t registers_per_thread = 64;  // 32-bit
   std::int32_t lds_bytes = 0;
+
+  bool operator==(const Resources&) const = default;
 };
 
 // How a matmul inside a kernel feeds its matrix cores; it decides what overlaps inside one workgroup.

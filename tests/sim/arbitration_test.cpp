@@ -1,6 +1,7 @@
 // Unequal service of equal transfers on a full link.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "hand_machine.hpp"
@@ -54,6 +55,40 @@ TEST(Arbitration, EqualTransfersOfAFullLinkEndTogetherOnlyWithoutSpread) {
     EXPECT_NEAR(end_of(equal, w), end_of(equal, 0), kExact);
     EXPECT_GT(std::abs(end_of(unequal, w) - end_of(unequal, 0)), 1) << w;
   }
+}
+
+// How far apart the second and the third of six chunks of each channel are in time, the most.
+double unsteadiness(bool vendor) {
+  constexpr int kChannels = 6;
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = 30;
+  machine.fabric.arbitration_spread = 0.2;
+  machine.gpu.cu_remote_store_gb_per_s = 10;
+  Draft draft(2, kChannels * kTiles);
+  if (vendor) draft.builder.vendor();
+  const auto kernel = draft.data_kernel("gather", 0);
+  for (int w = 0; w < kChannels; ++w) {
+    draft.builder.workgroup(kernel);
+    for (int t = 0; t < kTiles; ++t) {
+      const Rect chunk = Draft::tile(w * kTiles + t);
+      draft.builder.copy(draft.c, chunk, 1, draft.c, chunk.row, chunk.col, 0);
+    }
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), machine);
+  double most = 0;
+  for (int w = 0; w < kChannels; ++w) {
+    const double second = out.seen.ops.at({0, w, 1}).length_ns();
+    EXPECT_GT(std::abs(second - out.seen.ops.at({0, (w + 1) % kChannels, 1}).length_ns()), 1) << w;
+    most = std::max(most, std::abs(out.seen.ops.at({0, w, 2}).length_ns() - second));
+  }
+  return most;
+}
+
+TEST(Arbitration, ServesAllChunksOfALibraryChannelAlike) {
+  EXPECT_NEAR(unsteadiness(true), 0, kExact);
+  EXPECT_GT(unsteadiness(false), 1);  // whose tiles are transfers of their own
 }
 
 }  // namespace

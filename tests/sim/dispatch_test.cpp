@@ -92,6 +92,42 @@ TEST(Placement, OfADifferentKernelUsesWhatTheFirstLeaves) {
   EXPECT_EQ(fill(dispatcher, 1, gemm), 4);                       // the other die is not touched
 }
 
+// The emptiest compute unit that has room, the lowest among equal ones, or none: by looking at all of them.
+std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t die, const Kernel& kernel) {
+  std::int32_t best = -1;
+  for (std::int32_t cu = die * gpu.cus_per_xcd; cu < (die + 1) * gpu.cus_per_xcd; ++cu) {
+    const bool in_range = kernel.cu_end == 0 || (cu >= kernel.cu_begin && cu < kernel.cu_end);
+    if (!in_range || !dispatcher.has_room(cu, kernel)) continue;
+    if (best < 0 || dispatcher.resident(cu) < dispatcher.resident(best)) best = cu;
+  }
+  return best;
+}
+
+// However often a die was full before: few kernels, so that the same one asks again and again.
+RC_GTEST_PROP(DispatcherLaw, PlacesWhereALookAtEveryComputeUnitWould, ()) {
+  const Gpu gpu = hand::machine().gpu;
+  Dispatcher dispatcher(gpu);
+  std::vector<Kernel> kernels{kernel_of(256, 128, 32768), kernel_of(512, 64, 16384), kernel_of(64, 32, 0)};
+  kernels[2].cu_begin = 1;
+  kernels[2].cu_end = 6;
+  std::vector<std::pair<std::int32_t, Kernel>> resident;
+  for (int step = 0; step < 200; ++step) {
+    if (resident.empty() || *rc::gen::inRange(0, 3) > 0) {
+      const Kernel& kernel = kernels[*rc::gen::inRange<std::size_t>(0, kernels.size())];
+      const std::int32_t die = *rc::gen::inRange(0, 2);
+      const std::int32_t expected = emptiest(dispatcher, gpu, die, kernel);
+      RC_ASSERT(dispatcher.place(die, kernel) == expected);
+      if (expected < 0) continue;
+      dispatcher.take(expected, kernel);
+      resident.emplace_back(expected, kernel);
+    } else {
+      const std::size_t i = *rc::gen::inRange<std::size_t>(0, resident.size());
+      dispatcher.release(resident[i].first, resident[i].second);
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
 // Whatever is taken and given back in whatever order: room never runs below zero (take asserts it), and in
 // the end everything is free again.
 RC_GTEST_PROP(DispatcherLaw, ReleasesGiveBackExactlyWhatWasTaken, ()) {
