@@ -9,7 +9,6 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "model/schedule/check.hpp"
 #include "model/schedule/relax.hpp"
 
 namespace tritax {
@@ -443,75 +442,6 @@ void Engine::finish_kernel(std::uint32_t kernel, double now) {
 OpPlace Engine::place_of(const WorkgroupState& wg, std::uint32_t op) const {
   const Workgroup& workgroup = schedule_.kernels[wg.kernel].workgroups[wg.number];
   return {wg.kernel, wg.number, op - workgroup.first_op, rank_of(wg), wg.cu};
-}
-
-void Engine::report_stall(double now) const {
-  std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
-  int listed = 0;
-  for (const WorkgroupState& wg : workgroups_) {
-    if (wg.waiting != Waiting::flag || listed == 10) continue;
-    ++listed;
-    const Op& op = schedule_.ops[wg.pc];
-    const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
-    const FlagState& flag = flags_[flag_of(rank_of(wg), op)];
-    text +=
-        fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
-                    describe_op(schedule_, wg.kernel, wg.number, wg.pc - first),
-                    schedule_.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value, flag.value);
-  }
-  for (std::size_t k = 0; k < kernels_.size() && listed < 14; ++k) {
-    const std::size_t total = schedule_.kernels[k].workgroups.size();
-    std::size_t dispatched = 0;
-    for (std::uint32_t w = 0; w < total; ++w)
-      dispatched += workgroups_[kernels_[k].first_workgroup + w].cu >= 0;
-    if (kernels_[k].launched && dispatched < total) {
-      ++listed;
-      text += fmt::format("\n  kernel '{}' rank {}: {} of {} workgroups wait for a free compute unit",
-                          schedule_.kernels[k].name, schedule_.kernels[k].rank, total - dispatched, total);
-    }
-  }
-  for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {
-    if (hosts_[rank].wait == HostWait::done) continue;
-    ++listed;
-    text +=
-        fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
-                    kHostOpKindNames[static_cast<std::size_t>(schedule_.host[rank][hosts_[rank].pc].kind)]);
-  }
-  throw UserError(text);
-}
-
-SimulationResult Engine::result(double now) {
-  SimulationResult out = totals_;
-  out.makespan_ns = totals_.gave_up ? now : 0;
-  out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
-  for (const HostState& host : hosts_) {
-    // A host that does not synchronise ends before its kernels.
-    const Path* last = &host.path;
-    for (const StreamState& stream : host.streams) {
-      if (stream.last_end.time_ns > last->time_ns) last = &stream.last_end;
-    }
-    RankResult rank;
-    rank.account = last->account;
-    rank.makespan_ns = last->time_ns;
-    const GpuState& gpu = gpus_[out.ranks.size()];
-    rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
-    rank.cu_busy_ns = gpu.cu_busy_ns;
-    // Of a run that was given up some are still busy.
-    rank.matrix_busy_ns = (gpu.matrix_busy_ns + gpu.busy_matrix_cus * now) / machine_.gpu.cu_count();
-    rank.matrix_clock_ghz = gpu.power.clock_ghz;
-    rank.matrix_work = gpu.power.work;
-    out.ranks.push_back(rank);
-    if (!totals_.gave_up && last->time_ns >= out.makespan_ns) {
-      out.makespan_ns = last->time_ns;
-      out.account = last->account;
-    }
-  }
-  out.link_bytes = link_bytes_;
-  for (const GpuState& gpu : gpus_) out.hbm_bytes += fluid_.carried(gpu.hbm, now);
-  out.l2_hit_fraction = l2_bytes_asked_ > 0 ? 1 - l2_bytes_missed_ / l2_bytes_asked_ : 0;
-  out.llc_hit_fraction =
-      machine_.gpu.llc_bytes > 0 && l2_bytes_missed_ > 0 ? 1 - llc_bytes_missed_ / l2_bytes_missed_ : 0;
-  return out;
 }
 
 }  // namespace tritax

@@ -12,7 +12,7 @@
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
 // engine_ops.cpp (tile operations), engine_clock.cpp (what the power limit leaves), engine_sender.cpp (stores
 // beside the matmuls of their workgroup), engine_traffic.cpp (which resources an operation uses),
-// engine_outlook.cpp (when to give up).
+// engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <boost/unordered_map.hpp>
