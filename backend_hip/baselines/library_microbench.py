@@ -11,6 +11,7 @@ of K can be read. Medians, 10 % and 90 % quantiles in microseconds:
 the same without a pause, kernel_us and wall_us being the time per call of 30 more.
 
     python3 library_microbench.py --gpus 1,2,4 --output microbench.csv
+    python3 library_microbench.py --gpus 1 --gemms 4096x4097x4096,1024x1024x4095 --dtypes bf16,fp32 --output odd-rows.csv
 """
 
 import argparse
@@ -37,7 +38,7 @@ GEMMS = (
     + [(m, n, k) for m in (16, 64, 128, 256, 512) for n, k in DECODE]
     + [(1000, 1000, 1000), (4095, 4095, 4095), (2049, 4097, 4096), (1024, 2145, 1024)]
 )
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 KIB = 1024
 
 
@@ -151,7 +152,7 @@ def measure(call, fields, flushes, token, arguments, writer):
 
 
 def measure_gemms(flushes, token, arguments, writer):
-    for m, n, k in GEMMS:
+    for m, n, k in arguments.gemms:
         for dtype in arguments.dtypes.split(","):
             if dtype == "fp8" and (n % 16 or k % 16):
                 continue
@@ -167,6 +168,14 @@ def measure_all_gathers(world, flushes, token, arguments, writer):
         call = lambda: dist.all_gather_into_tensor(everyone, own)
         measure(call, ("all_gather", f"{world},0,0,0,,{size}"), {"cold": flushes["cold"]}, token, arguments, writer)
         size *= 2
+
+
+def shapes(text):
+    """MxNxK,… as a list of (m, n, k)."""
+    found = [tuple(int(size) for size in shape.split("x")) for shape in text.split(",")]
+    if any(len(shape) != 3 or min(shape) < 1 for shape in found):
+        raise ValueError(text)
+    return found
 
 
 def worker(rank, world, arguments, port):
@@ -194,7 +203,8 @@ def worker(rank, world, arguments, port):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="1,2", help="1: GEMMs; more: all-gathers over so many; separated by commas")
-    parser.add_argument("--dtypes", default="bf16,fp8", help="of the GEMMs: bf16, fp16, fp8")
+    parser.add_argument("--gemms", type=shapes, default=GEMMS, help="MxNxK of the GEMMs, separated by commas")
+    parser.add_argument("--dtypes", default="bf16,fp8", help="of the GEMMs: bf16, fp16, fp8, fp32")
     parser.add_argument("--output", required=True)
     parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
     parser.add_argument("--repeat", type=int, default=20)
