@@ -213,6 +213,7 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  shape.cost.compute_ns /= kernel.matmul_share;
   const Gpu& gpu = machine_.gpu;
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
@@ -224,7 +225,7 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   MatmulTile overlapped = kernel.tile;
   overlapped.pipeline = Pipeline::overlapped;
   const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
-  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
+  shape.shared_speedup = shape.cost.compute_ns / (best.compute_ns / kernel.matmul_share);
   return shape;
 }
 

@@ -36,6 +36,7 @@ void run_by_interpreter(Schedule& schedule) {
   schedule.vendor = false;
   for (Kernel& kernel : schedule.kernels) {
     kernel.start_ns = 0;
+    kernel.matmul_share = 1;
     kernel.workgroup_gb_per_s = 0;
     kernel.remote_store_gb_per_s = 0;
   }

@@ -150,8 +150,12 @@ struct LibraryCosts {
   double binding_call_ns = 0;  // host time of one kernel call from Python through a thin binding, beyond it
   double kernel_gap_ns = 0;    // between the library's kernels in a busy stream; 0: as HostCosts says
   double kernel_start_ns =
-      0;               // of a kernel of the library before its first operation, everything in the caches
-  double tile_ns = 0;  // of a tile that its GEMM finishes besides K steps and bytes
+      0;  // of a kernel of the library before its first operation, everything in the caches
+  // Of the matrix rate that 16-bit GEMMs reach with rows off 16 bytes, of an odd or an even number of
+  // elements; 0: no kernel needs aligned rows.
+  double odd_row_share = 0;
+  double even_row_share = 0;
+  double tile_ns = 0;              // of a tile that its GEMM finishes besides K steps and bytes
   double slice_copy_gb_per_s = 0;  // of the framework's copy into slices, bytes copied; 0: as memory gives
   double framework_sync_ns = 0;    // host work of the framework around a synchronised step
   double framework_gather_ns = 0;  // host work of its gather into slices of a matrix, beyond the call

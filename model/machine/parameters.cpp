@@ -221,6 +221,15 @@ constexpr std::array kSpecs{
     ParameterSpec{"library", "tile_time", &LibraryCosts::tile_ns, D::time, kTime,
                   "of a tile that a GEMM of the library finishes besides its K steps and bytes",
                   Presence::optional},
+    ParameterSpec{
+        "library", "odd_row_share", &LibraryCosts::odd_row_share, D::share, kShareOrNone,
+        "of the matrix rate that 16-bit GEMMs reach with rows of an odd number of elements; 0: the same",
+        Presence::optional},
+    ParameterSpec{
+        "library", "even_row_share", &LibraryCosts::even_row_share, D::share, kShareOrNone,
+        "of the matrix rate that 16-bit GEMMs reach with rows off the multiples of 16 bytes, but of an "
+        "even number of elements; 0: the same",
+        Presence::optional},
     ParameterSpec{"library", "slice_copy_bandwidth", &LibraryCosts::slice_copy_gb_per_s, D::rate, kRate,
                   "of the framework's copy into slices of a matrix, bytes copied; 0: as memory gives",
                   Presence::optional},

@@ -86,6 +86,7 @@ std::int32_t compute_kernel(PatternDraft& draft, int rank, const LibraryTile& li
   kernel.rank = rank;
   kernel.resources = draft.gemm_resources;
   kernel.tile = draft.tile;
+  kernel.matmul_share = library.matmul_share;
   kernel.start_ns = draft.machine.library.kernel_start_ns;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const auto k = static_cast<std::int32_t>(draft.workload.k);

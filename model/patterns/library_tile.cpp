@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,7 +45,8 @@ std::optional<double> gemm_ns(const GemmAllScatter& workload, const Machine& mac
     return std::nullopt;  // not a candidate on this GPU
   }
   const std::int64_t depth = depth_of_part(workload.k, choice);
-  const MatmulCost cost = matmul_cost(gpu, workload.dtype, tile, tile.m, tile.n, depth);
+  MatmulCost cost = matmul_cost(gpu, workload.dtype, tile, tile.m, tile.n, depth);
+  cost.compute_ns /= choice.matmul_share;
   const std::int64_t columns = widest_block(workload);
   const std::int64_t tiles = ceil_ratio(workload.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
   const DType stored = choice.parts > 1 ? DType::fp32 : workload.dtype;
@@ -96,14 +98,23 @@ std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed&
   return shapes;
 }
 
+// Kernels of the library among which it picks.
+struct Kernels {
+  std::vector<Shape> shapes;
+  std::int32_t step = 0;    // depth of a K step, elements
+  double matmul_share = 1;  // of the rate of the matrix cores
+};
+
 // Tall and square tiles down to what a decode step with a few rows needs.
 std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
-  if (gpu.async_tile_copy) {
+  if (gpu.async_tile_copy && dtype != DType::fp32) {
     constexpr std::int32_t wgmma_rows = 64;
     constexpr std::array<std::int32_t, 12> edges{256, 192, 160, 128, 112, 96, 80, 64, 48, 32, 16, 320};
     return shapes_of(
         edges, [](std::int32_t m, std::int32_t n) { return m % wgmma_rows == 0 || n % wgmma_rows == 0; });
   }
+  if (gpu.async_tile_copy)
+    return {{256, 128}, {128, 256}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}};
   if (bytes_of(dtype) != 2) {
     return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
             {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
@@ -111,6 +122,27 @@ std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
   constexpr std::int32_t smallest_tile = 1024;  // elements
   constexpr std::array<std::int32_t, 9> edges{256, 224, 192, 160, 128, 96, 64, 32, 16};
   return shapes_of(edges, [](std::int32_t m, std::int32_t n) { return m * n >= smallest_tile; });
+}
+
+// The largest power of two up to 16 that divides the bytes of every row of A, B and C.
+std::int64_t row_alignment(const GemmAllScatter& workload) {
+  std::int64_t together = 16 | workload.k * bytes_of(workload.dtype);
+  for (int rank = 0; rank < workload.gpus; ++rank) {
+    together |= owned_columns(workload, rank).size() * bytes_of(workload.dtype);
+  }
+  return together & -together;
+}
+
+Kernels library_kernels(const GemmAllScatter& workload, const Machine& machine) {
+  constexpr std::int64_t tensor_map_bytes = 16;  // what a copy asks for
+  constexpr std::int64_t async_copy_bytes = 4;
+  const std::int64_t alignment = row_alignment(workload);
+  const double share =
+      alignment < async_copy_bytes ? machine.library.odd_row_share : machine.library.even_row_share;
+  if (bytes_of(workload.dtype) == 2 && alignment < tensor_map_bytes && share > 0) {
+    return {{{256, 128}, {128, 256}, {128, 128}, {64, 64}}, alignment < async_copy_bytes ? 32 : 64, share};
+  }
+  return {library_shapes(machine.gpu, workload.dtype), 128 / bytes_of(workload.dtype), 1};
 }
 
 // Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
@@ -131,20 +163,23 @@ std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice) {
 }
 
 LibraryTile library_tile(const GemmAllScatter& workload, const Machine& machine) {
-  if (has_untuned_kernel(workload, machine.gpu)) return {{64, 256, 16, 4, Pipeline::overlapped}, 1};
+  if (has_untuned_kernel(workload, machine.gpu)) return {{64, 256, 16, 4, Pipeline::overlapped}};
   constexpr std::array<std::int32_t, 8> parts_of_k{1, 2, 3, 4, 6, 8, 12, 16};
   const double part_bytes = static_cast<double>(workload.m) * widest_block(workload) * bytes_of(DType::fp32);
-  constexpr std::int32_t smallest = 1024;  // elements of a tile that fits every matrix
+  const Kernels kernels = library_kernels(workload, machine);
+  std::int32_t smallest =
+      std::numeric_limits<std::int32_t>::max();  // elements of a tile that fits every matrix
+  for (const Shape& shape : kernels.shapes) smallest = std::min(smallest, shape.m * shape.n);
   LibraryTile best;
   double best_ns = 0;
   for (const std::int32_t parts : parts_of_k) {
     if (parts > 1 && parts * part_bytes > kWorkspaceBytes) break;
-    for (const Shape& shape : library_shapes(machine.gpu, workload.dtype)) {
+    for (const Shape& shape : kernels.shapes) {
       for (const std::int32_t waves : {4, 8}) {
-        const MatmulTile tile{shape.m, shape.n, 128 / bytes_of(workload.dtype), waves, Pipeline::overlapped};
+        const MatmulTile tile{shape.m, shape.n, kernels.step, waves, Pipeline::overlapped};
         if (parts > 1 && workload.k < std::int64_t{2} * parts * tile.k) continue;
         if (exceeds(tile, workload) && tile.m * tile.n > smallest) continue;
-        const LibraryTile choice{tile, parts};
+        const LibraryTile choice{tile, parts, kernels.matmul_share};
         const std::optional<double> ns = gemm_ns(workload, machine, choice);
         if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
         best_ns = *ns;

@@ -17,6 +17,14 @@
 // ROCm/rocm-libraries shared/origami in its simplest form. With more than one part every part is a product of
 // its own, stored in fp32, and a second kernel adds them up (cublasLt::splitKreduce_kernel, there).
 //
+// Copies by the tensor memory accelerator need rows of whole 16 bytes, asynchronous copies of the generation
+// before rows of whole 4 (NVIDIA CUDA C++ programming guide, tensor maps and asynchronous data copies). For
+// 16-bit numbers in other rows cuBLAS falls back to kernels of older generations, which reach a third or a
+// sixth of the rate: cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_nn_align2 with an even number of
+// elements in a row, cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_nn_align1 with an odd one; smaller ones
+// are 128x128 and 64x64 (scenarios/measured/h200-library-unaligned.csv). fp32 runs beside the matrix cores
+// there, in tiles of 256x128, 128x64, 64x64 and 64x32, either way round (h200-library-fp32.csv).
+//
 // hipBLASLt itself takes the kernel of the nearest shape that was tuned. For fp32 on gfx942, not transposed,
 // the tuned shapes of more than 1.5·10¹⁰ multiplications end at K = 4096; at 16384 all of them share the
 // kernel MT256x64x16, 256 columns and 64 rows of a row-major C (ROCm/hipBLASLt @092cc83, solution 1433 of
@@ -32,7 +40,8 @@ namespace tritax {
 
 struct LibraryTile {
   MatmulTile tile;
-  std::int32_t parts = 1;  // of K
+  std::int32_t parts = 1;   // of K
+  double matmul_share = 1;  // of the rate of the matrix cores that its kernel reaches
 };
 
 // Depth of K that each part but the last has: whole steps of the tile.

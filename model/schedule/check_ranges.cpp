@@ -89,6 +89,10 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("workgroup_gb_per_s is {}; give a rate, or 0 for no limit",
                                              kernel.workgroup_gb_per_s));
     }
+    if (!(kernel.matmul_share > 0 && kernel.matmul_share <= 1)) {
+      refuse(Kind::out_of_range,
+             fmt::format("matmul_share is {}; give a share above 0 and up to 1", kernel.matmul_share));
+    }
     if (!std::isfinite(kernel.start_ns) || kernel.start_ns < 0) {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time of at least 0", kernel.start_ns));
     }

@@ -61,7 +61,7 @@ std::span<const Op> ops_of(const Schedule& schedule, const Workgroup& workgroup)
 class MatmulTimes {
  public:
   MatmulTimes(const Schedule& schedule, const Machine& machine, const Kernel& kernel)
-      : schedule_(schedule), gpu_(machine.gpu), tile_(kernel.tile) {}
+      : schedule_(schedule), gpu_(machine.gpu), tile_(kernel.tile), share_(kernel.matmul_share) {}
 
   double operator()(const Op& op) {
     const std::int32_t k = op.k_end - op.k_begin;
@@ -77,7 +77,7 @@ class MatmulTimes {
       gain_ = std::max(gain_,
                        ns_ / matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k).compute_ns);
       boost_ = std::max(boost_, gpu_.boost_clock_ghz / gpu_.rate(dtype).load_clock_ghz);
-      ns_ /= 1 + std::sqrt(3.0) * gpu_.matmul_spread;  // equal tiles differ: uniformly, by no more
+      ns_ /= share_ * (1 + std::sqrt(3.0) * gpu_.matmul_spread);  // equal tiles differ: uniformly, by no more
     }
     return ns_;
   }
@@ -89,6 +89,7 @@ class MatmulTimes {
   const Schedule& schedule_;
   const Gpu& gpu_;
   MatmulTile tile_;
+  double share_;
   std::int32_t k_ = -1, rows_ = -1, cols_ = -1;
   std::int16_t buffer_ = -1;
   double ns_ = 0;

@@ -50,11 +50,13 @@ TEST(RunByInterpreter, LeavesNothingThatStandsForALibrary) {
   schedule.vendor = true;
   schedule.kernels.resize(1);
   schedule.kernels[0].start_ns = 1;
+  schedule.kernels[0].matmul_share = 0.5;
   schedule.kernels[0].workgroup_gb_per_s = 2;
   schedule.kernels[0].remote_store_gb_per_s = 3;
   run_by_interpreter(schedule);
   EXPECT_FALSE(schedule.vendor);
   EXPECT_EQ(schedule.kernels[0].start_ns, 0);
+  EXPECT_EQ(schedule.kernels[0].matmul_share, 1);
   EXPECT_EQ(schedule.kernels[0].workgroup_gb_per_s, 0);
   EXPECT_EQ(schedule.kernels[0].remote_store_gb_per_s, 0);
 }

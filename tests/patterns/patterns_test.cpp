@@ -340,6 +340,25 @@ TEST(Library, TakesOneProtocolThoughBlocksDiffer) {
   }
 }
 
+TEST(Library, IsSlowWithRowsOffSixteenBytesWhereCopiesNeedThem) {
+  Machine machine = example::nvidia_node();
+  const auto share_of = [&](std::int64_t n, std::int64_t k, DType dtype) {
+    return build("library", {1024, n, k, dtype, 2}, Knobs{}, machine).kernels[0].matmul_share;
+  };
+  EXPECT_EQ(share_of(2 * 1025, 1024, DType::fp16), 1);
+  machine.library.odd_row_share = 0.2;
+  machine.library.even_row_share = 0.3;
+  EXPECT_EQ(share_of(2 * 1024, 1024, DType::fp16), 1);
+  EXPECT_EQ(share_of(2 * 1032, 1032, DType::fp16), 1);
+  EXPECT_EQ(share_of(2 * 1025, 1024, DType::fp16), 0.2);
+  EXPECT_EQ(share_of(2 * 1025, 1026, DType::fp16), 0.2);
+  EXPECT_EQ(share_of(2 * 1024 + 1, 1024, DType::fp16), 0.2);  // of one rank
+  EXPECT_EQ(share_of(2 * 1024, 1025, DType::fp16), 0.2);
+  EXPECT_EQ(share_of(2 * 1026, 1024, DType::fp16), 0.3);
+  EXPECT_EQ(share_of(2 * 1024, 1028, DType::fp16), 0.3);
+  EXPECT_EQ(share_of(2 * 1025, 1024, DType::fp8), 1);  // there is no such kernel
+}
+
 TEST(Library, HasOneKernelForTheDeepFp32ShapesThatHipBlasLtHasNotTuned) {
   const auto tile_of = [](std::int64_t k, DType dtype, std::string_view arch) {
     Machine machine = example::amd_node();

@@ -70,7 +70,7 @@ TEST(ValidateLibrary, RefusesWhatItCannotCompare) {
 }
 
 // Bounds a little above what the model has (24 rows of gemm_loop and the all-gathers on 4 GPUs set
-// parameters), so that a change that makes it worse is seen.
+// parameters, and those of 4095x4095x4095), so that a change that makes it worse is seen.
 struct Bound {
   LibraryForm form;
   std::size_t rows;
@@ -102,6 +102,23 @@ TEST(ValidateLibrary, SingleCallsOfCublasOnH100) {
   expect_within(rows, {LibraryForm::gemm_cold, 134, 0.11, 0.3});
   expect_within(rows, {LibraryForm::gemm_warm, 134, 0.09, 0.22});
   expect_within(rows, {LibraryForm::gemm_loop, 134, 0.065, 0.2});
+}
+
+// Rows that the tensor memory accelerator does not take, and fp32. A few rows of H200 set parameters, none of
+// H100 did.
+TEST(ValidateLibrary, UnalignedRowsAndFp32) {
+  struct Case {
+    std::string gpu;
+    std::string machine;
+  };
+  for (const Case& c : {Case{"h200", "h200-4"}, Case{"h100", "h100-4"}}) {
+    const Machine machine = find_machine(c.machine);
+    const auto rows_of = [&](const std::string& what) {
+      return validate_library({read_library(kMeasured + c.gpu + "-library-" + what + ".csv")}, machine);
+    };
+    expect_within(rows_of("unaligned"), {LibraryForm::gemm_loop, 28, 0.04, 0.19});
+    expect_within(rows_of("fp32"), {LibraryForm::gemm_loop, 12, 0.065, 0.36});
+  }
 }
 
 TEST(ValidateLibrary, WholeProgramsOfCublasAndNccl) {
