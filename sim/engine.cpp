@@ -152,8 +152,7 @@ void Engine::index_schedule() {
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
-  operands_stay_ = stay_in_l2(false);
-  results_stay_ = schedule_.vendor && machine_.gpu.llc_bytes == 0 && stay_in_l2(true);
+  find_what_stays();
   if (options_.give_up_after_ns > 0) index_outlook();
 }
 

@@ -317,7 +317,8 @@ class Engine {
   void index_schedule();
   using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
                                        std::uint32_t>;  // by buffer, origin, size and start in K
-  bool stay_in_l2(bool results) const;
+  double bytes_touched(bool operands, bool results) const;
+  void find_what_stays();
   void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
@@ -460,8 +461,8 @@ class Engine {
   std::vector<KernelState> kernels_;
   std::vector<WorkgroupState> workgroups_;
   std::vector<FlagState> flags_;
-  bool operands_stay_ = false;
-  bool results_stay_ = false;             // and are written there again
+  bool operands_stay_ = false;            // in the L2, since an equal run just before
+  bool results_stay_ = false;             // in the L2, until after the run
   std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;

@@ -15,7 +15,6 @@ constexpr std::int32_t kInstructionEdge =
     16;                                    // rows and columns of the smallest matrix instruction of AMD parts
 constexpr std::int32_t kWgmmaRows = 64;    // rows of one wgmma
 constexpr std::int32_t kWavesOfWgmma = 4;  // a warp group
-constexpr std::int32_t kMostStages = 8;
 
 std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
@@ -84,7 +83,7 @@ std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile,
   const double staging = gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e : 0;
   const double stage = (static_cast<double>(tile.m) + tile.n) * tile.k * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
-  return std::clamp(static_cast<std::int32_t>(room / stage), 1, kMostStages);
+  return std::clamp(static_cast<std::int32_t>(room / stage), 1, gpu.most_operand_stages);
 }
 
 double stage_interval_ns(std::int32_t stages, double latency_ns) {

@@ -4,11 +4,17 @@
 
 namespace tritax {
 
+namespace {
+constexpr std::int32_t kMostStages = 16;  // nvjet_sm90_tst_64x16_64x16_…, there
+}
+
 Machine vendor_machine(const Machine& machine) {
   Machine vendor = machine;
   Gpu& gpu = vendor.gpu;
   gpu.matmul_step_clk = 0;
   gpu.matmul_op_ns = 0;
+  gpu.most_operand_stages = kMostStages;
+  gpu.cold_start_ns = 0;
   gpu.accumulate_gb_per_s = 0;
   gpu.specialised_copy_efficiency = 0;
   gpu.copy_op_ns = 0;

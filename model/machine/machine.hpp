@@ -70,7 +70,8 @@ struct Gpu {
   double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
-  double matmul_spread = 0;    // relative standard deviation of the time of equal tiles
+  std::int32_t most_operand_stages = 8;  // in LDS, of a matmul: as the backend's kernels are built
+  double matmul_spread = 0;              // relative standard deviation of the time of equal tiles
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
   double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
