@@ -213,7 +213,10 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const bool remote = path.peer != path.rank;
   // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
-  double latency = latency_of(path.source) + (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
+  // A library's kernel that adds several tiles has asked for all of them when the first comes.
+  const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
+  double latency = (asked_before ? 0 : latency_of(path.source)) +
+                   (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
   latency += ragged_ns(op);
   if (!asynchronous && machine_.gpu.accumulate_gb_per_s > 0)
     latency += bytes / machine_.gpu.accumulate_gb_per_s;

@@ -68,7 +68,7 @@ void Engine::index_outlook() {
   rest_ns_.assign(schedule_.ops.size(), 0.0);
   least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
   if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
-  if (options_.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
+  if (options_.counterfactual.intermediates_on_chip || schedule_.vendor) least_read_ns_ = 0;
   std::vector<FlagOutlook> flags(flags_.size());
   std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
   for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {

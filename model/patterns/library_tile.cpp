@@ -30,7 +30,7 @@ double add_parts_ns(const GemmAllScatter& workload, const Machine& machine, std:
   const double elements = static_cast<double>(workload.m) * widest_block(workload);
   const double bytes = elements * (parts * bytes_of(DType::fp32) + bytes_of(workload.dtype));
   const Gpu& gpu = machine.gpu;
-  const double latency_ns = machine.library.kernel_start_ns + parts * gpu.l2_latency_ns;
+  const double latency_ns = machine.library.kernel_start_ns + gpu.l2_latency_ns;
   return machine.host.kernel_gap_ns + latency_ns + bytes / gpu.hbm_gb_per_s;
 }
 

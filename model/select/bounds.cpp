@@ -211,6 +211,8 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
     const int residents = may_share ? residents_at_most(machine.gpu, kernel.resources) : 1;
     double power = work / (shared_gain(matmul_times.gain(), residents) * cus);
     if (residents == 1 && works.size() <= static_cast<std::size_t>(cus)) power = power_bound_ns(works, cus);
+    // Matrix cores that wait do not draw what limits the clock.
+    if (kernel.matmul_share < 1) power /= matmul_times.boost();
     bound.compute_ns = std::max(power, longest_matmuls / matmul_times.boost());
   }
   bound.total_ns = std::max(bound.total_ns, bound.compute_ns);
@@ -288,7 +290,7 @@ class Wires {
 };
 
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
-// stored.
+// stored, but for a vendor's results, which the L2 may keep.
 double memory_ns(const Schedule& schedule, const Machine& machine,
                  const std::vector<std::uint8_t>& launched) {
   using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
@@ -307,7 +309,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
               {{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin}, op.rect.rows * depth * element});
           slabs.push_back(
               {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
-        } else if (op.kind == OpKind::store && op.rank == 0) {
+        } else if (op.kind == OpKind::store && op.rank == 0 && !schedule.vendor) {
           bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
         }
       }

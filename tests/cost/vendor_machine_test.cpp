@@ -14,6 +14,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   machine.gpu.matmul_step_clk = 250;
   machine.gpu.matmul_op_ns = 170;
   machine.gpu.store_op_ns = 400;
+  machine.gpu.cold_start_ns = 900;
   machine.gpu.copy_op_ns = 650;
   machine.gpu.ragged_copy_ns = 1000;
   machine.gpu.stage_op_ns = 1100;
@@ -24,6 +25,8 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   EXPECT_EQ(
       vendor.gpu.matmul_step_clk + vendor.gpu.matmul_op_ns + vendor.gpu.store_op_ns + vendor.gpu.copy_op_ns,
       0);
+  EXPECT_EQ(vendor.gpu.cold_start_ns, 0);
+  EXPECT_GT(vendor.gpu.most_operand_stages, machine.gpu.most_operand_stages);
   EXPECT_EQ(vendor.gpu.ragged_copy_ns, 0);
   EXPECT_EQ(vendor.gpu.stage_op_ns, 1200);
   EXPECT_EQ(vendor.gpu.stage_gb_per_s, machine.gpu.lds_bytes_per_clk * machine.gpu.boost_clock_ghz);
