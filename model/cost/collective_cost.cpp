@@ -10,9 +10,10 @@ std::int32_t chunks_of_channel(double bytes) {
   return static_cast<std::int32_t>(std::clamp(bytes / kSmallestChunk, 1.0, kMostChunks));
 }
 
-CollectiveProtocol collective_protocol(const LibraryCosts& library, double bytes, int channels) {
+CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels) {
   const CollectiveProtocol full{library.collective_start_ns, library.channel_gb_per_s};
-  const CollectiveProtocol small{library.small_start_ns, library.small_channel_gb_per_s};
+  const CollectiveProtocol small{library.small_start_ns + std::max(0, ranks - 2) * library.small_step_ns,
+                                 library.small_channel_gb_per_s};
   if (small.channel_gb_per_s <= 0) return full;
   const auto time_ns = [&](const CollectiveProtocol& protocol) {
     return protocol.start_ns + bytes / (channels * protocol.channel_gb_per_s);

@@ -2,7 +2,8 @@
 //
 // It has one protocol that fills the links and one for small messages, which starts sooner and carries flags
 // with the data (NCCL and RCCL: Simple and LL). The library takes whichever is faster by its own model of
-// both; so does this one.
+// both; so does this one. A small message goes from GPU to GPU around a ring, in one step less than there are
+// GPUs, each of which has its latency.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -19,7 +20,7 @@ struct CollectiveProtocol {
 // count.
 std::int32_t chunks_of_channel(double bytes);
 
-// The protocol for `bytes` that a GPU sends over `channels`. Throws nothing.
-CollectiveProtocol collective_protocol(const LibraryCosts& library, double bytes, int channels);
+// The protocol for `bytes` that each of `ranks` GPUs sends over `channels`. Throws nothing.
+CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels);
 
 }  // namespace tritax

@@ -143,7 +143,8 @@ struct HostCosts {
 struct LibraryCosts {
   double collective_call_ns = 0;      // host time of one collective call
   double collective_start_ns = 0;     // handshake before the first byte moves
-  double small_start_ns = 0;          // the same with the protocol for small messages
+  double small_start_ns = 0;          // the same with the protocol for small messages, of 2 GPUs
+  double small_step_ns = 0;           // more of it for each further GPU
   double small_channel_gb_per_s = 0;  // one channel with that protocol; 0: there is none
   int channels = 0;                   // workgroups of the collective kernel
   double channel_gb_per_s = 0;        // one channel, to all its peers together

@@ -32,7 +32,7 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
   const std::int32_t channels = library_channels(machine);
   const int peers = gather.ranks - 1;
   const CollectiveProtocol protocol =
-      collective_protocol(machine.library, gather.widest_bytes * peers, channels);
+      collective_protocol(machine.library, gather.ranks, gather.widest_bytes * peers, channels);
   Kernel kernel;
   kernel.name = gather.kernel;
   kernel.rank = gather.rank;

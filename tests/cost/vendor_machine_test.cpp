@@ -68,12 +68,15 @@ TEST(CollectiveProtocol, IsTheFasterOne) {
   LibraryCosts library;
   library.collective_start_ns = 25e3;
   library.channel_gb_per_s = 15;
-  EXPECT_EQ(collective_protocol(library, 1, 10).start_ns, 25e3);  // the only one
+  EXPECT_EQ(collective_protocol(library, 2, 1, 10).start_ns, 25e3);  // the only one
   library.small_start_ns = 5e3;
   library.small_channel_gb_per_s = 5;
   // 5000 + b/50 = 25000 + b/150 at b = 1.5e6.
-  EXPECT_EQ(collective_protocol(library, 1.49e6, 10).start_ns, 5e3);
-  EXPECT_EQ(collective_protocol(library, 1.51e6, 10).start_ns, 25e3);
+  EXPECT_EQ(collective_protocol(library, 2, 1.49e6, 10).start_ns, 5e3);
+  EXPECT_EQ(collective_protocol(library, 2, 1.51e6, 10).start_ns, 25e3);
+  library.small_step_ns = 1e3;
+  EXPECT_EQ(collective_protocol(library, 2, 1e5, 10).start_ns, 5e3);
+  EXPECT_EQ(collective_protocol(library, 8, 1e5, 10).start_ns, 11e3);
 }
 
 }  // namespace
