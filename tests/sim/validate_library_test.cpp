@@ -121,6 +121,15 @@ TEST(ValidateLibrary, UnalignedRowsAndFp32) {
   }
 }
 
+// Nothing was fitted to these.
+TEST(ValidateLibrary, TallShapesThatMemoryLimits) {
+  const std::vector<LibraryResidual> rows =
+      validate_library({read_library(kMeasured + "h200-library-tall.csv")}, find_machine("h200-4"));
+  expect_within(rows, {LibraryForm::gemm_cold, 18, 0.08, 0.18});
+  expect_within(rows, {LibraryForm::gemm_warm, 18, 0.11, 0.18});
+  expect_within(rows, {LibraryForm::gemm_loop, 18, 0.05, 0.14});
+}
+
 TEST(ValidateLibrary, WholeProgramsOfCublasAndNccl) {
   const std::vector<LibraryResidual> rows =
       validate_library({read_library(kMeasured + "h200-4-library-2.csv")}, find_machine("h200-4"));
