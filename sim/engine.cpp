@@ -380,8 +380,8 @@ void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
   gpu.dispatcher.take(cu, kernel);
   ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
   // What it does first is in no cache either.
-  __builtin_prefetch(&schedule_.ops[wg.pc]);
-  __builtin_prefetch(&inputs_of_op_[wg.pc]);
+  __builtin_prefetch(schedule_.ops.data() + wg.pc);
+  __builtin_prefetch(inputs_of_op_.data() + wg.pc);
   wg.cu = cu;
   wg.path = state.start;
   --state.to_send;
