@@ -212,6 +212,10 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  MatmulTile overlapped = kernel.tile;
+  overlapped.pipeline = Pipeline::overlapped;
+  const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
   shape.cost.compute_ns /= kernel.matmul_share;
   const Gpu& gpu = machine_.gpu;
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
@@ -221,10 +225,6 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
   shape.from_memory_ns = steps * stage_interval_ns(stages, memory_ns);
-  MatmulTile overlapped = kernel.tile;
-  overlapped.pipeline = Pipeline::overlapped;
-  const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
-  shape.shared_speedup = shape.cost.compute_ns / (best.compute_ns / kernel.matmul_share);
   return shape;
 }
 

@@ -317,7 +317,7 @@ class Engine {
   void index_schedule();
   using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
                                        std::uint32_t>;  // by buffer, origin, size and start in K
-  double bytes_touched(bool operands, bool results) const;
+  double bytes_touched(bool results) const;
   void find_what_stays();
   void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;

@@ -28,12 +28,12 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
          (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
 }
 
-// Of a GPU's buffers that matmuls read, or that operations store to.
-double Engine::bytes_touched(bool operands, bool results) const {
+// Of a GPU's buffers that matmuls read and, with `results`, that operations store to.
+double Engine::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
   for (const Op& op : schedule_.ops) {
     if (results && op.kind == OpKind::store) touched[static_cast<std::size_t>(op.buffer)] = 1;
-    if (!operands || op.kind != OpKind::matmul) continue;
+    if (op.kind != OpKind::matmul) continue;
     touched[static_cast<std::size_t>(op.src_buffer)] = touched[static_cast<std::size_t>(op.b_buffer)] = 1;
   }
   double bytes = 0;
@@ -45,13 +45,11 @@ double Engine::bytes_touched(bool operands, bool results) const {
 }
 
 // Right after an equal run the operands are in the L2 if they fit. What is stored goes there first, and to
-// memory when something else needs its place; a run right after an equal one finds its results there still,
-// if they fit together with the operands.
+// memory when something else needs its place: after the run, if operands and results fit together.
 void Engine::find_what_stays() {
   const double l2_bytes = machine_.gpu.l2_bytes;
-  operands_stay_ = options_.warm && bytes_touched(true, false) <= l2_bytes;
-  results_stay_ =
-      schedule_.vendor && machine_.gpu.llc_bytes == 0 && bytes_touched(options_.warm, true) <= l2_bytes;
+  operands_stay_ = options_.warm && bytes_touched(false) <= l2_bytes;
+  results_stay_ = schedule_.vendor && machine_.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
 }
 
 // How long the operands of a matmul take to arrive at least, one stage after the other.

@@ -64,7 +64,9 @@ std::optional<LibraryRow> read_program(const CsvRow& line) {
   if (form == "gemm" && graph) {
     if (shape.n % gpus != 0) line.refuse("n", fmt::format("a multiple of the {} GPUs", gpus));
     const Shape own{shape.m, shape.n / gpus, shape.k, shape.dtype};
-    return row_of(line, LibraryForm::gemm_cold, gemm_of(own), "device_us");
+    LibraryRow row = row_of(line, LibraryForm::gemm_cold, gemm_of(own), "device_us");
+    row.between_events = true;
+    return row;
   }
   if (form != "stepwise") return std::nullopt;
   const GemmAllScatter workload{shape.m, shape.n, shape.k, shape.dtype, static_cast<int>(gpus)};
@@ -110,6 +112,10 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
   if (row.form == LibraryForm::stepwise) return result.makespan_ns;
   double slowest = 0;
   for (const RankResult& rank : result.ranks) slowest = std::max(slowest, rank.kernels_ns);
+  // As in any stream: the graph starts after the gap of a node, the event behind it after that of a kernel.
+  if (row.between_events) {
+    return slowest + machine.host.graph_node_gap_ns + machine.host.kernel_gap_ns;
+  }
   // A profiler adds up kernels; gaps between them are none of it.
   const auto kernels_of_rank = static_cast<double>(schedule.kernels.size()) / schedule.ranks;
   return slowest - (kernels_of_rank - 1) * vendor_machine(machine).host.kernel_gap_ns;

@@ -1,7 +1,7 @@
 // `tritax validate --library`: the library baseline beside what a vendor's libraries take.
 //
 // Two scripts measure through PyTorch (backend_hip/baselines). gemm_all_scatter.py: whole programs; of its
-// forms `gemm` (as a graph: the product alone, on the kernel clock) and `stepwise` (with a host
+// forms `gemm` (as a graph: the product alone, between two events of its stream) and `stepwise` (with a host
 // synchronisation behind the product, as the library pattern has it, on the host's clock) have a counterpart
 // here. library_microbench.py: single GEMMs and all-gathers, on the kernel clock, and GEMMs back to back.
 #pragma once
@@ -31,7 +31,8 @@ struct LibraryRow {
   LibraryForm form = LibraryForm::gemm_cold;
   Scenario scenario;  // without a machine
   double measured_ns = 0;
-  std::string where;  // "file:line"
+  bool between_events = false;  // on the stream, else the sum of the kernels' own times
+  std::string where;            // "file:line"
 };
 
 struct LibraryFile {
