@@ -61,6 +61,30 @@ TEST(Vendor, ResultsGoToTheL2IfTheyFit) {
   }
 }
 
+// A matmul beside a store, of which the operands are five tiles and the result buffer four.
+TEST(Vendor, ResultsShareTheL2WithTheOperands) {
+  const auto stored_in_ns = [](double l2_bytes) {
+    Machine machine = hand::machine();
+    machine.gpu.hbm_gb_per_s = 10;
+    machine.gpu.cu_store_gb_per_s = 10;
+    machine.gpu.l2_bytes = l2_bytes;
+    Draft draft(1, 4);
+    draft.builder.vendor();
+    const auto gemm = draft.gemm_kernel("gemm", 0, 0, 1);
+    draft.builder.workgroup(gemm);
+    draft.matmul(0);
+    const auto store = draft.data_kernel("store", 0);
+    draft.builder.workgroup(store);
+    draft.builder.store(draft.c, Draft::tile(1), 0);
+    draft.builder.launch(0, gemm, 0);
+    draft.builder.launch(0, store, 1);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    return run(draft.builder.finish(), machine).seen.ops.at({1, 0, 0}).length_ns();
+  };
+  EXPECT_NEAR(stored_in_ns(9 * kTileBytes), kTileBytes / 10, kExact);
+  EXPECT_GT(stored_in_ns(9 * kTileBytes - 1), 1.2 * kTileBytes / 10);  // memory serves the matmul too
+}
+
 TEST(Vendor, TilesThatAreAddedUpAreAskedForTogether) {
   for (const bool vendor : {true, false}) {
     Machine machine = hand::machine();
