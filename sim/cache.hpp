@@ -22,6 +22,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/same_time.hpp"
+
 namespace tritax {
 
 class ReuseCache {
@@ -36,8 +38,8 @@ class ReuseCache {
     advance(now_ns);
     if (slab >= last_.size()) last_.resize(slab + 1);
     Use& last = last_[slab];
-    const bool joins = fill_rate_ > most_fill_ && now_ns < last.end_ns;
-    const bool hit = joins || inserted_bytes_ - last.inserted_bytes <= capacity_bytes_;
+    const bool joins = fill_rate_ > most_fill_ * kRounding && later(last.end_ns, now_ns);
+    const bool hit = joins || fits(inserted_bytes_ - last.inserted_bytes);
     last.inserted_bytes = inserted_bytes_;
     if (!joins) last.end_ns = now_ns + duration_ns;
     return hit;
@@ -67,7 +69,7 @@ class ReuseCache {
   }
   bool holds(double mark, double now_ns) {
     advance(now_ns);
-    return inserted_bytes_ - mark <= capacity_bytes_;
+    return fits(inserted_bytes_ - mark);
   }
 
   // Everything in the cache is lost (an acquire that invalidates it).
@@ -75,6 +77,11 @@ class ReuseCache {
 
  private:
   static constexpr double kNever = -1e300;
+  // Tiles and caches are powers of two, and one often fills the other exactly: sums of rounded rates must not
+  // decide whether it fits.
+  static constexpr double kRounding = 1 + 1e-9;
+
+  bool fits(double bytes) const { return bytes <= capacity_bytes_ * kRounding; }
 
   void advance(double now_ns) {
     inserted_bytes_ += std::min(fill_rate_, most_fill_) * (now_ns - since_ns_);

@@ -251,14 +251,13 @@ SimulationResult Engine::run() {
     now = next;
     totals_.gave_up |= options_.give_up_after_ns > 0 && now > options_.give_up_after_ns;
     if (totals_.gave_up) break;
-    while (fluid_.next_completion_ns() <= now) {
-      const FluidNetwork::Completion completion = fluid_.complete(now);
-      completed(completion, fluid_.bottleneck(completion.class_id), now);
-      if (fluid_.active(completion.class_id) > 0) {
-        prefetch(workgroup_of(fluid_.next_token(completion.class_id)));
-      }
+    const double same_ns = same_time_until(now);
+    now = collect_ended(now, same_ns);
+    for (const Ended& ended : ended_) completed(ended.completion, ended.bottleneck, now);
+    while (queue_.next_time_ns() <= same_ns) {
+      now = collect_due(now, same_ns);
+      for (const auto& event : due_) handle(event.payload, now);
     }
-    while (queue_.next_time_ns() <= now) handle(queue_.pop().payload, now);
     fluid_.settle(now);
     if (options_.link_counters && options_.observer) report_link_rates(now);
   }
@@ -271,6 +270,35 @@ SimulationResult Engine::run() {
     }
   }
   return result(now);
+}
+
+// What ends up to `same_ns` ends at one time, that of the last, in the order of the workgroups.
+double Engine::collect_ended(double now, double same_ns) {
+  ended_.clear();
+  while (fluid_.next_completion_ns() <= same_ns) {
+    now = std::max(now, fluid_.next_completion_ns());
+    const FluidNetwork::Completion completion = fluid_.complete(now);
+    ended_.push_back({completion, fluid_.bottleneck(completion.class_id)});
+    if (fluid_.active(completion.class_id) > 0) {
+      prefetch(workgroup_of(fluid_.next_token(completion.class_id)));
+    }
+  }
+  if (ended_.size() > 1) {
+    std::sort(ended_.begin(), ended_.end(),
+              [](const Ended& a, const Ended& b) { return a.completion.token < b.completion.token; });
+  }
+  return now;
+}
+
+// Likewise of what was to happen, in the order in which that was said.
+double Engine::collect_due(double now, double same_ns) {
+  due_.clear();
+  while (queue_.next_time_ns() <= same_ns) due_.push_back(queue_.pop());
+  now = std::max(now, due_.back().time_ns);
+  if (due_.front().time_ns != due_.back().time_ns) {
+    std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  }
+  return now;
 }
 
 void Engine::report_link_rates(double now) {
@@ -391,7 +419,7 @@ void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
   sent_.push_back(id);
   // What starts with the kernel finds its code and its operations in no cache.
   double start = 0;
-  if (now <= state.start.time_ns) {
+  if (!later(now, state.start.time_ns)) {
     start += options_.warm ? 0 : machine_.gpu.cold_start_ns;
     if (!options_.counterfactual.free_launches) start += kernel.start_ns;
   }
@@ -414,7 +442,7 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   }
   --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[wg.cu];
   TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
-  if (wg.path.time_ns >= state.end.time_ns) state.end = wg.path;
+  if (!later(state.end.time_ns, wg.path.time_ns)) state.end = wg.path;
   --state.remaining;
   if (!gpu.running.empty()) {
     // Successors in the freed slot continue this workgroup's path.

@@ -200,6 +200,11 @@ class Engine {
     Path path;
   };
 
+  struct Ended {  // an activity
+    FluidNetwork::Completion completion;
+    std::int32_t bottleneck = FluidNetwork::kNone;
+  };
+
   struct PlaceQueue {
     std::vector<std::uint32_t> workgroups;
     std::size_t head = 0;  // the next to come
@@ -337,6 +342,8 @@ class Engine {
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
+  double collect_ended(double now, double same_ns);
+  double collect_due(double now, double same_ns);
   void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
@@ -488,6 +495,8 @@ class Engine {
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
   double first_start_ns_ = -1, last_end_ns_ = 0;
+  std::vector<Ended> ended_;                    // at the time that the loop is at
+  std::vector<EventQueue<Event>::Event> due_;   // likewise
   bool placed_ = false;                         // places were given
   std::vector<std::uint32_t> sent_;             // workgroups, in the order of their dispatch
   std::vector<std::uint32_t> last_dispatched_;  // by the last call of dispatch

@@ -82,7 +82,7 @@ void Engine::finish_synchronize(HostState& host, double now) {
     if (!stream.used) continue;
     const std::int32_t index = static_cast<std::int32_t>(&stream - host.streams.data());
     if (host.wait_stream >= 0 && host.wait_stream != index) continue;
-    if (stream.last_end.time_ns > host.path.time_ns) host.path = stream.last_end;
+    if (later(stream.last_end.time_ns, host.path.time_ns)) host.path = stream.last_end;
   }
   host.wait = HostWait::nothing;
   host.synchronized_ns = host.path.time_ns;
@@ -119,8 +119,8 @@ void Engine::start_next_in_stream(std::int32_t rank, std::int32_t stream) {
   if (state.used) {
     const double after_gap = state.last_end.time_ns + pending.gap_ns;
     kernel.boundary_ns = std::max(kernel.boundary_ns, state.last_end.time_ns);
-    if (after_gap >= start) {
-      start = after_gap;
+    if (!later(start, after_gap)) {
+      start = std::max(start, after_gap);
       kernel.start = state.last_end;
     }
   }

@@ -478,11 +478,11 @@ void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
   wg.read_since_start = true;
   if (kernel.boundary_ns < 0 || !record.written()) return;
   const Path& written = write_paths_[record.writer];
-  if (written.time_ns >= kernel.boundary_ns) return;
+  if (!later(kernel.boundary_ns, written.time_ns)) return;
   const double now = wg.path.time_ns;
   // Only a workgroup of the first wave waited for the boundary; later ones waited for a compute unit.
-  if (wg.op_start_ns > kernel.start.time_ns + machine_.gpu.workgroup_dispatch_ns * machine_.gpu.cus_per_xcd)
-    return;
+  const double first_wave_ns = machine_.gpu.workgroup_dispatch_ns * machine_.gpu.cus_per_xcd;
+  if (later(wg.op_start_ns, kernel.start.time_ns + first_wave_ns)) return;
   wg.path = written;
   wg.path.charge(&TimeAccount::bulk_synchronous_ns, kernel.boundary_ns);
   wg.path.charge(&TimeAccount::launch_ns, now);

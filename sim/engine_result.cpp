@@ -52,7 +52,7 @@ SimulationResult Engine::result(double now) {
     // A host that does not synchronise ends before its kernels.
     const Path* last = &host.path;
     for (const StreamState& stream : host.streams) {
-      if (stream.last_end.time_ns > last->time_ns) last = &stream.last_end;
+      if (later(stream.last_end.time_ns, last->time_ns)) last = &stream.last_end;
     }
     RankResult rank;
     rank.account = last->account;
@@ -65,8 +65,8 @@ SimulationResult Engine::result(double now) {
     rank.matrix_clock_ghz = gpu.power.clock_ghz;
     rank.matrix_work = gpu.power.work;
     out.ranks.push_back(rank);
-    if (!totals_.gave_up && last->time_ns >= out.makespan_ns) {
-      out.makespan_ns = last->time_ns;
+    if (!totals_.gave_up && !later(out.makespan_ns, last->time_ns)) {
+      out.makespan_ns = std::max(out.makespan_ns, last->time_ns);
       out.account = last->account;
     }
   }

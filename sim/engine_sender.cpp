@@ -139,7 +139,7 @@ void Engine::sender_progressed(std::uint32_t id, double now) {
   run_sender(id, now);
   if (wg.waiting != Waiting::store) return;
   wg.waiting = Waiting::nothing;
-  if (wg.send_path.time_ns > wg.path.time_ns) wg.path = wg.send_path;
+  if (later(wg.send_path.time_ns, wg.path.time_ns)) wg.path = wg.send_path;
   step(id, now);
 }
 

@@ -142,7 +142,8 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
 
 FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   TRITAX_ASSERT(next_completion_ns() <= now_ns, "nothing completes now");
-  const Tournament::Winner winner = next_end_.winner();
+  const double same_ns = same_time_until(now_ns);
+  const Tournament::Winner winner = next_end_.winner(same_ns);
   Class& c = classes_[winner.player];
   advance(c, now_ns);
   const End end = pop(c.ends);
@@ -151,7 +152,8 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
   mark_changed(winner.player);
   // Mostly nothing else ends now; then settle() finds out when the class ends next.
-  const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= c.virtual_time;
+  const double same_virtual = c.virtual_time + c.level * (same_ns - now_ns);
+  const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= same_virtual;
   unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
   if (!unsettled_completion_) schedule(winner.player, now_ns);
   return {end.token, winner.player};

@@ -58,19 +58,26 @@ class Tournament {
 
   struct Winner {
     std::int32_t player = 0;
-    bool tied = false;  // another player has the same key
+    bool tied = false;  // another player has a key that is not larger than asked for
   };
-  Winner winner() const {
-    unsigned equal = equal_to(final_.data(), kFinal, smallest_);
-    bool tied = (equal & (equal - 1)) != 0;
-    auto at = static_cast<std::size_t>(std::countr_zero(equal));
+  // Tied with whoever has a key up to `up_to`, which is at least the smallest.
+  Winner winner(double up_to) const {
+    bool tied = false;
+    const auto first = [&](const double* keys, std::size_t count) {
+      unsigned found = up_to_key(keys, count, up_to);
+      if ((found & (found - 1)) != 0) {
+        tied = true;
+        found = up_to_key(keys, count, smallest_);
+      }
+      return static_cast<std::size_t>(std::countr_zero(found));
+    };
+    std::size_t at = first(final_.data(), kFinal);
     for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-      equal = equal_to((*level)[at].keys, kMatch, smallest_);
-      tied |= (equal & (equal - 1)) != 0;
-      at = at * kMatch + static_cast<std::size_t>(std::countr_zero(equal));
+      at = at * kMatch + first((*level)[at].keys, kMatch);
     }
     return {static_cast<std::int32_t>(at), tied};
   }
+  Winner winner() const { return winner(smallest_); }
 
  private:
   static constexpr std::size_t kMatch = 8;
@@ -92,14 +99,14 @@ class Tournament {
     }
   };
 
-  // One bit for each of `count` entries that is `key`.
-  static unsigned equal_to(const double* keys, std::size_t count, double key) {
+  // One bit for each of `count` entries that is not larger than `key`.
+  static unsigned up_to_key(const double* keys, std::size_t count, double key) {
     const auto bits = std::bit_cast<std::uint64_t>(key);
-    unsigned equal = 0;
+    unsigned found = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      equal |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) == bits) << i;
+      found |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) <= bits) << i;
     }
-    return equal;
+    return found;
   }
 
   // More matches than the final takes: one level more below it.

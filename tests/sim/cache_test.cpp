@@ -225,6 +225,18 @@ TEST(ReuseCache, FillsNoFasterThanMemoryGives) {
 }
 
 // Where memory holds up everybody, followers of an access that still runs catch up with it.
+TEST(ReuseCache, HoldsWhatFitsExactlyHoweverItsSumIsRounded) {
+  ReuseCache cache(0.3);
+  EXPECT_FALSE(cache.touch(0, 0.0));
+  const double mark = cache.mark(0.0);
+  for (int i = 0; i < 3; ++i) cache.insert(0.1, 0.0);
+  EXPECT_GT(0.1 + 0.1 + 0.1, 0.3);
+  EXPECT_TRUE(cache.holds(mark, 0.0));
+  EXPECT_TRUE(cache.touch(0, 0.0));
+  cache.insert(0.3001, 0.0);
+  EXPECT_FALSE(cache.touch(0, 0.0));
+}
+
 TEST(ReuseCache, FollowersJoinARunningAccessWhereMemoryIsTheLimit) {
   constexpr double kBytes = 100;
   constexpr double kDuration = 1000;

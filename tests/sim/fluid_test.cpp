@@ -158,6 +158,25 @@ TEST(Fluid, OneActivityForAnotherAtTheSameTimeOnAFullLinkEndsOnItsOwnTime) {
   EXPECT_NEAR(network.next_completion_ns(), 15, 1e-9);
 }
 
+TEST(Fluid, TellsAfterOneEndOfAnotherThatOnlyRoundingPutsLater) {
+  FluidNetwork network;
+  const auto a = network.add_class({}, 1);
+  const auto b = network.add_class({}, 0.1);
+  network.start(a, 0.3, 1.0, 0, 0);
+  network.start(b, 0.1 * 0.3, 1.0, 1, 0);  // in 0.3 ns too, or an ulp beside
+  network.start(b, 0.1 * 0.3 * (1 + 1e-9), 1.0, 2, 0);
+  network.settle(0);
+  double now = network.next_completion_ns();
+  const std::uint32_t first = network.complete(now).token;
+  ASSERT_LE(network.next_completion_ns(), same_time_until(now));
+  now = std::max(now, network.next_completion_ns());
+  EXPECT_EQ(first + network.complete(now).token, 1u);
+  EXPECT_EQ(network.next_completion_ns(), kInfinity);  // until settled
+  network.settle(now);
+  EXPECT_TRUE(later(network.next_completion_ns(), now));
+  EXPECT_NEAR(network.next_completion_ns(), 0.3 * (1 + 1e-9), 1e-15);
+}
+
 TEST(Fluid, ClassThatTakesAFullLinkOverAtOnceIsItsLoad) {
   FluidNetwork network;
   const FluidNetwork::Use link{network.add_resource(4), 1.0};

@@ -59,6 +59,10 @@ RC_GTEST_PROP(TournamentLaw, TheWinnerHasTheSmallestKey, ()) {
     if (*least == Tournament::kOut) continue;
     RC_ASSERT(tournament.winner().player == least - keys.begin());
     RC_ASSERT(tournament.winner().tied == (std::count(keys.begin(), keys.end(), *least) > 1));
+    const double up_to = *least + *rc::gen::inRange(0, 3) / 4.0;
+    const auto tied = std::count_if(keys.begin(), keys.end(), [&](double other) { return other <= up_to; });
+    RC_ASSERT(tournament.winner(up_to).player == least - keys.begin());
+    RC_ASSERT(tournament.winner(up_to).tied == (tied > 1));
   }
 }
 
