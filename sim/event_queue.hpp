@@ -20,7 +20,7 @@ class EventQueue {
 
   void push(double time_ns, const Payload& payload) {
     events_.push_back({time_ns, sequence_++, payload});
-    std::push_heap(events_.begin(), events_.end(), later);
+    std::push_heap(events_.begin(), events_.end(), Later{});
   }
 
   bool empty() const { return events_.empty(); }
@@ -30,7 +30,7 @@ class EventQueue {
   }
 
   Event pop() {
-    std::pop_heap(events_.begin(), events_.end(), later);
+    std::pop_heap(events_.begin(), events_.end(), Later{});
     const Event event = events_.back();
     events_.pop_back();
     return event;
@@ -39,9 +39,12 @@ class EventQueue {
   std::uint64_t pushed() const { return sequence_; }
 
  private:
-  static bool later(const Event& a, const Event& b) {
-    return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
-  }
+  // A type, for the heap's functions to be compiled with it.
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
+    }
+  };
 
   std::vector<Event> events_;
   std::uint64_t sequence_ = 0;
