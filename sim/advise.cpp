@@ -51,9 +51,10 @@ struct PatternSearch {
   std::array<double, kFrontier> least_ns;  // of the times, ascending
   double refined_ns = kNever;              // time of the best when its neighbours were last listed
   SimulationResult best_result;
-  bool accounted = false;  // the following two are known or being computed
+  bool accounted = false;  // the following three are known or being computed
   CounterfactualMakespans makespans;
   Rounds rounds;
+  double fixed_order_ns = 0;
 };
 
 // Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a batch
@@ -338,6 +339,10 @@ void Search::account(std::size_t pattern) {
     const Schedule schedule = build(*search.pattern, knobs);
     simulate_in_order(schedule, machine_, options, search.makespans);
     search.rounds = gemm_rounds(schedule, machine_);
+    if (knobs.peer_order != PeerOrder::staggered) return;
+    Knobs fixed = knobs;
+    fixed.peer_order = PeerOrder::fixed;
+    search.fixed_order_ns = simulate(build(*search.pattern, fixed), machine_, options).makespan_ns;
   });
 }
 
@@ -359,6 +364,7 @@ std::vector<Candidate> Search::winners() {
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
     candidate.rounds = search.rounds;
+    candidate.fixed_order_ns = search.fixed_order_ns;
   }
   const double library_ns = best_ns(0);
   for (Candidate& candidate : candidates) {

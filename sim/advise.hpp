@@ -51,6 +51,7 @@ struct Candidate {
   SimulationResult result;  // of the run with these knobs
   TimeBound bound;
   Rounds rounds;
+  double fixed_order_ns = 0;  // time with peers in the fixed order; 0: the knobs are not of staggered peers
 };
 
 struct Advice {

@@ -128,6 +128,15 @@ std::string limit_sentence(const Candidate& winner, const GemmAllScatter& worklo
   return text + ".";
 }
 
+// What the winner gains by workgroups that begin at different peers; empty if that is not worth a sentence.
+std::string peers_sentence(const Candidate& winner) {
+  if (winner.fixed_order_ns < (1 + kWorthSaying) * winner.time_ns) return {};
+  return fmt::format(
+      "Its workgroups begin at different peers, so that all links of a GPU are in use at once; with peers in "
+      "the fixed order of their ranks it would take {}.",
+      time_text(winner.fixed_order_ns));
+}
+
 // The largest of the three taxes that the winner still pays, by the counterfactual account.
 std::string tax_sentence(const Candidate& winner, const Machine& machine) {
   const Taxes& taxes = winner.taxes;
@@ -157,6 +166,7 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
   const Candidate& winner = candidates.front();
   std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
   if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
+  if (std::string peers = peers_sentence(winner); !peers.empty()) sentences.push_back(std::move(peers));
   sentences.push_back(limit_sentence(winner, workload));
   sentences.push_back(tax_sentence(winner, machine));
   return sentences;

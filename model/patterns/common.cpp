@@ -104,16 +104,20 @@ std::int32_t first_item(const PatternDraft& draft, std::int32_t p, std::int32_t 
   return draft.knobs.xcd_remap ? remap_to_dies(p, workgroups, draft.machine.gpu.xcds) : p;
 }
 
-std::vector<int> ranks_from(const PatternDraft& draft, int rank) {
+std::vector<int> ranks_from(const PatternDraft& draft, int rank, std::int32_t workgroup) {
   std::vector<int> order;
   for (int i = 0; i < draft.ranks(); ++i) {
     order.push_back(draft.knobs.peer_order == PeerOrder::fixed ? i : (rank + 1 + i) % draft.ranks());
   }
+  if (draft.knobs.peer_order == PeerOrder::staggered && draft.ranks() > 1) {
+    const auto own = order.end() - 1;
+    std::rotate(order.begin(), order.begin() + workgroup % (draft.ranks() - 1), own);
+  }
   return order;
 }
 
-std::vector<int> peers_of(const PatternDraft& draft, int rank) {
-  std::vector<int> peers = ranks_from(draft, rank);
+std::vector<int> peers_of(const PatternDraft& draft, int rank, std::int32_t workgroup) {
+  std::vector<int> peers = ranks_from(draft, rank, workgroup);
   std::erase(peers, rank);
   return peers;
 }
@@ -200,8 +204,8 @@ std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgrou
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<CommItem> items = comm_items(draft, rank);
-  const std::vector<int> peers = peers_of(draft, rank);
   for (std::int32_t q = 0; q < workgroups; ++q) {
+    const std::vector<int> peers = peers_of(draft, rank, q);
     draft.builder.workgroup(id);
     for (auto i = static_cast<std::size_t>(first_item(draft, q, workgroups)); i < items.size();
          i += workgroups) {
@@ -214,7 +218,7 @@ std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgrou
 void exchange_arrivals(PatternDraft& draft, int rank, std::int32_t index, std::int16_t arrived,
                        LockProtocol protocol) {
   const std::int32_t row = index * draft.ranks();
-  const std::vector<int> peers = peers_of(draft, rank);
+  const std::vector<int> peers = peers_of(draft, rank, index);
   draft.builder.barrier();
   for (const int peer : peers) draft.builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
   // Iris polls these with volatile loads whatever the tile locks do.

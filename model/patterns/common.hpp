@@ -71,11 +71,11 @@ std::int32_t all_cus(const PatternDraft& draft, std::int32_t knob);
 // First item of workgroup p in a persistent grid of G workgroups: p, or p after the XCD remap.
 std::int32_t first_item(const PatternDraft& draft, std::int32_t p, std::int32_t workgroups);
 
-// The other ranks in the order of the knob.
-std::vector<int> peers_of(const PatternDraft& draft, int rank);
+// The other ranks in the order of the knob, for a workgroup with this number among those that send.
+std::vector<int> peers_of(const PatternDraft& draft, int rank, std::int32_t workgroup);
 
-// The same with the own rank: in its place (fixed) or last (rotated).
-std::vector<int> ranks_from(const PatternDraft& draft, int rank);
+// The same with the own rank: in its place (fixed) or last.
+std::vector<int> ranks_from(const PatternDraft& draft, int rank, std::int32_t workgroup);
 
 // A piece of the own columns of C that is sent as one, and the GEMM tiles it needs.
 struct CommItem {

@@ -22,9 +22,9 @@ Schedule build_fused_sequential(const GemmAllScatter& workload, const Machine& m
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
-    const std::vector<int> destinations = ranks_from(draft, rank);
     const std::int32_t tiles = draft.gemm_grid(rank).count();
     for (std::int32_t p = 0; p < workgroups; ++p) {
+      const std::vector<int> destinations = ranks_from(draft, rank, p);
       draft.builder.workgroup(id);
       for (std::int32_t t = first_item(draft, p, workgroups); t < tiles; t += workgroups) {
         compute_tile(draft, rank, t);

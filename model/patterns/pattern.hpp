@@ -15,9 +15,10 @@
 
 namespace tritax {
 
-// fixed: ranks 0..W-1 on every rank (Iris); rotated: own rank + 1, + 2, …
-enum class PeerOrder : std::uint8_t { fixed, rotated };
-inline constexpr std::array<std::string_view, 2> kPeerOrderNames{"fixed", "rotated"};
+// fixed: ranks 0..W-1 on every rank (Iris); rotated: own rank + 1, + 2, …; staggered: as rotated, but
+// workgroup w begins w peers later, so that the workgroups of a rank use all of its links at once.
+enum class PeerOrder : std::uint8_t { fixed, rotated, staggered };
+inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotated", "staggered"};
 
 enum class LaunchMode : std::uint8_t { stream, graph };
 inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};

@@ -31,7 +31,6 @@ Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machi
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
     const std::vector<CommItem> items = sends ? comm_items(draft, rank) : std::vector<CommItem>{};
-    const std::vector<int> peers = peers_of(draft, rank);
     for (std::int32_t p = 0; p < workgroups; ++p) {
       draft.builder.workgroup(id);
       const std::int32_t number = first_item(draft, p, workgroups);
@@ -40,6 +39,7 @@ Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machi
         continue;
       }
       const std::int32_t q = number - split.gemm;
+      const std::vector<int> peers = peers_of(draft, rank, q);
       for (auto i = static_cast<std::size_t>(q); i < items.size(); i += split.comm) {
         send_item(draft, rank, items[i], peers, lock);
       }

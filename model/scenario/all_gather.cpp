@@ -82,7 +82,7 @@ Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, 
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::size_t p = 0; p < workgroups; ++p) {
       builder.workgroup(index);
-      const int start = knobs.peer_order == PeerOrder::rotated ? rank + 1 : 0;
+      const int start = knobs.peer_order == PeerOrder::fixed ? 0 : rank + 1;
       const int first = (start + static_cast<int>(p)) % workload.gpus;
       for (std::size_t t = p; t < tiles.size(); t += workgroups) {
         builder.load(shard, tiles[t], rank);

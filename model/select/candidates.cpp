@@ -254,7 +254,8 @@ KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, con
     space.pieces.assign(kPieces.begin(), kPieces.end());
   }
   set_grid_orders(space, uses, machine, pins);
-  space.peer_orders = {PeerOrder::fixed, PeerOrder::rotated};
+  // The first one, which uses all links of a mesh at once, is tried with every tile and split.
+  space.peer_orders = {PeerOrder::staggered, PeerOrder::fixed, PeerOrder::rotated};
   if (!uses.peer_order || workload.gpus == 1 || pins.peer_order) space.peer_orders = {space.base.peer_order};
   space.launches = {LaunchMode::stream, LaunchMode::graph};
   if (!uses.launch || pins.launch) space.launches = {space.base.launch};

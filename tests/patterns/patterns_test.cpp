@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "model/core/error.hpp"
@@ -106,6 +107,31 @@ TEST(FusedSequential, StoresEveryTileOutOfRegistersToAllRanksInOrder) {
   schedule = build("fused-sequential", kPaperShape, knobs);
   EXPECT_EQ(destinations(schedule, kernel_of(schedule, 3, "gemm_scatter"), OpKind::store),
             (std::vector<int>{4, 5, 6, 7, 0, 1, 2, 3}));
+}
+
+TEST(Staggered, WorkgroupsOfARankBeginAtAllOfItsPeersInTurnAndEachServesAll) {
+  Knobs knobs;
+  knobs.tile_n = 64;
+  knobs.peer_order = PeerOrder::staggered;
+  for (const auto& [name, kernel_name, kind, last] :
+       {std::tuple{"fused-sequential", "gemm_scatter", OpKind::store, true},
+        std::tuple{"bulk-synchronous", "scatter", OpKind::copy, false},
+        std::tuple{"producer-consumer", "scatter", OpKind::copy, false}}) {
+    const Schedule schedule = build(name, kPaperShape, knobs);
+    const Kernel& kernel = kernel_of(schedule, 3, kernel_name);
+    const std::vector<int> rotated{4, 5, 6, 7, 0, 1, 2};
+    for (std::size_t w = 0; w < 14; ++w) {
+      std::vector<int> order;
+      for (const Op& op : ops_of(schedule, kernel.workgroups[w])) {
+        if (op.kind == kind) order.push_back(op.rank);
+      }
+      order.resize(last ? 8 : 7);
+      std::vector<int> expected = rotated;
+      std::rotate(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(w % 7), expected.end());
+      if (last) expected.push_back(3);  // its own comes last
+      EXPECT_EQ(order, expected) << name << " workgroup " << w;
+    }
+  }
 }
 
 TEST(FusedSequential, StartsEveryDieOnAContiguousRangeOfTiles) {

@@ -228,5 +228,28 @@ TEST(Advise, ExplainsTheWinnerWithItsOwnNumbers) {
   EXPECT_NE(advice.explanation[1].find(std::string(advice.candidates[1].pattern)), std::string::npos);
 }
 
+// One round of tiles that all end together: in the fixed order they go through one link after the other.
+TEST(Advise, SaysWhatStaggeredPeersGainOverTheFixedOrder) {
+  const GemmAllScatter workload{2048, 2304, 8192, DType::fp16, 8};
+  const Machine machine = find_machine("mi300x-8");
+  const Advice advice = advise(workload, machine, threads(2));
+  for (const Candidate& candidate : advice.candidates) {
+    if (candidate.knobs.peer_order != PeerOrder::staggered) {
+      EXPECT_EQ(candidate.fixed_order_ns, 0) << candidate.pattern;
+      continue;
+    }
+    Knobs fixed = candidate.knobs;
+    fixed.peer_order = PeerOrder::fixed;
+    const Pattern& pattern = find_pattern(candidate.pattern, "test");
+    const Schedule schedule = build_schedule(pattern, workload, machine, fixed);
+    EXPECT_EQ(candidate.fixed_order_ns, simulate(schedule, machine).makespan_ns) << candidate.pattern;
+  }
+  const Candidate& winner = advice.candidates.front();
+  EXPECT_EQ(winner.knobs.peer_order, PeerOrder::staggered);
+  EXPECT_GT(winner.fixed_order_ns, 1.1 * winner.time_ns);
+  const auto says = [](const std::string& text) { return text.find("different peers") != std::string::npos; };
+  EXPECT_EQ(std::count_if(advice.explanation.begin(), advice.explanation.end(), says), 1);
+}
+
 }  // namespace
 }  // namespace tritax

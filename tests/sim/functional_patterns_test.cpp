@@ -90,6 +90,7 @@ TEST_P(EveryPattern, EqualsEigensProductWithEveryKnobTurned) {
   };
   expect_exact_with("graph launch", [](Knobs& k) { k.launch = LaunchMode::graph; });
   expect_exact_with("rotated peers", [](Knobs& k) { k.peer_order = PeerOrder::rotated; });
+  expect_exact_with("staggered peers", [](Knobs& k) { k.peer_order = PeerOrder::staggered; });
   expect_exact_with("no XCD remap", [](Knobs& k) { k.xcd_remap = false; });
   expect_exact_with("exchange", [](Knobs& k) { k.lock = LockProtocol::exchange; });
   expect_exact_with("compare-and-swap", [](Knobs& k) { k.lock = LockProtocol::compare_and_swap; });
@@ -131,7 +132,7 @@ RC_GTEST_PROP(EveryPatternWithAnyShapeAndKnobs, EqualsEigensProduct, ()) {
   knobs.gemm_cus = *rc::gen::inRange(1, 8);
   knobs.comm_cus = 8 - knobs.gemm_cus;
   knobs.xcd_remap = *rc::gen::arbitrary<bool>();
-  knobs.peer_order = *rc::gen::element(PeerOrder::fixed, PeerOrder::rotated);
+  knobs.peer_order = *rc::gen::element(PeerOrder::fixed, PeerOrder::rotated, PeerOrder::staggered);
   knobs.lock =
       *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
   knobs.launch = *rc::gen::element(LaunchMode::stream, LaunchMode::graph);
