@@ -132,7 +132,7 @@ std::string limit_sentence(const Candidate& winner, const GemmAllScatter& worklo
 std::string peers_sentence(const Candidate& winner) {
   if (winner.fixed_order_ns < (1 + kWorthSaying) * winner.time_ns) return {};
   return fmt::format(
-      "Its workgroups begin at different peers, so that all links of a GPU are in use at once; with peers in "
+      "Its workgroups begin at different peers, so that they do not all wait for one link; with peers in "
       "the fixed order of their ranks it would take {}.",
       time_text(winner.fixed_order_ns));
 }
