@@ -6,8 +6,10 @@
 //   130  interrupted
 //   141  done, but the reader of standard output had gone
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -138,7 +140,18 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace tritax::cli
 
+// A file that takes the number of a closed standard stream would get that stream's text.
+namespace {
+void fill_closed_streams() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= 2) descriptor = open("/dev/null", O_RDWR);
+  if (descriptor > 2) close(descriptor);
+}
+}  // namespace
+
 int main(int argc, char** argv) {
+  fill_closed_streams();
+  tritax::cli::remember_arguments({argv, argv + argc});
   tritax::cli::install_interrupt_handler();
   try {
     const int code = tritax::cli::run(argc, argv);

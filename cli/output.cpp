@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +22,8 @@ namespace tritax::cli {
 
 namespace {
 
-bool reader_has_gone = false;  // of standard output, a pipe
+bool reader_has_gone = false;        // of standard output, a pipe
+std::vector<std::string> arguments;  // of the program
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& path, std::string_view reason) {
   throw UserError(fmt::format("{}: cannot write '{}': {}", flag, path, reason));
@@ -40,7 +42,22 @@ std::string resolved(const std::string& path) {
   return error ? path : target.string();
 }
 
+// `--measured m.csv --csv m.csv` would replace the measurements. A machine file may be brought up to date.
+void refuse_input(const std::string& flag, const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".toml") return;
+  const std::string target = resolved(path);
+  const auto names_it = [&](const std::string& argument) {
+    const std::size_t value = argument.rfind("--", 0) == 0 ? argument.find('=') + 1 : 0;
+    return !argument.empty() && resolved(argument.substr(value)) == target;
+  };
+  if (std::count_if(arguments.begin(), arguments.end(), names_it) > 1) {
+    refuse(flag, path, "the command line names this file twice, and it exists; give another file");
+  }
+}
+
 }  // namespace
+
+void remember_arguments(std::vector<std::string> all) { arguments = std::move(all); }
 
 OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kind)
     : flag_(flag), path_(std::move(path)) {
@@ -63,6 +80,7 @@ OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kin
   if (exists && access(path_.c_str(), W_OK) != 0) {
     refuse(flag_, path_, std::strerror(errno));
   }
+  if (exists) refuse_input(flag_, path_);
   path_ = resolved(path_);  // a symbolic link stays a link
   temporary_ = fmt::format("{}.{}.tmp", path_, getpid());
   doom_slot_ = doom_file(temporary_);

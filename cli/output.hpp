@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/table.hpp"
 
@@ -21,6 +22,9 @@ namespace tritax::cli {
 // TOML files are what the program reads, so that one given for results is a forgotten file name; only
 // machine files are written.
 enum class OutputKind { result, machine_file };
+
+// What the program was called with: an output must not replace an existing file that is named twice there.
+void remember_arguments(std::vector<std::string> all);
 
 // One file to be. Devices and pipes are written in place, since a rename would replace them.
 class OutputFile {

@@ -41,7 +41,7 @@ std::vector<KnobHelp> knob_help(const Pattern& pattern) {
           {uses.grid_order, "group_m", "--group-m", "row tiles of a group in the grid order"},
           {uses.grid_order, "xcd_remap", "--xcd-remap on|off", "every die gets a contiguous range of tiles"},
           {uses.peer_order, "peer_order", "--peer-order",
-           "ranks 0, 1, … on every rank (fixed), or own + 1, … (rotated)"},
+           "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)"},
           {uses.lock, "lock", "--lock", "how flags are set and polled"},
           {uses.launch, "launch", "--launch", "kernels one by one (stream) or in one call (graph)"}};
 }

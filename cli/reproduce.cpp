@@ -199,7 +199,9 @@ int run(const Options& options) {
   }
   print_rows(rows, outputs);
   outputs.csv(all_rows(rows));
-  outputs.json(json_of(rows));
+  ordered_json json = json_of(rows);
+  json["interrupted"] = work.interrupted();
+  outputs.json(json);
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 

@@ -76,6 +76,7 @@ std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
 // A file that lists several patterns has a scenario each; the one that --pattern names is meant, if there is
 // one.
 void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) {
+  if (pattern.empty()) return;  // scenarios of other workloads have none
   const auto has_pattern = [&pattern](const Scenario& scenario) { return scenario.pattern == pattern; };
   if (std::any_of(scenarios.begin(), scenarios.end(), has_pattern)) {
     scenarios.erase(std::remove_if(scenarios.begin(), scenarios.end(), std::not_fn(has_pattern)),

@@ -382,7 +382,9 @@ int run(const Options& options) {
   print_notes(files, rows, outputs);
   print_report(rows, options, clock, outputs);
   outputs.csv(csv_table(rows));
-  outputs.json(json_of(rows, clock));
+  ordered_json json = json_of(rows, clock);
+  json["interrupted"] = work.interrupted();
+  outputs.json(json);
   if (plot) plot->commit(to_svg(parity_plot(rows, clock)));
   return work.interrupted() ? kInterruptedExitCode : 0;
 }

@@ -117,6 +117,7 @@ class Engine {
     bool sender_busy = false;
     bool computed = false;      // since the last store: the accumulators hold another tile
     bool remote_dirty = false;  // stored to a peer since the last release
+    bool far_dirty = false;     // … of another node
     bool read_since_start = false;
     double op_start_ns = 0;
     double power = 0, power_if_missed = 0;  // of the matmul that runs
@@ -437,6 +438,11 @@ class Engine {
                  double now);
   void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
   double latency_of(Level level) const;
+  // What the way to a GPU of another node takes longer than to one of the same.
+  double between_nodes_ns(std::int32_t from, std::int32_t to) const {
+    const std::int32_t per_node = machine_.gpus_per_node;
+    return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
+  }
   double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
   double service_weight(std::uint32_t id, std::uint32_t op) const;

@@ -1,4 +1,6 @@
 // Host programs, streams and launches.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/core/error.hpp"
@@ -99,7 +101,12 @@ bool Engine::streams_idle(const HostState& host) const {
 
 void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,
                     double gap) {
-  TRITAX_ASSERT(!kernels_[kernel].launched, "a kernel can be launched once");
+  if (kernels_[kernel].launched) {
+    throw UserError(
+        fmt::format("kernel '{}' rank {}: launched again; the simulator runs a kernel once, so give the "
+                    "schedule a kernel for each launch",
+                    schedule_.kernels[kernel].name, rank));
+  }
   kernels_[kernel].launched = true;
   kernels_[kernel].stream = stream;
   HostState& host = hosts_[rank];

@@ -222,7 +222,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
-    latency += machine_.fabric.load_round_trip_ns;
+    latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
     rate = std::min(rate, load_rate_alone(path));
   }
   DataPath capped = path;
@@ -249,6 +249,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.stored = op.rank == path.rank ? &record_of(op.rank, op.buffer, op.rect.row, op.rect.col) : nullptr;
     __builtin_prefetch(wg.stored, 1);
     wg.remote_dirty = wg.remote_dirty || remote;
+    wg.far_dirty = wg.far_dirty || between_nodes_ns(path.rank, path.peer) > 0;
   } else {
     wg.op_alone_ns = alone;
     wg.op_reread_ns = reread;
@@ -275,10 +276,11 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
   const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = machine_.gpu.release_ns;
   if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
+  if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
   // The releasing access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
-  wg.remote_dirty = false;
+  wg.remote_dirty = wg.far_dirty = false;
   return cost;
 }
 
@@ -312,7 +314,8 @@ void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& 
     free_arrivals_.pop_back();
     arrivals_[slot] = arrival;
   }
-  queue_.push(now + (is_free(op) ? 0 : machine_.fabric.flag_latency_ns), {EventKind::flag_arrives, slot});
+  const double latency = machine_.fabric.flag_latency_ns + between_nodes_ns(rank, op.rank);
+  queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }
 
 // Workgroups of its sort with which `wg` shares its compute unit, itself included.

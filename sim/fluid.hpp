@@ -47,7 +47,7 @@ class FluidNetwork {
     std::int32_t class_id = 0;
   };
 
-  static constexpr int kMaxUses = 8;
+  static constexpr int kMaxUses = 12;
   static constexpr std::int32_t kNone = -1;
 
   std::int32_t add_resource(double capacity_per_ns);

@@ -15,6 +15,7 @@ namespace {
 using Kind = Finding::Kind;
 
 constexpr std::int32_t kMaxStreams = 65536;
+constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -52,9 +53,9 @@ class RangeChecker {
       }
     }
     for (const FlagArray& flag : schedule_.flags) {
-      if (flag.count < 1) {
+      if (flag.count < 1 || flag.count > kMaxCounters) {
         findings_.add(Kind::out_of_range, fmt::format("flags '{}'", flag.name),
-                      fmt::format("{} counters; there must be at least 1", flag.count));
+                      fmt::format("{} counters; there must be 1 to {}", flag.count, kMaxCounters));
       }
     }
     if (schedule_.result_buffer != -1 && !in_range(schedule_.result_buffer, schedule_.buffers.size())) {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -397,6 +398,10 @@ Schedule schedule_from_json(std::string_view json, const std::string& origin) {
 }
 
 Schedule read_schedule(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw UserError(fmt::format("{}: cannot be read: it is a directory", path));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw UserError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));

@@ -498,11 +498,11 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
       }
       found.sent_bytes += sent;
       found.senders += own == 0 && sent > 0;
-      workers += own > 0;
+      workers += own > 0 || (kernel.tile.m > 0 && workgroup.op_count == 0);  // of a grid larger than its work
       tiles += own;
       rounds = std::max(rounds, own);
     }
-    if (kernel.placement == Placement::dispatch && workers > machine.gpu.cu_count()) {
+    if (kernel.placement == Placement::dispatch && tiles > 0) {
       // One workgroup a tile: the units take them as they become free.
       workers = machine.gpu.cu_count();
       rounds = (tiles + workers - 1) / workers;

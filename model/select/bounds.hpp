@@ -46,7 +46,7 @@ struct Rounds {
   std::int64_t tiles = 0;   // matmul operations
   std::int32_t tile_m = 0;  // their shape
   std::int32_t tile_n = 0;
-  std::int32_t workers = 0;  // workgroups or compute units that run them side by side
+  std::int32_t workers = 0;  // workgroups or compute units that can run them side by side, also without one
   std::int64_t rounds = 0;   // matmuls that the busiest of them runs one after another
   double tile_ns = 0;        // one matmul, unobstructed, at the clock under full load
   double sent_bytes = 0;     // to all other ranks

@@ -135,6 +135,53 @@ TEST(Program, AReaderThatHasGoneCostsNoFile) {
   EXPECT_EQ(scratch.file_count(), 3U);
 }
 
+TEST(Program, AnOutputDoesNotReplaceAnInput) {
+  const ScratchDirectory scratch;
+  const std::string schedule = scratch.path("s.json");
+  run_tritax("schedule " + kSmallProblem + "--pattern fused-sequential -o " + schedule);
+  const std::string before = read_file(schedule);
+  const std::string problem = "simulate " + schedule + " --machine mi300x-8 --json ";
+  expect_user_error(run_tritax(problem + schedule), {"--json", "s.json", "twice"});
+  expect_user_error(run_tritax(problem + scratch.path("./s.json")), {"--json", "s.json", "twice"});
+  EXPECT_EQ(read_file(schedule), before);
+  EXPECT_EQ(scratch.file_count(), 1U);
+}
+
+TEST(Program, AClosedStandardStreamLendsItsNumberToNoFile) {
+  const ScratchDirectory scratch;
+  const std::string csv = scratch.path("table.csv");
+  run_tritax("machines --csv " + csv + " >&-");
+  EXPECT_EQ(read_file(csv), run_tritax("machines --csv -").out);
+}
+
+TEST(Program, ADirectoryIsNoSchedule) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directory(scratch.path("d.json"));
+  expect_user_error(run_tritax("check " + scratch.path("d.json")), {"d.json", "directory"});
+}
+
+TEST(Program, ChecksAllScenariosOfAFileWithSeveralWorkloads) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("mix.toml", R"([defaults]
+machine = "mi300x-8"
+[[scenario]]
+id = "product"
+workload = "gemm-all-scatter"
+m = 512
+n = 512
+k = 256
+gpus = 2
+pattern = "library"
+[[scenario]]
+id = "access"
+workload = "remote-access"
+operation = "get"
+peers = "one"
+bytes = "1 MiB"
+)");
+  EXPECT_EQ(run_tritax("check " + file).out, "product: sound\naccess: sound\n");
+}
+
 TEST(Program, AnInputFileIsNotTakenForAnOutput) {
   const ScratchDirectory scratch;
   const std::string scenario = scratch.write("scenario.toml", "# mine\n");

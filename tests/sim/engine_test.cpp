@@ -9,6 +9,7 @@
 
 #include "hand_machine.hpp"
 #include "model/core/error.hpp"
+#include "model/patterns/pattern.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -324,6 +325,28 @@ TEST(Flag, ToAPeerWaitsForTheStoresBeforeIt) {
   EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).end_ns), kTileBytes / 8 + 330 + 50 + 50, kExact);
 }
 
+// Also where ports limit the GPUs of a node: a copy to another node then uses the most resources.
+TEST(TwoNodes, RunEveryPatternAndPayTheLatencyOfTheNetworkForFlags) {
+  Machine machine = find_machine("mi300x-8");
+  machine.nodes = 2;
+  machine.fabric.network_latency_ns = 5000;
+  for (const double gb_per_s : {50.0, 200.0, 400.0}) {
+    machine.fabric.network_gb_per_s = gb_per_s;
+    const GemmAllScatter workload{1024, 1024, 256, DType::fp16, 16};
+    for (const Pattern& pattern : patterns()) {
+      const Knobs knobs = default_knobs(machine, workload.dtype);
+      const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+      Machine later = machine;
+      later.fabric.network_latency_ns += 1e5;
+      const double more_ns = simulate(schedule, later).makespan_ns - simulate(schedule, machine).makespan_ns;
+      const bool has_flags_of_peers = !schedule.flags.empty() && pattern.name != "producer-consumer";
+      if (has_flags_of_peers) {
+        EXPECT_GE(more_ns, 1e5) << pattern.name;
+      }
+    }
+  }
+}
+
 TEST(Claim, GivesEachItemToOneWorkgroupAndSkipsWhenTheQueueIsEmpty) {
   constexpr int kItems = 10;
   Draft draft(1);
@@ -428,6 +451,18 @@ TEST(Stall, SaysWhichHostsAreMissingFromABarrier) {
   draft.builder.host(1, HostOpKind::barrier);
   EXPECT_THAT(stall_message(draft.builder.finish(), hand::machine(2)),
               testing::HasSubstr("host of rank 1 waits in operation 0 (barrier)"));
+}
+
+TEST(Refusal, OfAKernelThatIsLaunchedTwice) {
+  Draft draft(1);
+  Kernel kernel;
+  kernel.name = "twice";
+  const auto id = draft.builder.kernel(kernel);
+  draft.builder.workgroup(id);
+  draft.builder.barrier();
+  draft.builder.launch(0, id);
+  draft.builder.launch(0, id);
+  EXPECT_THROW(simulate(draft.builder.finish(), hand::machine()), UserError);
 }
 
 TEST(Refusal, NamesAKernelThatFitsNoComputeUnit) {
