@@ -137,20 +137,18 @@ int run(int argc, char** argv) {
   TRITAX_ASSERT(false, "the parser accepted a command line without a command");
 }
 
-}  // namespace
-}  // namespace tritax::cli
-
 // A file that takes the number of a closed standard stream would get that stream's text.
-namespace {
 void fill_closed_streams() {
   int descriptor = 0;
   while (descriptor >= 0 && descriptor <= 2) descriptor = open("/dev/null", O_RDWR);
   if (descriptor > 2) close(descriptor);
 }
+
 }  // namespace
+}  // namespace tritax::cli
 
 int main(int argc, char** argv) {
-  fill_closed_streams();
+  tritax::cli::fill_closed_streams();
   tritax::cli::remember_arguments({argv, argv + argc});
   tritax::cli::install_interrupt_handler();
   try {

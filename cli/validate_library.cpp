@@ -111,7 +111,9 @@ int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs
   outputs.print(form_table(rows));
   outputs.print("\nErrors are predicted / measured - 1; below 0, the model is too fast.\n");
   outputs.csv(row_table(rows));
-  outputs.json(json_of(rows, machine));
+  ordered_json json = json_of(rows, machine);
+  json["interrupted"] = work.interrupted();
+  outputs.json(json);
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 

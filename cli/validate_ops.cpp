@@ -145,7 +145,9 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
       "workgroup, "
       "until it has\ndrained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
   outputs.csv(row_table(rows));
-  outputs.json(json_of(rows));
+  ordered_json json = json_of(rows);
+  json["interrupted"] = work.interrupted();
+  outputs.json(json);
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 

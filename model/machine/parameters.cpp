@@ -273,7 +273,8 @@ constexpr std::array kSpecs{
     ParameterSpec{"fabric", "network_bandwidth", &Fabric::network_gb_per_s, D::rate, kPositiveRate,
                   "network port of one GPU between nodes, one direction", Presence::several_nodes},
     ParameterSpec{"fabric", "network_latency", &Fabric::network_latency_ns, D::time, kPositiveTime,
-                  "one way between GPUs of different nodes", Presence::several_nodes},
+                  "one way between GPUs of different nodes, on top of the latencies within one",
+                  Presence::several_nodes},
 };
 
 struct Unit {

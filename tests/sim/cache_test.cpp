@@ -224,7 +224,6 @@ TEST(ReuseCache, FillsNoFasterThanMemoryGives) {
   EXPECT_FALSE(cache.touch(0, 200));
 }
 
-// Where memory holds up everybody, followers of an access that still runs catch up with it.
 TEST(ReuseCache, HoldsWhatFitsExactlyHoweverItsSumIsRounded) {
   ReuseCache cache(0.3);
   EXPECT_FALSE(cache.touch(0, 0.0));
@@ -237,6 +236,7 @@ TEST(ReuseCache, HoldsWhatFitsExactlyHoweverItsSumIsRounded) {
   EXPECT_FALSE(cache.touch(0, 0.0));
 }
 
+// Where memory holds up everybody, followers of an access that still runs catch up with it.
 TEST(ReuseCache, FollowersJoinARunningAccessWhereMemoryIsTheLimit) {
   constexpr double kBytes = 100;
   constexpr double kDuration = 1000;

@@ -163,11 +163,12 @@ TEST(Fluid, TellsAfterOneEndOfAnotherThatOnlyRoundingPutsLater) {
   const auto a = network.add_class({}, 1);
   const auto b = network.add_class({}, 0.1);
   network.start(a, 0.3, 1.0, 0, 0);
-  network.start(b, 0.1 * 0.3, 1.0, 1, 0);  // in 0.3 ns too, or an ulp beside
+  network.start(b, 0.1 * 0.3 * (1 + 1e-14), 1.0, 1, 0);  // in 0.3 ns too, but for a few last digits
   network.start(b, 0.1 * 0.3 * (1 + 1e-9), 1.0, 2, 0);
   network.settle(0);
   double now = network.next_completion_ns();
   const std::uint32_t first = network.complete(now).token;
+  ASSERT_GT(network.next_completion_ns(), now);
   ASSERT_LE(network.next_completion_ns(), same_time_until(now));
   now = std::max(now, network.next_completion_ns());
   EXPECT_EQ(first + network.complete(now).token, 1u);
