@@ -45,6 +45,10 @@ class ReuseCache {
     return hit;
   }
 
+  // The last byte of `slab` that an access fetches comes at `arrives_ns`; 0 if none fetches it.
+  double arrives_ns(std::uint32_t slab) const { return last_[slab].arrives_ns; }
+  void expect(std::uint32_t slab, double arrives_ns) { last_[slab].arrives_ns = arrives_ns; }
+
   // A running operation misses at this rate from now on / no longer.
   void begin_fill(double bytes_per_ns, double now_ns) {
     advance(now_ns);
@@ -96,6 +100,7 @@ class ReuseCache {
   struct Use {
     double inserted_bytes = kNever;  // before it started
     double end_ns = 0;
+    double arrives_ns = 0;
   };
   std::vector<Use> last_;
 };

@@ -124,8 +124,9 @@ class Engine {
     double op_alone_ns = 0;                 // duration of the running activity without others
     double store_start_ns = 0;
     double store_waited_ns =
-        0;                  // of the running store: time lost on its link that the matmul has paid already
-    double held_up_ns = 0;  // time that stores have kept the operand loads of the running matmul waiting
+        0;                   // of the running store: time lost on its link that the matmul has paid already
+    double operands_ns = 0;  // when the running matmul can end by the arrival of its operands
+    double held_up_ns = 0;   // time that stores have kept the operand loads of the running matmul waiting
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
@@ -266,6 +267,7 @@ class Engine {
   struct Missed {
     std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
     double l2_bytes = 0, llc_bytes = 0;
+    double others_ns = 0;  // when what others fetch has come, if nothing but latency holds them up
   };
 
   struct MatmulClass {
@@ -382,6 +384,7 @@ class Engine {
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now);
+  bool waits_for_operands(std::uint32_t id, double now);
   void finish_matmul(WorkgroupState& wg, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);

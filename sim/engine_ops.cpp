@@ -110,7 +110,8 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
       "operation 'attend' is reserved and cannot be simulated yet; allowed: all other tile operations");
 }
 
-// Which operands the caches do not have, for a matmul that takes `duration_ns`.
+// Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
+// fetching comes no earlier to those behind it.
 Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
                                         const MatmulShape& shape, double duration_ns, double now) {
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
@@ -118,12 +119,23 @@ Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const M
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
     const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
-    if (in_l2) return;
-    missed.bits |= l2_bit;
-    missed.l2_bytes += bytes;
-    if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, duration_ns)) return;
-    missed.bits |= llc_bit;
-    missed.llc_bytes += bytes;
+    double others = operands_stay_ ? 0 : l2.arrives_ns(slab);
+    if (!in_l2) {
+      missed.bits |= l2_bit;
+      missed.l2_bytes += bytes;
+      double own = now + arrival_ns(shape, l2_bit);
+      others = 0;
+      if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, duration_ns)) {
+        others = gpu.llc.arrives_ns(slab);
+      } else {
+        missed.bits |= llc_bit;
+        missed.llc_bytes += bytes;
+        own = now + arrival_ns(shape, llc_bit);
+        if (machine_.gpu.llc_bytes > 0) gpu.llc.expect(slab, own);
+      }
+      l2.expect(slab, std::max(own, others));
+    }
+    missed.others_ns = std::max(missed.others_ns, others);
   };
   look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
@@ -164,7 +176,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  const double least_ns = arrival_ns(shape, missed.bits);
+  const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
+  wg.operands_ns = missed.others_ns + shape.cost.prologue_ns;
   const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
   begin_power(wg, shape,
               load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
@@ -183,6 +196,15 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   fluid_.start(class_id, shape.cost.operand_bytes, spread_of(machine_.gpu.matmul_spread, id, wg.pc),
                token_of(id, false), now);
   look_ahead(wg, now);
+}
+
+// What another matmul fetches has not come yet; true if that takes time.
+bool Engine::waits_for_operands(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  if (!later(wg.operands_ns, now)) return false;
+  wg.waiting = Waiting::time;
+  queue_.push(wg.operands_ns, {EventKind::resume_workgroup, id});
+  return true;
 }
 
 void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
@@ -464,7 +486,9 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
-  if (wg.has_sender && op.kind == OpKind::matmul && holds_up_matmul(id, now)) return;
+  if (op.kind == OpKind::matmul &&
+      (waits_for_operands(id, now) || (wg.has_sender && holds_up_matmul(id, now))))
+    return;
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;

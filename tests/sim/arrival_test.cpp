@@ -50,6 +50,45 @@ TEST(OperandsFromMemory, ArriveWithTheLatencyOfTheLastLevelCacheFromThere) {
   EXPECT_NEAR(run(products({0, 0}), machine).result.makespan_ns, (1 + 2) * kStepNs, kExact);
 }
 
+// One workgroup for each list of rows; even ones run on the first die, odd ones on the second.
+Schedule side_by_side(const std::vector<std::vector<std::int32_t>>& workgroups) {
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  for (const auto& rows : workgroups) {
+    draft.builder.workgroup(kernel);
+    for (const std::int32_t row : rows) draft.matmul(row);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return draft.builder.finish();
+}
+
+TEST(OperandsFromMemory, ComeNoEarlierToAWorkgroupThatFindsThemOnTheirWay) {
+  constexpr double kDispatchNs = 100;
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;
+  machine.gpu.workgroup_dispatch_ns = kDispatchNs;
+  const Observed out = run(side_by_side({{0}, {1}, {0, 0}}), machine);
+  const Span fetched = out.seen.ops.at({0, 0, 0});
+  const Span found = out.seen.ops.at({0, 2, 0});
+  EXPECT_NEAR(fetched.length_ns(), 2 * kStepNs, kExact);
+  EXPECT_NEAR(found.begin_ns - fetched.begin_ns, kDispatchNs, kExact);
+  EXPECT_NEAR(found.end_ns, fetched.end_ns, kExact);
+  EXPECT_NEAR(out.seen.ops.at({0, 2, 1}).length_ns(), kStepNs, kExact);  // by then they lie there
+  EXPECT_NEAR(out.result.account.contention_ns, 0, kExact);
+}
+
+TEST(OperandsFromMemory, ComeNoEarlierThroughTheLastLevelCacheThanToIt) {
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;
+  machine.gpu.llc_bytes = 1e9;
+  machine.gpu.llc_gb_per_s = kUnlimited;
+  const Observed out = run(side_by_side({{0}, {0, 0}}), machine);
+  EXPECT_NEAR(out.seen.ops.at({0, 0, 0}).length_ns(), 2 * kStepNs, kExact);
+  EXPECT_NEAR(out.seen.ops.at({0, 1, 0}).length_ns(), 2 * kStepNs, kExact);
+  EXPECT_NEAR(out.seen.ops.at({0, 1, 1}).length_ns(), kStepNs, kExact);
+}
+
 TEST(OperandsFromMemory, StayInL2BetweenRunsIfTheyFit) {
   Machine machine = hand::machine();
   machine.gpu.stage_latency_ns = 6 * kStepNs;
