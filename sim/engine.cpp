@@ -47,14 +47,8 @@ Engine::GpuState::GpuState(const Gpu& gpu)
 void Engine::add_resources() {
   const Gpu& gpu = machine_.gpu;
   const Fabric& fabric = machine_.fabric;
-  const auto wire = [&](double capacity) {
-    is_wire_.push_back(1);
-    return fluid_.add_resource(capacity);
-  };
-  const auto memory = [&](double capacity) {
-    is_wire_.push_back(0);
-    return fluid_.add_resource(capacity);
-  };
+  const auto wire = [&](double capacity) { return fluid_.add_resource(capacity, true); };
+  const auto memory = [&](double capacity) { return fluid_.add_resource(capacity); };
   // A port that its links cannot fill limits nothing.
   const auto port = [&](double capacity, double links_gb_per_s) {
     return links_gb_per_s > capacity ? wire(capacity) : FluidNetwork::kNone;
@@ -253,7 +247,7 @@ SimulationResult Engine::run() {
     if (totals_.gave_up) break;
     const double same_ns = same_time_until(now);
     now = collect_ended(now, same_ns);
-    for (const Ended& ended : ended_) completed(ended.completion, ended.bottleneck, now);
+    for (const FluidNetwork::Completion& ended : ended_) completed(ended, now);
     while (queue_.next_time_ns() <= same_ns) {
       now = collect_due(now, same_ns);
       for (const auto& event : due_) handle(event.payload, now);
@@ -278,14 +272,13 @@ double Engine::collect_ended(double now, double same_ns) {
   while (fluid_.next_completion_ns() <= same_ns) {
     now = std::max(now, fluid_.next_completion_ns());
     const FluidNetwork::Completion completion = fluid_.complete(now);
-    ended_.push_back({completion, fluid_.bottleneck(completion.class_id)});
+    ended_.push_back(completion);
     if (fluid_.active(completion.class_id) > 0) {
       prefetch(workgroup_of(fluid_.next_token(completion.class_id)));
     }
   }
   if (ended_.size() > 1) {
-    std::sort(ended_.begin(), ended_.end(),
-              [](const Ended& a, const Ended& b) { return a.completion.token < b.completion.token; });
+    std::sort(ended_.begin(), ended_.end(), [](const auto& a, const auto& b) { return a.token < b.token; });
   }
   return now;
 }

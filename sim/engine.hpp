@@ -130,6 +130,7 @@ class Engine {
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
+    FluidNetwork::Lost op_lost, store_lost;  // of its class when it started
     std::uint32_t store_op = 0;
     std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
@@ -200,11 +201,6 @@ class Engine {
     std::int32_t value = 0;
     std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
     Path path;
-  };
-
-  struct Ended {  // an activity
-    FluidNetwork::Completion completion;
-    std::int32_t bottleneck = FluidNetwork::kNone;
   };
 
   struct PlaceQueue {
@@ -378,12 +374,12 @@ class Engine {
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
-  void raise_after_store(WorkgroupState& wg, std::int32_t bottleneck, double now);
+  void raise_after_store(WorkgroupState& wg, const FluidNetwork::Lost& lost, double now);
   void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void resume(std::uint32_t id, double now);
-  void completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now);
+  void completed(const FluidNetwork::Completion& completion, double now);
   bool waits_for_operands(std::uint32_t id, double now);
   void finish_matmul(WorkgroupState& wg, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
@@ -393,8 +389,10 @@ class Engine {
   std::int32_t& residents_of(const WorkgroupState& wg);
   // Of a signal or wait: it stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag_; }
-  void charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
-                       std::int32_t bottleneck, double now) const;
+  static double on_links(const FluidNetwork::Lost& at_start, const FluidNetwork::Lost& at_end);
+  static void charge_store(Path& path, const WorkgroupState& wg, const FluidNetwork::Lost& lost, double now);
+  static void charge_activity(Path& path, double start, double reread, double alone,
+                              double TimeAccount::*part, double on_links, double now);
   void notify_start(const WorkgroupState& wg, double now);
   void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
@@ -409,7 +407,7 @@ class Engine {
   void note_store_wait(WorkgroupState& wg, double now) const;
   bool holds_up_matmul(std::uint32_t id, double now);
   void resume_sender(std::uint32_t id, double now);
-  void sent(std::uint32_t id, std::int32_t bottleneck, double now);
+  void sent(std::uint32_t id, const FluidNetwork::Lost& lost, double now);
   void sender_progressed(std::uint32_t id, double now);
 
   // engine_clock.cpp
@@ -497,18 +495,17 @@ class Engine {
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
   std::vector<MatmulClass> matmul_class_;        // by class
   std::vector<std::int32_t> link_resource_;      // by topology edge
-  std::vector<std::uint8_t> is_wire_;            // by resource: link, egress or ingress port
   std::vector<double> link_bytes_;
   std::vector<double> reported_rate_;  // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
   double first_start_ns_ = -1, last_end_ns_ = 0;
-  std::vector<Ended> ended_;                    // at the time that the loop is at
-  std::vector<EventQueue<Event>::Event> due_;   // likewise
-  bool placed_ = false;                         // places were given
-  std::vector<std::uint32_t> sent_;             // workgroups, in the order of their dispatch
-  std::vector<std::uint32_t> last_dispatched_;  // by the last call of dispatch
+  std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
+  std::vector<EventQueue<Event>::Event> due_;    // likewise
+  bool placed_ = false;                          // places were given
+  std::vector<std::uint32_t> sent_;              // workgroups, in the order of their dispatch
+  std::vector<std::uint32_t> last_dispatched_;   // by the last call of dispatch
 };
 
 }  // namespace tritax

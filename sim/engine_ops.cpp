@@ -282,6 +282,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   // decided once, when the transfer starts.
   const double weight = fluid_.contended(class_id) ? service_weight(id, op_index) : 1;
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
+  (asynchronous ? wg.store_lost : wg.op_lost) = fluid_.lost(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 
@@ -307,10 +308,9 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
 }
 
 // Free signals that the workgroup has passed while its store was in flight.
-void Engine::raise_after_store(WorkgroupState& wg, std::int32_t bottleneck, double now) {
+void Engine::raise_after_store(WorkgroupState& wg, const FluidNetwork::Lost& lost, double now) {
   Path path = wg.path;
-  charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part, bottleneck,
-                  now);
+  charge_store(path, wg, lost, now);
   for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
     const Op& op = schedule_.ops[o];
     if (op.kind != OpKind::signal || !is_free(op)) continue;
@@ -392,7 +392,7 @@ void Engine::resume(std::uint32_t id, double now) {
   const std::int32_t rank = rank_of(wg);
   if (op.kind == OpKind::matmul) {
     if (holds_up_matmul(id, now)) return;
-    charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, FluidNetwork::kNone, now);
+    charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
     finish_matmul(wg, op, now);
   }
   wg.path.charge(wg.op_part, now);
@@ -454,34 +454,44 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
 }
 
 // Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and
-// what others or a full resource added.
+// what others or a full resource added. What of the latter can be seen belongs to the wire in the same share
+// as all of it.
 void Engine::charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
-                             std::int32_t bottleneck, double now) const {
+                             double on_links, double now) {
   path.charge(&TimeAccount::locality_ns, std::min(now, start + reread));
   path.charge(part, std::min(now, start + alone));
-  const bool own_wire = bottleneck != FluidNetwork::kNone && is_wire_[static_cast<std::size_t>(bottleneck)] &&
-                        part == &TimeAccount::wire_ns;
-  path.charge(own_wire ? &TimeAccount::wire_ns : &TimeAccount::contention_ns, now);
+  if (part == &TimeAccount::wire_ns) path.charge(part, path.time_ns + on_links * (now - path.time_ns));
+  path.charge(&TimeAccount::contention_ns, now);
 }
 
-void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t bottleneck, double now) {
+// Share of what an activity has lost that it has lost to links.
+double Engine::on_links(const FluidNetwork::Lost& at_start, const FluidNetwork::Lost& at_end) {
+  const double all = at_end.ns - at_start.ns;
+  return all > 0 ? std::min(1.0, (at_end.on_links_ns - at_start.on_links_ns) / all) : 0;
+}
+
+void Engine::charge_store(Path& path, const WorkgroupState& wg, const FluidNetwork::Lost& lost, double now) {
+  charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
+                  on_links(wg.store_lost, lost), now);
+}
+
+void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   ++totals_.events;
   const std::uint32_t id = workgroup_of(completion.token);
   WorkgroupState& wg = workgroups_[id];
   if (completion.token & 1u) {
     if (wg.sender_busy) {
-      sent(id, bottleneck, now);
+      sent(id, completion.lost, now);
       return;
     }
     const Op& op = schedule_.ops[wg.store_op];
     wg.store_in_flight = false;
     note_write(op.rank, op, wg, now);
     notify_finish(wg, wg.store_op, now);
-    if (free_flag_ >= 0) raise_after_store(wg, bottleneck, now);
+    if (free_flag_ >= 0) raise_after_store(wg, completion.lost, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
-    charge_activity(wg.path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
-                    bottleneck, now);
+    charge_store(wg.path, wg, completion.lost, now);
     step(id, now);
     return;
   }
@@ -489,7 +499,8 @@ void Engine::completed(const FluidNetwork::Completion& completion, std::int32_t 
   if (op.kind == OpKind::matmul &&
       (waits_for_operands(id, now) || (wg.has_sender && holds_up_matmul(id, now))))
     return;
-  charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part, bottleneck, now);
+  charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
+                  on_links(wg.op_lost, completion.lost), now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);

@@ -7,10 +7,11 @@
 
 namespace tritax {
 
-std::int32_t FluidNetwork::add_resource(double capacity_per_ns) {
+std::int32_t FluidNetwork::add_resource(double capacity_per_ns, bool link) {
   TRITAX_ASSERT(capacity_per_ns > 0, "a resource needs a positive capacity");
   Resource resource;
   resource.capacity = capacity_per_ns;
+  resource.link = link;
   resource.nearly_full = capacity_per_ns * (1 - kTolerance);
   resource.never_full = capacity_per_ns * (1 - kMargin);
   resources_.push_back(std::move(resource));
@@ -156,7 +157,7 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= same_virtual;
   unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
   if (!unsettled_completion_) schedule(winner.player, now_ns);
-  return {end.token, winner.player};
+  return {end.token, winner.player, c.lost};
 }
 
 bool FluidNetwork::saturated(std::int32_t resource) const {
@@ -354,7 +355,7 @@ void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck
   // Even at the same level and weight a changed class ends something else next.
   const bool reschedule = c.changed || c.level != level;
   c.changed = false;
-  if (c.level != level) {
+  if (c.level != level || c.bottleneck != bottleneck) {
     advance(c, now_ns);
     c.level = level;
   }
@@ -363,6 +364,7 @@ void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck
     if (c.bottleneck != kNone) --resources_[c.bottleneck].holds;
     if (bottleneck != kNone) ++resources_[bottleneck].holds;
     c.bottleneck = bottleneck;
+    c.link_holds = bottleneck != kNone && resources_[bottleneck].link;
   }
   if (reschedule) schedule(id, now_ns);
 }

@@ -42,15 +42,23 @@ class FluidNetwork {
     double coefficient = 1;
   };
 
+  // How much longer the activities of a class have taken, so far, than at its cap.
+  struct Lost {
+    double ns = 0;
+    double on_links_ns = 0;  // of it, held back by a link
+  };
+
   struct Completion {
     std::uint32_t token = 0;
     std::int32_t class_id = 0;
+    Lost lost;  // of its class until now
   };
 
   static constexpr int kMaxUses = 12;
   static constexpr std::int32_t kNone = -1;
 
-  std::int32_t add_resource(double capacity_per_ns);
+  // What a resource of a link holds back is counted apart; see lost().
+  std::int32_t add_resource(double capacity_per_ns, bool link = false);
 
   // `cap` is the largest level; infinity for none (the class must then use a resource). Uses of one resource
   // add up.
@@ -85,6 +93,9 @@ class FluidNetwork {
   bool contended(std::int32_t class_id) const;
   // The saturated resource that holds the class below its cap, kNone if it runs at its cap.
   std::int32_t bottleneck(std::int32_t class_id) const { return classes_[class_id].bottleneck; }
+  // As of the last start or completion in the class. The difference between an activity's end and its start
+  // is what that activity has lost.
+  const Lost& lost(std::int32_t class_id) const { return classes_[class_id].lost; }
   std::int32_t active(std::int32_t class_id) const {
     return static_cast<std::int32_t>(classes_[class_id].ends.size());
   }
@@ -136,8 +147,10 @@ class FluidNetwork {
     std::int32_t bottleneck = kNone;
     std::int32_t use_count = 0;
     bool changed = false;
-    bool listed = false;        // in the resources' user lists
-    double done = 0;            // work of all its activities
+    bool listed = false;      // in the resources' user lists
+    bool link_holds = false;  // the bottleneck is a link
+    double done = 0;          // work of all its activities
+    Lost lost;
     double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
     std::vector<End> ends;      // min-heap on (virtual_time, sequence)
     std::array<Use, kMaxUses> uses{};
@@ -150,6 +163,7 @@ class FluidNetwork {
     double never_full = 0;     // below this load at caps it cannot become saturated
     double users_at_caps = 0;  // load if all users ran at their caps
     bool bounded = true;       // all of them have one
+    bool link = false;
     double load = 0;
     std::vector<std::int32_t> users;  // classes with active activities
     std::uint32_t holds = 0;          // classes that have their bottleneck here
@@ -192,8 +206,13 @@ class FluidNetwork {
       const double each = c.level * (now_ns - c.since_ns);
       c.virtual_time += each;
       c.done += each * c.settled_weight;
+      if (c.bottleneck != kNone) count_lost(c, now_ns - c.since_ns - each / c.cap);
       c.since_ns = now_ns;
     }
+  }
+  static void count_lost(Class& c, double ns) {
+    c.lost.ns += ns;
+    if (c.link_holds) c.lost.on_links_ns += ns;
   }
   void list(std::int32_t id);
   void unlist(std::int32_t id);

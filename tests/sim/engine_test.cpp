@@ -79,6 +79,24 @@ TEST(Incast, OfSevenGpusIntoOneSharesItsPortAndLeavesAFreePairAlone) {
   EXPECT_NEAR(out.seen.kernels.at(7).length_ns(), kTileBytes / 50, kExact);
 }
 
+// The link is free again when the larger one ends.
+TEST(Contention, IsNotWhatATransferWaitedForItsLink) {
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = 15;
+  machine.gpu.cu_remote_store_gb_per_s = 10;
+  Draft draft(2);
+  const auto kernel = draft.data_kernel("send", 0);
+  draft.builder.workgroup(kernel);
+  draft.builder.store(draft.c, Draft::tile(0), 1);
+  draft.builder.workgroup(kernel);
+  draft.builder.store(draft.c, {hand::kTile, 0, hand::kTile / 2, hand::kTile}, 1);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR(out.result.makespan_ns, kTileBytes / 15 + kTileBytes / 2 / 10, kExact);
+  EXPECT_NEAR(out.result.account.wire_ns, out.result.makespan_ns, kExact);
+}
+
 TEST(Contention, IsWhatOthersAddToATransferBetweenLocalMemories) {
   Machine machine = hand::machine();
   machine.gpu.hbm_gb_per_s = 100;

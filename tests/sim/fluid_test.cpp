@@ -112,6 +112,25 @@ TEST(Fluid, CapHoldsUntilTheLinkIsFull) {
   EXPECT_EQ(network.bottleneck(id), link.resource);
 }
 
+// Two share a resource until the smaller one ends; the larger then goes on at its cap.
+TEST(Fluid, WhatIsLostAgainstTheCapIsCountedByWhatHeldItBack) {
+  for (const bool link : {false, true}) {
+    FluidNetwork network;
+    const FluidNetwork::Use shared{network.add_resource(15, link), 1.0};
+    const auto large = network.add_class(std::span(&shared, 1), 10.0);
+    const auto small = network.add_class(std::span(&shared, 1), 10.0);
+    network.start(large, 30, 1.0, 0, 0);
+    network.start(small, 15, 1.0, 1, 0);
+    network.settle(0);
+    EXPECT_NEAR(network.complete(2).lost.ns, 0.5, 1e-12);
+    network.settle(2);
+    const FluidNetwork::Completion last = network.complete(3.5);
+    EXPECT_EQ(last.token, 0u);
+    EXPECT_NEAR(last.lost.ns, 0.5, 1e-12);
+    EXPECT_NEAR(last.lost.on_links_ns, link ? 0.5 : 0, 1e-12);
+  }
+}
+
 TEST(Fluid, ChangedCapTakesEffectOnRunningActivities) {
   FluidNetwork network;
   const auto id = network.add_class({}, 2.0);
