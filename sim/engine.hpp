@@ -119,6 +119,7 @@ class Engine {
     bool remote_dirty = false;  // stored to a peer since the last release
     bool far_dirty = false;     // … of another node
     bool read_since_start = false;
+    std::uint32_t next_waiter = kNobody;
     double op_start_ns = 0;
     double power = 0, power_if_missed = 0;  // of the matmul that runs
     double op_alone_ns = 0;                 // duration of the running activity without others
@@ -130,14 +131,13 @@ class Engine {
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
-    FluidNetwork::Lost op_lost, store_lost;  // of its class when it started
+    double op_lost_ns = 0, store_lost_ns = 0;  // on links, by the class before the activity started
     std::uint32_t store_op = 0;
     std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
-    std::uint32_t next_waiter = kNobody;
     Path path;
     Path send_path;
     TileRecord* stored = nullptr;  // of the running store; of a remote one null
@@ -374,7 +374,7 @@ class Engine {
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
-  void raise_after_store(WorkgroupState& wg, const FluidNetwork::Lost& lost, double now);
+  void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
   void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
@@ -389,10 +389,9 @@ class Engine {
   std::int32_t& residents_of(const WorkgroupState& wg);
   // Of a signal or wait: it stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag_; }
-  static double on_links(const FluidNetwork::Lost& at_start, const FluidNetwork::Lost& at_end);
-  static void charge_store(Path& path, const WorkgroupState& wg, const FluidNetwork::Lost& lost, double now);
+  static void charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now);
   static void charge_activity(Path& path, double start, double reread, double alone,
-                              double TimeAccount::*part, double on_links, double now);
+                              double TimeAccount::*part, double wire_ns, double now);
   void notify_start(const WorkgroupState& wg, double now);
   void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
@@ -407,7 +406,7 @@ class Engine {
   void note_store_wait(WorkgroupState& wg, double now) const;
   bool holds_up_matmul(std::uint32_t id, double now);
   void resume_sender(std::uint32_t id, double now);
-  void sent(std::uint32_t id, const FluidNetwork::Lost& lost, double now);
+  void sent(std::uint32_t id, double lost_ns, double now);
   void sender_progressed(std::uint32_t id, double now);
 
   // engine_clock.cpp

@@ -282,7 +282,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   // decided once, when the transfer starts.
   const double weight = fluid_.contended(class_id) ? service_weight(id, op_index) : 1;
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
-  (asynchronous ? wg.store_lost : wg.op_lost) = fluid_.lost(class_id);
+  (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = fluid_.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 
@@ -308,9 +308,9 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
 }
 
 // Free signals that the workgroup has passed while its store was in flight.
-void Engine::raise_after_store(WorkgroupState& wg, const FluidNetwork::Lost& lost, double now) {
+void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
   Path path = wg.path;
-  charge_store(path, wg, lost, now);
+  charge_store(path, wg, lost_ns, now);
   for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
     const Op& op = schedule_.ops[o];
     if (op.kind != OpKind::signal || !is_free(op)) continue;
@@ -454,25 +454,22 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
 }
 
 // Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and
-// what others or a full resource added. What of the latter can be seen belongs to the wire in the same share
-// as all of it.
+// what others or a full resource added. Of the latter `wire_ns` were spent waiting for links, and what the
+// path sees of it is wire in the same share; of unequal service on a link it is contention.
 void Engine::charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
-                             double on_links, double now) {
+                             double wire_ns, double now) {
   path.charge(&TimeAccount::locality_ns, std::min(now, start + reread));
   path.charge(part, std::min(now, start + alone));
-  if (part == &TimeAccount::wire_ns) path.charge(part, path.time_ns + on_links * (now - path.time_ns));
+  const double added = now - start - alone;
+  if (part == &TimeAccount::wire_ns && added > 0) {
+    path.charge(part, path.time_ns + std::min(1.0, wire_ns / added) * (now - path.time_ns));
+  }
   path.charge(&TimeAccount::contention_ns, now);
 }
 
-// Share of what an activity has lost that it has lost to links.
-double Engine::on_links(const FluidNetwork::Lost& at_start, const FluidNetwork::Lost& at_end) {
-  const double all = at_end.ns - at_start.ns;
-  return all > 0 ? std::min(1.0, (at_end.on_links_ns - at_start.on_links_ns) / all) : 0;
-}
-
-void Engine::charge_store(Path& path, const WorkgroupState& wg, const FluidNetwork::Lost& lost, double now) {
+void Engine::charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now) {
   charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
-                  on_links(wg.store_lost, lost), now);
+                  lost_ns - wg.store_lost_ns, now);
 }
 
 void Engine::completed(const FluidNetwork::Completion& completion, double now) {
@@ -481,17 +478,17 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   WorkgroupState& wg = workgroups_[id];
   if (completion.token & 1u) {
     if (wg.sender_busy) {
-      sent(id, completion.lost, now);
+      sent(id, completion.lost_on_links_ns, now);
       return;
     }
     const Op& op = schedule_.ops[wg.store_op];
     wg.store_in_flight = false;
     note_write(op.rank, op, wg, now);
     notify_finish(wg, wg.store_op, now);
-    if (free_flag_ >= 0) raise_after_store(wg, completion.lost, now);
+    if (free_flag_ >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
-    charge_store(wg.path, wg, completion.lost, now);
+    charge_store(wg.path, wg, completion.lost_on_links_ns, now);
     step(id, now);
     return;
   }
@@ -500,7 +497,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
       (waits_for_operands(id, now) || (wg.has_sender && holds_up_matmul(id, now))))
     return;
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
-                  on_links(wg.op_lost, completion.lost), now);
+                  completion.lost_on_links_ns - wg.op_lost_ns, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);

@@ -121,12 +121,12 @@ void Engine::resume_sender(std::uint32_t id, double now) {
 }
 
 // A store has drained.
-void Engine::sent(std::uint32_t id, const FluidNetwork::Lost& lost, double now) {
+void Engine::sent(std::uint32_t id, double lost_ns, double now) {
   WorkgroupState& wg = workgroups_[id];
   const Op& op = schedule_.ops[wg.send_pc];
   note_store_wait(wg, now);
   wg.store_in_flight = false;
-  charge_store(wg.send_path, wg, lost, now);
+  charge_store(wg.send_path, wg, lost_ns, now);
   note_write(op.rank, op, wg, now);
   notify_finish(wg, wg.send_pc, now);
   sender_progressed(id, now);

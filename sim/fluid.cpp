@@ -157,7 +157,7 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= same_virtual;
   unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
   if (!unsettled_completion_) schedule(winner.player, now_ns);
-  return {end.token, winner.player, c.lost};
+  return {end.token, winner.player, c.lost_on_links_ns};
 }
 
 bool FluidNetwork::saturated(std::int32_t resource) const {
@@ -247,6 +247,7 @@ bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
   }
   advance(c, now_ns);
   c.level = level;
+  find_loss(c, now_ns);
   c.settled_weight = c.weight;
   schedule(id, now_ns);
   return true;
@@ -355,7 +356,7 @@ void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck
   // Even at the same level and weight a changed class ends something else next.
   const bool reschedule = c.changed || c.level != level;
   c.changed = false;
-  if (c.level != level || c.bottleneck != bottleneck) {
+  if (c.level != level) {
     advance(c, now_ns);
     c.level = level;
   }
@@ -364,8 +365,8 @@ void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck
     if (c.bottleneck != kNone) --resources_[c.bottleneck].holds;
     if (bottleneck != kNone) ++resources_[bottleneck].holds;
     c.bottleneck = bottleneck;
-    c.link_holds = bottleneck != kNone && resources_[bottleneck].link;
   }
+  find_loss(c, now_ns);
   if (reschedule) schedule(id, now_ns);
 }
 

@@ -42,22 +42,16 @@ class FluidNetwork {
     double coefficient = 1;
   };
 
-  // How much longer the activities of a class have taken, so far, than at its cap.
-  struct Lost {
-    double ns = 0;
-    double on_links_ns = 0;  // of it, held back by a link
-  };
-
   struct Completion {
     std::uint32_t token = 0;
     std::int32_t class_id = 0;
-    Lost lost;  // of its class until now
+    double lost_on_links_ns = 0;  // of its class until now
   };
 
   static constexpr int kMaxUses = 12;
   static constexpr std::int32_t kNone = -1;
 
-  // What a resource of a link holds back is counted apart; see lost().
+  // What a resource of a link holds back is counted: lost_on_links_ns().
   std::int32_t add_resource(double capacity_per_ns, bool link = false);
 
   // `cap` is the largest level; infinity for none (the class must then use a resource). Uses of one resource
@@ -93,9 +87,9 @@ class FluidNetwork {
   bool contended(std::int32_t class_id) const;
   // The saturated resource that holds the class below its cap, kNone if it runs at its cap.
   std::int32_t bottleneck(std::int32_t class_id) const { return classes_[class_id].bottleneck; }
-  // As of the last start or completion in the class. The difference between an activity's end and its start
-  // is what that activity has lost.
-  const Lost& lost(std::int32_t class_id) const { return classes_[class_id].lost; }
+  // How much longer the activities of a class have taken, so far, than at its cap, held back by links; as of
+  // the last start or completion in the class. An activity has lost what this grew by while it ran.
+  double lost_on_links_ns(std::int32_t class_id) const { return classes_[class_id].lost_on_links_ns; }
   std::int32_t active(std::int32_t class_id) const {
     return static_cast<std::int32_t>(classes_[class_id].ends.size());
   }
@@ -147,10 +141,10 @@ class FluidNetwork {
     std::int32_t bottleneck = kNone;
     std::int32_t use_count = 0;
     bool changed = false;
-    bool listed = false;      // in the resources' user lists
-    bool link_holds = false;  // the bottleneck is a link
-    double done = 0;          // work of all its activities
-    Lost lost;
+    bool listed = false;  // in the resources' user lists
+    double done = 0;      // work of all its activities
+    double loss = 0;      // share of its cap that a link keeps from it
+    double lost_on_links_ns = 0;
     double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
     std::vector<End> ends;      // min-heap on (virtual_time, sequence)
     std::array<Use, kMaxUses> uses{};
@@ -206,18 +200,20 @@ class FluidNetwork {
       const double each = c.level * (now_ns - c.since_ns);
       c.virtual_time += each;
       c.done += each * c.settled_weight;
-      if (c.bottleneck != kNone) count_lost(c, now_ns - c.since_ns - each / c.cap);
+      c.lost_on_links_ns += c.loss * (now_ns - c.since_ns);
       c.since_ns = now_ns;
     }
-  }
-  static void count_lost(Class& c, double ns) {
-    c.lost.ns += ns;
-    if (c.link_holds) c.lost.on_links_ns += ns;
   }
   void list(std::int32_t id);
   void unlist(std::int32_t id);
   void mark_changed(std::int32_t id);
   void mark_unbounded(const Class& c);
+  // What the last advance left open belongs to the loss until now.
+  void find_loss(Class& c, double now_ns) const {
+    const double before = c.loss;
+    c.loss = c.bottleneck != kNone && resources_[c.bottleneck].link ? 1 - c.level / c.cap : 0;
+    c.lost_on_links_ns += (before - c.loss) * (now_ns - c.since_ns);
+  }
   static End pop(std::vector<End>& heap);
   void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.

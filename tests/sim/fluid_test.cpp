@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -113,7 +114,7 @@ TEST(Fluid, CapHoldsUntilTheLinkIsFull) {
 }
 
 // Two share a resource until the smaller one ends; the larger then goes on at its cap.
-TEST(Fluid, WhatIsLostAgainstTheCapIsCountedByWhatHeldItBack) {
+TEST(Fluid, WhatIsLostAgainstTheCapOnLinksIsCounted) {
   for (const bool link : {false, true}) {
     FluidNetwork network;
     const FluidNetwork::Use shared{network.add_resource(15, link), 1.0};
@@ -122,13 +123,35 @@ TEST(Fluid, WhatIsLostAgainstTheCapIsCountedByWhatHeldItBack) {
     network.start(large, 30, 1.0, 0, 0);
     network.start(small, 15, 1.0, 1, 0);
     network.settle(0);
-    EXPECT_NEAR(network.complete(2).lost.ns, 0.5, 1e-12);
+    EXPECT_NEAR(network.complete(2).lost_on_links_ns, link ? 0.5 : 0, 1e-12);
     network.settle(2);
     const FluidNetwork::Completion last = network.complete(3.5);
     EXPECT_EQ(last.token, 0u);
-    EXPECT_NEAR(last.lost.ns, 0.5, 1e-12);
-    EXPECT_NEAR(last.lost.on_links_ns, link ? 0.5 : 0, 1e-12);
+    EXPECT_NEAR(last.lost_on_links_ns, link ? 0.5 : 0, 1e-12);
   }
+}
+
+// First a memory holds the first class, then, at the same level, a link.
+TEST(Fluid, WhatIsLostCountsForWhatHoldsTheClassAtTheTime) {
+  FluidNetwork network;
+  const FluidNetwork::Use memory{network.add_resource(10), 1.0};
+  const FluidNetwork::Use link{network.add_resource(10, true), 1.0};
+  const std::array both{memory, link};
+  const auto first = network.add_class(both, 10.0);
+  const auto reader = network.add_class(std::span(&memory, 1), 10.0);
+  const auto sender = network.add_class(std::span(&link, 1), 10.0);
+  network.start(first, 20, 1.0, 0, 0);
+  network.start(reader, 10, 1.0, 1, 0);
+  network.settle(0);
+  network.start(sender, 20, 1.0, 2, 1);
+  network.settle(1);
+  EXPECT_EQ(network.complete(2).token, 1u);
+  network.settle(2);
+  EXPECT_NEAR(network.level(first), 5, 1e-12);
+  EXPECT_EQ(network.bottleneck(first), link.resource);
+  const FluidNetwork::Completion last = network.complete(4);
+  EXPECT_EQ(last.token, 0u);
+  EXPECT_NEAR(last.lost_on_links_ns, 1, 1e-12);
 }
 
 TEST(Fluid, ChangedCapTakesEffectOnRunningActivities) {
