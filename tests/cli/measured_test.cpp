@@ -94,6 +94,21 @@ TEST(Calibrate, NamesPlaceAndValueOfBadRowsAndLeavesNoFile) {
   EXPECT_EQ(scratch.file_count(), 1u);
 }
 
+TEST(Calibrate, WritesTheMachineToStandardOutputAndNothingElseThere) {
+  const ScratchDirectory scratch;
+  const std::string rows = " --microbench " + scratch.write("micro.csv", kMicrobench);
+  const std::string there = "cd '" + scratch.path("") + "' &&";
+  const Outcome outcome = run_tritax("calibrate --name mine -o -" + rows, there);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(scratch.file_count(), 1u);  // none that is called "-"
+  const std::string machine = scratch.write("mine.toml", outcome.out);
+  EXPECT_EQ(run_tritax("machines show " + machine).exit_code, 0);
+  EXPECT_EQ(run_tritax("calibrate --name mine -o -" + rows + " --json -").exit_code, 2);
+  const Outcome unmeasured = run_tritax("calibrate -o -", there);
+  EXPECT_EQ(unmeasured.exit_code, 2);
+  EXPECT_NE(unmeasured.err.find("--microbench"), std::string::npos) << unmeasured.err;
+}
+
 TEST(Measure, ExplainsItselfInEveryBuild) {
   const Outcome outcome = run_tritax("measure --help");
   EXPECT_EQ(outcome.exit_code, 0);
