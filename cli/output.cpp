@@ -194,7 +194,7 @@ void Outputs::json_text(std::string_view text) { write(json_file_, options_.json
 void Outputs::csv(const Table& table, bool complete) {
   if (!options_.csv) return;
   if (csv_file_ && !complete) {
-    tell(fmt::format("tritax: --csv: '{}' is left as it was, since CSV cannot say that rows are missing\n",
+    tell(fmt::format("tritax: --csv: '{}' is not written, since CSV cannot say that rows are missing\n",
                      *options_.csv));
     return;
   }

@@ -389,8 +389,11 @@ int run(const Options& options) {
   ordered_json json = json_of(rows, clock);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  // A plot cannot say that points are missing either.
-  if (plot && !work.interrupted()) plot->commit(to_svg(parity_plot(rows, clock)));
+  if (plot && work.interrupted()) {
+    tell(fmt::format("tritax: --plot: '{}' is not written, since points are missing\n", options.plot));
+  } else if (plot) {
+    plot->commit(to_svg(parity_plot(rows, clock)));
+  }
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 

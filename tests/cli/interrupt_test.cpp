@@ -77,10 +77,10 @@ TEST(Interrupt, AnOldCsvIsNotReplacedByOneThatLacksRows) {
   const std::string csv = scratch.write("rows.csv", "old");
   const std::string rows = scratch.path("rows.json");
   const Outcome outcome = run_tritax("reproduce --threads 1 --csv " + csv + " --json " + rows,
-                                     "timeout --foreground --preserve-status --signal INT 2");
+                                     "timeout --foreground --preserve-status --signal INT 3");
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_EQ(read_file(csv), "old");
-  EXPECT_NE(outcome.err.find("rows.csv' is left as it was"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("rows.csv' is not written"), std::string::npos) << outcome.err;
   EXPECT_TRUE(json::parse(read_file(rows)).at("interrupted").get<bool>());
   EXPECT_EQ(scratch.file_count(), 2U);
 }

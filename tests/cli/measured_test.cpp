@@ -118,6 +118,19 @@ TEST(Measure, ExplainsItselfInEveryBuild) {
   EXPECT_NE(incomplete.err.find("--output"), std::string::npos) << incomplete.err;
 }
 
+TEST(Measure, RefusesNumbersWithTheirRealLimitsAndTakesNoStandardOutput) {
+  const auto refused = [](const std::string& arguments, const std::string& words) {
+    const Outcome outcome = run_tritax("measure s.toml " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  };
+  for (const std::string option : {"--seed", "--flush", "--pace"}) {
+    refused("-o rows.csv " + option + " -1", option + ": '-1' is not allowed; give a number from 0 on");
+  }
+  refused("-o -", "--output: standard output shows the progress");
+  refused("-o rows.csv --ops -", "--ops: standard output shows the progress");
+}
+
 TEST(ValidateOps, PrintsResidualsByKindAndTheSameAsJson) {
   const ScratchDirectory scratch;
   const std::string files =
