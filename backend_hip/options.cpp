@@ -7,6 +7,28 @@
 
 namespace tritax::gpu {
 
+namespace {
+
+// CLI::NonNegativeNumber names 1.8e308 in 309 digits as the upper limit, and a negative seed would wrap.
+CLI::Validator zero_or_more() {
+  return {[](const std::string& text) -> std::string {
+            double number = -1;
+            const bool is_number = CLI::detail::lexical_cast(text, number);
+            return is_number && number >= 0 ? "" : "'" + text + "' is not allowed; give a number from 0 on";
+          },
+          ""};
+}
+
+// Rows are written as they come, between messages on how far the work is.
+CLI::Validator no_standard_output() {
+  return {[](const std::string& text) -> std::string {
+            return text == "-" ? "standard output shows the progress; give the name of a new file" : "";
+          },
+          ""};
+}
+
+}  // namespace
+
 void add_run_options(CLI::App& command, RunOptions& run) {
   command
       .add_option("--repeat", run.repeats, "Measured runs, at most; fewer when the median is known to 0.5 %")
@@ -15,18 +37,18 @@ void add_run_options(CLI::App& command, RunOptions& run) {
   command.add_option("--warmup", run.warmup, "Runs before them")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  command.add_option("--seed", run.seed, "Of the random data")->capture_default_str();
+  command.add_option("--seed", run.seed, "Of the random data")->check(zero_or_more())->capture_default_str();
   command.add_option("--spin-limit", run.executor.spin_limit_s, "Seconds that a wait may last")
       ->check(CLI::Range(1e-3, 600.0))
       ->capture_default_str();
   command
       .add_option("--pace", run.executor.pace_gb_per_s,
                   "GB/s that the matmul workgroups of a GPU together send to peers; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_more())
       ->capture_default_str();
   command
       .add_option("--flush", run.executor.flush_bytes, "Bytes written on every GPU before each run; 0: none")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zero_or_more());
 }
 
 void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
@@ -38,9 +60,11 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       ->type_name("ID");
   command.add_option("-o,--output", options.output, "Where the times go; the file must not exist")
       ->type_name("FILE.csv")
+      ->check(no_standard_output())
       ->required();
   command.add_option("--ops", options.ops, "Also times by kind of operation, for 'tritax validate --ops'")
-      ->type_name("FILE.csv");
+      ->type_name("FILE.csv")
+      ->check(no_standard_output());
   command
       .add_option("--timeline", options.timelines,
                   "Also a timeline of every scenario, for Perfetto and 'tritax trace --measured'")

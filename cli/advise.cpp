@@ -16,6 +16,7 @@
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -38,6 +39,7 @@ struct Options {
 struct Question {
   GemmAllScatter workload;
   Machine machine;
+  std::string place;  // in front of messages; "" when the command line asks
 };
 
 bool same(const Question& a, const Question& b) {
@@ -49,7 +51,7 @@ Question question_of(const Options& options, const CLI::App& command) {
   if (options.file.empty()) {
     require_sizes(options.workload, options.machine);
     const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
-    return {workload_of(options.workload, machine), machine};
+    return {workload_of(options.workload, machine), machine, ""};
   }
   SubjectOptions subject;
   subject.command = &command;
@@ -65,7 +67,7 @@ Question question_of(const Options& options, const CLI::App& command) {
       throw UserError(
           fmt::format("'{}' is no gemm-all-scatter scenario; there is nothing to choose", options.file));
     }
-    Question next{*workload, machine_of(source)};
+    Question next{*workload, machine_of(source), place_of(*source.scenario)};
     if (question && !same(*question, next)) {
       throw UserError(fmt::format("--id: '{}' has scenarios of several workloads; choose one", options.file));
     }
@@ -169,16 +171,20 @@ Advice search(const Question& question, const Options& options) {
 int run(const Options& options, const CLI::App& command) {
   Outputs outputs(options.output);
   const Question question = question_of(options, command);
-  const Advice advice = search(question, options);
+  const Advice advice = with_place(question.place, [&] { return search(question, options); });
   if (advice.interrupted) {
     tell(fmt::format("tritax: interrupted; {}\n",
                      advice.candidates.empty() ? "nothing was found yet" : "this is the best so far"));
-    if (advice.candidates.empty()) {
-      return kInterruptedExitCode;
-    }
+  }
+  if (advice.candidates.empty()) {
+    // Whoever reads standard output gets an answer that says so; a file with nothing in it is worth less than
+    // the one that it would replace.
+    if (options.output.json == "-") outputs.json(advice_json(question, advice));
+    if (options.output.csv == "-") outputs.csv(candidate_table(advice));
+    return kInterruptedExitCode;
   }
   print_advice(question, advice, outputs);
-  outputs.csv(candidate_table(advice));
+  outputs.csv(candidate_table(advice), !advice.interrupted);
   outputs.json(advice_json(question, advice));
   return advice.interrupted ? kInterruptedExitCode : 0;
 }

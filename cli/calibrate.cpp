@@ -15,7 +15,9 @@
 #include "cli/gpu.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/core/with_place.hpp"
 #include "model/machine/write_machine.hpp"
 #include "sim/calibrate/calibrate.hpp"
 
@@ -37,6 +39,12 @@ struct Options {
 
 // Runs the microbenchmarks of this machine; returns the file with their rows.
 std::string run_microbenchmarks(const Options& options) {
+  if (is_standard_output(options.output)) {
+    throw UserError(
+        "--output: the rows that are measured are kept beside the machine file; give a file name, or rows "
+        "with "
+        "--microbench");
+  }
 #if defined(TRITAX_WITH_GPU)
   gpu::MicrobenchOptions micro;
   micro.output = std::filesystem::path(options.output).replace_extension().string() + "-microbench.csv";
@@ -159,16 +167,23 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
 
 int run(const Options& options) {
   const auto limit = limit_threads(options.threads);
-  const Machine base = find_machine(options.machine);
-  Outputs outputs(options.tables);
-  OutputFile file(options.output, "--output", OutputKind::machine_file);
+  const Machine base = with_place("--machine: ", [&] { return find_machine(options.machine); });
+  const bool to_stdout = is_standard_output(options.output);
+  Outputs outputs(options.tables, to_stdout ? "--output" : "");
+  std::optional<OutputFile> file;
+  if (!to_stdout) file.emplace(options.output, "--output", OutputKind::machine_file);
   const std::vector<std::string> measured =
       options.microbench.empty() ? std::vector{run_microbenchmarks(options)} : options.microbench;
   const MicrobenchTable table = read_microbench(measured, base.gpus_per_node, base.gpu.cu_count());
   const Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
-  file.commit(write_machine(calibration.machine,
-                            fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",
-                                        calibration.machine.description)));
+  const std::string text = write_machine(
+      calibration.machine, fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",
+                                       calibration.machine.description));
+  if (file) {
+    file->commit(text);
+  } else {
+    write_standard_output(text);
+  }
   print(calibration, table.place, outputs);
   outputs.csv(parameter_table(calibration, true));
   outputs.json(json_of(calibration, options, measured));
@@ -180,8 +195,9 @@ int run(const Options& options) {
 Run add_calibrate(CLI::App& program) {
   auto options = std::make_shared<Options>();
   CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
-  command.add_option("-o,--output", options->output, "The machine file to write")
+  command.add_option("-o,--output", options->output, "The machine file to write; '-': to standard output")
       ->type_name("FILE.toml")
+      ->group(kOutputGroup)
       ->required();
   command
       .add_option("--microbench", options->microbench,

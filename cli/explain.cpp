@@ -14,6 +14,7 @@
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -107,9 +108,11 @@ int run(const Options& options) {
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   Progress progress("varying inputs");
-  const Explanation explanation =
-      explain(subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr, simulation,
-              [&progress](std::size_t done, std::size_t total) { progress.update(done, total); });
+  const Explanation explanation = with_place(subject.place, [&] {
+    return explain(subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr,
+                   simulation,
+                   [&progress](std::size_t done, std::size_t total) { progress.update(done, total); });
+  });
   progress.clear();
   print_explanation(subject, explanation, outputs);
   Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns);

@@ -56,7 +56,7 @@ extern "C" void on_signal(int signal) {
       unlink(file.path.data());
     }
   }
-  _exit(128 + signal);
+  _exit(signal == SIGABRT ? kDefectExitCode : 128 + signal);
 }
 
 }  // namespace
@@ -68,6 +68,7 @@ void install_interrupt_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGABRT, &action, nullptr);
   struct sigaction hang_up {};
   sigaction(SIGHUP, nullptr, &hang_up);
   if (hang_up.sa_handler != SIG_IGN) {  // `nohup` wants it ignored

@@ -3,7 +3,8 @@
 // By default it removes unfinished output files and ends the program with code 130 at once. While an
 // `InterruptibleWork` lives, the first Ctrl-C only raises its flag, so that a search can stop and print the
 // best so far; the second ends the program. SIGTERM and SIGHUP always end it, and leave no unfinished file
-// either. SIGPIPE does not end it: see write_standard_output().
+// either. SIGPIPE does not end it: see write_standard_output(). A failed assertion, and whatever else aborts,
+// ends it with code 1 and leaves no unfinished file; what failed has been printed by then.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 
 namespace tritax::cli {
 
+inline constexpr int kDefectExitCode = 1;
 inline constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells report it
 inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, likewise
 

@@ -1,7 +1,7 @@
 // The `tritax` program: finds the command, runs it, turns errors into messages and exit codes.
 //
 //   0    done
-//   1    a defect of Tritax
+//   1    a defect of Tritax; a failed assertion too (interrupt.hpp)
 //   2    a mistake that the user can mend; one line on standard error says which
 //   130  interrupted
 //   141  done, but the reader of standard output had gone
@@ -100,6 +100,33 @@ int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   return kUserErrorExitCode;
 }
 
+// An empty value is mostly a shell variable that nobody set; without it the command would do something else.
+void refuse_empty_arguments(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const std::string before = i > 1 ? argv[i - 1] : "";
+    const bool named = argument.size() > 3 && argument.starts_with("--") && argument.back() == '=';
+    if (!argument.empty() && !(named && argument.find('=') == argument.size() - 1)) continue;
+    throw UserError(fmt::format("{}: the value is empty; give one, or leave it out",
+                                named                     ? argument.substr(0, argument.size() - 1)
+                                : before.starts_with('-') ? before
+                                                          : fmt::format("argument {}", i)));
+  }
+}
+
+// All that the command line gives to the command besides outputs may name a file that is read.
+std::vector<std::string> input_values(const CLI::App& program) {
+  std::vector<std::string> values;
+  for (const CLI::App* app = &program; app != nullptr;
+       app = app->get_subcommands().empty() ? nullptr : app->get_subcommands().front()) {
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_group() == kOutputGroup) continue;
+      values.insert(values.end(), option->results().begin(), option->results().end());
+    }
+  }
+  return values;
+}
+
 int run(int argc, char** argv) {
   CLI::App program{
       "Predicts how a GEMM overlapped with communication runs on a multi-GPU node: which pattern, tile and "
@@ -118,6 +145,7 @@ int run(int argc, char** argv) {
     Run command = add(program);
     commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
   }
+  refuse_empty_arguments(argc, argv);
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -129,6 +157,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_parse_error(program, error);
   }
+  remember_inputs(input_values(program));
   for (const auto& [app, command] : commands) {
     if (app->parsed()) {
       return command();
@@ -149,7 +178,6 @@ void fill_closed_streams() {
 
 int main(int argc, char** argv) {
   tritax::cli::fill_closed_streams();
-  tritax::cli::remember_arguments({argv, argv + argc});
   tritax::cli::install_interrupt_handler();
   try {
     const int code = tritax::cli::run(argc, argv);
@@ -160,6 +188,6 @@ int main(int argc, char** argv) {
     return tritax::cli::kUserErrorExitCode;
   } catch (const std::exception& error) {
     tritax::cli::tell(fmt::format("tritax: internal error: {}. Please report this.\n", error.what()));
-    return 1;
+    return tritax::cli::kDefectExitCode;
   }
 }

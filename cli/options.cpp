@@ -19,11 +19,11 @@ constexpr std::int32_t kLargestKnob = 1 << 20;
 
 template <typename Integer>
 void add_any_integer(CLI::App& app, const std::string& flag, std::optional<Integer>& target,
-                     const std::string& help, Integer lowest, Integer highest) {
+                     const std::string& help, Integer lowest, Integer highest, const std::string& allowed) {
   app.add_option_function<std::string>(
          flag,
-         [&target, flag, lowest, highest](const std::string& text) {
-           target = static_cast<Integer>(parse_integer(text, flag, lowest, highest));
+         [&target, flag, lowest, highest, allowed](const std::string& text) {
+           target = static_cast<Integer>(parse_integer(text, flag, lowest, highest, allowed));
          },
          help)
       ->type_name("NUMBER");
@@ -45,7 +45,7 @@ void add_name(CLI::App& app, const std::string& flag, std::optional<Value>& targ
 }  // namespace
 
 std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
-                           std::int64_t highest) {
+                           std::int64_t highest, const std::string& allowed) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -53,21 +53,21 @@ std::int64_t parse_integer(const std::string& text, const std::string& flag, std
     throw UserError(fmt::format("{}: '{}' is not a whole number", flag, text));
   }
   if (error == std::errc::result_out_of_range || value < lowest || value > highest) {
-    throw UserError(highest == kAnyInteger
-                        ? fmt::format("{}: {} is out of range; give {} or more", flag, text, lowest)
-                        : fmt::format("{}: {} is out of range; give {} to {}", flag, text, lowest, highest));
+    throw UserError(fmt::format("{}: {} is out of range; give {}", flag, text,
+                                allowed.empty() ? fmt::format("{} to {}", lowest, highest) : allowed));
   }
   return value;
 }
 
 std::vector<std::int32_t> parse_shape(const std::string& text, const std::string& flag,
-                                      std::size_t dimensions) {
+                                      std::size_t dimensions, std::int32_t largest) {
+  const std::string allowed = fmt::format("multiples of {} up to {}", kTileStep, largest);
   std::vector<std::int32_t> shape;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    shape.push_back(static_cast<std::int32_t>(
-        parse_integer(text.substr(begin, end - begin), fmt::format("{} {}", flag, text), 1, kLargestKnob)));
+    shape.push_back(static_cast<std::int32_t>(parse_integer(
+        text.substr(begin, end - begin), fmt::format("{} {}", flag, text), 1, largest, allowed)));
     begin = end + 1;
   }
   if (shape.size() != dimensions) {
@@ -92,13 +92,14 @@ std::size_t parse_name(const std::string& word, const std::string& flag,
 }
 
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,
-                 const std::string& help, std::int32_t lowest, std::int32_t highest) {
-  add_any_integer(app, flag, target, help, lowest, highest);
+                 const std::string& help, std::int32_t lowest, std::int32_t highest,
+                 const std::string& allowed) {
+  add_any_integer(app, flag, target, help, lowest, highest, allowed);
 }
 
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int64_t>& target,
                  const std::string& help, std::int64_t lowest, std::int64_t highest) {
-  add_any_integer(app, flag, target, help, lowest, highest);
+  add_any_integer(app, flag, target, help, lowest, highest, "");
 }
 
 void add_workload_options(CLI::App& app, WorkloadOptions& options) {
@@ -125,7 +126,7 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
       ->type_name("NAME")
       ->group("Workload");
   add_integer(app, "--gpus", options.gpus, "How many GPUs share the work (default: all of the machine)", 1,
-              1 << 15);
+              1 << 15, "1 to the number of GPUs of the machine");
   app.get_option("--gpus")->group("Workload");
 }
 
@@ -163,7 +164,7 @@ void add_knob_options(CLI::App& app, KnobPins& pins) {
   app.add_option_function<std::string>(
          "--tile",
          [&pins](const std::string& text) {
-           const std::vector<std::int32_t> shape = parse_shape(text, "--tile", 3);
+           const std::vector<std::int32_t> shape = parse_shape(text, "--tile", 3, kMaxGemmTile);
            pins.tile_m = shape[0];
            pins.tile_n = shape[1];
            pins.tile_k = shape[2];
@@ -173,18 +174,20 @@ void add_knob_options(CLI::App& app, KnobPins& pins) {
   app.add_option_function<std::string>(
          "--comm-tile",
          [&pins](const std::string& text) {
-           const std::vector<std::int32_t> shape = parse_shape(text, "--comm-tile", 2);
+           const std::vector<std::int32_t> shape = parse_shape(text, "--comm-tile", 2, kMaxCommTile);
            pins.comm_tile_m = shape[0];
            pins.comm_tile_n = shape[1];
          },
          "Communication tile, for example 64x256")
       ->type_name("MxN");
-  add_integer(app, "--waves", pins.waves, "Waves of a GEMM workgroup", 1, 64);
+  const std::string cus(kAllowedCus);
+  add_integer(app, "--waves", pins.waves, "Waves of a GEMM workgroup", 1, kMaxWaves,
+              std::string(kAllowedWaves));
   add_name(
       app, "--pipeline", pins.pipeline, kPipelineNames,
       "How a workgroup feeds its matrix cores (a search assumes overlapped, as the vendor; Triton: serial)");
-  add_integer(app, "--gemm-cus", pins.gemm_cus, "Workgroups of the compute role", 1, kLargestKnob);
-  add_integer(app, "--comm-cus", pins.comm_cus, "Workgroups of the communication role", 1, kLargestKnob);
+  add_integer(app, "--gemm-cus", pins.gemm_cus, "Workgroups of the compute role", 1, kLargestKnob, cus);
+  add_integer(app, "--comm-cus", pins.comm_cus, "Workgroups of the communication role", 1, kLargestKnob, cus);
   add_integer(app, "--group-m", pins.group_m, "Row tiles of a group in the grid order", 1, kLargestKnob);
   static constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
   add_name(app, "--xcd-remap", pins.xcd_remap, kSwitch, "Give every die a contiguous range of tiles");

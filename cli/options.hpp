@@ -22,13 +22,15 @@ class App;
 
 namespace tritax::cli {
 
-// A whole number in [lowest, highest]; UserError that names `flag` otherwise.
+// A whole number in [lowest, highest]; UserError that names `flag` otherwise, and says what is `allowed`
+// where that is not just the range.
 std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
-                           std::int64_t highest);
+                           std::int64_t highest, const std::string& allowed = "");
 
-// A tile shape of `dimensions` positive numbers: "256x256x64", "256x256".
+// A tile shape of `dimensions` numbers: "256x256x64", "256x256". None may be above `largest`; that they are
+// multiples of kTileStep is checked where it matters.
 std::vector<std::int32_t> parse_shape(const std::string& text, const std::string& flag,
-                                      std::size_t dimensions);
+                                      std::size_t dimensions, std::int32_t largest);
 
 // Index of `word` in `names`; UserError that lists them and offers the nearest otherwise.
 std::size_t parse_name(const std::string& word, const std::string& flag,
@@ -36,7 +38,8 @@ std::size_t parse_name(const std::string& word, const std::string& flag,
 
 // An option that takes a whole number in [lowest, highest].
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,
-                 const std::string& help, std::int32_t lowest, std::int32_t highest);
+                 const std::string& help, std::int32_t lowest, std::int32_t highest,
+                 const std::string& allowed = "");
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int64_t>& target,
                  const std::string& help, std::int64_t lowest, std::int64_t highest);
 

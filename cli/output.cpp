@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -22,8 +23,14 @@ namespace tritax::cli {
 
 namespace {
 
-bool reader_has_gone = false;        // of standard output, a pipe
-std::vector<std::string> arguments;  // of the program
+bool reader_has_gone = false;     // of standard output, a pipe
+std::vector<std::string> inputs;  // of the command, resolved
+
+// What this program is writing: resolved path and flag.
+std::map<std::string, std::string>& open_outputs() {
+  static std::map<std::string, std::string> outputs;
+  return outputs;
+}
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& path, std::string_view reason) {
   throw UserError(fmt::format("{}: cannot write '{}': {}", flag, path, reason));
@@ -38,26 +45,26 @@ void refuse_input_format(const std::string& flag, const std::string& path) {
 
 std::string resolved(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  // Absolute first: of a relative path that does not exist, nothing would be resolved.
+  const std::filesystem::path target =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   return error ? path : target.string();
 }
 
 // `--measured m.csv --csv m.csv` would replace the measurements. A machine file may be brought up to date.
 void refuse_input(const std::string& flag, const std::string& path) {
   if (std::filesystem::path(path).extension() == ".toml") return;
-  const std::string target = resolved(path);
-  const auto names_it = [&](const std::string& argument) {
-    const std::size_t value = argument.rfind("--", 0) == 0 ? argument.find('=') + 1 : 0;
-    return !argument.empty() && resolved(argument.substr(value)) == target;
-  };
-  if (std::count_if(arguments.begin(), arguments.end(), names_it) > 1) {
-    refuse(flag, path, "the command line names this file twice, and it exists; give another file");
+  if (std::find(inputs.begin(), inputs.end(), resolved(path)) != inputs.end()) {
+    refuse(flag, path, "the command line names this file twice, as an input too; give another file");
   }
 }
 
 }  // namespace
 
-void remember_arguments(std::vector<std::string> all) { arguments = std::move(all); }
+void remember_inputs(std::vector<std::string> values) {
+  inputs.clear();
+  for (const std::string& value : values) inputs.push_back(resolved(value));
+}
 
 OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kind)
     : flag_(flag), path_(std::move(path)) {
@@ -82,17 +89,23 @@ OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kin
   }
   if (exists) refuse_input(flag_, path_);
   path_ = resolved(path_);  // a symbolic link stays a link
+  const auto [other, fresh] = open_outputs().emplace(path_, flag_);
+  if (!fresh) refuse(flag_, path_, fmt::format("{} names this file too; give two files", other->second));
   temporary_ = fmt::format("{}.{}.tmp", path_, getpid());
   doom_slot_ = doom_file(temporary_);
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                      exists ? status.st_mode & 0777 : 0666);
   if (descriptor_ < 0) {
+    const std::string reason = std::strerror(errno);
     spare_file(doom_slot_);
-    refuse(flag_, path_, std::strerror(errno));
+    open_outputs().erase(path_);
+    refuse(flag_, path_, reason);
   }
+  owns_path_ = true;
 }
 
 OutputFile::~OutputFile() {
+  if (owns_path_) open_outputs().erase(path_);
   if (descriptor_ >= 0) {
     close(descriptor_);
   }
@@ -135,23 +148,25 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
            fmt::format("Write the result as {} to FILE; '-' or nothing: to standard output", form))
         ->type_name("FILE")
         ->expected(0, 1)
-        ->group("Output");
+        ->group(kOutputGroup);
   };
   add("--json", options.json, "JSON");
   add("--csv", options.csv, "CSV");
 }
 
-Outputs::Outputs(const OutputOptions& options) : options_(options) {
+Outputs::Outputs(const OutputOptions& options, const std::string& taken_by) : options_(options) {
   const bool json_to_stdout = options.json == "-";
   const bool csv_to_stdout = options.csv == "-";
+  if (!taken_by.empty() && (json_to_stdout || csv_to_stdout)) {
+    throw UserError(
+        fmt::format("{} and {}: only one of them can have standard output; give the other a file name",
+                    taken_by, json_to_stdout ? "--json" : "--csv"));
+  }
   if (json_to_stdout && csv_to_stdout) {
     throw UserError(
         "--json and --csv: only one of them can have standard output; give the other a file name");
   }
-  if (options.json && options.csv && *options.json == *options.csv) {
-    throw UserError(fmt::format("--json and --csv: both name '{}'; give two files", *options.json));
-  }
-  for_people_ = !json_to_stdout && !csv_to_stdout;
+  for_people_ = !json_to_stdout && !csv_to_stdout && taken_by.empty();
   if (options.json && !json_to_stdout) {
     json_file_.emplace(*options.json, "--json");
   }
@@ -176,10 +191,14 @@ void Outputs::json(const nlohmann::ordered_json& value) {
 
 void Outputs::json_text(std::string_view text) { write(json_file_, options_.json, text); }
 
-void Outputs::csv(const Table& table) {
-  if (options_.csv) {
-    write(csv_file_, options_.csv, to_csv(table));
+void Outputs::csv(const Table& table, bool complete) {
+  if (!options_.csv) return;
+  if (csv_file_ && !complete) {
+    tell(fmt::format("tritax: --csv: '{}' is not written, since CSV cannot say that rows are missing\n",
+                     *options_.csv));
+    return;
   }
+  write(csv_file_, options_.csv, to_csv(table));
 }
 
 void Outputs::write(std::optional<OutputFile>& file, const std::optional<std::string>& target,

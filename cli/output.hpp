@@ -23,13 +23,14 @@ namespace tritax::cli {
 // machine files are written.
 enum class OutputKind { result, machine_file };
 
-// What the program was called with: an output must not replace an existing file that is named twice there.
-void remember_arguments(std::vector<std::string> all);
+// What the command may read: the values of all its options but the outputs. No output replaces such a file,
+// machine files excepted, which may be brought up to date.
+void remember_inputs(std::vector<std::string> values);
 
 // One file to be. Devices and pipes are written in place, since a rename would replace them.
 class OutputFile {
  public:
-  // Throws UserError that names `flag` when the file cannot be written.
+  // Throws UserError that names `flag` when the file cannot be written, or when another output has it.
   OutputFile(std::string path, const std::string& flag, OutputKind kind = OutputKind::result);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -46,7 +47,14 @@ class OutputFile {
   std::string temporary_;  // "" for a device and after commit
   int descriptor_ = -1;
   int doom_slot_ = -1;
+  bool owns_path_ = false;  // no other output may have it
 };
+
+// Whether a path stands for standard output.
+inline bool is_standard_output(std::string_view path) { return path == "-"; }
+
+// Of every option that names what is written, so that its value is not taken for an input.
+inline constexpr const char* kOutputGroup = "Output";
 
 // The values of --json and --csv; "-" is standard output.
 struct OutputOptions {
@@ -59,8 +67,9 @@ void add_output_options(CLI::App& app, OutputOptions& options);
 // The outputs of one command, opened before its work starts.
 class Outputs {
  public:
-  // Throws UserError when a file cannot be written or both forms want standard output.
-  explicit Outputs(const OutputOptions& options);
+  // Throws UserError when a file cannot be written or two forms want standard output. `taken_by`: the flag of
+  // something else that goes there.
+  explicit Outputs(const OutputOptions& options, const std::string& taken_by = "");
 
   // Text for people; nothing when a machine-readable form has standard output for itself.
   void print(std::string_view text) const;
@@ -69,7 +78,8 @@ class Outputs {
   // Write the form if it was asked for.
   void json(const nlohmann::ordered_json& value);
   void json_text(std::string_view text);  // JSON that someone else has written
-  void csv(const Table& table);
+  // Rows may be missing after Ctrl-C. CSV cannot say so, hence no file gets them: an old one stays.
+  void csv(const Table& table, bool complete = true);
 
   bool for_people() const { return for_people_; }
 

@@ -179,6 +179,16 @@ void keep_group(std::vector<PublishedEntry>& entries, const std::string& group) 
   entries = std::move(kept);
 }
 
+// Says on standard error what could not be predicted, the first such row with its reason. False if all could.
+bool tell_failures(const std::vector<ReproducedRow>& rows) {
+  const auto failed = [](const ReproducedRow& row) { return !row.failure.empty(); };
+  const auto first = std::find_if(rows.begin(), rows.end(), failed);
+  if (first == rows.end()) return false;
+  tell(fmt::format("tritax: '{}' cannot be predicted: {} ({} of {} numbers failed)\n", first->id,
+                   first->failure, std::count_if(rows.begin(), rows.end(), failed), rows.size()));
+  return true;
+}
+
 int run(const Options& options) {
   Outputs outputs(options.output);
   std::vector<PublishedEntry> entries = entries_of(options);
@@ -198,11 +208,12 @@ int run(const Options& options) {
                      entries.size()));
   }
   print_rows(rows, outputs);
-  outputs.csv(all_rows(rows));
+  outputs.csv(all_rows(rows), !work.interrupted());
   ordered_json json = json_of(rows);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  return work.interrupted() ? kInterruptedExitCode : 0;
+  if (work.interrupted()) return kInterruptedExitCode;
+  return tell_failures(rows) ? kUserErrorExitCode : 0;
 }
 
 }  // namespace

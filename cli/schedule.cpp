@@ -72,8 +72,8 @@ Run add_schedule(CLI::App& program) {
           "Same as --json; without either, the schedule goes to standard output")
       ->type_name("FILE")
       ->excludes("--json")
-      ->group("Output");
-  command.add_flag("--pretty", options->pretty, "Indent the JSON")->group("Output");
+      ->group(kOutputGroup);
+  command.add_flag("--pretty", options->pretty, "Indent the JSON")->group(kOutputGroup);
   command.footer(
       "The JSON is docs/schedule-format.md; --csv lists the kernels. What is written can be edited and run:\n"
       "'tritax simulate SCHEDULE.json --machine NAME'.\n\n"

@@ -15,6 +15,7 @@
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -44,8 +45,10 @@ struct Simulated {
 Simulated simulate_source(const Source& source, const SimulationOptions& options) {
   Subject subject = load_subject(source);
   Simulated run;
-  run.result = simulate(subject.schedule, subject.machine, options);
-  run.taxes = account_taxes(subject.schedule, subject.machine, options);
+  with_place(subject.place, [&] {
+    run.result = simulate(subject.schedule, subject.machine, options);
+    run.taxes = account_taxes(subject.schedule, subject.machine, options);
+  });
   run.flops = source.scenario ? flops_of(*source.scenario) : run.result.matrix_flops;
   run.gpus = subject.schedule.ranks;
   run.id = std::move(subject.id);

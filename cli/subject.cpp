@@ -10,6 +10,7 @@
 
 #include "cli/report.hpp"
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/json.hpp"
 
@@ -43,8 +44,8 @@ Scenario scenario_of_options(const SubjectOptions& options) {
   Scenario scenario;
   scenario.id = options.pattern;
   scenario.machine = options.machine;
-  scenario.workload = workload_of(options.workload, find_machine(options.machine));
-  scenario.where = "command line";
+  const Machine machine = with_place("--machine: ", [&] { return find_machine(options.machine); });
+  scenario.workload = workload_of(options.workload, machine);
   return scenario;
 }
 
@@ -133,6 +134,7 @@ Rebuild rebuild_of(const Scenario& scenario) {
   }
   rebuild.build = [scenario](const Machine& machine, const Knobs& knobs) {
     Scenario changed = scenario;
+    changed.where.clear();  // what does not fit is none of the file's knobs
     changed.knobs = knobs;
     return build_scenario(changed, machine);
   };
@@ -184,8 +186,10 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
     keep_pattern(scenarios, options.pattern);
     for (Scenario& scenario : scenarios) {
       Scenario overridden = with_overrides(std::move(scenario), options);
-      const std::string machine = overridden.machine;
-      sources.push_back({std::move(overridden), "", machine});
+      Source& source = sources.emplace_back();
+      source.machine = overridden.machine;
+      if (options.machine.empty()) source.machine_place = place_of(overridden);
+      source.scenario = std::move(overridden);
     }
   }
   for (Source& source : sources) source.sustained = options.sustained;
@@ -210,7 +214,7 @@ Machine machine_of(const Source& source) {
     throw UserError(
         fmt::format("--machine: missing; the schedule '{}' names no machine", source.schedule_file));
   }
-  Machine machine = find_machine(source.machine);
+  Machine machine = with_place(source.machine_place, [&] { return find_machine(source.machine); });
   return source.sustained ? sustained(std::move(machine)) : machine;
 }
 
@@ -220,20 +224,20 @@ Subject load_subject(const Source& source, bool require_sound_file) {
   if (source.scenario) {
     const Scenario scenario = resolved(*source.scenario, subject.machine);
     subject.id = scenario.id;
-    subject.origin = scenario.where;
+    subject.place = place_of(scenario);
     subject.schedule = build_scenario(scenario, subject.machine);
     subject.title = describe_scenario(scenario, subject.machine);
     subject.rebuild = rebuild_of(scenario);
     return subject;
   }
-  subject.origin = source.schedule_file;
+  subject.place = source.schedule_file + ": ";
   subject.schedule = read_schedule(source.schedule_file);
   subject.id = subject.schedule.name;
   subject.title = fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file, subject.id,
                               subject.schedule.ranks, subject.machine.name);
   if (require_sound_file) {
-    require_sound(check_schedule(subject.schedule), subject.origin);
-    require_sound(check_schedule_on(subject.schedule, subject.machine), subject.origin);
+    require_sound(check_schedule(subject.schedule), source.schedule_file);
+    require_sound(check_schedule_on(subject.schedule, subject.machine), source.schedule_file);
   }
   return subject;
 }

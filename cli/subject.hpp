@@ -37,8 +37,9 @@ void add_sustained_option(CLI::App& command, bool& sustained);
 struct Source {
   std::optional<Scenario> scenario;
   std::string schedule_file;
-  std::string machine;     // name or path; "" only for a schedule file
-  bool sustained = false;  // the machine after long load
+  std::string machine;                        // name or path; "" only for a schedule file
+  bool sustained = false;                     // the machine after long load
+  std::string machine_place = "--machine: ";  // in front of messages about it
 };
 
 // All that the options name, nothing built yet: the scenarios of the file, or the one with --id. Throws
@@ -50,9 +51,9 @@ Source single_source(const SubjectOptions& options);
 
 // A schedule and the machine that it runs on.
 struct Subject {
-  std::string id;      // of the scenario, or the name of the schedule
-  std::string title;   // one line for people
-  std::string origin;  // file to blame, for messages
+  std::string id;     // of the scenario, or the name of the schedule
+  std::string title;  // one line for people
+  std::string place;  // in front of messages: "file: ", "file:line: scenario "id": "; "" if from no file
   Machine machine;
   Schedule schedule;
   std::optional<Rebuild> rebuild;  // of a scenario

@@ -8,6 +8,7 @@
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
+#include "model/core/with_place.hpp"
 #include "model/machine/topology.hpp"
 #include "model/timeline/perfetto.hpp"
 #include "sim/timeline.hpp"
@@ -49,7 +50,8 @@ int run(const Options& options) {
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   simulation.link_counters = true;
   simulation.observer = &recorder;
-  const SimulationResult result = simulate(subject.schedule, subject.machine, simulation);
+  const SimulationResult result =
+      with_place(subject.place, [&] { return simulate(subject.schedule, subject.machine, simulation); });
   const Timeline timeline = recorder.take();
   const Table table = kernel_table(timeline, subject.schedule);
   outputs.print(subject.title + "\n\n");
@@ -79,7 +81,7 @@ Run add_trace(CLI::App& program) {
           "Where the trace goes; '-': to standard output")
       ->type_name("FILE")
       ->required()
-      ->group("Output");
+      ->group(kOutputGroup);
   command
       .add_option(
           "--measured", options->measured,

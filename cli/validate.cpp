@@ -20,6 +20,7 @@
 #include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -339,6 +340,9 @@ int run(const Options& options) {
   Outputs outputs(options.output);
   if (!options.ops.empty() && !options.library.empty())
     throw UserError("--ops and --library: give one of them");
+  if (!options.machine.empty()) {
+    with_place("--machine: ", [&options] { find_machine(options.machine); });
+  }
   if (!options.ops.empty()) {
     if (!options.plot.empty() || !options.measured.empty()) {
       throw UserError("--ops: compares operations, not runs; leave out --measured and --plot");
@@ -381,11 +385,15 @@ int run(const Options& options) {
   }
   print_notes(files, rows, outputs);
   print_report(rows, options, clock, outputs);
-  outputs.csv(csv_table(rows));
+  outputs.csv(csv_table(rows), !work.interrupted());
   ordered_json json = json_of(rows, clock);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  if (plot) plot->commit(to_svg(parity_plot(rows, clock)));
+  if (plot && work.interrupted()) {
+    tell(fmt::format("tritax: --plot: '{}' is not written, since points are missing\n", options.plot));
+  } else if (plot) {
+    plot->commit(to_svg(parity_plot(rows, clock)));
+  }
   return work.interrupted() ? kInterruptedExitCode : 0;
 }
 
@@ -410,7 +418,8 @@ Run add_validate(CLI::App& program) {
                   "wall: host programs from start to end (default); device: first to last workgroup")
       ->type_name("NAME");
   command.add_option("--plot", options->plot, "Draw a parity plot: predicted over measured")
-      ->type_name("FILE.svg");
+      ->type_name("FILE.svg")
+      ->group(kOutputGroup);
   command
       .add_option(
           "--ops", options->ops,

@@ -110,7 +110,7 @@ int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs
   if (options.all_rows) outputs.print(row_table(rows));
   outputs.print(form_table(rows));
   outputs.print("\nErrors are predicted / measured - 1; below 0, the model is too fast.\n");
-  outputs.csv(row_table(rows));
+  outputs.csv(row_table(rows), !work.interrupted());
   ordered_json json = json_of(rows, machine);
   json["interrupted"] = work.interrupted();
   outputs.json(json);

@@ -144,7 +144,7 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
       "\nA store, copy or atomic add counts from its begin, or from the end of the one before it in its "
       "workgroup, "
       "until it has\ndrained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
-  outputs.csv(row_table(rows));
+  outputs.csv(row_table(rows), !work.interrupted());
   ordered_json json = json_of(rows);
   json["interrupted"] = work.interrupted();
   outputs.json(json);

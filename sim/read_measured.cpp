@@ -23,6 +23,11 @@ constexpr std::string_view kColumns =
     "runs,"
     "wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
+// Every column that says what ran; those that say what came out are the others.
+constexpr std::string_view kWhatRan =
+    "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
+    "flush_bytes,pace_gb_per_s";
+
 constexpr std::string_view kWriter = "tritax measure";
 
 MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
@@ -76,6 +81,9 @@ MeasuredRow read_row(const CsvRow& line) {
   row.knobs = read_knobs(line);
   row.repeats = line.integer("runs", 1, std::numeric_limits<std::int32_t>::max());
   if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
+  // Nothing here depends on these two, but a row that is damaged there may be damaged elsewhere.
+  if (line.has("pace_gb_per_s")) line.number("pace_gb_per_s");
+  if (line.has("relative_error")) line.number("relative_error");
   for (std::size_t clock = 0; clock < kMeasuredClockNames.size(); ++clock) {
     row.times[clock] = read_time(line, kMeasuredClockNames[clock]);
   }
@@ -87,8 +95,11 @@ MeasuredRow read_row(const CsvRow& line) {
 MeasuredFile parse_measured(std::string_view csv, const std::string& origin) {
   MeasuredFile file;
   file.origin = origin;
-  file.remarks = read_csv(csv, origin, kColumns, kWriter,
-                          [&file](const CsvRow& line) { file.rows.push_back(read_row(line)); });
+  UniqueRows once(kWhatRan);
+  file.remarks = read_csv(csv, origin, kColumns, kWriter, [&file, &once](const CsvRow& line) {
+    file.rows.push_back(read_row(line));
+    once.add(line);
+  });
   return file;
 }
 

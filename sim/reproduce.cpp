@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax {
 
@@ -60,11 +61,8 @@ class JobList {
   const Machine& machine(const Scenario& scenario) {
     const auto found = machines_.find(scenario.machine);
     if (found != machines_.end()) return found->second;
-    try {
-      return machines_.emplace(scenario.machine, find_machine(scenario.machine)).first->second;
-    } catch (const UserError& error) {
-      throw UserError(fmt::format("{}: {}", scenario.where, error.what()));
-    }
+    Machine machine = with_place(place_of(scenario), [&] { return find_machine(scenario.machine); });
+    return machines_.emplace(scenario.machine, std::move(machine)).first->second;
   }
 
   std::vector<Job>& jobs() { return jobs_; }

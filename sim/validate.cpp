@@ -12,6 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/core/with_place.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 
@@ -101,7 +102,8 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
   std::map<std::string, Machine> machines;
   for (const MeasuredScenario& row : rows) {
     if (machines.count(row.scenario.machine) > 0) continue;
-    machines.emplace(row.scenario.machine, find_machine(row.scenario.machine));
+    machines.emplace(row.scenario.machine, with_place(place_of(row.scenario),
+                                                      [&row] { return find_machine(row.scenario.machine); }));
   }
   return machines;
 }
@@ -133,7 +135,6 @@ std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& f
       } else {
         one.scenario.id = row.id;
         one.scenario.machine = kMachineOfRows;
-        one.scenario.where = row.where;
       }
       apply(row, one.scenario);
       if (!machine.empty()) one.scenario.machine = machine;

@@ -43,7 +43,6 @@ LibraryRow row_of(const CsvRow& line, LibraryForm form, Workload workload, std::
   LibraryRow row;
   row.form = form;
   row.scenario.workload = std::move(workload);
-  row.scenario.where = line.where();
   row.measured_ns = 1e3 * line.positive(column, "a time in us");
   row.where = line.where();
   return row;
@@ -51,6 +50,23 @@ LibraryRow row_of(const CsvRow& line, LibraryForm form, Workload workload, std::
 
 LibraryGemm gemm_of(const Shape& shape) {
   return {shape.m, shape.n, shape.k, shape.dtype, GemmCaller::loop, {}};
+}
+
+// Refuses rows that are damaged anywhere, also where nothing here depends on it and in rows of forms that are
+// left out.
+void check_times(const CsvRow& line) {
+  for (const std::string clock : {"device", "kernel", "wall"}) {
+    const std::string low = clock + "_p10_us";
+    const std::string high = clock + "_p90_us";
+    if (line.has(clock + "_us")) line.positive(clock + "_us", "a time in us");
+    if (!line.has(clock + "_us") || !line.has(low) || !line.has(high)) continue;
+    const double p10 = line.positive(low, "a time in us");
+    const double p90 = line.positive(high, "a time in us");
+    line.number(clock + "_us", p10, p90);
+  }
+  if (line.has("repeats")) line.integer("repeats", 1, kMaxSize);
+  if (line.has("relative_error")) line.number("relative_error");
+  if (line.has("kernels")) line.text("kernels");
 }
 
 // A row of gemm_all_scatter.py.
@@ -126,8 +142,11 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
 LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   LibraryFile file;
   file.origin = origin;
-  file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kWriter, [&file](const CsvRow& line) {
+  UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank");
+  file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kWriter, [&](const CsvRow& line) {
     std::optional<LibraryRow> row = line.has("what") ? read_call(line) : read_program(line);
+    check_times(line);
+    once.add(line);
     if (row) file.rows.push_back(std::move(*row));
   });
   if (file.rows.empty()) {

@@ -13,6 +13,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/core/with_place.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
@@ -109,7 +110,9 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
       if (!fresh) continue;
       runs.push_back({scenario_of(row, by_id, machine), row.where, {}, "", false});
       const std::string& name = runs.back().scenario.machine;
-      if (machines.count(name) == 0) machines.emplace(name, find_machine(name));
+      if (machines.count(name) > 0) continue;
+      machines.emplace(name,
+                       with_place(place_of(runs.back().scenario), [&name] { return find_machine(name); }));
     }
   }
   std::mutex mutex;

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 
 namespace tritax {
 
@@ -118,11 +117,25 @@ void CsvRow::refuse(std::string_view column, const std::string& allowed) const {
                               field(column), allowed));
 }
 
+void UniqueRows::add(const CsvRow& row) {
+  std::string what;
+  for (const std::string_view column : split(columns_)) {
+    if (row.has(column))
+      what += fmt::format("{}{} = {}", what.empty() ? "" : ", ", column, row.field(column));
+  }
+  const auto [place, fresh] = places_.emplace(what, row.where());
+  if (!fresh) {
+    throw UserError(
+        fmt::format("{}: this row repeats {} ({}); allowed: one row each", row.where(), place->second, what));
+  }
+}
+
 std::vector<std::string> read_csv(std::string_view text, const std::string& origin, std::string_view needed,
                                   std::string_view writer, const std::function<void(const CsvRow&)>& row) {
   std::vector<std::string> remarks;
   std::optional<Columns> columns;
   bool any_row = false;
+  text = without_byte_order_mark(text);
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -147,13 +160,7 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
 }
 
 std::string read_csv_file(const std::string& path, std::string_view writer) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in.is_open() || in.bad()) {
-    throw UserError(fmt::format("{}: cannot be read; give the path of a CSV file of '{}'", path, writer));
-  }
-  return text.str();
+  return read_file(path, fmt::format("the path of a CSV file of '{}'", writer));
 }
 
 }  // namespace tritax

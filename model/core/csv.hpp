@@ -32,14 +32,28 @@ class CsvRow {
   double positive(std::string_view column, std::string_view what) const;
   std::size_t choice(std::string_view column, std::span<const std::string_view> names) const;
 
+  // The value of a column that the table has, whatever it is.
+  std::string_view field(std::string_view column) const;
+
   [[noreturn]] void refuse(std::string_view column, const std::string& allowed) const;
 
  private:
-  std::string_view field(std::string_view column) const;
-
   const std::map<std::string, std::size_t, std::less<>>& columns_;
   std::vector<std::string_view> fields_;
   std::string where_;
+};
+
+// Refuses the second of two rows that measured the same.
+class UniqueRows {
+ public:
+  // `columns`, separated by commas, say what was measured. A table need not have all of them.
+  explicit UniqueRows(std::string_view columns) : columns_(columns) {}
+
+  void add(const CsvRow& row);
+
+ private:
+  std::string_view columns_;
+  std::map<std::string, std::string, std::less<>> places_;  // of what was measured
 };
 
 // Reads a table: calls `row` for each line below the header and returns the remarks without their "# ".

@@ -14,6 +14,13 @@ void assertion_failed(const char* condition, const char* message, const char* fi
   std::abort();
 }
 
+namespace {
+
+// Of ASCII letters, whatever the locale.
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
+
 int edit_distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -21,7 +28,7 @@ int edit_distance(const std::string& a, const std::string& b) {
     int diagonal = row[0];
     row[0] = static_cast<int>(i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const int substituted = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
       diagonal = row[j];
       row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
     }

@@ -25,7 +25,7 @@ class UserError : public std::runtime_error {
 template <typename Names>
 std::string nearest_name(const std::string& word, const Names& known);
 
-// Levenshtein distance between two words.
+// Levenshtein distance between two words, upper and lower case being equal.
 int edit_distance(const std::string& a, const std::string& b);
 
 template <typename Names>

@@ -8,22 +8,22 @@ namespace tritax {
 
 namespace {
 
-// Upper limits are generous: they catch slipped units (a latency of hours, a cache of exabytes), not unusual
-// parts.
-constexpr Bounds kPositiveTime{0, 1e12, false};  // below 1000 s
-constexpr Bounds kTime{0, 1e12, true};
-constexpr Bounds kPositiveRate{0, 1e9, false};  // below 1e18 B/s
-constexpr Bounds kRate{0, 1e9, true};
-constexpr Bounds kPositiveData{0, 1e18, false};
-constexpr Bounds kData{0, 1e18, true};
-constexpr Bounds kClock{0, 100, false};
-constexpr Bounds kShareOrNone{0, 1, true};
-constexpr Bounds kLightClock{0, 100, true};
-constexpr Bounds kPerClk{0, 1e6, false};
+// Limits are generous: they catch slipped units (a latency of hours, a cache of exabytes) and what would let
+// times overflow (a link of one byte a day), not unusual parts.
+constexpr Bounds kPositiveTime{1e-3, 1e12};  // below 1000 s
+constexpr Bounds kTime{0, 1e12};
+constexpr Bounds kPositiveRate{1e-6, 1e9};  // 1 kB/s to 1e18 B/s
+constexpr Bounds kRate{0, 1e9, true, 1e-6};
+constexpr Bounds kPositiveData{1, 1e18};
+constexpr Bounds kData{0, 1e18};
+constexpr Bounds kClock{1e-3, 100};  // 1 MHz to 100 GHz
+constexpr Bounds kShareOrNone{0, 1, true, 1e-3};
+constexpr Bounds kLightClock{0, 100, true, 1e-3};
+constexpr Bounds kPerClk{1e-3, 1e6};
 constexpr Bounds kCycles{0, 1e6, true};
 constexpr Bounds kPower{0, 1e5, true};
 constexpr Bounds kEnergy{0, 1e6, true};
-constexpr Bounds kEfficiency{0, 1, false};
+constexpr Bounds kEfficiency{1e-3, 1};
 constexpr Bounds kSpread{0, 0.9, true};
 constexpr Bounds kFlag{0, 1, true};
 

@@ -39,6 +39,7 @@ struct Bounds {
   double low = 0;
   double high = 0;
   bool low_allowed = true;  // false: the value must be greater than `low`
+  double above_zero = 0;    // the smallest value besides 0, where 0 is allowed and means that there is none
 };
 
 // Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …

@@ -2,13 +2,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 #include "model/core/toml.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/machine/machine.hpp"
@@ -207,13 +205,16 @@ MachineReader::Number MachineReader::read_value(const toml::table& entry, const 
 void MachineReader::check_range(const toml::table& entry, const std::string& key, const ParameterSpec& spec,
                                 const Number& number) const {
   const double value = number.value * number.factor;
-  const bool low_ok = spec.bounds.low_allowed ? value >= spec.bounds.low : value > spec.bounds.low;
-  if (!std::isfinite(value) || !low_ok || value > spec.bounds.high) {
-    const std::string low = spec.bounds.low_allowed ? "at least" : "more than";
+  const Bounds& bounds = spec.bounds;
+  const bool none = bounds.above_zero > 0 && value == 0;
+  const double lowest = std::max(bounds.low, bounds.above_zero);
+  const bool low_ok = none || (bounds.low_allowed ? value >= lowest : value > lowest);
+  if (!std::isfinite(value) || !low_ok || value > bounds.high) {
     fail(entry, key,
-         fmt::format("value {}{}{} is out of range; allowed: {} {:g} and at most {:g}", number.value,
-                     number.unit.empty() ? "" : " ", number.unit, low, spec.bounds.low / number.factor,
-                     spec.bounds.high / number.factor));
+         fmt::format("value {}{}{} is out of range; allowed: {}{} {:g} and at most {:g}", number.value,
+                     number.unit.empty() ? "" : " ", number.unit, bounds.above_zero > 0 ? "0, or " : "",
+                     bounds.low_allowed ? "at least" : "more than", lowest / number.factor,
+                     bounds.high / number.factor));
   }
   if (spec.dimension == Dimension::count && value != std::floor(value)) {
     fail(entry, key, fmt::format("value {} must be a whole number", number.value));
@@ -290,22 +291,6 @@ Machine MachineReader::read() {
   return std::move(machine_);
 }
 
-std::string read_whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  std::string text(kLargestFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (file.fail() && !file.eof())) {
-    throw UserError(fmt::format("{}: cannot be read: is it a machine file?", path));
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kLargestFileBytes) {
-    throw UserError(
-        fmt::format("{}: is larger than {} bytes: is it a machine file?", path, kLargestFileBytes));
-  }
-  return text;
-}
-
 }  // namespace
 
 Machine parse_machine(std::string_view toml, const std::string& origin) {
@@ -313,6 +298,8 @@ Machine parse_machine(std::string_view toml, const std::string& origin) {
   return MachineReader(root, origin).read();
 }
 
-Machine read_machine(const std::string& path) { return parse_machine(read_whole_file(path), path); }
+Machine read_machine(const std::string& path) {
+  return parse_machine(read_file(path, "the path of a machine file (TOML)", kLargestFileBytes), path);
+}
 
 }  // namespace tritax

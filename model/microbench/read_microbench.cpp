@@ -82,6 +82,8 @@ MicrobenchTable parse_microbench(std::string_view text, const std::string& origi
   std::map<std::pair<std::size_t, std::size_t>, std::string> seen;
   const auto remarks = read_csv(text, origin, kMicrobenchColumns, kWriter, [&](const CsvRow& line) {
     const MeasuredMicrobench row = read_row(line, index);
+    const std::string& unit = table.benches[row.bench].rows[row.row].unit;
+    if (line.text("unit") != unit) line.refuse("unit", unit);
     const auto [first, added] = seen.emplace(std::pair{row.bench, row.row}, line.where());
     if (!added) {
       line.refuse("parameters", fmt::format("each microbenchmark once; {} has it already", first->second));

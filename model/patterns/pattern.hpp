@@ -45,6 +45,14 @@ struct Knobs {
   friend bool operator==(const Knobs&, const Knobs&) = default;
 };
 
+// What the knobs of every pattern must be, besides what the machine allows.
+inline constexpr std::int32_t kTileStep = 16;  // edge of the smallest matrix instruction
+inline constexpr std::int32_t kMaxGemmTile = 512;
+inline constexpr std::int32_t kMaxCommTile = 4096;
+inline constexpr std::int32_t kMaxWaves = 16;
+inline constexpr std::string_view kAllowedWaves = "1, 2, 4, 8 or 16";
+inline constexpr std::string_view kAllowedCus = "at least 1 and at most the compute units of the machine";
+
 // Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with
 // the serial pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them
 // (NVIDIA).

@@ -12,10 +12,6 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kTileStep = 16;  // edge of the smallest matrix instruction
-constexpr std::int32_t kMaxGemmTile = 512;
-constexpr std::int32_t kMaxCommTile = 4096;
-constexpr std::int32_t kMaxWaves = 16;
 // Operations of all ranks together; 16384³ with 128×128 tiles on 8 GPUs has 0.2 million.
 constexpr double kMaxOperations = 8.0 * 1024 * 1024;
 
@@ -62,8 +58,8 @@ void require_tile(std::int32_t value, const char* knob, std::int32_t largest) {
 void require_cus(std::int32_t value, const char* knob, const Gpu& gpu) {
   if (value < 0 || value > gpu.cu_count()) {
     throw UserError(
-        fmt::format("{}: {} is not allowed; {} has {} compute units (0: the default of the pattern)", knob,
-                    value, gpu.name, gpu.cu_count()));
+        fmt::format("{}: {} is not allowed; give 1 to {}, the compute units of {}, or leave it out", knob,
+                    value, gpu.cu_count(), gpu.name));
   }
 }
 
@@ -76,8 +72,7 @@ void check_knobs(const Knobs& knobs, const Gpu& gpu) {
   require_cus(knobs.gemm_cus, "gemm_cus", gpu);
   require_cus(knobs.comm_cus, "comm_cus", gpu);
   if (knobs.waves < 1 || knobs.waves > kMaxWaves || (knobs.waves & (knobs.waves - 1)) != 0) {
-    throw UserError(
-        fmt::format("waves: {} is not allowed; it must be 1, 2, 4, 8 or {}", knobs.waves, kMaxWaves));
+    throw UserError(fmt::format("waves: {} is not allowed; it must be {}", knobs.waves, kAllowedWaves));
   }
   if (knobs.group_m < 1) {
     throw UserError(fmt::format("group_m: {} is not allowed; it must be at least 1", knobs.group_m));

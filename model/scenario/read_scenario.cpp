@@ -131,15 +131,17 @@ Workload read_workload(TomlReader& reader) {
 
 void read_gemm_knobs(TomlReader& reader, Knobs& knobs) {
   if (reader.has("tile")) {
-    const auto tile = reader.integers("tile", 3, 1, kMaxTile);
+    const auto tile =
+        reader.integers("tile", 3, kTileStep, kMaxGemmTile,
+                        fmt::format("an array of 3 multiples of {} up to {}", kTileStep, kMaxGemmTile));
     knobs.tile_m = small(tile[0]);
     knobs.tile_n = small(tile[1]);
     knobs.tile_k = small(tile[2]);
   }
-  knobs.waves = small(reader.integer_or("waves", 1, 64, knobs.waves));
+  knobs.waves = small(reader.integer_or("waves", 1, kMaxWaves, knobs.waves, kAllowedWaves));
   knobs.pipeline =
       static_cast<Pipeline>(reader.choice("pipeline", kPipelineNames, static_cast<int>(knobs.pipeline)));
-  knobs.gemm_cus = small(reader.integer_or("gemm_cus", 1, kMaxCount, knobs.gemm_cus));
+  knobs.gemm_cus = small(reader.integer_or("gemm_cus", 1, kMaxCount, knobs.gemm_cus, kAllowedCus));
   knobs.group_m = small(reader.integer_or("group_m", 1, kMaxCount, knobs.group_m));
   knobs.xcd_remap = reader.boolean_or("xcd_remap", knobs.xcd_remap);
   knobs.lock =
@@ -155,7 +157,7 @@ void read_comm_knobs(TomlReader& reader, Knobs& knobs) {
     knobs.comm_tile_m = small(tile[0]);
     knobs.comm_tile_n = small(tile[1]);
   }
-  knobs.comm_cus = small(reader.integer_or("comm_cus", 1, kMaxCount, knobs.comm_cus));
+  knobs.comm_cus = small(reader.integer_or("comm_cus", 1, kMaxCount, knobs.comm_cus, kAllowedCus));
   knobs.peer_order = static_cast<PeerOrder>(
       reader.choice("peer_order", kPeerOrderNames, static_cast<int>(knobs.peer_order)));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 #include "model/scenario/workload_schedules.hpp"
 
 namespace tritax {
@@ -53,37 +54,43 @@ std::string key_of(const Workload& workload) {
 
 // Refuses what no GPU of the machine can hold, before anyone builds it. `bytes`: own data and one slot a
 // rank.
-void check_memory(double bytes_of_slot, int gpus, const Scenario& scenario, const Machine& machine) {
+void check_memory(double bytes_of_slot, int gpus, const Machine& machine) {
   const double bytes = bytes_of_slot * (gpus + 1);
   if (bytes <= machine.gpu.hbm_bytes) return;
-  throw UserError(fmt::format("{}: this scenario needs {:.1f} GB on every GPU; {} has {:.1f} GB",
-                              scenario.where, bytes / 1e9, machine.gpu.name, machine.gpu.hbm_bytes / 1e9));
+  throw UserError(fmt::format("this scenario needs {:.1f} GB on every GPU; {} has {:.1f} GB", bytes / 1e9,
+                              machine.gpu.name, machine.gpu.hbm_bytes / 1e9));
 }
 
 // Refuses all-gathers of more tiles than a schedule can reasonably hold.
-void check_tiles(const AllGather& workload, const Scenario& scenario) {
+void check_tiles(const AllGather& workload, const Knobs& knobs) {
   constexpr std::int64_t kMaxTiles = 1 << 18;  // of all ranks; each is one operation a rank
-  const std::int64_t tile_rows = scenario.knobs.comm_tile_m > 0 ? scenario.knobs.comm_tile_m : kAllGatherTile;
-  const std::int64_t tile_cols = scenario.knobs.comm_tile_n > 0 ? scenario.knobs.comm_tile_n : kAllGatherTile;
+  const std::int64_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
+  const std::int64_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const std::int64_t tiles =
       (workload.rows + tile_rows - 1) / tile_rows * ((workload.cols + tile_cols - 1) / tile_cols);
   if (workload.library || tiles * workload.gpus <= kMaxTiles) return;
   throw UserError(
-      fmt::format("{}: {}x{} tiles cut the shard into {} pieces, too many to schedule; use a larger "
+      fmt::format("{}x{} tiles cut the shard into {} pieces, too many to schedule; use a larger "
                   "knobs.comm_tile",
-                  scenario.where, tile_rows, tile_cols, tiles));
+                  tile_rows, tile_cols, tiles));
 }
 
 // Refuses what a kernel posts where the machine does not say what to compare it with.
-void check_window(const AllGather& workload, const Scenario& scenario, const Machine& machine) {
+void check_window(const AllGather& workload, const Machine& machine) {
   if (workload.posted_bytes_per_peer == 0 || machine.gpu.remote_store_window_bytes > 0) return;
   throw UserError(
-      fmt::format("{}: posted_bytes_per_peer needs gpu.remote_store_window, which machine {} does "
+      fmt::format("posted_bytes_per_peer needs gpu.remote_store_window, which machine {} does "
                   "not give; leave the key out, or add the parameter",
-                  scenario.where, machine.name));
+                  machine.name));
 }
 
 }  // namespace
+
+std::string place_of(const Scenario& scenario) {
+  if (scenario.where.empty()) return "";
+  return scenario.id.empty() ? scenario.where + ": "
+                             : fmt::format("{}: scenario \"{}\": ", scenario.where, scenario.id);
+}
 
 int gpus_of(const Scenario& scenario) {
   return std::visit(Overload{[](const LibraryGemm&) { return 1; }, [](const auto& w) { return w.gpus; }},
@@ -132,35 +139,40 @@ std::string scenario_key(const Scenario& scenario) {
                      scenario.pattern, key_of(scenario.knobs), scenario.tile_given, scenario.pipeline_given);
 }
 
-Schedule build_scenario(const Scenario& scenario, const Machine& machine) {
+namespace {
+
+Schedule build(const Scenario& scenario, const Machine& machine) {
   const int gpus = gpus_of(scenario);
   if (gpus > machine.gpu_count()) {
-    throw UserError(fmt::format("{}: gpus = {} is not allowed; machine {} has {}", scenario.where, gpus,
-                                machine.name, machine.gpu_count()));
+    throw UserError(
+        fmt::format("gpus = {} is not allowed; machine {} has {}", gpus, machine.name, machine.gpu_count()));
   }
   return std::visit(
       Overload{[&](const GemmAllScatter& w) {
                  if (scenario.pattern.empty()) {
-                   throw UserError(
-                       fmt::format("{}: scenario \"{}\" has no 'pattern'; name one to run it, or let `tritax "
-                                   "advise` choose",
-                                   scenario.where, scenario.id));
+                   throw UserError("it has no 'pattern'; name one to run it, or let `tritax advise` choose");
                  }
-                 const Pattern& pattern = find_pattern(scenario.pattern, scenario.where);
+                 const Pattern& pattern = find_pattern(scenario.pattern, "pattern");
                  return build_schedule(pattern, w, machine, resolved_knobs(scenario, machine));
                },
                [&](const LibraryGemm& w) { return library_gemm_schedule(w, machine); },
                [&](const RemoteAccess& w) {
-                 check_memory(static_cast<double>(w.bytes), w.gpus, scenario, machine);
+                 check_memory(static_cast<double>(w.bytes), w.gpus, machine);
                  return remote_access_schedule(w, machine);
                },
                [&](const AllGather& w) {
-                 check_memory(bytes_per_gpu_of(scenario) / (w.gpus - 1), w.gpus, scenario, machine);
-                 check_tiles(w, scenario);
-                 check_window(w, scenario, machine);
+                 check_memory(bytes_per_gpu_of(scenario) / (w.gpus - 1), w.gpus, machine);
+                 check_tiles(w, scenario.knobs);
+                 check_window(w, machine);
                  return all_gather_schedule(w, machine, scenario.knobs);
                }},
       scenario.workload);
+}
+
+}  // namespace
+
+Schedule build_scenario(const Scenario& scenario, const Machine& machine) {
+  return with_place(place_of(scenario), [&] { return build(scenario, machine); });
 }
 
 }  // namespace tritax

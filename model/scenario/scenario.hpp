@@ -88,8 +88,11 @@ struct Scenario {
   Knobs knobs;              // of a GEMM + all-scatter; of an all-gather comm_tile, comm_cus and peer_order
   bool tile_given = false;  // whether the file says so; if not, `resolved_knobs` asks the machine
   bool pipeline_given = false;
-  std::string where;  // "file:line", for messages
+  std::string where;  // "file:line", for messages; empty: not from a file
 };
+
+// What to put in front of messages about a scenario: "file:line: scenario "id": ", or less if there is less.
+std::string place_of(const Scenario& scenario);
 
 // The GPUs that a scenario uses.
 int gpus_of(const Scenario& scenario);
@@ -115,8 +118,8 @@ std::vector<Scenario> read_scenarios(const std::string& path);
 // Same, from text; `origin` is used in messages.
 std::vector<Scenario> parse_scenarios(std::string_view toml, const std::string& origin);
 
-// The tile schedule of a scenario. Throws UserError when the machine does not allow it, or when a GEMM +
-// all-scatter has no pattern.
+// The tile schedule of a scenario. Throws UserError that begins with the scenario's place when the machine
+// does not allow it, or when a GEMM + all-scatter has no pattern.
 Schedule build_scenario(const Scenario& scenario, const Machine& machine);
 
 }  // namespace tritax

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 
 namespace tritax {
 
@@ -28,14 +28,7 @@ std::string type_name(const toml::node& node) {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad())
-    throw UserError(fmt::format("{}: cannot be read; give the path of a TOML file", path));
-  return text.str();
-}
+std::string read_text_file(const std::string& path) { return read_file(path, "the path of a TOML file"); }
 
 TomlReader::TomlReader(std::vector<const toml::table*> chain, std::string origin, std::string what)
     : origin_(std::move(origin)), what_(std::move(what)) {
@@ -66,9 +59,25 @@ const toml::node* TomlReader::find(std::string_view key) {
 
 bool TomlReader::has(std::string_view key) { return find(key) != nullptr; }
 
+// A key of the tables that is probably meant to be `key`. Short keys differ by one letter anyway ("m", "n"),
+// so that only their case can be wrong.
+std::string TomlReader::misspelt(std::string_view key) const {
+  std::vector<std::string> names;
+  for (const toml::table* table : chain_) {
+    for (auto&& [name, node] : *table) names.emplace_back(std::string_view{name});
+  }
+  std::string nearest = nearest_name(std::string(key), names);
+  const int farthest = static_cast<int>(key.size()) / 3;
+  return !nearest.empty() && edit_distance(std::string(key), nearest) <= farthest ? nearest : "";
+}
+
 const toml::node& TomlReader::require(std::string_view key) {
   const toml::node* node = find(key);
-  if (node == nullptr) throw UserError(fmt::format("{}: this {} has no '{}'", where(), what_, key));
+  if (node == nullptr) {
+    const std::string other = misspelt(key);
+    throw UserError(fmt::format("{}: this {} has no '{}'{}", where(), what_, key,
+                                other.empty() ? "" : fmt::format(" (is '{}' it?)", other)));
+  }
   return *node;
 }
 
@@ -88,20 +97,22 @@ std::string TomlReader::text_or(std::string_view key, std::string fallback) {
   return has(key) ? text(key) : std::move(fallback);
 }
 
-std::int64_t TomlReader::integer(std::string_view key, std::int64_t low, std::int64_t high) {
+std::int64_t TomlReader::integer(std::string_view key, std::int64_t low, std::int64_t high,
+                                 std::string_view allowed) {
   const toml::node& node = require(key);
   const auto* value = node.as_integer();
   if (value == nullptr) wrong_type(node, key, "a whole number");
   if (value->get() < low || value->get() > high) {
-    throw UserError(fmt::format("{}: {} = {} is not allowed; it must be between {} and {}", where(node), key,
-                                value->get(), low, high));
+    const std::string range = fmt::format("between {} and {}", low, high);
+    throw UserError(fmt::format("{}: {} = {} is not allowed; it must be {}", where(node), key, value->get(),
+                                allowed.empty() ? range : allowed));
   }
   return value->get();
 }
 
 std::int64_t TomlReader::integer_or(std::string_view key, std::int64_t low, std::int64_t high,
-                                    std::int64_t fallback) {
-  return has(key) ? integer(key, low, high) : fallback;
+                                    std::int64_t fallback, std::string_view allowed) {
+  return has(key) ? integer(key, low, high, allowed) : fallback;
 }
 
 std::optional<double> TomlReader::number(std::string_view key) {
@@ -129,10 +140,11 @@ bool TomlReader::boolean_or(std::string_view key, bool fallback) {
 }
 
 std::vector<std::int64_t> TomlReader::integers(std::string_view key, std::size_t count, std::int64_t low,
-                                               std::int64_t high) {
+                                               std::int64_t high, std::string_view allowed) {
   const toml::node& node = require(key);
   const std::string expected =
-      fmt::format("an array of {} whole numbers between {} and {}", count, low, high);
+      allowed.empty() ? fmt::format("an array of {} whole numbers between {} and {}", count, low, high)
+                      : std::string(allowed);
   const toml::array* array = node.as_array();
   if (array == nullptr) wrong_type(node, key, expected);
   std::vector<std::int64_t> values;

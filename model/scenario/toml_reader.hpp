@@ -37,12 +37,15 @@ class TomlReader {
   // All throw UserError: wrong type, out of range, and, without a fallback, missing.
   std::string text(std::string_view key);
   std::string text_or(std::string_view key, std::string fallback);
-  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
-  std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t fallback);
+  // `allowed` says in messages what is allowed, where that is not just `low` to `high`.
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
+                       std::string_view allowed = {});
+  std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t fallback,
+                          std::string_view allowed = {});
   std::optional<double> number(std::string_view key);  // finite; an integer counts as a number
   bool boolean_or(std::string_view key, bool fallback);
   std::vector<std::int64_t> integers(std::string_view key, std::size_t count, std::int64_t low,
-                                     std::int64_t high);
+                                     std::int64_t high, std::string_view allowed = {});
   std::vector<std::string> texts(std::string_view key);  // a text or an array of texts, at least one
 
   // Bytes, as an integer or as text with a binary unit: 1024, "64 MiB", "4 GiB".
@@ -64,6 +67,7 @@ class TomlReader {
 
  private:
   int choice_of(std::string_view key, const std::vector<std::string>& names, int fallback);
+  std::string misspelt(std::string_view key) const;
   const toml::node& require(std::string_view key);
   [[noreturn]] void wrong_type(const toml::node& node, std::string_view key, std::string_view expected) const;
 

@@ -1,12 +1,7 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
@@ -94,6 +89,16 @@ Pair pair_of(const JsonValue& value, const char* what, std::int64_t low) {
 
 Pair pair_or_zero(const JsonValue& object, const char* key, const char* what) {
   return object.has(key) ? pair_of(object.at(key), what, 0) : Pair{};
+}
+
+// Rates so low that times overflow are refused.
+double none_or_rate(const JsonValue& value) {
+  constexpr double kLowestGbPerS = 1e-9;  // a byte a second
+  const double rate = value.number(0);
+  if (rate != 0 && rate < kLowestGbPerS) {
+    value.refuse(fmt::format("give 0 for no limit, or a number of at least {}", kLowestGbPerS));
+  }
+  return rate;
 }
 
 Rect rect_of(const JsonValue& op) {
@@ -210,10 +215,10 @@ class Reader {
     kernel.cu_begin = cus.first;
     kernel.cu_end = cus.second;
     if (value.has("workgroup_gb_per_s")) {
-      kernel.workgroup_gb_per_s = value.at("workgroup_gb_per_s").number(0);
+      kernel.workgroup_gb_per_s = none_or_rate(value.at("workgroup_gb_per_s"));
     }
     if (value.has("remote_store_gb_per_s")) {
-      kernel.remote_store_gb_per_s = value.at("remote_store_gb_per_s").number(0);
+      kernel.remote_store_gb_per_s = none_or_rate(value.at("remote_store_gb_per_s"));
     }
     if (value.has("matmul_share")) kernel.matmul_share = value.at("matmul_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
@@ -398,19 +403,7 @@ Schedule schedule_from_json(std::string_view json, const std::string& origin) {
 }
 
 Schedule read_schedule(const std::string& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    throw UserError(fmt::format("{}: cannot be read: it is a directory", path));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw UserError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) {
-    throw UserError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  return schedule_from_json(text, path);
+  return schedule_from_json(read_file(path, "the path of a schedule (JSON)"), path);
 }
 
 }  // namespace tritax

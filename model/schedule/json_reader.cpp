@@ -52,28 +52,55 @@ class StructureGuard {
       throw UserError(
           fmt::format("{}: nested more than {} levels deep; a schedule needs 8", origin_, kMaxDepth));
     }
-    if (event == Event::object_start) {
-      keys_.resize(static_cast<std::size_t>(depth) + 1);
-      keys_.back().clear();
-    } else if (event == Event::key) {
-      add_key(keys_[static_cast<std::size_t>(depth) - 1], parsed.get_ref<const std::string&>());
+    switch (event) {
+      case Event::object_start:
+      case Event::array_start:
+        open_.emplace_back();
+        break;
+      case Event::key:
+        add_key(open_.back().keys, parsed.get_ref<const std::string&>());
+        break;
+      case Event::object_end:
+      case Event::array_end:
+        open_.pop_back();
+        [[fallthrough]];
+      case Event::value:
+        if (!open_.empty()) ++open_.back().items;
+        break;
     }
     return true;
   }
 
  private:
+  // An object or array whose end is still to come.
+  struct Open {
+    std::vector<std::string> keys;  // of an object, so far
+    std::size_t items = 0;          // that are complete
+  };
+
+  // As JsonValue::path() spells it, of the innermost object.
+  std::string path() const {
+    std::string path;
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
+      const Open& outer = open_[i];
+      path += outer.keys.empty() ? fmt::format("[{}]", outer.items)
+                                 : fmt::format("{}{}", path.empty() ? "" : ".", outer.keys.back());
+    }
+    return path.empty() ? path : path + ": ";
+  }
+
   void add_key(std::vector<std::string>& keys, const std::string& key) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
-      throw UserError(fmt::format("{}: key '{}' is given twice in one object", origin_, key));
+      throw UserError(fmt::format("{}: {}key '{}' is given twice; allowed: once", origin_, path(), key));
     }
     if (keys.size() == kMaxKeys) {
-      throw UserError(fmt::format("{}: an object has more than {} keys", origin_, kMaxKeys));
+      throw UserError(fmt::format("{}: {}more than {} keys in one object", origin_, path(), kMaxKeys));
     }
     keys.push_back(key);
   }
 
   const std::string& origin_;
-  std::vector<std::vector<std::string>> keys_;  // by depth, of the object that is open there
+  std::vector<Open> open_;  // outermost first
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 // Measured traces, read back to stand beside a simulation.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 #include "model/timeline/perfetto.hpp"
 
 namespace tritax {
@@ -105,13 +104,7 @@ MeasuredTrace parse_measured_trace(std::string_view text, const std::string& ori
 }
 
 MeasuredTrace read_measured_trace(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in.is_open() || in.bad()) {
-    throw UserError(fmt::format("{}: cannot be read; give a timeline of 'tritax measure --timeline'", path));
-  }
-  return parse_measured_trace(text.str(), path);
+  return parse_measured_trace(read_file(path, "a timeline of 'tritax measure --timeline'"), path);
 }
 
 }  // namespace tritax

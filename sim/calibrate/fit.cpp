@@ -83,8 +83,9 @@ struct Fit {
     LeastSquaresProblem problem;
     problem.start = start_values;
     for (const Unknown& unknown : unknowns) {
-      problem.low.push_back(kAlmostNothing);
-      problem.high.push_back(find_parameter_spec(unknown.keys.front())->bounds.high);
+      const Bounds& bounds = find_parameter_spec(unknown.keys.front())->bounds;
+      problem.low.push_back(std::max({kAlmostNothing, bounds.low, bounds.above_zero}));
+      problem.high.push_back(bounds.high);
     }
     problem.residuals = [this](const auto& points) { return errors_at(points); };
     return solve_least_squares(problem);

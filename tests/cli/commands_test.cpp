@@ -308,6 +308,22 @@ TEST(Reproduce, PrintsPredictedPublishedAndErrorOfAFileFromElsewhere) {
   EXPECT_NEAR(predicted, run.at("runs").at(0).at("time_us").get<double>(), 1e-9 * predicted);
 }
 
+TEST(Reproduce, EndsWith2AndSaysWhyWhenANumberCannotBePredicted) {
+  const ScratchDirectory scratch;
+  const std::string usable = kPublished;
+  std::string unusable = usable;
+  unusable.replace(unusable.find("\"short\""), 7, "\"other\"");
+  unusable += "knobs = { tile = [512, 512, 64] }\n";
+  const std::string file = scratch.write("mine.toml", usable + unusable);
+  const Outcome outcome = run_tritax("reproduce --json - " + file);
+  EXPECT_EQ(outcome.exit_code, 2);
+  for (const char* word : {"tritax: 'other'", "mine.toml:", "512x512x64", "1 of 2"}) {
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(line_count(outcome.err), 1U);
+  EXPECT_EQ(json::parse(outcome.out).at("rows").size(), 2U);  // what could be predicted is not lost
+}
+
 TEST(Reproduce, OnlyTheGroupThatIsNamed) {
   const ScratchDirectory scratch;
   const std::string file = scratch.write("mine.toml", kPublished);

@@ -94,6 +94,21 @@ TEST(Calibrate, NamesPlaceAndValueOfBadRowsAndLeavesNoFile) {
   EXPECT_EQ(scratch.file_count(), 1u);
 }
 
+TEST(Calibrate, WritesTheMachineToStandardOutputAndNothingElseThere) {
+  const ScratchDirectory scratch;
+  const std::string rows = " --microbench " + scratch.write("micro.csv", kMicrobench);
+  const std::string there = "cd '" + scratch.path("") + "' &&";
+  const Outcome outcome = run_tritax("calibrate --name mine -o -" + rows, there);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(scratch.file_count(), 1u);  // none that is called "-"
+  const std::string machine = scratch.write("mine.toml", outcome.out);
+  EXPECT_EQ(run_tritax("machines show " + machine).exit_code, 0);
+  EXPECT_EQ(run_tritax("calibrate --name mine -o -" + rows + " --json -").exit_code, 2);
+  const Outcome unmeasured = run_tritax("calibrate -o -", there);
+  EXPECT_EQ(unmeasured.exit_code, 2);
+  EXPECT_NE(unmeasured.err.find("--microbench"), std::string::npos) << unmeasured.err;
+}
+
 TEST(Measure, ExplainsItselfInEveryBuild) {
   const Outcome outcome = run_tritax("measure --help");
   EXPECT_EQ(outcome.exit_code, 0);
@@ -101,6 +116,19 @@ TEST(Measure, ExplainsItselfInEveryBuild) {
   const Outcome incomplete = run_tritax("measure s.toml");
   EXPECT_EQ(incomplete.exit_code, 2);
   EXPECT_NE(incomplete.err.find("--output"), std::string::npos) << incomplete.err;
+}
+
+TEST(Measure, RefusesNumbersWithTheirRealLimitsAndTakesNoStandardOutput) {
+  const auto refused = [](const std::string& arguments, const std::string& words) {
+    const Outcome outcome = run_tritax("measure s.toml " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
+  };
+  for (const std::string option : {"--seed", "--flush", "--pace"}) {
+    refused("-o rows.csv " + option + " -1", option + ": '-1' is not allowed; give a number from 0 on");
+  }
+  refused("-o -", "--output: standard output shows the progress");
+  refused("-o rows.csv --ops -", "--ops: standard output shows the progress");
 }
 
 TEST(ValidateOps, PrintsResidualsByKindAndTheSameAsJson) {

@@ -66,6 +66,54 @@ TEST(OutputFile, RefusesDirectoriesMissingFoldersAndInputFiles) {
   EXPECT_THROW(OutputFile("", "--json"), UserError);
 }
 
+TEST(OutputFile, IsNotOneThatAnotherOutputHasHoweverItIsSpelt) {
+  const ScratchDirectory scratch;
+  {
+    const OutputFile first(scratch.path("a.csv"), "--json");
+    EXPECT_THROW(OutputFile(scratch.path("./a.csv"), "--csv"), UserError);
+  }
+  scratch.write("a.csv", "old");
+  std::filesystem::create_symlink(scratch.path("a.csv"), scratch.path("link.csv"));
+  {
+    const OutputFile first(scratch.path("a.csv"), "--json");
+    EXPECT_THROW(OutputFile(scratch.path("link.csv"), "--csv"), UserError);
+  }
+  OutputFile(scratch.path("a.csv"), "--csv").commit("x");  // free again
+  EXPECT_EQ(read_file(scratch.path("a.csv")), "x");
+}
+
+TEST(OutputFile, DoesNotReplaceAnInputButForMachineFiles) {
+  const ScratchDirectory scratch;
+  const std::string csv = scratch.write("m.csv", "rows");
+  const std::string machine = scratch.write("m.toml", "name");
+  remember_inputs({"validate", scratch.path("./m.csv"), machine});
+  EXPECT_THROW(OutputFile(csv, "--csv"), UserError);
+  OutputFile(machine, "--output", OutputKind::machine_file).commit("new");
+  remember_inputs({});
+  EXPECT_EQ(read_file(csv), "rows");
+  EXPECT_EQ(read_file(machine), "new");
+}
+
+TEST(Outputs, ACsvFileStaysAsItWasWhenRowsAreMissing) {
+  const ScratchDirectory scratch;
+  const Table table{{{"id", "id"}}, {}};
+  for (const bool complete : {false, true}) {
+    OutputOptions options;
+    options.csv = scratch.write("t.csv", "old");
+    Outputs(options).csv(table, complete);
+    EXPECT_EQ(read_file(*options.csv), complete ? "id\n" : "old");
+  }
+  EXPECT_EQ(scratch.file_count(), 1U);
+}
+
+TEST(Outputs, StandardOutputIsForOneFormOnly) {
+  OutputOptions options;
+  options.json = "-";
+  EXPECT_THROW(Outputs(options, "--output"), UserError);
+  options.json.reset();
+  EXPECT_FALSE(Outputs(options, "--output").for_people());
+}
+
 TEST(Outputs, JsonAndCsvCannotBothHaveStandardOutput) {
   OutputOptions options;
   options.json = "-";

@@ -147,6 +147,55 @@ TEST(Program, AnOutputDoesNotReplaceAnInput) {
   EXPECT_EQ(scratch.file_count(), 1U);
 }
 
+TEST(Program, AnInputIsKnownWhateverTheOutputOptionLooksLike) {
+  const ScratchDirectory scratch;
+  const std::string schedule = scratch.path("s.json");
+  run_tritax("schedule " + kSmallProblem + "--pattern fused-sequential -o " + schedule);
+  const std::string before = read_file(schedule);
+  expect_user_error(run_tritax("trace " + schedule + " --machine mi300x-8 -o" + schedule),
+                    {"s.json", "twice"});
+  EXPECT_EQ(read_file(schedule), before);
+}
+
+TEST(Program, TwoOutputsAreNotOneFileInTwoSpellings) {
+  const ScratchDirectory scratch;
+  const std::string there = "cd '" + scratch.path("") + "' &&";
+  for (const std::string& csv : {std::string("./new"), scratch.path("new")}) {
+    expect_user_error(run_tritax("machines --json new --csv " + csv, there), {"--csv", "--json", "new"});
+  }
+  EXPECT_EQ(scratch.file_count(), 0U);
+}
+
+TEST(Program, AnEmptyValueIsNotTheSameAsNone) {
+  for (const std::string option : {"--id", "--machine", "--pattern", "--json", "--csv", "--dtype"}) {
+    expect_user_error(run_tritax("simulate --pattern library " + kSmallProblem + option + " ''"),
+                      {option + ": ", "empty"});
+    expect_user_error(run_tritax("simulate --pattern library " + kSmallProblem + option + "="),
+                      {option + ": ", "empty"});
+  }
+  expect_user_error(run_tritax("check ''"), {"argument 2", "empty"});
+}
+
+TEST(Program, KnobsAreRefusedWithTheirRealLimits) {
+  const auto refused = [](const std::string& option, const std::vector<std::string>& values,
+                          const std::string& allowed) {
+    for (const std::string& value : values) {
+      expect_user_error(
+          run_tritax("simulate --pattern producer-consumer -M 1024 -N 1024 -K 256 --machine mi300x-8 " +
+                     option + " " + value),
+          {option, allowed});
+    }
+  };
+  refused("--waves", {"0", "-1", "32", "99999999999999999999"}, "give 1, 2, 4, 8 or 16");
+  for (const std::string option : {"--gemm-cus", "--comm-cus"}) {
+    refused(option, {"0", "-1", "99999999999999999999"}, "at most the compute units of the machine");
+  }
+  refused("--tile", {"0x64x64", "-16x64x64", "64x1024x64"}, "multiples of 16 up to 512");
+  refused("--comm-tile", {"0x64", "8192x64"}, "multiples of 16 up to 4096");
+  refused("--seed", {"-1", "99999999999999999999"}, "0 to 9223372036854775807");
+  refused("--gpus", {"0", "-1", "99999999999999999999"}, "1 to the number of GPUs of the machine");
+}
+
 TEST(Program, AClosedStandardStreamLendsItsNumberToNoFile) {
   const ScratchDirectory scratch;
   const std::string csv = scratch.path("table.csv");
@@ -158,6 +207,42 @@ TEST(Program, ADirectoryIsNoSchedule) {
   const ScratchDirectory scratch;
   std::filesystem::create_directory(scratch.path("d.json"));
   expect_user_error(run_tritax("check " + scratch.path("d.json")), {"d.json", "directory"});
+}
+
+TEST(Program, ADirectoryIsNoInputFile) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directory(scratch.path("d.toml"));
+  const std::string folder = scratch.path("d.toml");
+  for (const std::string command :
+       {"simulate ", "machines show ", "reproduce ", "validate --measured ", "validate --ops ",
+        "validate --library ", "calibrate -o - --microbench ",
+        "trace --pattern library -M 64 -N 64 -K 64 --machine mi300x-8 -o - --measured "}) {
+    expect_user_error(run_tritax(command + folder), {"d.toml: cannot be read: it is a directory"});
+  }
+}
+
+// A scenario file of one scenario "one" with these lines changed.
+std::string scenario_with(const std::string& machine, const std::string& knobs) {
+  return "[[scenario]]\nid = \"one\"\nmachine = \"" + machine +
+         "\"\nworkload = \"gemm-all-scatter\"\nm = 1024\nn = 1024\nk = 256\ngpus = 2\n"
+         "pattern = \"producer-consumer\"\nknobs = { " +
+         knobs + " }\n";
+}
+
+TEST(Program, WhatTheMachineDoesNotAllowIsRefusedWithThePlaceOfTheScenario) {
+  const ScratchDirectory scratch;
+  const std::string tile = scratch.write("tile.toml", scenario_with("mi300x-8", "tile = [512, 512, 64]"));
+  const std::string machine = scratch.write("machine.toml", scenario_with("mi300x", ""));
+  for (const std::string command : {"simulate ", "explain ", "check ", "trace -o - ", "schedule "}) {
+    expect_user_error(run_tritax(command + tile), {"tile.toml:1: scenario \"one\": ", "512x512x64"});
+    expect_user_error(run_tritax(command + machine),
+                      {"machine.toml:1: scenario \"one\": ", "\"mi300x\"", "mi300x-8"});
+  }
+  expect_user_error(run_tritax("advise " + machine), {"machine.toml:1: scenario \"one\": ", "mi300x-8"});
+  // The machine of the command line is not the file's.
+  const Outcome other = run_tritax("simulate " + tile + " --machine mi300y");
+  expect_user_error(other, {"--machine: ", "mi300y"});
+  EXPECT_EQ(other.err.find("tile.toml"), std::string::npos) << other.err;
 }
 
 TEST(Program, ChecksAllScenariosOfAFileWithSeveralWorkloads) {
@@ -224,46 +309,6 @@ TEST(Program, OutputThatIsNoTerminalHasNoColoursAndNoProgressBar) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   EXPECT_EQ(outcome.err, "");
-}
-
-TEST(Program, CtrlCInASearchEndsWith130AndLeavesNoPartialFile) {
-  const ScratchDirectory scratch;
-  const std::string file = scratch.path("advice.json");
-  const Outcome outcome =
-      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " + file,
-                 "timeout --preserve-status --signal INT 2");
-  EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
-  if (std::filesystem::exists(file)) {
-    const json advice = json::parse(read_file(file));
-    EXPECT_TRUE(advice.at("interrupted").get<bool>());
-    EXPECT_FALSE(advice.at("candidates").empty());
-    EXPECT_NE(outcome.out.find("pattern"), std::string::npos);
-    EXPECT_EQ(scratch.file_count(), 1U);
-  } else {
-    EXPECT_EQ(scratch.file_count(), 0U);
-  }
-}
-
-TEST(Program, BeingTerminatedLeavesNoFile) {
-  const ScratchDirectory scratch;
-  const Outcome outcome =
-      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " +
-                     scratch.path("advice.json"),
-                 "timeout --foreground --preserve-status --signal TERM 1");
-  EXPECT_EQ(outcome.exit_code, 128 + 15);
-  EXPECT_EQ(scratch.file_count(), 0U);
-}
-
-TEST(Program, CtrlCInASimulationEndsWith130AndLeavesNoFile) {
-  const ScratchDirectory scratch;
-  const Outcome outcome = run_tritax(
-      "explain --pattern fused-sequential -M 65536 -N 65536 -K 4096 --machine mi300x-8 "
-      "--threads 1 --json " +
-          scratch.path("why.json"),
-      "timeout --foreground --preserve-status --signal INT 1");
-  EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_EQ(scratch.file_count(), 0U);
 }
 
 }  // namespace

@@ -85,16 +85,16 @@ TEST(MachineReader, RefusesAUnitWhereACountIsMeantAndAMissingUnitWhereOneIsNeede
 }
 
 TEST(MachineReader, RefusesNegativeZeroInfiniteAndNotANumber) {
-  for (const std::string value : {"-5", "0", "inf", "-inf", "nan", "1e300"}) {
+  for (const std::string value : {"-5", "0", "1e-307", "inf", "-inf", "nan", "1e300"}) {
     const std::string message = failure_of(with_value(mi300x_text(), "gpu", "hbm_bandwidth", value, "GB/s"));
     expect_contains(message, "gpu.hbm_bandwidth: value ");
-    expect_contains(message, "is out of range; allowed: more than 0 and at most 1e+09");
+    expect_contains(message, "is out of range; allowed: at least 1e-06 and at most 1e+09");
   }
 }
 
 TEST(MachineReader, StatesBoundsInTheUnitOfTheFile) {
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "l2_latency", "-2", "us")),
-                  "value -2 us is out of range; allowed: more than 0 and at most 1e+09");
+                  "value -2 us is out of range; allowed: at least 1e-06 and at most 1e+09");
 }
 
 TEST(MachineReader, AcceptsZeroWhereItMeansThatACostIsAbsent) {
@@ -103,10 +103,32 @@ TEST(MachineReader, AcceptsZeroWhereItMeansThatACostIsAbsent) {
   EXPECT_EQ(machine.host.kernel_gap_ns, 0);
 }
 
+TEST(MachineReader, RefusesWhatIsSoSmallThatTimesWouldOverflow) {
+  const auto refused = [](const std::string& table, const std::string& key, const std::string& unit,
+                          const std::string& allowed) {
+    for (const std::string value : {"1e-307", "1e-12"}) {
+      expect_contains(failure_of(with_value(mi300x_text(), table, key, value, unit)),
+                      table + "." + key + ": value " + value);
+      expect_contains(failure_of(with_value(mi300x_text(), table, key, value, unit)), allowed);
+    }
+  };
+  refused("fabric", "link", "GB/s", "allowed: at least 1e-06 and at most");
+  refused("library", "channel_bandwidth", "GB/s", "allowed: at least 1e-06 and at most");
+  refused("gpu", "llc_bandwidth", "GB/s", "allowed: 0, or at least 1e-06 and at most");
+  refused("gpu", "boost_clock", "GHz", "allowed: at least 0.001 and at most 100");
+  refused("gpu", "lds_bandwidth", "B/clk", "allowed: at least 0.001 and at most");
+  refused("gpu", "hbm_size", "GB", "allowed: at least 1e-09 and at most");
+  refused("fabric", "store_efficiency", "share", "allowed: at least 0.001 and at most 1");
+}
+
+TEST(MachineReader, TakesAByteOrderMark) {
+  EXPECT_EQ(parse_machine("\xEF\xBB\xBF" + mi300x_text(), "mine.toml").name, "mi300x-8");
+}
+
 TEST(MachineReader, RefusesFractionsOfCountsAndSharesAboveOne) {
   expect_contains(failure_of(with_value(mi300x_text(), "gpu", "xcds", "7.5", "")), "must be a whole number");
   expect_contains(failure_of(with_value(mi300x_text(), "fabric", "store_efficiency", "101", "%")),
-                  "out of range; allowed: more than 0 and at most 100");
+                  "out of range; allowed: at least 0.1 and at most 100");
 }
 
 TEST(MachineReader, RefusesValuesOfTheWrongType) {
@@ -272,7 +294,7 @@ TEST(MachineFile, ThatDoesNotExistIsNamed) {
     read_machine("/nonexistent/mine.toml");
     FAIL() << "read a file that does not exist";
   } catch (const UserError& error) {
-    expect_contains(error.what(), "/nonexistent/mine.toml: cannot be opened: No such file or directory");
+    expect_contains(error.what(), "/nonexistent/mine.toml: cannot be read: No such file or directory");
   }
 }
 

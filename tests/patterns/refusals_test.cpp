@@ -61,9 +61,9 @@ TEST(Refusals, CoverTilesAndWavesThatNoKernelHas) {
 
 TEST(Refusals, CoverMoreComputeUnitsThanThereAre) {
   EXPECT_EQ(refusal(with(&Knobs::gemm_cus, 305)),
-            "gemm_cus: 305 is not allowed; MI300X has 304 compute units (0: the default of the pattern)");
+            "gemm_cus: 305 is not allowed; give 1 to 304, the compute units of MI300X, or leave it out");
   EXPECT_EQ(refusal(with(&Knobs::comm_cus, -1)),
-            "comm_cus: -1 is not allowed; MI300X has 304 compute units (0: the default of the pattern)");
+            "comm_cus: -1 is not allowed; give 1 to 304, the compute units of MI300X, or leave it out");
   Knobs both;
   both.gemm_cus = 256;
   both.comm_cus = 49;

@@ -316,5 +316,34 @@ TEST(ShippedScenarios, AllParseAndBuild) {
   EXPECT_GE(files, 3u);
 }
 
+TEST(BuildScenario, NamesThePlaceOfWhatTheMachineDoesNotAllow) {
+  const std::string file = R"([[scenario]]
+id = "one"
+machine = "mi300x-8"
+workload = "gemm-all-scatter"
+m = 1024
+n = 1024
+k = 256
+gpus = 2
+pattern = "producer-consumer"
+knobs = { )";
+  const auto message = [](Scenario scenario, const std::string& where) -> std::string {
+    scenario.where = where;
+    try {
+      build_scenario(scenario, find_machine("mi300x-8"));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  for (const std::string knobs :
+       {"tile = [512, 512, 64]", "comm_cus = 999", "gemm_cus = 200, comm_cus = 200"}) {
+    const Scenario scenario = parse_scenarios(file + knobs + " }\n", "f.toml").at(0);
+    EXPECT_EQ(message(scenario, scenario.where).rfind("f.toml:1: scenario \"one\": ", 0), 0u) << knobs;
+    // What comes from no file has no place, and says the same.
+    EXPECT_EQ("f.toml:1: scenario \"one\": " + message(scenario, ""), message(scenario, scenario.where));
+  }
+}
+
 }  // namespace
 }  // namespace tritax

@@ -189,6 +189,30 @@ TEST(ReadScenario, OffersTheNearestNameForAnUnknownKeyAndNamesItsLine) {
   expect_refused(replaced(kGood, "gemm-all-scatter", "gemm-all-scater"), {"file.toml:5", "gemm-all-scatter"});
 }
 
+TEST(ReadScenario, OffersTheKeyThatIsMeantToBeAMissingOne) {
+  expect_refused(replaced(kGood, "m = 8192", "M = 8192"), {"file.toml:2", "no 'm'", "'M'"});
+  expect_refused(replaced(kGood, "k = 36864", "K = 36864"), {"no 'k'", "'K'"});
+  expect_refused(replaced(kGood, "machine =", "machin ="), {"no 'machine'", "'machin'"});
+  // Not one of the other sizes, which are one letter away.
+  EXPECT_EQ(message_of(replaced(kGood, "m = 8192\n", "")), "file.toml:2: this scenario has no 'm'");
+}
+
+TEST(ReadScenario, StatesTheLimitsThatKnobsReallyHave) {
+  const auto refused = [](const std::string& knob, const std::string& allowed) {
+    expect_refused(kGood + "knobs = { " + knob + " }\n", {"file.toml:12", allowed});
+  };
+  for (const std::string waves : {"0", "-1", "32"}) refused("waves = " + waves, "1, 2, 4, 8 or 16");
+  for (const std::string cus : {"0", "-1", "70000"}) {
+    refused("gemm_cus = " + cus, "at least 1 and at most the compute units of the machine");
+    refused("comm_cus = " + cus, "at least 1 and at most the compute units of the machine");
+  }
+  for (const std::string side : {"0", "-16", "1024"}) {
+    refused("tile = [" + side + ", 64, 64]", "multiples of 16 up to 512");
+  }
+}
+
+TEST(ReadScenario, TakesAByteOrderMark) { EXPECT_EQ(message_of("\xEF\xBB\xBF" + kGood), ""); }
+
 TEST(ReadScenario, RefusesSizesThatAreZeroNegativeOrTooLarge) {
   expect_refused(replaced(kGood, "m = 8192", "m = 0"), {"file.toml:6", "m = 0"});
   expect_refused(replaced(kGood, "k = 36864", "k = -1"), {"file.toml:8", "k = -1"});

@@ -146,13 +146,31 @@ TEST(ScheduleJson, NumbersThatOverflowAreRefused) {
                {"ops[1].rank: 40000 is not allowed; give an integer from 0 to 32767"});
 }
 
+TEST(ScheduleJson, RatesSoLowThatTimesWouldOverflowAreRefused) {
+  for (const std::string key : {"workgroup_gb_per_s", "remote_store_gb_per_s"}) {
+    const auto with_rate = [&key](const std::string& rate) {
+      return R"({"schema": "tritax.schedule/1", "ranks": 1, "host": [[]], "kernels": [{"name": "k", ")" +
+             key + "\": " + rate + ", \"workgroups\": []}]}";
+    };
+    expect_error(with_rate("1e-307"), {"s.json: kernels[0]." + key + ": 1e-307", "0 for no limit", "1e-09"});
+    EXPECT_EQ(error_of(with_rate("0")), "no error");
+    EXPECT_EQ(error_of(with_rate("0.5")), "no error");
+  }
+}
+
 TEST(ScheduleJson, AMissingKeyIsNamed) {
   expect_error(schedule_with_op(R"({"op": "store", "buffer": "C"})"), {"ops[1]: the key 'shape' is missing"});
 }
 
 TEST(ScheduleJson, ARepeatedKeyIsRefused) {
   expect_error(schedule_with_op(R"({"op": "signal", "flag": "ready", "flag": "ready"})"),
-               {"'flag' is given twice"});
+               {"s.json: kernels[0].workgroups[0].ops[1]: key 'flag' is given twice"});
+  expect_error(R"({"schema": "tritax.schedule/1", "ranks": 1, "ranks": 2, "host": [[]]})",
+               {"s.json: key 'ranks' is given twice"});
+}
+
+TEST(ScheduleJson, AByteOrderMarkIsNoPartOfIt) {
+  EXPECT_EQ(error_of("\xEF\xBB\xBF" + schedule_with_op(R"({"op": "barrier"})")), "no error");
 }
 
 TEST(ScheduleJson, AnotherSchemaIsRefused) {

@@ -71,6 +71,31 @@ TEST(ValidateLibrary, RefusesWhatItCannotCompare) {
             std::string::npos);
 }
 
+TEST(ValidateLibrary, RefusesDamageInRowsAndColumnsThatItDoesNotCompare) {
+  const std::string programs =
+      "form,launch,gpus,m,n,k,dtype,repeats,device_us,device_p10_us,device_p90_us,"
+      "wall_us,wall_p10_us,wall_p90_us,relative_error\n";
+  const std::string compared = "gemm,graph,2,8,8,8,bf16,30,3,2,4,5,4,6,1e-3\n";
+  EXPECT_EQ(message_of(programs + compared), "accepted");
+  for (const std::string row :
+       {"gemm,graph,2,8,8,8,bf16,x,3,2,4,5,4,6,1e-3\n", "gemm,graph,2,8,8,8,bf16,30,3,2,4,-5,4,6,1e-3\n",
+        "gemm,graph,2,8,8,8,bf16,30,3,2,4,5,4,6,nan\n", "gemm,graph,2,8,8,8,bf16,30,3,2,4,5,5.5,6,1e-3\n",
+        "gathered,graph,2,8,8,8,bf16,30,none,2,4,5,4,6,1e-3\n"}) {
+    EXPECT_EQ(message_of(programs + "stepwise,eager,2,8,8,8,bf16,30,3,2,4,5,4,6,1e-3\n" + row)
+                  .rfind("f.csv:3: column ", 0),
+              0u)
+        << row;
+  }
+  EXPECT_EQ(message_of(std::string(kCalls) + "gemm,graph,warm,1,256,128,64,fp8,0,?\n").rfind("f.csv:7: ", 0),
+            0u);
+}
+
+TEST(ValidateLibrary, RefusesARowThatRepeatsOne) {
+  EXPECT_NE(
+      message_of(std::string(kCalls) + "gemm,eager,warm,1,256,128,64,fp8,0,5\n").find("repeats f.csv:4"),
+      std::string::npos);
+}
+
 // Bounds a little above what the model has (25 rows of gemm_loop and most all-gathers set
 // parameters), so that a change that makes it worse is seen.
 struct Bound {

@@ -300,5 +300,24 @@ TEST(Choices, AreMadeWithinAFileShapeAndNumberOfGpus) {
   EXPECT_FALSE(summarise(rows, MeasuredClock::wall).max_regret.has_value());
 }
 
+TEST(ReadMeasured, RefusesDamageInColumnsThatNoPredictionNeeds) {
+  expect_csv_refused(kHeader + replaced(kRow, "1.66e-03", "1.66e-"),
+                     {"file.csv:2", "relative_error", "1.66e-"});
+  expect_csv_refused(kHeader + replaced(kRow, "1.66e-03", "nan"), {"file.csv:2", "relative_error", "nan"});
+  const std::string paced = replaced(kHeader, "flush_bytes", "flush_bytes,pace_gb_per_s");
+  expect_csv_refused(paced + replaced(kRow, "256000000", "256000000,x"), {"file.csv:2", "pace_gb_per_s"});
+}
+
+TEST(ReadMeasured, RefusesARowThatRepeatsOneButNotOneOfOtherKnobs) {
+  expect_csv_refused(kHeader + kRow + replaced(kRow, "30.5", "31"), {"file.csv:3", "repeats file.csv:2"});
+  EXPECT_EQ(parse_measured(kHeader + kRow + replaced(kRow, "256000000", "0"), "f.csv").rows.size(), 2u);
+}
+
+TEST(ReadMeasured, TakesAByteOrderMarkAndWindowsLineEnds) {
+  EXPECT_EQ(parse_measured("\xEF\xBB\xBF" + kRemark + kHeader + kRow, "f.csv").rows.size(), 1u);
+  const std::string row = kRow.substr(0, kRow.size() - 1) + "\r\n";
+  EXPECT_EQ(parse_measured("\xEF\xBB\xBF" + kHeader + row, "f.csv").rows.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tritax

@@ -1,0 +1,101 @@
+// What is left, printed and returned when a run does not come to its end.
+#include "cli/interrupt.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/output.hpp"
+#include "model/core/error.hpp"
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::read_file;
+using test::run_tritax;
+using test::ScratchDirectory;
+
+TEST(Interrupt, CtrlCInASearchEndsWith130AndLeavesNoPartialFile) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.path("advice.json");
+  const Outcome outcome =
+      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " + file,
+                 "timeout --preserve-status --signal INT 2");
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+  if (std::filesystem::exists(file)) {
+    const json advice = json::parse(read_file(file));
+    EXPECT_TRUE(advice.at("interrupted").get<bool>());
+    EXPECT_FALSE(advice.at("candidates").empty());
+    EXPECT_NE(outcome.out.find("pattern"), std::string::npos);
+    EXPECT_EQ(scratch.file_count(), 1U);
+  } else {
+    EXPECT_EQ(scratch.file_count(), 0U);
+  }
+}
+
+TEST(Interrupt, BeingTerminatedLeavesNoFile) {
+  const ScratchDirectory scratch;
+  const Outcome outcome =
+      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " +
+                     scratch.path("advice.json"),
+                 "timeout --foreground --preserve-status --signal TERM 1");
+  EXPECT_EQ(outcome.exit_code, 128 + 15);
+  EXPECT_EQ(scratch.file_count(), 0U);
+}
+
+TEST(Interrupt, CtrlCInASimulationEndsWith130AndLeavesNoFile) {
+  const ScratchDirectory scratch;
+  const Outcome outcome = run_tritax(
+      "explain --pattern fused-sequential -M 65536 -N 65536 -K 4096 --machine mi300x-8 "
+      "--threads 1 --json " +
+          scratch.path("why.json"),
+      "timeout --foreground --preserve-status --signal INT 1");
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(scratch.file_count(), 0U);
+}
+
+TEST(Interrupt, ASearchThatFoundNothingYetStillPrintsJson) {
+  // The first candidate takes longer than this, so that there is none.
+  const Outcome outcome =
+      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json -",
+                 "timeout --foreground --preserve-status --signal INT 1");
+  EXPECT_EQ(outcome.exit_code, 130);
+  const json advice = json::parse(outcome.out);
+  EXPECT_EQ(advice.at("schema"), "tritax.advise/1");
+  EXPECT_TRUE(advice.at("interrupted").get<bool>());
+  EXPECT_TRUE(advice.at("candidates").is_array());
+}
+
+TEST(Interrupt, AnOldCsvIsNotReplacedByOneThatLacksRows) {
+  const ScratchDirectory scratch;
+  const std::string csv = scratch.write("rows.csv", "old");
+  const std::string rows = scratch.path("rows.json");
+  const Outcome outcome = run_tritax("reproduce --threads 1 --csv " + csv + " --json " + rows,
+                                     "timeout --foreground --preserve-status --signal INT 3");
+  EXPECT_EQ(outcome.exit_code, 130);
+  EXPECT_EQ(read_file(csv), "old");
+  EXPECT_NE(outcome.err.find("rows.csv' is not written"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(json::parse(read_file(rows)).at("interrupted").get<bool>());
+  EXPECT_EQ(scratch.file_count(), 2U);
+}
+
+TEST(InterruptDeathTest, AFailedAssertionEndsWith1AndLeavesNoFile) {
+  const ScratchDirectory scratch;
+  EXPECT_EXIT(
+      {
+        cli::install_interrupt_handler();
+        const cli::OutputFile file(scratch.path("result.json"), "--json");
+        TRITAX_ASSERT(scratch.file_count() == 0, "a test");
+      },
+      testing::ExitedWithCode(1), "internal error at .*a test");
+  EXPECT_EQ(scratch.file_count(), 0U);
+}
+
+}  // namespace
+}  // namespace tritax

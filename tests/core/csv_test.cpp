@@ -1,0 +1,46 @@
+#include "model/core/csv.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+namespace {
+
+// The message of the UserError that reading causes; empty if there is none.
+std::string message_of(const std::string& csv, const std::string& needed = "id,value") {
+  try {
+    UniqueRows once("id,maybe");
+    read_csv(csv, "f.csv", needed, "a test", [&once](const CsvRow& row) { once.add(row); });
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Csv, TakesAByteOrderMarkInFrontOfRemarksOrHeader) {
+  std::vector<std::string> ids;
+  const auto remarks = read_csv("\xEF\xBB\xBF# here\nid,value\na,1\n", "f.csv", "id,value", "a test",
+                                [&ids](const CsvRow& row) { ids.push_back(row.text("id")); });
+  EXPECT_EQ(remarks, std::vector<std::string>{"here"});
+  EXPECT_EQ(ids, std::vector<std::string>{"a"});
+  EXPECT_EQ(message_of("\xEF\xBB\xBFid,value\na,1\n"), "");
+}
+
+TEST(Csv, RefusesTheSecondRowOfTheSame) {
+  EXPECT_EQ(message_of("id,value\na,1\nb,1\n"), "");
+  EXPECT_EQ(message_of("id,value\na,1\nb,1\na,2\n"),
+            "f.csv:4: this row repeats f.csv:2 (id = a); allowed: one row each");
+  EXPECT_EQ(message_of("id,maybe,value\na,1,1\na,2,1\n"), "");
+}
+
+TEST(Csv, OffersAColumnInAnotherCase) {
+  EXPECT_NE(message_of("k,M,value\n1,2,3\n", "m").find("column 'm' is missing (is 'M' it?)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tritax
