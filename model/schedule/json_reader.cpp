@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace tritax {
 
 namespace {
 
-constexpr int kMaxDepth = 16;            // a schedule needs 8
+constexpr std::size_t kMaxDepth = 16;    // a schedule needs 8
 constexpr std::size_t kMaxKeys = 64;     // of one object; a schedule needs 11
 constexpr std::size_t kShownBytes = 60;  // of an offending value
 
@@ -41,28 +42,32 @@ std::string plain_reason(std::string_view what) {
   return std::string(what);
 }
 
-// Refuses while parsing what the tree would hide (repeated keys) or what would make it unreasonably large.
-class StructureGuard {
+// Refuses, before anyone builds the tree, what it would hide (repeated keys) or what would make it
+// unreasonably large. A pass of its own, because nlohmann's parser with a callback looks through the whole
+// array after every object in it, which takes seconds for the operations of a long workgroup.
+class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit StructureGuard(const std::string& origin) : origin_(origin) {}
 
-  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (depth > kMaxDepth) {
-      throw UserError(
-          fmt::format("{}: nested more than {} levels deep; a schedule needs 8", origin_, kMaxDepth));
-    }
-    if (event == Event::object_start) {
-      keys_.resize(static_cast<std::size_t>(depth) + 1);
-      keys_.back().clear();
-    } else if (event == Event::key) {
-      add_key(keys_[static_cast<std::size_t>(depth) - 1], parsed.get_ref<const std::string&>());
-    }
-    return true;
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(std::size_t /*size*/) override { return open(); }
+  bool end_array() override { return close(); }
+  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool end_object() override { return close(); }
+  // The parser that builds the tree finds the same error and says what it is.
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
   }
 
- private:
-  void add_key(std::vector<std::string>& keys, const std::string& key) {
+  bool key(string_t& key) override {
+    std::vector<std::string>& keys = keys_[depth_ - 1];
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
       throw UserError(fmt::format("{}: key '{}' is given twice in one object", origin_, key));
     }
@@ -70,10 +75,26 @@ class StructureGuard {
       throw UserError(fmt::format("{}: an object has more than {} keys", origin_, kMaxKeys));
     }
     keys.push_back(key);
+    return true;
+  }
+
+ private:
+  bool open() {
+    if (depth_ == kMaxDepth) {
+      throw UserError(
+          fmt::format("{}: nested more than {} levels deep; a schedule needs 8", origin_, kMaxDepth));
+    }
+    keys_[depth_++].clear();
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
   }
 
   const std::string& origin_;
-  std::vector<std::vector<std::string>> keys_;  // by depth, of the object that is open there
+  std::size_t depth_ = 0;                                 // objects and arrays that are open
+  std::array<std::vector<std::string>, kMaxDepth> keys_;  // of the object that is open at each depth
 };
 
 }  // namespace
@@ -81,7 +102,8 @@ class StructureGuard {
 nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   StructureGuard guard(origin);
   try {
-    return nlohmann::json::parse(text.begin(), text.end(), std::ref(guard));
+    nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
+    return nlohmann::json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::parse_error& error) {
     const bool truncated = error.byte > text.size();
     throw UserError(fmt::format("{}:{}: {}{}", origin, line_and_column(text, error.byte),
