@@ -56,22 +56,41 @@ void check_satisfiable(const SyncGraph& graph, Findings& findings) {
   }
 }
 
+// Claims count up a queue themselves, release nothing, and are no operations that a wait could be ordered
+// behind.
+void check_queues(const SyncGraph& graph, Findings& findings) {
+  for (const FlagCell& cell : graph.cells()) {
+    if (cell.claims.empty() || (cell.signals.empty() && cell.events.empty())) {
+      continue;
+    }
+    const bool signalled = !cell.signals.empty();
+    const std::uint32_t vertex =
+        signalled ? cell.signals.front() : graph.events()[cell.events.front()].waits.front();
+    findings.add(Kind::meaningless, graph.describe_vertex(vertex),
+                 fmt::format("{} {}, from which {} takes items; give the one or the other its own counter",
+                             signalled ? "signals" : "waits for",
+                             describe_flag(graph.schedule(), cell.flag, cell.index, cell.rank),
+                             graph.describe(cell.claims.front())));
+  }
+}
+
 // A signal from another rank is seen only by an acquire at system scope.
 void check_scopes(const SyncGraph& graph, Findings& findings) {
-  for (const FlagEvent& event : graph.events()) {
-    const FlagCell& cell = graph.cells()[event.cell];
+  for (const FlagCell& cell : graph.cells()) {
     const auto remote = std::find_if(cell.signals.begin(), cell.signals.end(), [&](std::uint32_t signal) {
       return graph.runs()[graph.workgroups()[graph.vertices()[signal].owner].run].rank != cell.rank;
     });
     if (remote == cell.signals.end()) {
       continue;
     }
-    for (const std::uint32_t wait : event.waits) {
-      if (graph.op_of(wait).scope != Scope::system) {
-        findings.add(Kind::meaningless, graph.describe_vertex(wait),
-                     fmt::format("acquires at {} scope what another rank signals ({}); give system",
-                                 kScopeNames[static_cast<std::size_t>(graph.op_of(wait).scope)],
-                                 graph.describe_vertex(*remote)));
+    for (const std::uint32_t event : cell.events) {
+      for (const std::uint32_t wait : graph.events()[event].waits) {
+        if (graph.op_of(wait).scope != Scope::system) {
+          findings.add(Kind::meaningless, graph.describe_vertex(wait),
+                       fmt::format("acquires at {} scope what another rank signals ({}); give system",
+                                   kScopeNames[static_cast<std::size_t>(graph.op_of(wait).scope)],
+                                   graph.describe_vertex(*remote)));
+        }
       }
     }
   }
@@ -84,7 +103,9 @@ using StuckGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::direct
 void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t event,
                      StuckGraph& stuck) {
   const FlagCell& cell = graph.cells()[graph.events()[event].cell];
-  const auto place = std::find(cell.events.begin(), cell.events.end(), event);
+  const auto place = std::lower_bound(
+      cell.events.begin(), cell.events.end(), graph.events()[event].value,
+      [&](std::uint32_t other, std::int64_t value) { return graph.events()[other].value < value; });
   const std::uint32_t vertex = graph.events()[event].vertex;
   if (place != cell.events.begin() && reached[graph.events()[*(place - 1)].vertex] == 0) {
     boost::add_edge(graph.events()[*(place - 1)].vertex, vertex,
@@ -157,6 +178,8 @@ void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Find
 void check_progress(const SyncGraph& graph, Findings& findings) {
   check_host_barriers(graph.schedule(), findings);
   check_scopes(graph, findings);
+  check_queues(graph, findings);
+  check_overflow(graph, findings);
   check_satisfiable(graph, findings);
   if (!findings.empty()) {
     return;  // what can never be signalled would show up as cycles, too

@@ -1,5 +1,7 @@
 #include "model/schedule/progress.hpp"
 
+#include <algorithm>
+
 #include "model/core/error.hpp"
 
 namespace tritax {
@@ -18,7 +20,7 @@ class Execution {
     for (std::uint32_t vertex = 0; vertex < vertices_.size(); ++vertex) {
       pending_[vertex] = static_cast<std::uint32_t>(boost::in_degree(vertex, graph.graph()));
       if (vertices_[vertex].kind == SyncVertex::Kind::event) {
-        pending_[vertex] = 1;  // released by the counter, not by its edges
+        pending_[vertex] = 1 + claimed_signals_of(vertex);  // released by the counter, not by its edges
       } else if (vertices_[vertex].kind == SyncVertex::Kind::workgroup_begin) {
         ++pending_[vertex];  // released by dispatch
       }
@@ -49,7 +51,7 @@ class Execution {
       const auto [begin, end] = boost::out_edges(vertex, graph_.graph());
       for (auto edge = begin; edge != end; ++edge) {
         const auto next = static_cast<std::uint32_t>(boost::target(*edge, graph_.graph()));
-        if (vertices_[next].kind != SyncVertex::Kind::event) {
+        if (vertices_[next].kind != SyncVertex::Kind::event || vertices_[vertex].claimed) {
           release(next);
         }
         if (vertices_[next].kind == SyncVertex::Kind::run_end) {
@@ -61,6 +63,14 @@ class Execution {
   }
 
  private:
+  // Any of the blocks behind a queue may be the one that is executed, so all of them must be able to end.
+  std::uint32_t claimed_signals_of(std::uint32_t event) const {
+    const auto [begin, end] = boost::in_edges(event, graph_.graph());
+    return static_cast<std::uint32_t>(std::count_if(begin, end, [&](const auto& edge) {
+      return vertices_[boost::source(edge, graph_.graph())].claimed;
+    }));
+  }
+
   void release(std::uint32_t vertex) {
     TRITAX_ASSERT(pending_[vertex] > 0, "a vertex is released once for every edge");
     if (--pending_[vertex] == 0) {

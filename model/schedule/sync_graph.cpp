@@ -16,7 +16,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNone = kNoVertex;
 
 // One signal to a cell, with what decides which events need it.
 struct SignalRecord {
@@ -86,6 +86,12 @@ class SyncGraphBuilder {
         graph_.cell_of_vertex_[signal] = cell;
       }
     }
+    graph_.block_of_vertex_.resize(graph_.vertices_.size(), kNoVertex);
+    for (std::uint32_t block = 0; block < graph_.blocks_.size(); ++block) {
+      const auto first = graph_.block_of_vertex_.begin();
+      std::fill(first + graph_.blocks_[block].first_vertex, first + graph_.blocks_[block].last_vertex + 1,
+                block);
+    }
     graph_.graph_ = SyncGraph::Graph(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(),
                                      static_cast<std::uint32_t>(graph_.vertices_.size()));
   }
@@ -154,12 +160,12 @@ class SyncGraphBuilder {
       if (op.kind == OpKind::claim) {
         const std::uint32_t cell = cell_index(own, op.flag, op.index);
         ++records_[cell].claims;
-        if (i >= guarded_until) {
-          guarded_until = std::uint64_t{i} + 1 + static_cast<std::uint64_t>(op.rect.rows);
-          guard.claim_cell = cell;
-          guard.claim_block = claim_blocks_++;
-          guard.claim_limit = op.value;
-        }
+        graph_.cells_[cell].claims.push_back({workgroup_run, i});
+        guarded_until = std::uint64_t{i} + 1 + static_cast<std::uint64_t>(op.rect.rows);
+        guard.claim_cell = cell;
+        guard.claim_block = claim_blocks_++;
+        guard.claim_limit = op.value;
+        add_skipped_waits(workgroup, i, guarded_until);
       } else if (op.kind == OpKind::signal || op.kind == OpKind::wait) {
         const bool is_signal = op.kind == OpKind::signal;
         const std::uint32_t vertex =
@@ -169,6 +175,7 @@ class SyncGraphBuilder {
         if (is_signal) {
           SignalRecord record = i < guarded_until ? guard : SignalRecord{};
           record.vertex = vertex;
+          graph_.vertices_.back().claimed = i < guarded_until;
           record.value = op.value;
           record.run = run;
           record.workgroup_run = workgroup_run;
@@ -178,6 +185,21 @@ class SyncGraphBuilder {
           records_[cell].waits.emplace_back(op.value, vertex);
         }
       }
+    }
+  }
+
+  // Called before the vertices of the block behind operation `claim` are added.
+  void add_skipped_waits(const Workgroup& workgroup, std::uint32_t claim, std::uint64_t end) {
+    std::uint32_t vertices = 0;
+    bool waits = false;
+    for (std::uint64_t i = claim + 1; i < end; ++i) {
+      const OpKind kind = schedule_.ops[workgroup.first_op + i].kind;
+      vertices += kind == OpKind::signal || kind == OpKind::wait ? 1 : 0;
+      waits = waits || kind == OpKind::wait;
+    }
+    if (waits) {
+      const auto first = static_cast<std::uint32_t>(graph_.vertices_.size());
+      graph_.blocks_.push_back({first, first + vertices - 1, static_cast<std::uint32_t>(end)});
     }
   }
 
@@ -389,7 +411,26 @@ std::uint32_t SyncGraph::vertex_before(OpPoint point) const {
   const auto last = vertices_.begin() + workgroup.first_vertex + workgroup.vertex_count;
   const auto found = std::lower_bound(
       first, last, point.op, [](const SyncVertex& vertex, std::uint32_t op) { return vertex.op < op; });
-  return static_cast<std::uint32_t>(found - vertices_.begin()) - 1;
+  const auto before = static_cast<std::uint32_t>(found - vertices_.begin()) - 1;
+  const std::uint32_t block = block_of_vertex_[before];
+  return block != kNoVertex && point.op >= blocks_[block].end_op ? behind_skipped(before) : before;
+}
+
+std::uint32_t SyncGraph::behind_skipped(std::uint32_t vertex) const {
+  while (block_of_vertex_[vertex] != kNoVertex && blocks_[block_of_vertex_[vertex]].last_vertex == vertex) {
+    vertex = blocks_[block_of_vertex_[vertex]].first_vertex - 1;
+  }
+  return vertex;
+}
+
+std::uint32_t SyncGraph::exit_of_block(std::uint32_t vertex) const {
+  const std::uint32_t block = block_of_vertex_[vertex];
+  if (block == kNoVertex) {
+    return kNoVertex;
+  }
+  const WorkgroupRun& workgroup = workgroups_[vertices_[vertex].owner];
+  const std::uint32_t next = blocks_[block].last_vertex + 1;
+  return next < workgroup.first_vertex + workgroup.vertex_count ? next : runs_[workgroup.run].end;
 }
 
 }  // namespace tritax
