@@ -142,6 +142,7 @@ struct FunctionalExecutor::State {
   void report(const OpPlace& reader, const FunctionalMemory::Region& region,
               const FunctionalMemory::Fault& fault);
   const Eigen::MatrixXd& accumulator_for(const OpPlace& place, const Rect& rect);
+  Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
@@ -199,6 +200,17 @@ const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace&
   return accumulator;
 }
 
+// What a store or an atomic addition writes.
+Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, const Rect& rect) {
+  WorkgroupState& workgroup = workgroup_at(place);
+  if (workgroup.accumulator.size() == 0 && schedule.kernels[place.kernel].registers_filled) {
+    // Unspecified values must not pass for a result.
+    return Eigen::MatrixXd::Constant(rect.rows, rect.cols, std::numeric_limits<double>::quiet_NaN());
+  }
+  workgroup.stored = true;
+  return accumulator_for(place, rect);
+}
+
 void FunctionalExecutor::State::start(const OpPlace& place) {
   const Epoch epoch = order.op_started(place.kernel, place.workgroup, place.op);
   const Op& op = op_at(place);
@@ -227,8 +239,7 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
     case OpKind::store:
     case OpKind::atomic_add: {
       const bool add = op.kind == OpKind::atomic_add;
-      open.values = accumulator_for(place, op.rect);
-      workgroup_at(place).stored = true;
+      open.values = written_out(place, op.rect);
       if (add) {
         read(place, there, true);
       }

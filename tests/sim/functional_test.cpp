@@ -462,6 +462,21 @@ TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
   }
 }
 
+TEST(FunctionalExecutor, WhatFilledRegistersHoldIsNoResult) {
+  Draft draft(1);
+  draft.gemm_kernel("gemm", 0);
+  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.launch(0, draft.last_kernel);
+  Schedule schedule = draft.builder.finish();
+  schedule.kernels[0].registers_filled = true;
+  HandRun run(schedule);
+  run.host(0, 0);
+  run.begin(0);
+  run.op(0, 0, 0);
+  run.end(0);
+  EXPECT_TRUE(std::isinf(run.result().max_relative_error));
+}
+
 TEST(FunctionalExecutor, RefusesToStoreATileOfAnotherShapeThanTheAccumulator) {
   Draft draft(1);
   draft.gemm_kernel("gemm", 0);
