@@ -5,6 +5,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
 
+#include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/progress.hpp"
 #include "model/schedule/sync_graph.hpp"
@@ -42,6 +43,13 @@ void check_host_barriers(const Schedule& schedule, Findings& findings) {
   }
 }
 
+std::string first_skippable(const SyncGraph& graph, const FlagCell& cell) {
+  const auto found = std::find_if(cell.signals.begin(), cell.signals.end(), [&](std::uint32_t signal) {
+    return graph.vertices()[signal].may_be_skipped;
+  });
+  return graph.describe_vertex(found == cell.signals.end() ? cell.signals.front() : *found);
+}
+
 void check_satisfiable(const SyncGraph& graph, Findings& findings) {
   for (const FlagEvent& event : graph.events()) {
     const FlagCell& cell = graph.cells()[event.cell];
@@ -52,6 +60,13 @@ void check_satisfiable(const SyncGraph& graph, Findings& findings) {
       findings.add(Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
                    fmt::format("waits for {}, but {}{}", describe_event(graph, event), signals,
                                and_others(event.waits.size() - 1)));
+    } else if (event.value > cell.least) {
+      findings.add(
+          Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
+          fmt::format("waits for {}, but only {} is certain: more operations claim from a queue than "
+                      "it has items, and not all of their blocks signal this flag alike ({}){}",
+                      describe_event(graph, event), cell.least, first_skippable(graph, cell),
+                      and_others(event.waits.size() - 1)));
     }
   }
 }
@@ -189,6 +204,7 @@ void check_progress(const SyncGraph& graph, Findings& findings) {
     return;
   }
   check_cycles(graph, reached, findings);
+  TRITAX_ASSERT(!findings.empty(), "what is never reached waits in a cycle");
 }
 
 }  // namespace tritax

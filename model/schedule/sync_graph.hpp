@@ -67,7 +67,7 @@ struct SyncVertex {
   std::uint32_t owner =
       0;                 // host: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
   std::uint32_t op = 0;  // host: host operation; signal and wait: operation of the workgroup
-  bool claimed = false;  // signal: behind a claim, so that it may be skipped
+  bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
 // A block behind a claim that waits: a workgroup that skips it goes on without what the waits have acquired.
@@ -88,9 +88,12 @@ struct FlagCell {
   std::int32_t rank = 0;
   std::int32_t flag = 0;
   std::int32_t index = 0;
-  std::int64_t total = 0;              // highest value that the counter can reach
-  std::vector<std::uint32_t> signals;  // vertices
-  std::vector<std::uint32_t> events;   // by rising value
+  std::int64_t total = 0;               // highest value that the counter can reach
+  std::int64_t least = 0;               // that it reaches once all is done, whoever got the items
+  std::int64_t least_of_skippable = 0;  // of that, what signals add that may be skipped
+  std::uint32_t skippable = 0;          // number of such signals
+  std::vector<std::uint32_t> signals;   // vertices
+  std::vector<std::uint32_t> events;    // by rising value
   std::vector<OpPoint> claims;
 };
 

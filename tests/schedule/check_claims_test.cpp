@@ -70,12 +70,12 @@ TEST(CheckClaims, WhatASkippedBlockWouldHaveComputedCannotBeStored) {
   const auto load = [](Claiming& s) { s.builder.load(s.b, {0, 0, 256, 256}, 0); };
   expect_finding(schedule(nothing, store), Kind::meaningless, kOperation + "2 (store)",
                  "depends on whether operation 0 (claim) skips its block");
-  expect_finding(schedule(
-                     [](Claiming& s) {
-                       s.builder.load(s.b, {0, 0, 8, 8}, 0);
-                     },
-                     store),
-                 Kind::meaningless, kOperation + "3 (store)", "depends on whether operation 1 (claim)");
+  const auto store_small = [](Claiming& s) {
+    s.builder.load(s.b, {0, 0, 8, 8}, 0);
+    s.builder.store(s.c, {0, 0, 8, 8}, 0);
+  };
+  expect_finding(schedule(store_small, store), Kind::meaningless, kOperation + "4 (store)",
+                 "depends on whether operation 2 (claim) skips its block");
   expect_sound(schedule(load, store));  // a tile of the same shape in either case
   expect_sound(schedule(nothing, [&](Claiming& s) {
     load(s);
@@ -181,6 +181,36 @@ TEST(CheckClaims, WhatABlockWritesIsOrderedBeforeAllThatFollowsIt) {
     }));
     EXPECT_EQ(findings.size(), flag == 1 ? 0U : 1U) << text_of(findings);
   }
+}
+
+// Two workgroups claim from a queue of `items`; one then signals flag 0 and the other `flag`, both with 1
+// and 2.
+Schedule two_claim(int items, int flag, int wait_for) {
+  Claiming s;
+  const auto k = s.kernel("k", 0);
+  for (int i = 0; i < 2; ++i) {
+    s.builder.workgroup(k);
+    s.claim(0, items, 1);
+    s.signal(i == 0 ? 0 : flag, 0, i + 1);
+  }
+  s.builder.workgroup(k);
+  s.wait(0, wait_for);
+  s.builder.launch(0, k);
+  return s.builder.finish();
+}
+
+TEST(CheckClaims, AFlagCountsOnlyWhatIsSignalledWhoeverGetsTheItem) {
+  expect_sound(two_claim(1, 0, 1));
+  expect_sound(two_claim(2, 0, 3));
+  expect_sound(two_claim(2, 1, 1));
+  const std::string wait = "kernel 'k' rank 0 workgroup 2 operation 0 (wait)";
+  expect_finding(two_claim(1, 0, 2), Kind::unsatisfiable_wait, wait,
+                 "waits for ready[0] of rank 0 >= 2, but only 1 is certain");
+  expect_finding(
+      two_claim(1, 1, 1), Kind::unsatisfiable_wait, wait,
+      "but only 0 is certain: more operations claim from a queue than it has items, and not all of "
+      "their blocks signal this flag alike (kernel 'k' rank 0 workgroup 0 operation 1 (signal))");
+  expect_finding(two_claim(1, 0, 3), Kind::unsatisfiable_wait, wait, "its 2 signals add up to 2");
 }
 
 TEST(CheckClaims, ADeadlockOfTheWorkgroupThatHappensToGetTheItemIsFound) {
