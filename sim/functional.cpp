@@ -22,6 +22,7 @@ namespace tritax {
 namespace {
 
 constexpr std::size_t kMaxStaleReads = 20;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
 // The GEMM that a schedule computes, as far as its buffers tell.
 struct Problem {
@@ -48,7 +49,23 @@ std::string shape(const Buffer& buffer) {
   return fmt::format("'{}' is {} x {}", buffer.name, buffer.rows, buffer.cols);
 }
 
+// Every buffer of every rank is held in memory.
+void check_size(const Schedule& schedule) {
+  std::int64_t elements = 0;
+  for (const Buffer& buffer : schedule.buffers) {
+    const std::int64_t own = std::int64_t{buffer.rows} * buffer.cols;
+    if (own > kMaxElements / schedule.ranks - elements) {
+      throw UserError(fmt::format(
+          "schedule '{}': {} on each of {} ranks, too much to execute functionally; all buffers of all ranks "
+          "together may have {} elements",
+          schedule.name, shape(buffer), schedule.ranks, kMaxElements));
+    }
+    elements += own;
+  }
+}
+
 Problem find_problem(const Schedule& schedule) {
+  check_size(schedule);
   Problem problem;
   problem.a = find_buffer(schedule, "A");
   problem.b = find_buffer(schedule, "B");

@@ -447,6 +447,21 @@ TEST(FunctionalExecutor, RefusesWhatItCannotCompare) {
   EXPECT_THROW(FunctionalExecutor(no_product, 1), UserError);
 }
 
+TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {
+  Draft draft(2);
+  draft.gemm_kernel("gemm", 0);
+  draft.builder.buffer({"huge", DType::fp16, 1 << 30, 1 << 30, 1, 1});
+  draft.builder.launch(0, draft.last_kernel);
+  const Schedule schedule = draft.builder.finish();
+  try {
+    FunctionalExecutor(schedule, 1);
+    FAIL() << "not refused";
+  } catch (const UserError& error) {
+    EXPECT_TRUE(contains(error.what(), "'huge' is 1073741824 x 1073741824 on each of 2 ranks"))
+        << error.what();
+  }
+}
+
 TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
   Draft draft(1);
   draft.gemm_kernel("attention", 0);
