@@ -22,6 +22,7 @@ namespace tritax {
 namespace {
 
 constexpr std::size_t kMaxStaleReads = 20;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
 // The GEMM that a schedule computes, as far as its buffers tell.
 struct Problem {
@@ -48,7 +49,23 @@ std::string shape(const Buffer& buffer) {
   return fmt::format("'{}' is {} x {}", buffer.name, buffer.rows, buffer.cols);
 }
 
+// Every buffer of every rank is held in memory.
+void check_size(const Schedule& schedule) {
+  std::int64_t elements = 0;
+  for (const Buffer& buffer : schedule.buffers) {
+    const std::int64_t own = std::int64_t{buffer.rows} * buffer.cols;
+    if (own > kMaxElements / schedule.ranks - elements) {
+      throw UserError(fmt::format(
+          "schedule '{}': {} on each of {} ranks, too much to execute functionally; all buffers of all ranks "
+          "together may have {} elements",
+          schedule.name, shape(buffer), schedule.ranks, kMaxElements));
+    }
+    elements += own;
+  }
+}
+
 Problem find_problem(const Schedule& schedule) {
+  check_size(schedule);
   Problem problem;
   problem.a = find_buffer(schedule, "A");
   problem.b = find_buffer(schedule, "B");
@@ -142,6 +159,7 @@ struct FunctionalExecutor::State {
   void report(const OpPlace& reader, const FunctionalMemory::Region& region,
               const FunctionalMemory::Fault& fault);
   const Eigen::MatrixXd& accumulator_for(const OpPlace& place, const Rect& rect);
+  Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
@@ -199,6 +217,17 @@ const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace&
   return accumulator;
 }
 
+// What a store or an atomic addition writes.
+Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, const Rect& rect) {
+  WorkgroupState& workgroup = workgroup_at(place);
+  if (workgroup.accumulator.size() == 0 && schedule.kernels[place.kernel].registers_filled) {
+    // Unspecified values must not pass for a result.
+    return Eigen::MatrixXd::Constant(rect.rows, rect.cols, std::numeric_limits<double>::quiet_NaN());
+  }
+  workgroup.stored = true;
+  return accumulator_for(place, rect);
+}
+
 void FunctionalExecutor::State::start(const OpPlace& place) {
   const Epoch epoch = order.op_started(place.kernel, place.workgroup, place.op);
   const Op& op = op_at(place);
@@ -227,8 +256,7 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
     case OpKind::store:
     case OpKind::atomic_add: {
       const bool add = op.kind == OpKind::atomic_add;
-      open.values = accumulator_for(place, op.rect);
-      workgroup_at(place).stored = true;
+      open.values = written_out(place, op.rect);
       if (add) {
         read(place, there, true);
       }

@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxTile = 4096;                    // of a tile side
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 16;  // compute units, workgroups
 constexpr std::int64_t kMaxGpus = 1024;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;  // rows of a buffer of a schedule
 constexpr std::int64_t kMaxPosted = std::int64_t{1} << 30;
 
 std::int32_t small(std::int64_t value) { return static_cast<std::int32_t>(value); }
@@ -90,8 +91,8 @@ RemoteAccess read_remote_access(TomlReader& reader) {
   }
   const int gpus = workload.peers == Peers::self ? 1 : 2;
   workload.gpus = workload.peers == Peers::all ? small(reader.integer("gpus", 2, kMaxGpus)) : gpus;
-  if (workload.bytes / workload.block_bytes > std::numeric_limits<std::int32_t>::max() / workload.gpus) {
-    throw UserError(fmt::format("{}: bytes = {} are more than 2^31 blocks of {} bytes over all GPUs",
+  if (workload.bytes / workload.block_bytes > kMaxBlocks / workload.gpus) {
+    throw UserError(fmt::format("{}: bytes = {} are more than 2^30 blocks of {} bytes over all GPUs",
                                 reader.where("bytes"), workload.bytes, workload.block_bytes));
   }
   return workload;

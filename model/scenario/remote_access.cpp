@@ -155,6 +155,9 @@ Schedule remote_access_schedule(const RemoteAccess& workload, const Machine& mac
     kernel.rank = rank;
     kernel.resources = grid.resources;
     kernel.workgroup_gb_per_s = grid.workgroup_gb_per_s;
+    // The benchmarks store what the registers hold: loading it first would be another benchmark.
+    kernel.registers_filled =
+        workload.operation == RemoteOperation::store || workload.operation == RemoteOperation::atomic_add;
     const std::int32_t index = builder.kernel(std::move(kernel));
     const bool convoy_dissolves = machine.fabric.arbitration_spread > 0;
     std::vector<int> peers = peers_of(workload, rank);

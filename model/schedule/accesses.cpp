@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace tritax {
@@ -14,7 +15,7 @@ constexpr std::int64_t kMaxSide = std::numeric_limits<std::int32_t>::max();  // 
 // What is written to one buffer of one rank.
 struct WriteSummary {
   std::int64_t count = 0;
-  std::int64_t rows = 0;  // sums over the writes
+  std::int64_t rows = 0;  // sums over the groups of writes
   std::int64_t cols = 0;
 };
 
@@ -75,7 +76,7 @@ class Collector {
  public:
   explicit Collector(const SyncGraph& graph) : graph_(graph), schedule_(graph.schedule()) {}
 
-  std::vector<Access> collect() {
+  Accesses collect() {
     find_written();
     for (std::uint32_t i = 0; i < graph_.workgroups().size(); ++i) {
       const WorkgroupRun& workgroup = graph_.workgroups()[i];
@@ -84,8 +85,9 @@ class Collector {
       for (std::uint32_t op = 0; op < range.op_count; ++op) {
         add_op(schedule_.ops[range.first_op + op], {i, op}, run.rank);
       }
+      group_writes();
     }
-    return std::move(list_);
+    return std::move(accesses_);
   }
 
  private:
@@ -118,91 +120,106 @@ class Collector {
     }
     if (writes(op)) {
       const AccessKind kind = op.kind == OpKind::atomic_add ? AccessKind::atomic_add : AccessKind::write;
-      list_.push_back({at, op.rank, op.buffer, kind, op.rect});
+      of_workgroup_.push_back({at, op.rank, op.buffer, kind, op.rect});
     }
+  }
+
+  // Groups what the last workgroup has written.
+  void group_writes() {
+    const auto place = [](const Access& access) {
+      return std::tuple(access.rank, access.buffer, access.kind, access.rect.row, access.rect.col,
+                        access.rect.rows, access.rect.cols);
+    };
+    std::sort(of_workgroup_.begin(), of_workgroup_.end(), [&](const Access& a, const Access& b) {
+      return std::tuple(place(a), a.at.op) < std::tuple(place(b), b.at.op);
+    });
+    for (std::size_t i = 0; i < of_workgroup_.size(); ++i) {
+      const auto end = static_cast<std::uint32_t>(accesses_.write_ops.size());
+      if (i == 0 || place(of_workgroup_[i]) != place(of_workgroup_[i - 1])) {
+        accesses_.writes.push_back({of_workgroup_[i], end, end});
+      }
+      accesses_.write_ops.push_back(of_workgroup_[i].at.op);
+      accesses_.writes.back().end = end + 1;
+    }
+    of_workgroup_.clear();
   }
 
   void add_read(OpPoint at, std::int32_t rank, std::int16_t buffer, const Rect& rect) {
     if (written_[slot(rank, buffer)]) {
-      list_.push_back({at, static_cast<std::int16_t>(rank), buffer, AccessKind::read, rect});
+      accesses_.reads.push_back({at, static_cast<std::int16_t>(rank), buffer, AccessKind::read, rect});
     }
   }
 
   const SyncGraph& graph_;
   const Schedule& schedule_;
   std::vector<bool> written_;
-  std::vector<Access> list_;
+  std::vector<Access> of_workgroup_;  // writes of the workgroup at hand
+  Accesses accesses_;
 };
 
-// Finds the writes that meet one access; every write once, although it may lie in several cells.
+// Finds the groups of writes that meet one access; every group once, although it may lie in several cells.
 class WriteFinder {
  public:
-  WriteFinder(const std::vector<Access>& list, const std::vector<Buffer>& buffers)
-      : list_(list), seen_(list.size(), ~std::uint32_t{0}) {
+  WriteFinder(const std::vector<WriteGroup>& writes, const std::vector<Buffer>& buffers)
+      : writes_(writes), seen_(writes.size(), 0) {
     std::map<std::pair<std::int16_t, std::int16_t>, WriteSummary> summaries;
-    for (const Access& access : list) {
-      if (access.kind != AccessKind::read) {
-        WriteSummary& summary = summaries[{access.rank, access.buffer}];
-        ++summary.count;
-        summary.rows += access.rect.rows;
-        summary.cols += access.rect.cols;
-      }
+    for (const WriteGroup& write : writes) {
+      WriteSummary& summary = summaries[{write.first.rank, write.first.buffer}];
+      ++summary.count;
+      summary.rows += write.first.rect.rows;
+      summary.cols += write.first.rect.cols;
     }
     for (const auto& [key, summary] : summaries) {
       indices_.try_emplace(key, buffers[static_cast<std::size_t>(key.second)], summary);
     }
-    for (std::uint32_t i = 0; i < list.size(); ++i) {
-      if (list[i].kind != AccessKind::read) {
-        indices_.at({list[i].rank, list[i].buffer}).add(list[i].rect, i);
-      }
+    for (std::uint32_t i = 0; i < writes.size(); ++i) {
+      const Access& access = writes[i].first;
+      indices_.at({access.rank, access.buffer}).add(access.rect, i);
     }
   }
 
   template <typename Visit>
-  void for_each_write(std::uint32_t access, Visit visit) {
-    const Access& own = list_[access];
+  void for_each_write(const Access& own, Visit visit) {
+    ++search_;
     const auto index = indices_.find({own.rank, own.buffer});
     if (index == indices_.end()) {
       return;
     }
     index->second.for_each_near(own.rect, [&](std::uint32_t write) {
-      if (seen_[write] != access && overlap(own.rect, list_[write].rect)) {
-        seen_[write] = access;
+      if (seen_[write] != search_ && overlap(own.rect, writes_[write].first.rect)) {
+        seen_[write] = search_;
         visit(write);
       }
     });
   }
 
  private:
-  const std::vector<Access>& list_;
-  std::vector<std::uint32_t> seen_;  // by write: the access that has visited it last
+  const std::vector<WriteGroup>& writes_;
+  std::vector<std::uint64_t> seen_;  // by group: the search that has visited it last
+  std::uint64_t search_ = 0;
   std::map<std::pair<std::int16_t, std::int16_t>, RectIndex> indices_;
 };
 
 }  // namespace
 
 Accesses find_accesses(const SyncGraph& graph) {
-  Accesses accesses;
-  accesses.list = Collector(graph).collect();
-  WriteFinder writes(accesses.list, graph.schedule().buffers);
-  for (std::uint32_t i = 0; i < accesses.list.size(); ++i) {
-    if (accesses.list[i].kind == AccessKind::read) {
-      writes.for_each_write(i, [&](std::uint32_t write) { accesses.read_write.push_back({i, write}); });
-    }
+  Accesses accesses = Collector(graph).collect();
+  WriteFinder writes(accesses.writes, graph.schedule().buffers);
+  for (std::uint32_t i = 0; i < accesses.reads.size(); ++i) {
+    writes.for_each_write(accesses.reads[i], [&](std::uint32_t write) {
+      accesses.read_write.push_back({i, write});
+    });
   }
   return accesses;
 }
 
 std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses) {
   std::vector<Conflict> conflicts;
-  WriteFinder writes(accesses.list, graph.schedule().buffers);
-  for (std::uint32_t i = 0; i < accesses.list.size(); ++i) {
-    const Access& access = accesses.list[i];
-    if (access.kind == AccessKind::read) {
-      continue;
-    }
-    writes.for_each_write(i, [&](std::uint32_t other) {
-      const Access& second = accesses.list[other];
+  WriteFinder writes(accesses.writes, graph.schedule().buffers);
+  for (std::uint32_t i = 0; i < accesses.writes.size(); ++i) {
+    const Access& access = accesses.writes[i].first;
+    writes.for_each_write(access, [&](std::uint32_t other) {
+      const Access& second = accesses.writes[other].first;
       const bool commute = access.kind == AccessKind::atomic_add && second.kind == AccessKind::atomic_add;
       if (other > i && !commute && access.at.workgroup_run != second.at.workgroup_run) {
         conflicts.push_back({i, other});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/schedule/sync_graph.hpp"
@@ -19,23 +20,37 @@ struct Access {
   Rect rect;
 };
 
-// A read and a write of common elements. Both are indices into Accesses::list.
+// All writes of one workgroup run to one rectangle that are of one kind. Program order is known among them,
+// so that a question about all of them takes a search, not a question for each: else a long workgroup that
+// works on one tile would meet itself in as many pairs as its operations squared.
+struct WriteGroup {
+  Access first;
+  std::uint32_t begin = 0;  // into Accesses::write_ops
+  std::uint32_t end = 0;
+};
+
+// A read and the writes of common elements, or the writes of two groups.
 struct Conflict {
-  std::uint32_t first = 0;
-  std::uint32_t second = 0;
+  std::uint32_t first = 0;   // into Accesses::reads, or writes
+  std::uint32_t second = 0;  // into Accesses::writes
 };
 
 struct Accesses {
-  std::vector<Access> list;  // in order of workgroup runs and operations
-  std::vector<Conflict>
-      read_write;  // first: the read, second: a write by any workgroup; in order of the reads
+  std::vector<Access> reads;             // in order of workgroup runs and operations
+  std::vector<WriteGroup> writes;        // in order of workgroup runs
+  std::vector<std::uint32_t> write_ops;  // operations of the groups, in program order
+  std::vector<Conflict> read_write;      // in order of the reads
+
+  std::span<const std::uint32_t> ops_of(const WriteGroup& group) const {
+    return std::span(write_ops).subspan(group.begin, group.end - group.begin);
+  }
 };
 
 // All accesses to buffers that some operation writes on that rank, and all pairs of reads and writes that
 // meet. Buffers that nobody writes hold inputs; they need no order.
 Accesses find_accesses(const SyncGraph& graph);
 
-// Pairs of writes of different workgroup runs that meet and do not commute (two atomic additions do), first <
+// Pairs of groups of different workgroup runs that meet and do not commute (two atomic additions do), first <
 // second.
 std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses);
 

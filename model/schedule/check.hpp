@@ -3,22 +3,23 @@
 // Refused, each with kernel, rank, workgroup and operation named:
 //  * references out of range: buffer, rectangle, rank, flag, index, kernel, stream, graph;
 //  * operations without meaning: matmul in a kernel without a matrix tile, a store with an empty accumulator,
-//    k ranges outside the operands;
+//    k ranges outside the operands, claims inside the block of another, a counter that is queue and flag;
+//  * sizes that nobody could hold, and counters that overflow (check_limits.cpp);
 //  * a wait that no set of signals can satisfy, and cycles of waits (deadlock);
 //  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain
 //    of program order, signal and wait, kernel end, stream order or host barrier that orders the write
 //    before;
-//  * with a machine: workgroups that do not fit a compute unit (threads, registers, LDS), persistent kernels
-//    that cannot all be resident together, workgroups that spin on workgroups which may never become
-//    resident.
+//  * with a machine: buffers that its memory does not hold, workgroups that do not fit a compute unit
+//    (threads, registers, LDS), persistent kernels that cannot all be resident together, workgroups that spin
+//    on workgroups which may never become resident.
 //
 // Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits
 // (sync_graph.hpp): order is reachability in it, a deadlock is a cycle among what an execution without time
 // never reaches.
 //
 // What a pass does not promise: that writes do not race with writes; that blocks behind a `claim` from one
-// queue do the same work (each is checked as if it were the one that is executed, and at most `limit` of them
-// count).
+// queue write the same data (each is checked as if it were the one that is executed, and at most `limit` of
+// them count; what they have waited for orders nothing behind them).
 #pragma once
 
 #include <string>

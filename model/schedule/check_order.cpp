@@ -13,38 +13,16 @@ namespace {
 
 using Kind = Finding::Kind;
 
-// How the write of a conflict stands to its read.
-enum class Order : std::uint8_t { before, after, none };
-
-std::vector<Order> order_conflicts(const SyncGraph& graph, const Accesses& accesses) {
-  const std::vector<Conflict>& conflicts = accesses.read_write;
-  std::vector<OrderQuery> queries;
-  queries.reserve(conflicts.size());
-  for (const Conflict& conflict : conflicts) {
-    queries.push_back({accesses.list[conflict.second].at, accesses.list[conflict.first].at});
+// How the writes of every conflict stand to its read.
+std::vector<Sides> order_conflicts(const SyncGraph& graph, const Accesses& accesses) {
+  std::vector<SideQuery> queries;
+  queries.reserve(accesses.read_write.size());
+  for (const Conflict& conflict : accesses.read_write) {
+    const WriteGroup& writes = accesses.writes[conflict.second];
+    queries.push_back(
+        {accesses.reads[conflict.first].at, writes.first.at.workgroup_run, accesses.ops_of(writes)});
   }
-  const std::vector<char> before = are_ordered(graph, queries);
-
-  std::vector<Order> order(conflicts.size(), Order::before);
-  std::vector<std::size_t> open;
-  queries.clear();
-  for (std::size_t i = 0; i < conflicts.size(); ++i) {
-    if (before[i] == 0) {
-      const OpPoint& read = accesses.list[conflicts[i].first].at;
-      const OpPoint& write = accesses.list[conflicts[i].second].at;
-      const bool same = read.workgroup_run == write.workgroup_run;  // a copy onto itself is no order problem
-      order[i] = Order::after;
-      if (!same) {
-        open.push_back(i);
-        queries.push_back({read, write});
-      }
-    }
-  }
-  const std::vector<char> after = are_ordered(graph, queries);
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    order[open[i]] = after[i] != 0 ? Order::after : Order::none;
-  }
-  return order;
+  return sides_of(graph, queries);
 }
 
 // Takes `rect` out of `rests`, which are disjoint.
@@ -73,25 +51,27 @@ void subtract(std::vector<Rect>& rests, const Rect& rect) {
 }
 
 void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t read,
-                std::size_t first_conflict, std::size_t last_conflict, const std::vector<Order>& order,
+                std::size_t first_conflict, std::size_t last_conflict, const std::vector<Sides>& order,
                 Findings& findings) {
-  const Access& access = accesses.list[read];
+  const Access& access = accesses.reads[read];
   const Schedule& schedule = graph.schedule();
   std::vector<Rect> unwritten{access.rect};
   for (std::size_t i = first_conflict; i < last_conflict; ++i) {
-    const Access& write = accesses.list[accesses.read_write[i].second];
-    if (order[i] == Order::none) {
+    const WriteGroup& writes = accesses.writes[accesses.read_write[i].second];
+    const Access& write = writes.first;
+    if (order[i].before < order[i].after) {
+      const OpPoint unordered{write.at.workgroup_run, accesses.ops_of(writes)[order[i].before]};
       findings.add(
           Kind::unordered_read, graph.describe(access.at),
           fmt::format("reads {}, which {} writes as {}; nothing orders one before the other: signal a flag "
                       "after the write and wait for it before the read, or put a kernel boundary or host "
                       "barrier between them",
                       describe_tile(schedule, access.buffer, access.rect, access.rank),
-                      graph.describe(write.at),
+                      graph.describe(unordered),
                       describe_tile(schedule, write.buffer, write.rect, write.rank)));
       return;
     }
-    if (order[i] == Order::before) {
+    if (order[i].before > 0) {
       subtract(unwritten, write.rect);
     }
   }
@@ -109,12 +89,9 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
 
 void check_order(const SyncGraph& graph, Findings& findings) {
   const Accesses accesses = find_accesses(graph);
-  const std::vector<Order> order = order_conflicts(graph, accesses);
+  const std::vector<Sides> order = order_conflicts(graph, accesses);
   std::size_t conflict = 0;
-  for (std::uint32_t read = 0; read < accesses.list.size() && !findings.full(); ++read) {
-    if (accesses.list[read].kind != AccessKind::read) {
-      continue;
-    }
+  for (std::uint32_t read = 0; read < accesses.reads.size() && !findings.full(); ++read) {
     const std::size_t first = conflict;
     while (conflict < accesses.read_write.size() && accesses.read_write[conflict].first == read) {
       ++conflict;

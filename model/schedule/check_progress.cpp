@@ -5,6 +5,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
 
+#include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/progress.hpp"
 #include "model/schedule/sync_graph.hpp"
@@ -42,6 +43,13 @@ void check_host_barriers(const Schedule& schedule, Findings& findings) {
   }
 }
 
+std::string first_skippable(const SyncGraph& graph, const FlagCell& cell) {
+  const auto found = std::find_if(cell.signals.begin(), cell.signals.end(), [&](std::uint32_t signal) {
+    return graph.vertices()[signal].may_be_skipped;
+  });
+  return graph.describe_vertex(found == cell.signals.end() ? cell.signals.front() : *found);
+}
+
 void check_satisfiable(const SyncGraph& graph, Findings& findings) {
   for (const FlagEvent& event : graph.events()) {
     const FlagCell& cell = graph.cells()[event.cell];
@@ -52,26 +60,52 @@ void check_satisfiable(const SyncGraph& graph, Findings& findings) {
       findings.add(Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
                    fmt::format("waits for {}, but {}{}", describe_event(graph, event), signals,
                                and_others(event.waits.size() - 1)));
+    } else if (event.value > cell.least) {
+      findings.add(
+          Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
+          fmt::format("waits for {}, but only {} is certain: more operations claim from a queue than "
+                      "it has items, and not all of their blocks signal this flag alike ({}){}",
+                      describe_event(graph, event), cell.least, first_skippable(graph, cell),
+                      and_others(event.waits.size() - 1)));
     }
+  }
+}
+
+// Claims count up a queue themselves, release nothing, and are no operations that a wait could be ordered
+// behind.
+void check_queues(const SyncGraph& graph, Findings& findings) {
+  for (const FlagCell& cell : graph.cells()) {
+    if (cell.claims.empty() || (cell.signals.empty() && cell.events.empty())) {
+      continue;
+    }
+    const bool signalled = !cell.signals.empty();
+    const std::uint32_t vertex =
+        signalled ? cell.signals.front() : graph.events()[cell.events.front()].waits.front();
+    findings.add(Kind::meaningless, graph.describe_vertex(vertex),
+                 fmt::format("{} {}, from which {} takes items; give the one or the other its own counter",
+                             signalled ? "signals" : "waits for",
+                             describe_flag(graph.schedule(), cell.flag, cell.index, cell.rank),
+                             graph.describe(cell.claims.front())));
   }
 }
 
 // A signal from another rank is seen only by an acquire at system scope.
 void check_scopes(const SyncGraph& graph, Findings& findings) {
-  for (const FlagEvent& event : graph.events()) {
-    const FlagCell& cell = graph.cells()[event.cell];
+  for (const FlagCell& cell : graph.cells()) {
     const auto remote = std::find_if(cell.signals.begin(), cell.signals.end(), [&](std::uint32_t signal) {
       return graph.runs()[graph.workgroups()[graph.vertices()[signal].owner].run].rank != cell.rank;
     });
     if (remote == cell.signals.end()) {
       continue;
     }
-    for (const std::uint32_t wait : event.waits) {
-      if (graph.op_of(wait).scope != Scope::system) {
-        findings.add(Kind::meaningless, graph.describe_vertex(wait),
-                     fmt::format("acquires at {} scope what another rank signals ({}); give system",
-                                 kScopeNames[static_cast<std::size_t>(graph.op_of(wait).scope)],
-                                 graph.describe_vertex(*remote)));
+    for (const std::uint32_t event : cell.events) {
+      for (const std::uint32_t wait : graph.events()[event].waits) {
+        if (graph.op_of(wait).scope != Scope::system) {
+          findings.add(Kind::meaningless, graph.describe_vertex(wait),
+                       fmt::format("acquires at {} scope what another rank signals ({}); give system",
+                                   kScopeNames[static_cast<std::size_t>(graph.op_of(wait).scope)],
+                                   graph.describe_vertex(*remote)));
+        }
       }
     }
   }
@@ -84,7 +118,9 @@ using StuckGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::direct
 void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t event,
                      StuckGraph& stuck) {
   const FlagCell& cell = graph.cells()[graph.events()[event].cell];
-  const auto place = std::find(cell.events.begin(), cell.events.end(), event);
+  const auto place = std::lower_bound(
+      cell.events.begin(), cell.events.end(), graph.events()[event].value,
+      [&](std::uint32_t other, std::int64_t value) { return graph.events()[other].value < value; });
   const std::uint32_t vertex = graph.events()[event].vertex;
   if (place != cell.events.begin() && reached[graph.events()[*(place - 1)].vertex] == 0) {
     boost::add_edge(graph.events()[*(place - 1)].vertex, vertex,
@@ -157,6 +193,8 @@ void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Find
 void check_progress(const SyncGraph& graph, Findings& findings) {
   check_host_barriers(graph.schedule(), findings);
   check_scopes(graph, findings);
+  check_queues(graph, findings);
+  check_overflow(graph, findings);
   check_satisfiable(graph, findings);
   if (!findings.empty()) {
     return;  // what can never be signalled would show up as cycles, too
@@ -166,6 +204,7 @@ void check_progress(const SyncGraph& graph, Findings& findings) {
     return;
   }
   check_cycles(graph, reached, findings);
+  TRITAX_ASSERT(!findings.empty(), "what is never reached waits in a cycle");
 }
 
 }  // namespace tritax

@@ -2,6 +2,7 @@
 // workgroup or one host program alone.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,8 @@ namespace {
 using Kind = Finding::Kind;
 
 constexpr std::int32_t kMaxStreams = 65536;
-constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
+constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
+constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -27,6 +29,9 @@ class RangeChecker {
 
   void check() {
     check_data();
+    if (findings_.empty()) {
+      check_limits(schedule_, findings_);
+    }
     for (std::size_t i = 0; i < schedule_.kernels.size() && !findings_.full(); ++i) {
       check_kernel(i);
     }
@@ -44,19 +49,6 @@ class RangeChecker {
       findings_.add(Kind::out_of_range, "schedule",
                     fmt::format("{} host programs for {} ranks; every rank has one", schedule_.host.size(),
                                 schedule_.ranks));
-    }
-    for (const Buffer& buffer : schedule_.buffers) {
-      if (buffer.rows < 1 || buffer.cols < 1 || buffer.tile_rows < 1 || buffer.tile_cols < 1) {
-        findings_.add(Kind::out_of_range, fmt::format("buffer '{}'", buffer.name),
-                      fmt::format("shape {}×{} with tile {}×{}; all must be at least 1", buffer.rows,
-                                  buffer.cols, buffer.tile_rows, buffer.tile_cols));
-      }
-    }
-    for (const FlagArray& flag : schedule_.flags) {
-      if (flag.count < 1 || flag.count > kMaxCounters) {
-        findings_.add(Kind::out_of_range, fmt::format("flags '{}'", flag.name),
-                      fmt::format("{} counters; there must be 1 to {}", flag.count, kMaxCounters));
-      }
     }
     if (schedule_.result_buffer != -1 && !in_range(schedule_.result_buffer, schedule_.buffers.size())) {
       findings_.add(Kind::out_of_range, "schedule",
@@ -117,23 +109,52 @@ class RangeChecker {
     }
   }
 
-  // The shape of the tile that the accumulator holds while a workgroup runs.
+  // What the accumulator holds while a workgroup runs.
   struct Accumulator {
-    bool filled = false;
+    enum class Holds : std::uint8_t {
+      nothing,
+      tile,
+      either,  // depends on whether the last claim has skipped its block
+      unknown  // after an operation that was refused, so that it does not draw others along
+    };
+    Holds holds = Holds::nothing;
     bool stored = false;  // the next matmul starts from zero
     std::int32_t rows = 0;
     std::int32_t cols = 0;
-    bool same_shape(const Rect& rect) const { return rows == rect.rows && cols == rect.cols; }
-    void fill(const Rect& rect) { *this = {true, false, rect.rows, rect.cols}; }
+    bool is_tile(std::int32_t other_rows, std::int32_t other_cols) const {
+      return holds == Holds::tile && rows == other_rows && cols == other_cols;
+    }
+    void fill(const Rect& rect) { *this = {Holds::tile, false, rect.rows, rect.cols}; }
   };
+  using Holds = Accumulator::Holds;
 
   void check_workgroup(std::size_t kernel, std::size_t workgroup) {
     place_ = {kernel, workgroup, 0};
     accumulator_ = {};
+    claim_ = {};
     const Workgroup& range = schedule_.kernels[kernel].workgroups[workgroup];
     for (std::uint32_t i = 0; i < range.op_count && !findings_.full(); ++i) {
       place_.op = i;
-      check_op(schedule_.ops[range.first_op + i], schedule_.kernels[kernel], range.op_count - i - 1);
+      if (i == claim_.end) {
+        leave_block();
+      }
+      const Op& op = schedule_.ops[range.first_op + i];
+      refused_ = false;
+      check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
+      if (refused_ && (op.kind == OpKind::matmul || op.kind == OpKind::load || op.kind == OpKind::reduce)) {
+        accumulator_.holds = Holds::unknown;
+      }
+    }
+  }
+
+  // The block behind a claim may have been skipped.
+  void leave_block() {
+    const Accumulator& skipped = claim_.accumulator;
+    const bool any_will_do =
+        skipped.holds == Holds::nothing && schedule_.kernels[place_.kernel].registers_filled;
+    if (accumulator_.holds == Holds::tile && !skipped.is_tile(accumulator_.rows, accumulator_.cols) &&
+        skipped.holds != Holds::unknown && !any_will_do) {
+      accumulator_.holds = Holds::either;
     }
   }
 
@@ -168,12 +189,13 @@ class RangeChecker {
   void check_matmul(const Op& op, const Kernel& kernel) {
     const MatmulTile& tile = kernel.tile;
     check_own_rank(op, kernel);
-    if (tile.m < 1 || tile.n < 1 || tile.k < 1 || tile.waves < 1) {
-      return refuse(
-          Kind::meaningless,
-          fmt::format("the kernel's matrix tile is {}×{}×{} with {} waves; a kernel with matmul needs all "
-                      "to be at least 1",
-                      tile.m, tile.n, tile.k, tile.waves));
+    const auto is_edge = [](std::int32_t edge) { return edge >= 1 && edge <= kMaxMatrixTile; };
+    if (!is_edge(tile.m) || !is_edge(tile.n) || !is_edge(tile.k) || tile.waves < 1 ||
+        tile.waves > kMaxWaves) {
+      return refuse(Kind::meaningless,
+                    fmt::format("the kernel's matrix tile is {}×{}×{} with {} waves; a kernel with matmul "
+                                "needs 1 to {} each way and 1 to {} waves",
+                                tile.m, tile.n, tile.k, tile.waves, kMaxMatrixTile, kMaxWaves));
     }
     if (!check_buffer(op.src_buffer) || !check_buffer(op.b_buffer)) {
       return;
@@ -204,20 +226,46 @@ class RangeChecker {
   // Follows what the accumulator holds; see the memory model in schedule.hpp.
   void check_accumulator(const Op& op) {
     Accumulator& held = accumulator_;
-    const bool writes_out = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+    if (op.kind == OpKind::store || op.kind == OpKind::atomic_add) {
+      return check_content(op);
+    }
+    if (held.holds == Holds::unknown && op.kind != OpKind::load) {
+      return;
+    }
     const bool replaces =
-        op.kind == OpKind::load || !held.filled || (op.kind == OpKind::matmul && held.stored);
-    if (writes_out && !held.filled) {
-      return refuse(Kind::meaningless, "the accumulator is empty; a matmul, load or reduce must come before");
-    }
-    if (!replaces && !held.same_shape(op.rect)) {
-      return refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}",
-                                                   op.rect.rows, op.rect.cols, held.rows, held.cols));
-    }
-    if (writes_out) {
-      held.stored = true;
-    } else if (replaces) {
+        op.kind == OpKind::load || held.holds != Holds::tile || (op.kind == OpKind::matmul && held.stored);
+    if (replaces) {
       held.fill(op.rect);
+    } else {
+      check_shape(op);
+    }
+  }
+
+  // Of a store or an atomic addition.
+  void check_content(const Op& op) {
+    switch (accumulator_.holds) {
+      case Holds::nothing:
+        if (!schedule_.kernels[place_.kernel].registers_filled) {
+          refuse(Kind::meaningless, "the accumulator is empty; a matmul, load or reduce must come before");
+        }
+        return;
+      case Holds::either:
+        return refuse(Kind::meaningless,
+                      fmt::format("what the accumulator holds depends on whether operation {} (claim) skips "
+                                  "its block; store inside the block, or fill the accumulator behind it",
+                                  claim_.op));
+      case Holds::tile:
+        accumulator_.stored = true;
+        return check_shape(op);
+      case Holds::unknown:
+        return;
+    }
+  }
+
+  void check_shape(const Op& op) {
+    if (!accumulator_.is_tile(op.rect.rows, op.rect.cols)) {
+      refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}", op.rect.rows,
+                                            op.rect.cols, accumulator_.rows, accumulator_.cols));
     }
   }
 
@@ -279,6 +327,14 @@ class RangeChecker {
       refuse(Kind::out_of_range,
              fmt::format("skips {} operations; {} follow in the workgroup", op.rect.rows, operations_left));
     }
+    if (place_.op < claim_.end) {
+      return refuse(
+          Kind::meaningless,
+          fmt::format("claims inside the block of operation {} (claim), which ends before operation "
+                      "{}; a workgroup claims one item at a time: claim before or after that block",
+                      claim_.op, claim_.end));
+    }
+    claim_ = {place_.op, place_.op + 1 + static_cast<std::size_t>(std::max(op.rect.rows, 0)), accumulator_};
   }
 
   void check_own_rank(const Op& op, const Kernel& kernel) {
@@ -405,6 +461,7 @@ class RangeChecker {
   }
 
   void refuse(Kind kind, std::string message) {
+    refused_ = true;
     findings_.add(kind, describe_op(schedule_, place_.kernel, place_.workgroup, place_.op),
                   std::move(message));
   }
@@ -417,8 +474,17 @@ class RangeChecker {
 
   const Schedule& schedule_;
   Findings& findings_;
+  // The last claim of the workgroup, one past the operations that it may skip, and what it found.
+  struct Claim {
+    std::size_t op = 0;
+    std::size_t end = 0;
+    Accumulator accumulator;
+  };
+
   Place place_;
   Accumulator accumulator_;
+  Claim claim_;
+  bool refused_ = false;  // the operation at hand
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Findings that depend on a machine: ranks, resources of a workgroup, and residency.
+// Findings that depend on a machine: ranks, memory, resources of a workgroup, and residency.
 //
 // Residency, per rank:
 //  * all workgroups of a persistent kernel must be resident at once;
@@ -56,6 +56,21 @@ void check_resources(const Schedule& schedule, const Machine& machine, Findings&
       refuse(fmt::format("runs on compute units [{}, {}); {} has {}", kernel.cu_begin, kernel.cu_end,
                          gpu.name, gpu.cu_count()));
     }
+  }
+}
+
+void check_memory(const Schedule& schedule, const Gpu& gpu, Findings& findings) {
+  double bytes = 0;
+  for (const Buffer& buffer : schedule.buffers) {
+    bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
+  }
+  for (const FlagArray& flags : schedule.flags) {
+    bytes += 4.0 * flags.count;
+  }
+  if (gpu.hbm_bytes > 0 && bytes > gpu.hbm_bytes) {  // 0: a machine that does not say
+    findings.add(Kind::resources, "schedule",
+                 fmt::format("its buffers and flags take {:.4g} GB on every GPU; {} has {:.4g} GB",
+                             bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
   }
 }
 
@@ -255,6 +270,7 @@ std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& 
                  fmt::format("has {} ranks; machine '{}' has {} GPUs", schedule.ranks, machine.name,
                              machine.gpu_count()));
   }
+  check_memory(schedule, machine.gpu, findings);
   check_resources(schedule, machine, findings);
   if (findings.empty()) {
     const SyncGraph graph(schedule);

@@ -192,10 +192,20 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 13> keys{
-        "name",     "rank",         "threads",   "registers_per_thread", "lds_bytes",
-        "tile",     "placement",    "cus",       "workgroup_gb_per_s",   "remote_store_gb_per_s",
-        "start_ns", "matmul_share", "workgroups"};
+    static constexpr std::array<std::string_view, 14> keys{"name",
+                                                           "rank",
+                                                           "threads",
+                                                           "registers_per_thread",
+                                                           "lds_bytes",
+                                                           "tile",
+                                                           "placement",
+                                                           "cus",
+                                                           "workgroup_gb_per_s",
+                                                           "remote_store_gb_per_s",
+                                                           "start_ns",
+                                                           "matmul_share",
+                                                           "registers_filled",
+                                                           "workgroups"};
     value.expect_object(keys);
     Kernel kernel;
     kernel.name = value.at("name").string();
@@ -222,6 +232,7 @@ class Reader {
     }
     if (value.has("matmul_share")) kernel.matmul_share = value.at("matmul_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
+    if (value.has("registers_filled")) kernel.registers_filled = value.at("registers_filled").boolean();
     each_of(value.at("workgroups"), [&](const JsonValue& workgroup) { read_workgroup(workgroup, kernel); });
     schedule_.kernels.push_back(std::move(kernel));
   }

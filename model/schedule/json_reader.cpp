@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace tritax {
 
 namespace {
 
-constexpr int kMaxDepth = 16;            // a schedule needs 8
+constexpr std::size_t kMaxDepth = 16;    // a schedule needs 8
 constexpr std::size_t kMaxKeys = 64;     // of one object; a schedule needs 11
 constexpr std::size_t kShownBytes = 60;  // of an offending value
 
@@ -41,33 +42,39 @@ std::string plain_reason(std::string_view what) {
   return std::string(what);
 }
 
-// Refuses while parsing what the tree would hide (repeated keys) or what would make it unreasonably large.
-class StructureGuard {
+// Refuses, before anyone builds the tree, what it would hide (repeated keys) or what would make it
+// unreasonably large. A pass of its own, because nlohmann's parser with a callback looks through the whole
+// array after every object in it, which takes seconds for the operations of a long workgroup.
+class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit StructureGuard(const std::string& origin) : origin_(origin) {}
 
-  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (depth > kMaxDepth) {
-      throw UserError(
-          fmt::format("{}: nested more than {} levels deep; a schedule needs 8", origin_, kMaxDepth));
+  bool null() override { return item(); }
+  bool boolean(bool /*value*/) override { return item(); }
+  bool number_integer(number_integer_t /*value*/) override { return item(); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return item(); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return item(); }
+  bool string(string_t& /*value*/) override { return item(); }
+  bool binary(binary_t& /*value*/) override { return item(); }
+  bool start_array(std::size_t /*size*/) override { return open(); }
+  bool end_array() override { return close(); }
+  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool end_object() override { return close(); }
+  // The parser that builds the tree finds the same error and says what it is.
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
+  }
+
+  bool key(string_t& key) override {
+    std::vector<std::string>& keys = open_[depth_ - 1].keys;
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      throw UserError(fmt::format("{}: {}key '{}' is given twice; allowed: once", origin_, path(), key));
     }
-    switch (event) {
-      case Event::object_start:
-      case Event::array_start:
-        open_.emplace_back();
-        break;
-      case Event::key:
-        add_key(open_.back().keys, parsed.get_ref<const std::string&>());
-        break;
-      case Event::object_end:
-      case Event::array_end:
-        open_.pop_back();
-        [[fallthrough]];
-      case Event::value:
-        if (!open_.empty()) ++open_.back().items;
-        break;
+    if (keys.size() == kMaxKeys) {
+      throw UserError(fmt::format("{}: {}more than {} keys in one object", origin_, path(), kMaxKeys));
     }
+    keys.push_back(key);
     return true;
   }
 
@@ -78,10 +85,28 @@ class StructureGuard {
     std::size_t items = 0;          // that are complete
   };
 
+  bool open() {
+    if (depth_ == kMaxDepth) {
+      throw UserError(
+          fmt::format("{}: nested more than {} levels deep; a schedule needs 8", origin_, kMaxDepth));
+    }
+    open_[depth_].keys.clear();
+    open_[depth_++].items = 0;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return item();
+  }
+  bool item() {
+    if (depth_ > 0) ++open_[depth_ - 1].items;
+    return true;
+  }
+
   // As JsonValue::path() spells it, of the innermost object.
   std::string path() const {
     std::string path;
-    for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < depth_; ++i) {
       const Open& outer = open_[i];
       path += outer.keys.empty() ? fmt::format("[{}]", outer.items)
                                  : fmt::format("{}{}", path.empty() ? "" : ".", outer.keys.back());
@@ -89,18 +114,9 @@ class StructureGuard {
     return path.empty() ? path : path + ": ";
   }
 
-  void add_key(std::vector<std::string>& keys, const std::string& key) {
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
-      throw UserError(fmt::format("{}: {}key '{}' is given twice; allowed: once", origin_, path(), key));
-    }
-    if (keys.size() == kMaxKeys) {
-      throw UserError(fmt::format("{}: {}more than {} keys in one object", origin_, path(), kMaxKeys));
-    }
-    keys.push_back(key);
-  }
-
   const std::string& origin_;
-  std::vector<Open> open_;  // outermost first
+  std::size_t depth_ = 0;               // objects and arrays that are open
+  std::array<Open, kMaxDepth> open_{};  // outermost first
 };
 
 }  // namespace
@@ -108,7 +124,8 @@ class StructureGuard {
 nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   StructureGuard guard(origin);
   try {
-    return nlohmann::json::parse(text.begin(), text.end(), std::ref(guard));
+    nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
+    return nlohmann::json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::parse_error& error) {
     const bool truncated = error.byte > text.size();
     throw UserError(fmt::format("{}:{}: {}{}", origin, line_and_column(text, error.byte),

@@ -154,6 +154,7 @@ class Writer {
     write_unless("remote_store_gb_per_s", kernel.remote_store_gb_per_s, 0.0);
     write_unless("matmul_share", kernel.matmul_share, 1.0);
     write_unless("start_ns", kernel.start_ns, 0.0);
+    write_unless("registers_filled", kernel.registers_filled, false);
     raw(R"(, "workgroups": [)");
     write_items(3, kernel.workgroups,
                 [this, &kernel](const Workgroup& workgroup) { write_workgroup(kernel, workgroup); });

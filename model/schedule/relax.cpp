@@ -72,37 +72,41 @@ Schedule without_boundaries(const Schedule& schedule) {
   return relaxed;
 }
 
-// Pairs of operations of different workgroups that touch the same data and are ordered in `graph` but not in
-// `relaxed`.
-std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph& relaxed) {
-  const Accesses accesses = find_accesses(graph);
-  std::vector<OrderQuery> pairs;
-  const auto add = [&](const Conflict& conflict) {
-    const OpPoint first = accesses.list[conflict.first].at;
-    const OpPoint second = accesses.list[conflict.second].at;
-    if (first.workgroup_run != second.workgroup_run) {
-      pairs.push_back({second, first});
+// Operations of different workgroups that touch the same data: one access, and all the writes of a group.
+std::vector<SideQuery> accesses_that_meet(const SyncGraph& graph, const Accesses& accesses) {
+  std::vector<SideQuery> meet;
+  const auto add = [&](OpPoint point, const WriteGroup& writes) {
+    if (point.workgroup_run != writes.first.at.workgroup_run) {
+      meet.push_back({point, writes.first.at.workgroup_run, accesses.ops_of(writes)});
     }
   };
-  std::for_each(accesses.read_write.begin(), accesses.read_write.end(), add);
-  const std::vector<Conflict> writes = find_write_conflicts(graph, accesses);
-  std::for_each(writes.begin(), writes.end(), add);
-
-  // Orient the pairs as they were; those that nothing ordered have no direction to keep.
-  const std::vector<char> forward = are_ordered(graph, pairs);
-  std::vector<OrderQuery> dependences;
-  std::vector<OrderQuery> reversed;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (forward[i] != 0) {
-      dependences.push_back(pairs[i]);
-    } else {
-      reversed.push_back({pairs[i].after, pairs[i].before});
+  for (const Conflict& conflict : accesses.read_write) {
+    add(accesses.reads[conflict.first].at, accesses.writes[conflict.second]);
+  }
+  for (const Conflict& conflict : find_write_conflicts(graph, accesses)) {
+    const WriteGroup& first = accesses.writes[conflict.first];
+    for (const std::uint32_t op : accesses.ops_of(first)) {
+      add({first.first.at.workgroup_run, op}, accesses.writes[conflict.second]);
     }
   }
-  const std::vector<char> backward = are_ordered(graph, reversed);
-  for (std::size_t i = 0; i < reversed.size(); ++i) {
-    if (backward[i] != 0) {
-      dependences.push_back(reversed[i]);
+  return meet;
+}
+
+// Pairs of operations of different workgroups that touch the same data and are ordered in `graph` but not in
+// `relaxed`. Of the writes of a workgroup to one place only the last before an operation and the first after
+// it: program order keeps the others. Pairs that nothing ordered have no direction to keep.
+std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph& relaxed) {
+  const Accesses accesses = find_accesses(graph);
+  const std::vector<SideQuery> meet = accesses_that_meet(graph, accesses);
+  const std::vector<Sides> sides = sides_of(graph, meet);
+  std::vector<OrderQuery> dependences;
+  for (std::size_t i = 0; i < meet.size(); ++i) {
+    const auto& [point, workgroup_run, ops] = meet[i];
+    if (sides[i].before > 0) {
+      dependences.push_back({{workgroup_run, ops[sides[i].before - 1]}, point});
+    }
+    if (sides[i].after < ops.size()) {
+      dependences.push_back({point, {workgroup_run, ops[sides[i].after]}});
     }
   }
   const std::vector<char> kept = are_ordered(relaxed, dependences);

@@ -12,7 +12,9 @@
 //
 // A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it,
 // `store` and `atomic_add` write it out. `store` keeps it, so that it can be stored to several ranks; a
-// `matmul` after a store starts from zero.
+// `matmul` after a store starts from zero. In a kernel with `registers_filled` whatever the registers hold
+// may be written before anything fills the accumulator, as microbenchmarks of stores do; a `matmul` or
+// `reduce` then still starts from zero.
 #pragma once
 
 #include <array>
@@ -146,6 +148,7 @@ struct Kernel {
   double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
   double matmul_share = 1;           // of the rate of the matrix cores that its matmuls reach, (0, 1]
   double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
+  bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order
 };
 

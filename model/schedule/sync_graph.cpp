@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -16,7 +18,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kNone = kNoVertex;
 
 // One signal to a cell, with what decides which events need it.
 struct SignalRecord {
@@ -32,38 +34,41 @@ struct SignalRecord {
 struct CellRecords {
   std::vector<SignalRecord> signals;
   std::vector<std::pair<std::int64_t, std::uint32_t>> waits;  // value, vertex
-  std::int64_t claims = 0;                                    // every claim adds one
+  // As a queue:
+  std::int64_t claims = 0;  // every claim adds one
+  std::int64_t least_limit = std::numeric_limits<std::int32_t>::max();
+
+  // Is every block executed, whoever comes first?
+  bool enough_for_all() const { return claims <= least_limit; }
 };
 
-// Highest value the counter reaches: all signals, but of the blocks behind one queue only `limit`.
-std::int64_t total_of(const CellRecords& records) {
-  std::int64_t total = records.claims;
-  struct Queue {
-    std::int64_t limit = 0;
-    std::map<std::uint32_t, std::int64_t> sum_of_block;
-  };
-  std::map<std::uint32_t, Queue> queues;
-  for (const SignalRecord& signal : records.signals) {
-    if (signal.claim_cell == kNone) {
-      total += signal.value;
-    } else {
-      Queue& queue = queues[signal.claim_cell];
-      queue.limit = std::max(queue.limit, signal.claim_limit);
-      queue.sum_of_block[signal.claim_block] += signal.value;
-    }
-  }
-  for (const auto& [cell, queue] : queues) {
+// What the blocks behind one queue add to one counter.
+struct QueueShare {
+  std::int64_t limit = 0;
+  std::map<std::uint32_t, std::int64_t> sum_of_block;  // of the blocks that signal it
+
+  // Sums in rising order.
+  std::vector<std::int64_t> sums() const {
     std::vector<std::int64_t> sums;
-    for (const auto& [block, sum] : queue.sum_of_block) {
+    for (const auto& [block, sum] : sum_of_block) {
       sums.push_back(sum);
     }
-    std::sort(sums.rbegin(), sums.rend());
-    for (std::size_t i = 0; i < sums.size() && static_cast<std::int64_t>(i) < queue.limit; ++i) {
-      total += sums[i];
-    }
+    std::sort(sums.begin(), sums.end());
+    return sums;
   }
-  return total;
-}
+  std::int64_t most() const {
+    const std::vector<std::int64_t> all = sums();
+    const auto executed = std::min(limit, static_cast<std::int64_t>(all.size()));
+    return std::accumulate(all.end() - executed, all.end(), std::int64_t{0});
+  }
+  // The executed blocks are those that add the least; others of the queue may add nothing at all.
+  std::int64_t least(const CellRecords& queue) const {
+    const std::vector<std::int64_t> all = sums();
+    const auto size = static_cast<std::int64_t>(all.size());
+    const std::int64_t executed = std::min(queue.least_limit, queue.claims) - (queue.claims - size);
+    return std::accumulate(all.begin(), all.begin() + std::max<std::int64_t>(executed, 0), std::int64_t{0});
+  }
+};
 
 }  // namespace
 
@@ -85,6 +90,12 @@ class SyncGraphBuilder {
       for (const std::uint32_t signal : graph_.cells_[cell].signals) {
         graph_.cell_of_vertex_[signal] = cell;
       }
+    }
+    graph_.block_of_vertex_.resize(graph_.vertices_.size(), kNoVertex);
+    for (std::uint32_t block = 0; block < graph_.blocks_.size(); ++block) {
+      const auto first = graph_.block_of_vertex_.begin();
+      std::fill(first + graph_.blocks_[block].first_vertex, first + graph_.blocks_[block].last_vertex + 1,
+                block);
     }
     graph_.graph_ = SyncGraph::Graph(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(),
                                      static_cast<std::uint32_t>(graph_.vertices_.size()));
@@ -154,12 +165,13 @@ class SyncGraphBuilder {
       if (op.kind == OpKind::claim) {
         const std::uint32_t cell = cell_index(own, op.flag, op.index);
         ++records_[cell].claims;
-        if (i >= guarded_until) {
-          guarded_until = std::uint64_t{i} + 1 + static_cast<std::uint64_t>(op.rect.rows);
-          guard.claim_cell = cell;
-          guard.claim_block = claim_blocks_++;
-          guard.claim_limit = op.value;
-        }
+        records_[cell].least_limit = std::min<std::int64_t>(records_[cell].least_limit, op.value);
+        graph_.cells_[cell].claims.push_back({workgroup_run, i});
+        guarded_until = std::uint64_t{i} + 1 + static_cast<std::uint64_t>(op.rect.rows);
+        guard.claim_cell = cell;
+        guard.claim_block = claim_blocks_++;
+        guard.claim_limit = op.value;
+        add_skipped_waits(workgroup, i, guarded_until);
       } else if (op.kind == OpKind::signal || op.kind == OpKind::wait) {
         const bool is_signal = op.kind == OpKind::signal;
         const std::uint32_t vertex =
@@ -178,6 +190,21 @@ class SyncGraphBuilder {
           records_[cell].waits.emplace_back(op.value, vertex);
         }
       }
+    }
+  }
+
+  // Called before the vertices of the block behind operation `claim` are added.
+  void add_skipped_waits(const Workgroup& workgroup, std::uint32_t claim, std::uint64_t end) {
+    std::uint32_t vertices = 0;
+    bool waits = false;
+    for (std::uint64_t i = claim + 1; i < end; ++i) {
+      const OpKind kind = schedule_.ops[workgroup.first_op + i].kind;
+      vertices += kind == OpKind::signal || kind == OpKind::wait ? 1 : 0;
+      waits = waits || kind == OpKind::wait;
+    }
+    if (waits) {
+      const auto first = static_cast<std::uint32_t>(graph_.vertices_.size());
+      graph_.blocks_.push_back({first, first + vertices - 1, static_cast<std::uint32_t>(end)});
     }
   }
 
@@ -247,10 +274,36 @@ class SyncGraphBuilder {
     }
   }
 
+  // What the counter can reach and what it will reach.
+  void sum_up(FlagCell& cell, const CellRecords& records) {
+    cell.total = records.claims;
+    std::map<std::uint32_t, QueueShare> queues;
+    for (const SignalRecord& signal : records.signals) {
+      if (signal.claim_cell == kNone) {
+        cell.total += signal.value;
+        continue;
+      }
+      QueueShare& queue = queues[signal.claim_cell];
+      queue.limit = std::max(queue.limit, signal.claim_limit);
+      queue.sum_of_block[signal.claim_block] += signal.value;
+      if (!records_[signal.claim_cell].enough_for_all()) {
+        graph_.vertices_[signal.vertex].may_be_skipped = true;
+        ++cell.skippable;
+      }
+    }
+    cell.least = cell.total;
+    for (const auto& [queue_cell, queue] : queues) {
+      const std::int64_t least = queue.least(records_[queue_cell]);
+      cell.total += queue.most();
+      cell.least += least;
+      cell.least_of_skippable += records_[queue_cell].enough_for_all() ? 0 : least;
+    }
+  }
+
   void add_events(std::uint32_t cell) {
     CellRecords& records = records_[cell];
-    const std::int64_t total = total_of(records);
-    graph_.cells_[cell].total = total;
+    sum_up(graph_.cells_[cell], records);
+    const std::int64_t total = graph_.cells_[cell].total;
     if (records.waits.empty()) {
       return;
     }
@@ -389,7 +442,26 @@ std::uint32_t SyncGraph::vertex_before(OpPoint point) const {
   const auto last = vertices_.begin() + workgroup.first_vertex + workgroup.vertex_count;
   const auto found = std::lower_bound(
       first, last, point.op, [](const SyncVertex& vertex, std::uint32_t op) { return vertex.op < op; });
-  return static_cast<std::uint32_t>(found - vertices_.begin()) - 1;
+  const auto before = static_cast<std::uint32_t>(found - vertices_.begin()) - 1;
+  const std::uint32_t block = block_of_vertex_[before];
+  return block != kNoVertex && point.op >= blocks_[block].end_op ? behind_skipped(before) : before;
+}
+
+std::uint32_t SyncGraph::behind_skipped(std::uint32_t vertex) const {
+  while (block_of_vertex_[vertex] != kNoVertex && blocks_[block_of_vertex_[vertex]].last_vertex == vertex) {
+    vertex = blocks_[block_of_vertex_[vertex]].first_vertex - 1;
+  }
+  return vertex;
+}
+
+std::uint32_t SyncGraph::exit_of_block(std::uint32_t vertex) const {
+  const std::uint32_t block = block_of_vertex_[vertex];
+  if (block == kNoVertex) {
+    return kNoVertex;
+  }
+  const WorkgroupRun& workgroup = workgroups_[vertices_[vertex].owner];
+  const std::uint32_t next = blocks_[block].last_vertex + 1;
+  return next < workgroup.first_vertex + workgroup.vertex_count ? next : runs_[workgroup.run].end;
 }
 
 }  // namespace tritax

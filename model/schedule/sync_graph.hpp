@@ -17,16 +17,20 @@
 //
 // Operations behind a `claim` are done by whichever workgroup got the item: of all blocks that claim from one
 // queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
-// executed.
+// executed. What a block has waited for orders nothing behind the block, for it may be skipped; see
+// SyncGraph::behind_skipped.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
+
+inline constexpr std::uint32_t kNoVertex = ~std::uint32_t{0};
 
 // One execution of a kernel: a launch, or a node of a graph launch.
 struct Run {
@@ -63,16 +67,34 @@ struct SyncVertex {
   std::uint32_t owner =
       0;                 // host: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
   std::uint32_t op = 0;  // host: host operation; signal and wait: operation of the workgroup
+  bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
-// One flag counter that somebody signals or waits for.
+// A block behind a claim that waits: a workgroup that skips it goes on without what the waits have acquired.
+struct SkippedWaits {
+  std::uint32_t first_vertex = 0;
+  std::uint32_t last_vertex = 0;
+  std::uint32_t end_op = 0;  // one past the block
+};
+
+// A place in an execution: operation `op` of a workgroup run.
+struct OpPoint {
+  std::uint32_t workgroup_run = 0;
+  std::uint32_t op = 0;
+};
+
+// One flag counter that somebody signals, waits for or claims from.
 struct FlagCell {
   std::int32_t rank = 0;
   std::int32_t flag = 0;
   std::int32_t index = 0;
-  std::int64_t total = 0;              // highest value that the counter can reach
-  std::vector<std::uint32_t> signals;  // vertices
-  std::vector<std::uint32_t> events;   // by rising value
+  std::int64_t total = 0;               // highest value that the counter can reach
+  std::int64_t least = 0;               // that it reaches once all is done, whoever got the items
+  std::int64_t least_of_skippable = 0;  // of that, what signals add that may be skipped
+  std::uint32_t skippable = 0;          // number of such signals
+  std::vector<std::uint32_t> signals;   // vertices
+  std::vector<std::uint32_t> events;    // by rising value
+  std::vector<OpPoint> claims;
 };
 
 struct FlagEvent {
@@ -80,12 +102,6 @@ struct FlagEvent {
   std::int64_t value = 0;
   std::uint32_t vertex = 0;
   std::vector<std::uint32_t> waits;  // vertices
-};
-
-// A place in an execution: operation `op` of a workgroup run.
-struct OpPoint {
-  std::uint32_t workgroup_run = 0;
-  std::uint32_t op = 0;
 };
 
 class SyncGraph {
@@ -112,9 +128,15 @@ class SyncGraph {
   std::string describe(OpPoint point) const;
   std::string describe_vertex(std::uint32_t vertex) const;
 
-  // First vertex after the operation in program order, and last vertex before it.
+  // First vertex after the operation in program order, and last vertex before it that is surely executed.
   std::uint32_t vertex_after(OpPoint point) const;
   std::uint32_t vertex_before(OpPoint point) const;
+
+  // The vertex before `vertex`, and before the blocks with waits of which it is the last: that is what a
+  // vertex that follows in program order is surely behind. The vertex itself in any other place.
+  std::uint32_t behind_skipped(std::uint32_t vertex) const;
+  // The first vertex behind the block with waits that `vertex` belongs to; kNoVertex if it is in none.
+  std::uint32_t exit_of_block(std::uint32_t vertex) const;
 
  private:
   friend class SyncGraphBuilder;
@@ -125,6 +147,8 @@ class SyncGraph {
   std::vector<FlagCell> cells_;
   std::vector<FlagEvent> events_;
   std::vector<std::uint32_t> cell_of_vertex_;  // of signals
+  std::vector<SkippedWaits> blocks_;
+  std::vector<std::uint32_t> block_of_vertex_;  // into blocks_, or kNoVertex
   Graph graph_;
 };
 
@@ -136,6 +160,22 @@ struct OrderQuery {
 
 // Answers many questions at once: one backward search per kernel execution, continued per workgroup.
 std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries);
+
+// How do operations of one workgroup run, in program order, stand to `point`?
+struct SideQuery {
+  OpPoint point;
+  std::uint32_t workgroup_run = 0;
+  std::span<const std::uint32_t> ops;
+};
+
+// ops[0 … before) are ordered before the point and ops[after …) behind it; nothing orders those between.
+struct Sides {
+  std::uint32_t before = 0;
+  std::uint32_t after = 0;
+};
+
+// As are_ordered, for all operations of a query at the price of a few.
+std::vector<Sides> sides_of(const SyncGraph& graph, const std::vector<SideQuery>& queries);
 
 // All vertices from which one of `roots` can be reached, the roots included.
 std::vector<char> past_of(const SyncGraph& graph, const std::vector<std::uint32_t>& roots);

@@ -1,6 +1,7 @@
 // Questions of order: reachability in the graph of sync_graph.hpp.
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "model/schedule/sync_graph.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::uint32_t kNobody = kNone - 1;        // searches, but leaves no m
 class BackwardSearch {
  public:
   explicit BackwardSearch(const SyncGraph& graph)
-      : graph_(graph.graph()), base_(graph.vertices().size(), kNone), own_(graph.vertices().size(), kNone) {}
+      : graph_(graph), base_(graph.vertices().size(), kNone), own_(graph.vertices().size(), kNone) {}
 
   void begin_run(std::uint32_t run, std::uint32_t start) {
     run_ = run;
@@ -25,9 +26,19 @@ class BackwardSearch {
   }
   void begin_workgroup(std::uint32_t workgroup_run) { workgroup_run_ = workgroup_run; }
   void learn(std::uint32_t vertex) { visit(vertex, own_, workgroup_run_); }
-  bool knows(std::uint32_t vertex) const { return base_[vertex] == run_ || own_[vertex] == workgroup_run_; }
+
+  // Is the operation ordered before what was learned last?
+  bool knows(OpPoint point) const {
+    std::uint32_t vertex = graph_.vertex_after(point);
+    while (vertex != kNoVertex && !knows(vertex)) {
+      vertex = graph_.exit_of_block(vertex);  // what surely follows need not know the block
+    }
+    return vertex != kNoVertex;
+  }
 
  private:
+  bool knows(std::uint32_t vertex) const { return base_[vertex] == run_ || own_[vertex] == workgroup_run_; }
+
   void visit(std::uint32_t root, std::vector<std::uint32_t>& marks, std::uint32_t mark) {
     if (knows(root)) {
       return;
@@ -37,9 +48,11 @@ class BackwardSearch {
     while (!stack_.empty()) {
       const std::uint32_t vertex = stack_.back();
       stack_.pop_back();
-      const auto [begin, end] = boost::in_edges(vertex, graph_);
+      const auto [begin, end] = boost::in_edges(vertex, graph_.graph());
+      const bool event = graph_.vertices()[vertex].kind == SyncVertex::Kind::event;
       for (auto edge = begin; edge != end; ++edge) {
-        const auto before = static_cast<std::uint32_t>(boost::source(*edge, graph_));
+        const auto source = static_cast<std::uint32_t>(boost::source(*edge, graph_.graph()));
+        const std::uint32_t before = event ? source : graph_.behind_skipped(source);
         if (!knows(before)) {
           marks[before] = mark;
           stack_.push_back(before);
@@ -48,7 +61,7 @@ class BackwardSearch {
     }
   }
 
-  const SyncGraph::Graph& graph_;
+  const SyncGraph& graph_;
   std::vector<std::uint32_t> base_;  // run that marked the vertex last
   std::vector<std::uint32_t> own_;   // workgroup run that marked the vertex last
   std::vector<std::uint32_t> stack_;
@@ -56,30 +69,21 @@ class BackwardSearch {
   std::uint32_t workgroup_run_ = kNobody;
 };
 
-}  // namespace
-
-std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries) {
-  std::vector<std::uint32_t> order(queries.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  const auto key = [&](std::uint32_t i) {
-    return std::tuple(queries[i].after.workgroup_run, queries[i].after.op);
-  };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-
-  std::vector<char> ordered(queries.size(), 0);
+// Visits questions in the order of the points that they ask about, `point_of(i)`, with a search that knows
+// what precedes that point: one backward search per kernel execution, continued per workgroup.
+template <typename PointOf, typename Visit>
+void search_by_point(const SyncGraph& graph, std::vector<std::uint32_t> questions, PointOf point_of,
+                     Visit visit) {
+  const auto key = [&](std::uint32_t i) { return std::tuple(point_of(i).workgroup_run, point_of(i).op); };
+  std::sort(questions.begin(), questions.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   BackwardSearch search(graph);
   std::uint32_t run = kNone;
   std::uint32_t workgroup_run = kNone;
-  for (const std::uint32_t i : order) {
-    const auto& [before, after] = queries[i];
-    if (before.workgroup_run == after.workgroup_run) {
-      ordered[i] = before.op < after.op;
-      continue;
-    }
-    if (after.workgroup_run != workgroup_run) {
-      workgroup_run = after.workgroup_run;
+  for (const std::uint32_t i : questions) {
+    const OpPoint point = point_of(i);
+    if (point.workgroup_run != workgroup_run) {
+      workgroup_run = point.workgroup_run;
       const std::uint32_t its_run = graph.workgroups()[workgroup_run].run;
       if (its_run != run) {
         run = its_run;
@@ -87,10 +91,97 @@ std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQue
       }
       search.begin_workgroup(workgroup_run);
     }
-    search.learn(graph.vertex_before(after));
-    ordered[i] = search.knows(graph.vertex_after(before));
+    search.learn(graph.vertex_before(point));
+    visit(i, search);
   }
+}
+
+// How many of the operations, the first ones, come before the point: what is known of a workgroup is always
+// the beginning of its program.
+void count_before(const SyncGraph& graph, const std::vector<SideQuery>& queries, std::vector<Sides>& sides) {
+  const auto count = [&](std::uint32_t i, auto is_before) {
+    const auto& ops = queries[i].ops;
+    const auto first_other = std::partition_point(ops.begin(), ops.end(), is_before);
+    sides[i].before = sides[i].after = static_cast<std::uint32_t>(first_other - ops.begin());
+  };
+  std::vector<std::uint32_t> between_workgroups;
+  for (std::uint32_t i = 0; i < queries.size(); ++i) {
+    const OpPoint point = queries[i].point;
+    if (point.workgroup_run != queries[i].workgroup_run) {
+      between_workgroups.push_back(i);
+    } else {
+      count(i, [&](std::uint32_t op) { return op < point.op; });
+    }
+  }
+  search_by_point(
+      graph, std::move(between_workgroups), [&](std::uint32_t i) { return queries[i].point; },
+      [&](std::uint32_t i, const BackwardSearch& search) {
+        count(i, [&](std::uint32_t op) { return search.knows({queries[i].workgroup_run, op}); });
+      });
+}
+
+// The first of the others that comes after the point: mostly the very next, else found by halving.
+void find_after(const SyncGraph& graph, const std::vector<SideQuery>& queries, std::vector<Sides>& sides) {
+  struct Range {
+    std::uint32_t query = 0;
+    std::uint32_t low = 0;  // the first after the point is one of ops[low … high]; high may be past the last
+    std::uint32_t high = 0;
+    std::uint32_t tried = 0;
+  };
+  std::vector<Range> open;
+  for (std::uint32_t i = 0; i < queries.size(); ++i) {
+    const auto size = static_cast<std::uint32_t>(queries[i].ops.size());
+    if (sides[i].before < size && queries[i].point.workgroup_run != queries[i].workgroup_run) {
+      open.push_back({i, sides[i].before, size, sides[i].before});
+    }
+  }
+  std::vector<OrderQuery> questions;
+  while (!open.empty()) {
+    questions.clear();
+    for (const Range& range : open) {
+      const SideQuery& query = queries[range.query];
+      questions.push_back({query.point, {query.workgroup_run, query.ops[range.tried]}});
+    }
+    const std::vector<char> ordered = are_ordered(graph, questions);
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Range range = open[i];
+      (ordered[i] != 0 ? range.high : range.low) = range.tried + (ordered[i] != 0 ? 0 : 1);
+      range.tried = range.low + (range.high - range.low) / 2;
+      if (range.low == range.high) {
+        sides[range.query].after = range.low;
+      } else {
+        open[left++] = range;
+      }
+    }
+    open.resize(left);
+  }
+}
+
+}  // namespace
+
+std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries) {
+  std::vector<char> ordered(queries.size(), 0);
+  std::vector<std::uint32_t> between_workgroups;
+  for (std::uint32_t i = 0; i < queries.size(); ++i) {
+    const auto& [before, after] = queries[i];
+    if (before.workgroup_run != after.workgroup_run) {
+      between_workgroups.push_back(i);
+    } else {
+      ordered[i] = before.op < after.op;
+    }
+  }
+  search_by_point(
+      graph, std::move(between_workgroups), [&](std::uint32_t i) { return queries[i].after; },
+      [&](std::uint32_t i, const BackwardSearch& search) { ordered[i] = search.knows(queries[i].before); });
   return ordered;
+}
+
+std::vector<Sides> sides_of(const SyncGraph& graph, const std::vector<SideQuery>& queries) {
+  std::vector<Sides> sides(queries.size());
+  count_before(graph, queries, sides);
+  find_after(graph, queries, sides);
+  return sides;
 }
 
 std::vector<char> past_of(const SyncGraph& graph, const std::vector<std::uint32_t>& roots) {

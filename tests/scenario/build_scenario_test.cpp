@@ -10,6 +10,8 @@
 #include "model/core/error.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/scenario/workload_schedules.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/json.hpp"
 
 namespace tritax {
 namespace {
@@ -51,6 +53,18 @@ TEST_P(EveryOperation, MovesItsBytesToEveryPeerWrittenOutOrCoarsened) {
       EXPECT_EQ(moved.size(), 7u);
       EXPECT_EQ(moved.count(rank), 0u);
       for (const auto& [peer, sum] : moved) EXPECT_EQ(sum, static_cast<double>(bytes)) << peer;
+    }
+  }
+}
+
+TEST_P(EveryOperation, IsSoundAlsoAfterJson) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const std::int64_t bytes : {std::int64_t{1} << 19, std::int64_t{1} << 26}) {  // exact and coarsened
+    const Schedule built = remote_access_schedule(access(GetParam(), Peers::all, bytes, 4), machine);
+    const Schedule read = schedule_from_json(schedule_to_json(built), "text");
+    for (const Schedule& schedule : {built, read}) {
+      EXPECT_NO_THROW(require_sound(check_schedule(schedule), "built"));
+      EXPECT_NO_THROW(require_sound(check_schedule_on(schedule, machine), "built"));
     }
   }
 }

@@ -96,6 +96,21 @@ TEST(CheckMeaning, AStoreNeedsAnAccumulator) {
                  "a tile of 128×256 while the accumulator holds 256×256");
 }
 
+TEST(CheckMeaning, FilledRegistersMayBeStoredInAnyShapeUntilSomethingElseFillsThem) {
+  Schedule schedule = one_workgroup([](auto& s) {
+    s.store(0, 0);
+    s.builder.atomic_add(s.c, {0, 0, 7, 9}, 1);
+    s.builder.load(s.b, {0, 0, 8, 8}, 0);
+    s.builder.store(s.c, {0, 0, 8, 8}, 0);
+  });
+  EXPECT_EQ(check_schedule(schedule).size(), 2U);
+  schedule.kernels[0].registers_filled = true;
+  expect_sound(schedule);
+  schedule.ops.back().rect.rows = 4;
+  expect_finding(schedule, Kind::meaningless, "kernel 'k' rank 0 workgroup 0 operation 3 (store)",
+                 "a tile of 4×8 while the accumulator holds 8×8");
+}
+
 TEST(CheckMeaning, AMatmulAfterAStoreMayHaveAnotherShape) {
   expect_sound(one_workgroup([](auto& s) {
     s.compute(0);

@@ -64,6 +64,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.remote_store_gb_per_s = *rc::gen::element(0.0, 7.45, 1e-7, 0.1);
   kernel.matmul_share = *rc::gen::element(1.0, 0.25);
   kernel.start_ns = *rc::gen::element(0.0, 7150.0, 0.1);
+  kernel.registers_filled = below(2) == 1;
   return kernel;
 }
 

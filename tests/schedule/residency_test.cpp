@@ -55,6 +55,24 @@ std::int32_t add_kernel(SmallSchedule& s, const std::string& name, Placement pla
   return index;
 }
 
+TEST(CheckResources, BuffersThatTheMemoryOfAGpuDoesNotHoldAreRefused) {
+  SmallSchedule s(1);  // three matrices of 512×512 in fp16 and 16 counters
+  const auto k = s.kernel("k", 0);
+  s.builder.workgroup(k);
+  s.builder.launch(0, k);
+  const Schedule schedule = s.builder.finish();
+  Machine machine = small_machine();
+  machine.gpu.hbm_bytes = 3 * 512 * 512 * 2 + 16 * 4;
+  EXPECT_TRUE(check_schedule_on(schedule, machine).empty());
+  machine.gpu.hbm_bytes -= 1;
+  const auto findings = check_schedule_on(schedule, machine);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].kind, Finding::Kind::resources);
+  EXPECT_NE(findings[0].message.find("take 0.001573 GB on every GPU; Small has 0.001573 GB"),
+            std::string::npos)
+      << findings[0].message;
+}
+
 Schedule one_kernel(Placement placement, int count, Resources resources) {
   SmallSchedule s(1);
   s.builder.launch(0, add_kernel(s, "k", placement, count));

@@ -447,6 +447,21 @@ TEST(FunctionalExecutor, RefusesWhatItCannotCompare) {
   EXPECT_THROW(FunctionalExecutor(no_product, 1), UserError);
 }
 
+TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {
+  Draft draft(2);
+  draft.gemm_kernel("gemm", 0);
+  draft.builder.buffer({"huge", DType::fp16, 1 << 30, 1 << 30, 1, 1});
+  draft.builder.launch(0, draft.last_kernel);
+  const Schedule schedule = draft.builder.finish();
+  try {
+    FunctionalExecutor(schedule, 1);
+    FAIL() << "not refused";
+  } catch (const UserError& error) {
+    EXPECT_TRUE(contains(error.what(), "'huge' is 1073741824 x 1073741824 on each of 2 ranks"))
+        << error.what();
+  }
+}
+
 TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
   Draft draft(1);
   draft.gemm_kernel("attention", 0);
@@ -460,6 +475,21 @@ TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
     EXPECT_TRUE(contains(error.what(), "kernel 'attention' rank 0 workgroup 0 operation 0 (attend)"))
         << error.what();
   }
+}
+
+TEST(FunctionalExecutor, WhatFilledRegistersHoldIsNoResult) {
+  Draft draft(1);
+  draft.gemm_kernel("gemm", 0);
+  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.launch(0, draft.last_kernel);
+  Schedule schedule = draft.builder.finish();
+  schedule.kernels[0].registers_filled = true;
+  HandRun run(schedule);
+  run.host(0, 0);
+  run.begin(0);
+  run.op(0, 0, 0);
+  run.end(0);
+  EXPECT_TRUE(std::isinf(run.result().max_relative_error));
 }
 
 TEST(FunctionalExecutor, RefusesToStoreATileOfAnotherShapeThanTheAccumulator) {
