@@ -368,8 +368,6 @@ class Engine {
   void step(std::uint32_t wg, double now);
   bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);
-  Missed look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
-                          const MatmulShape& shape, double duration_ns, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
@@ -428,6 +426,8 @@ class Engine {
   double ragged_ns(const Op& op) const;
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
+  Missed look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+                          const MatmulShape& shape, double duration_ns, double now);
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;

@@ -58,6 +58,47 @@ double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
 }
 
+// Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
+// fetching comes no earlier to those behind it.
+Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+                                        const MatmulShape& shape, double duration_ns, double now) {
+  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
+  Missed missed;
+  const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
+  const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
+    const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
+    double others = operands_stay_ ? 0 : l2.arrives_ns(slab);
+    if (!in_l2) {
+      missed.bits |= l2_bit;
+      missed.l2_bytes += bytes;
+      double own = now + arrival_ns(shape, l2_bit);
+      others = 0;
+      if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, duration_ns)) {
+        others = gpu.llc.arrives_ns(slab);
+      } else {
+        missed.bits |= llc_bit;
+        missed.llc_bytes += bytes;
+        own = now + arrival_ns(shape, llc_bit);
+        if (machine_.gpu.llc_bytes > 0) gpu.llc.expect(slab, own);
+      }
+      l2.expect(slab, std::max(own, others));
+    }
+    missed.others_ns = std::max(missed.others_ns, others);
+  };
+  look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
+  // What comes from memory displaces what was written before the run, and that has to go there first.
+  if (missed.llc_bytes > 0 && gpu.dirty_bytes > 0) {
+    const double share = std::min(1.0, gpu.dirty_bytes / missed.llc_bytes);
+    missed.bits |= static_cast<std::uint32_t>(std::lround(share * kEvictionParts)) << kEvictionShift;
+    gpu.dirty_bytes -= missed.llc_bytes;
+  }
+  l2_bytes_asked_ += shape.cost.operand_bytes;
+  l2_bytes_missed_ += missed.l2_bytes;
+  llc_bytes_missed_ += missed.llc_bytes;
+  return missed;
+}
+
 // The class of a key, kNone if there is none yet. Few keys follow each other again and again.
 std::int32_t Engine::known_class(const ClassKey& key) {
   const std::uint64_t mixed =
