@@ -23,10 +23,10 @@ constexpr std::string_view kColumns =
     "runs,"
     "wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
-// Every column that says what ran; those that say what came out are the others.
-constexpr std::string_view kWhatRan =
+// What ran and how long it took. The same may be measured twice, but not with the same times.
+constexpr std::string_view kRunAndTimes =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "flush_bytes,pace_gb_per_s";
+    "flush_bytes,pace_gb_per_s,wall_us,device_us";
 
 constexpr std::string_view kWriter = "tritax measure";
 
@@ -95,7 +95,7 @@ MeasuredRow read_row(const CsvRow& line) {
 MeasuredFile parse_measured(std::string_view csv, const std::string& origin) {
   MeasuredFile file;
   file.origin = origin;
-  UniqueRows once(kWhatRan);
+  UniqueRows once(kRunAndTimes);
   file.remarks = read_csv(csv, origin, kColumns, kWriter, [&file, &once](const CsvRow& line) {
     file.rows.push_back(read_row(line));
     once.add(line);

@@ -142,7 +142,7 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
 LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   LibraryFile file;
   file.origin = origin;
-  UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank");
+  UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank,device_us,kernel_us,wall_us");
   file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kWriter, [&](const CsvRow& line) {
     std::optional<LibraryRow> row = line.has("what") ? read_call(line) : read_program(line);
     check_times(line);

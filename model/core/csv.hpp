@@ -43,17 +43,17 @@ class CsvRow {
   std::string where_;
 };
 
-// Refuses the second of two rows that measured the same.
+// Refuses the second of two rows that are the same measurement.
 class UniqueRows {
  public:
-  // `columns`, separated by commas, say what was measured. A table need not have all of them.
+  // `columns`, separated by commas, tell measurements apart. A table need not have all of them.
   explicit UniqueRows(std::string_view columns) : columns_(columns) {}
 
   void add(const CsvRow& row);
 
  private:
   std::string_view columns_;
-  std::map<std::string, std::string, std::less<>> places_;  // of what was measured
+  std::map<std::string, std::string, std::less<>> places_;  // by fields
 };
 
 // Reads a table: calls `row` for each line below the header and returns the remarks without their "# ".

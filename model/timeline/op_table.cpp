@@ -57,7 +57,7 @@ std::string op_table_row(const MeasuredOps& row) {
 MeasuredOpsFile parse_op_table(std::string_view csv, const std::string& origin) {
   MeasuredOpsFile file;
   file.origin = origin;
-  UniqueRows once("id,gpus,kernel,operation,side,size");
+  UniqueRows once("id,gpus,kernel,operation,side,size,median_us,sum_us");
   file.remarks = read_csv(csv, origin, kColumns, kWriter, [&file, &once](const CsvRow& line) {
     file.rows.push_back(read_row(line));
     once.add(line);

@@ -86,7 +86,7 @@ TEST(ShippedMachines, APathThatDoesNotExistIsNoMachineName) {
     find_machine("mine.toml");
     FAIL() << "read a file that does not exist";
   } catch (const UserError& error) {
-    expect_contains(error.what(), "mine.toml: cannot be opened");
+    expect_contains(error.what(), "mine.toml: cannot be read: No such file or directory");
   }
 }
 

@@ -308,8 +308,9 @@ TEST(ReadMeasured, RefusesDamageInColumnsThatNoPredictionNeeds) {
   expect_csv_refused(paced + replaced(kRow, "256000000", "256000000,x"), {"file.csv:2", "pace_gb_per_s"});
 }
 
-TEST(ReadMeasured, RefusesARowThatRepeatsOneButNotOneOfOtherKnobs) {
-  expect_csv_refused(kHeader + kRow + replaced(kRow, "30.5", "31"), {"file.csv:3", "repeats file.csv:2"});
+TEST(ReadMeasured, RefusesACopyOfARowButNotASecondMeasurementOrOtherKnobs) {
+  expect_csv_refused(kHeader + kRow + kRow, {"file.csv:3", "repeats file.csv:2"});
+  EXPECT_EQ(parse_measured(kHeader + kRow + replaced(kRow, "30.5", "31"), "f.csv").rows.size(), 2u);
   EXPECT_EQ(parse_measured(kHeader + kRow + replaced(kRow, "256000000", "0"), "f.csv").rows.size(), 2u);
 }
 
