@@ -100,7 +100,7 @@ void check_tiles(const Schedule& schedule, Findings& findings) {
 
 class LaunchCounter {
  public:
-  explicit LaunchCounter(const Schedule& schedule) : schedule_(schedule) {
+  explicit LaunchCounter(const Schedule& schedule) {
     for (const Kernel& kernel : schedule.kernels) {
       std::uint64_t size = 2;  // its start and its end
       for (const Workgroup& workgroup : kernel.workgroups) {
@@ -133,7 +133,6 @@ class LaunchCounter {
     return known ? size_[static_cast<std::size_t>(kernel)] : 0;
   }
 
-  const Schedule& schedule_;
   std::vector<std::uint64_t> size_;
   std::vector<std::uint64_t> size_of_graph_;
 };
