@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -14,7 +15,9 @@ CLI::Validator zero_or_more() {
   return {[](const std::string& text) -> std::string {
             double number = -1;
             const bool is_number = CLI::detail::lexical_cast(text, number);
-            return is_number && number >= 0 ? "" : "'" + text + "' is not allowed; give a number from 0 on";
+            return is_number && std::isfinite(number) && number >= 0
+                       ? ""
+                       : "'" + text + "' is not allowed; give a number from 0 on";
           },
           ""};
 }

@@ -17,7 +17,6 @@
 #include "cli/output.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/core/with_place.hpp"
 #include "model/machine/write_machine.hpp"
 #include "sim/calibrate/calibrate.hpp"
 
@@ -41,9 +40,8 @@ struct Options {
 std::string run_microbenchmarks(const Options& options) {
   if (is_standard_output(options.output)) {
     throw UserError(
-        "--output: the rows that are measured are kept beside the machine file; give a file name, or rows "
-        "with "
-        "--microbench");
+        "--output: the rows that are measured are kept beside the machine file; give a file name, or "
+        "rows with --microbench");
   }
 #if defined(TRITAX_WITH_GPU)
   gpu::MicrobenchOptions micro;
@@ -167,7 +165,7 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
 
 int run(const Options& options) {
   const auto limit = limit_threads(options.threads);
-  const Machine base = with_place("--machine: ", [&] { return find_machine(options.machine); });
+  const Machine base = find_machine_option(options.machine);
   const bool to_stdout = is_standard_output(options.output);
   Outputs outputs(options.tables, to_stdout ? "--output" : "");
   std::optional<OutputFile> file;

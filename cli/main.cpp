@@ -104,13 +104,15 @@ int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
 void refuse_empty_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    const std::string before = i > 1 ? argv[i - 1] : "";
-    const bool named = argument.size() > 3 && argument.starts_with("--") && argument.back() == '=';
-    if (!argument.empty() && !(named && argument.find('=') == argument.size() - 1)) continue;
-    throw UserError(fmt::format("{}: the value is empty; give one, or leave it out",
-                                named                     ? argument.substr(0, argument.size() - 1)
-                                : before.starts_with('-') ? before
-                                                          : fmt::format("argument {}", i)));
+    const bool named = argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+    if (!argument.empty() && !named) continue;
+    std::string what = fmt::format("argument {}", i);
+    if (named) {
+      what = argument.substr(0, argument.size() - 1);
+    } else if (argv[i - 1][0] == '-') {
+      what = argv[i - 1];
+    }
+    throw UserError(fmt::format("{}: the value is empty; give one, or leave it out", what));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -89,6 +90,10 @@ std::size_t parse_name(const std::string& word, const std::string& flag,
   throw UserError(fmt::format("{}: unknown name '{}'{}; known are {}", flag, word,
                               nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
                               fmt::join(names, ", ")));
+}
+
+Machine find_machine_option(const std::string& name) {
+  return with_place("--machine: ", [&] { return find_machine(name); });
 }
 
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,

@@ -36,6 +36,9 @@ std::vector<std::int32_t> parse_shape(const std::string& text, const std::string
 std::size_t parse_name(const std::string& word, const std::string& flag,
                        std::span<const std::string_view> names);
 
+// The machine that --machine names; UserError that names the flag otherwise.
+Machine find_machine_option(const std::string& name);
+
 // An option that takes a whole number in [lowest, highest].
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,
                  const std::string& help, std::int32_t lowest, std::int32_t highest,

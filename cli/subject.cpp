@@ -44,8 +44,7 @@ Scenario scenario_of_options(const SubjectOptions& options) {
   Scenario scenario;
   scenario.id = options.pattern;
   scenario.machine = options.machine;
-  const Machine machine = with_place("--machine: ", [&] { return find_machine(options.machine); });
-  scenario.workload = workload_of(options.workload, machine);
+  scenario.workload = workload_of(options.workload, find_machine_option(options.machine));
   return scenario;
 }
 

@@ -20,7 +20,6 @@
 #include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
 #include "model/core/error.hpp"
-#include "model/core/with_place.hpp"
 
 namespace tritax::cli {
 
@@ -340,9 +339,7 @@ int run(const Options& options) {
   Outputs outputs(options.output);
   if (!options.ops.empty() && !options.library.empty())
     throw UserError("--ops and --library: give one of them");
-  if (!options.machine.empty()) {
-    with_place("--machine: ", [&options] { find_machine(options.machine); });
-  }
+  if (!options.machine.empty()) find_machine_option(options.machine);  // the flag is to blame, no row
   if (!options.ops.empty()) {
     if (!options.plot.empty() || !options.measured.empty()) {
       throw UserError("--ops: compares operations, not runs; leave out --measured and --plot");

@@ -45,7 +45,8 @@ class ReuseCache {
     return hit;
   }
 
-  // The last byte of `slab` that an access fetches comes at `arrives_ns`; 0 if none fetches it.
+  // When the last byte of the last fetch of `slab`, which must have been touched, comes or came; 0 before
+  // any.
   double arrives_ns(std::uint32_t slab) const { return last_[slab].arrives_ns; }
   void expect(std::uint32_t slab, double arrives_ns) { last_[slab].arrives_ns = arrives_ns; }
 

@@ -31,23 +31,10 @@
 #include "sim/dispatch.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
+#include "sim/path.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
-
-// An account together with the time up to which it accounts.
-struct Path {
-  TimeAccount account;
-  double time_ns = 0;
-
-  // Everything from the time of the path to `until_ns` belongs to `part`.
-  void charge(double TimeAccount::*part, double until_ns) {
-    if (until_ns > time_ns) {
-      account.*part += until_ns - time_ns;
-      time_ns = until_ns;
-    }
-  }
-};
 
 // A workgroup and the compute unit that it was sent to.
 struct Placed {
@@ -126,12 +113,12 @@ class Engine {
     double store_start_ns = 0;
     double store_waited_ns =
         0;                   // of the running store: time lost on its link that the matmul has paid already
-    double operands_ns = 0;  // when the running matmul can end by the arrival of its operands
+    double operands_ns = 0;  // before this the running matmul has not all that others fetch; 0: it has
     double held_up_ns = 0;   // time that stores have kept the operand loads of the running matmul waiting
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
-    double op_lost_ns = 0, store_lost_ns = 0;  // on links, by the class before the activity started
+    double op_lost_ns = 0, store_lost_ns = 0;  // by its class on links, before the activity started
     std::uint32_t store_op = 0;
     std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
@@ -263,7 +250,7 @@ class Engine {
   struct Missed {
     std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
     double l2_bytes = 0, llc_bytes = 0;
-    double others_ns = 0;  // when what others fetch has come, if nothing but latency holds them up
+    double others_ns = 0;  // when the last of what others fetch comes, by latency alone; 0: none do
   };
 
   struct MatmulClass {
@@ -378,7 +365,7 @@ class Engine {
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
-  bool waits_for_operands(std::uint32_t id, double now);
+  bool lacks_operands(std::uint32_t id, double now);
   void finish_matmul(WorkgroupState& wg, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);

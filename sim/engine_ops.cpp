@@ -136,7 +136,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
-  wg.operands_ns = missed.others_ns + shape.cost.prologue_ns;
+  wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
   const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
   begin_power(wg, shape,
               load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
@@ -157,10 +157,11 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   look_ahead(wg, now);
 }
 
-// What another matmul fetches has not come yet; true if that takes time.
-bool Engine::waits_for_operands(std::uint32_t id, double now) {
+// A matmul that has done its work may still lack what another fetches, or what stores hold up; true if that
+// takes time.
+bool Engine::lacks_operands(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  if (!later(wg.operands_ns, now)) return false;
+  if (!later(wg.operands_ns, now)) return wg.has_sender && holds_up_matmul(id, now);
   wg.waiting = Waiting::time;
   queue_.push(wg.operands_ns, {EventKind::resume_workgroup, id});
   return true;
@@ -350,7 +351,7 @@ void Engine::resume(std::uint32_t id, double now) {
   const Op& op = schedule_.ops[wg.pc];
   const std::int32_t rank = rank_of(wg);
   if (op.kind == OpKind::matmul) {
-    if (holds_up_matmul(id, now)) return;
+    if (lacks_operands(id, now)) return;
     charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
     finish_matmul(wg, op, now);
   }
@@ -452,9 +453,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
-  if (op.kind == OpKind::matmul &&
-      (waits_for_operands(id, now) || (wg.has_sender && holds_up_matmul(id, now))))
-    return;
+  if (op.kind == OpKind::matmul && lacks_operands(id, now)) return;
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
                   completion.lost_on_links_ns - wg.op_lost_ns, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);

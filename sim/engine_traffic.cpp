@@ -67,23 +67,23 @@ Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const M
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
     const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
-    double others = operands_stay_ ? 0 : l2.arrives_ns(slab);
-    if (!in_l2) {
-      missed.bits |= l2_bit;
-      missed.l2_bytes += bytes;
-      double own = now + arrival_ns(shape, l2_bit);
-      others = 0;
-      if (machine_.gpu.llc_bytes > 0 && gpu.llc.touch(slab, now, duration_ns)) {
-        others = gpu.llc.arrives_ns(slab);
-      } else {
-        missed.bits |= llc_bit;
-        missed.llc_bytes += bytes;
-        own = now + arrival_ns(shape, llc_bit);
-        if (machine_.gpu.llc_bytes > 0) gpu.llc.expect(slab, own);
-      }
-      l2.expect(slab, std::max(own, others));
+    if (in_l2) {
+      if (!operands_stay_) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
+      return;
     }
-    missed.others_ns = std::max(missed.others_ns, others);
+    missed.bits |= l2_bit;
+    missed.l2_bytes += bytes;
+    const bool has_llc = machine_.gpu.llc_bytes > 0;
+    if (has_llc && gpu.llc.touch(slab, now, duration_ns)) {
+      const double in_llc = gpu.llc.arrives_ns(slab);
+      missed.others_ns = std::max(missed.others_ns, in_llc);
+      l2.expect(slab, std::max(now + shape.from_llc_ns, in_llc));
+      return;
+    }
+    missed.bits |= llc_bit;
+    missed.llc_bytes += bytes;
+    if (has_llc) gpu.llc.expect(slab, now + shape.from_memory_ns);
+    l2.expect(slab, now + shape.from_memory_ns);
   };
   look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);

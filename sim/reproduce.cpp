@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "model/core/error.hpp"
-#include "model/core/with_place.hpp"
 
 namespace tritax {
 
@@ -61,8 +60,7 @@ class JobList {
   const Machine& machine(const Scenario& scenario) {
     const auto found = machines_.find(scenario.machine);
     if (found != machines_.end()) return found->second;
-    Machine machine = with_place(place_of(scenario), [&] { return find_machine(scenario.machine); });
-    return machines_.emplace(scenario.machine, std::move(machine)).first->second;
+    return machines_.emplace(scenario.machine, find_machine_of(scenario)).first->second;
   }
 
   std::vector<Job>& jobs() { return jobs_; }

@@ -12,7 +12,6 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/core/with_place.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 
@@ -102,8 +101,7 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
   std::map<std::string, Machine> machines;
   for (const MeasuredScenario& row : rows) {
     if (machines.count(row.scenario.machine) > 0) continue;
-    machines.emplace(row.scenario.machine, with_place(place_of(row.scenario),
-                                                      [&row] { return find_machine(row.scenario.machine); }));
+    machines.emplace(row.scenario.machine, find_machine_of(row.scenario));
   }
   return machines;
 }

@@ -13,7 +13,6 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/core/with_place.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
@@ -109,10 +108,10 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
       const auto [place, fresh] = index.emplace(RunKey{row.id, row.gpus}, runs.size());
       if (!fresh) continue;
       runs.push_back({scenario_of(row, by_id, machine), row.where, {}, "", false});
-      const std::string& name = runs.back().scenario.machine;
-      if (machines.count(name) > 0) continue;
-      machines.emplace(name,
-                       with_place(place_of(runs.back().scenario), [&name] { return find_machine(name); }));
+      const Scenario& scenario = runs.back().scenario;
+      if (machines.count(scenario.machine) == 0) {
+        machines.emplace(scenario.machine, find_machine_of(scenario));
+      }
     }
   }
   std::mutex mutex;

@@ -13,7 +13,6 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;   // of a matrix side, as in model/workload
-constexpr std::int64_t kMaxTile = 4096;                    // of a tile side
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 16;  // compute units, workgroups
 constexpr std::int64_t kMaxGpus = 1024;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
@@ -60,7 +59,7 @@ MatmulTile read_library_tile(TomlReader& reader) {
     }
     return {};
   }
-  const auto edges = reader.integers("tile", 3, 1, kMaxTile);
+  const auto edges = reader.integers("tile", 3, 1, kMaxCommTile);
   tile.m = small(edges[0]);
   tile.n = small(edges[1]);
   tile.k = small(edges[2]);
@@ -154,7 +153,9 @@ void read_gemm_knobs(TomlReader& reader, Knobs& knobs) {
 
 void read_comm_knobs(TomlReader& reader, Knobs& knobs) {
   if (reader.has("comm_tile")) {
-    const auto tile = reader.integers("comm_tile", 2, 1, kMaxTile);
+    const auto tile =
+        reader.integers("comm_tile", 2, kTileStep, kMaxCommTile,
+                        fmt::format("an array of 2 multiples of {} up to {}", kTileStep, kMaxCommTile));
     knobs.comm_tile_m = small(tile[0]);
     knobs.comm_tile_n = small(tile[1]);
   }

@@ -92,6 +92,10 @@ std::string place_of(const Scenario& scenario) {
                              : fmt::format("{}: scenario \"{}\": ", scenario.where, scenario.id);
 }
 
+Machine find_machine_of(const Scenario& scenario) {
+  return with_place(place_of(scenario), [&] { return find_machine(scenario.machine); });
+}
+
 int gpus_of(const Scenario& scenario) {
   return std::visit(Overload{[](const LibraryGemm&) { return 1; }, [](const auto& w) { return w.gpus; }},
                     scenario.workload);

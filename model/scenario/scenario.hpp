@@ -94,6 +94,9 @@ struct Scenario {
 // What to put in front of messages about a scenario: "file:line: scenario "id": ", or less if there is less.
 std::string place_of(const Scenario& scenario);
 
+// The machine that a scenario names. Throws UserError that begins with the scenario's place.
+Machine find_machine_of(const Scenario& scenario);
+
 // The GPUs that a scenario uses.
 int gpus_of(const Scenario& scenario);
 

@@ -69,7 +69,7 @@ TEST(Interrupt, ASearchThatFoundNothingYetStillPrintsJson) {
   const json advice = json::parse(outcome.out);
   EXPECT_EQ(advice.at("schema"), "tritax.advise/1");
   EXPECT_TRUE(advice.at("interrupted").get<bool>());
-  EXPECT_TRUE(advice.at("candidates").is_array());
+  EXPECT_TRUE(advice.at("candidates").empty());
 }
 
 TEST(Interrupt, AnOldCsvIsNotReplacedByOneThatLacksRows) {

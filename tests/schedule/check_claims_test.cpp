@@ -16,6 +16,15 @@ struct Claiming : SmallSchedule {
   std::int16_t queue;
   explicit Claiming(int ranks = 1) : SmallSchedule(ranks), queue(builder.flags("queue", 4)) {}
   void claim(int index, int limit, int skip) { builder.claim(queue, index, limit, skip); }
+  // A kernel whose workgroup computes tile 0, stores it and signals flag 0.
+  std::int32_t writer() {
+    const auto k = kernel("writer", 0);
+    builder.workgroup(k);
+    compute(0);
+    store(0, 0);
+    signal(0, 0);
+    return k;
+  }
 };
 
 template <typename Add>
@@ -101,14 +110,10 @@ TEST(CheckClaims, ACounterIsAQueueOrAFlag) {
                  Kind::meaningless, kOperation + "0 (signal)", "signals queue[0] of rank 0, from which");
 }
 
-// "writer" stores tile 0 and signals; each of `readers` waits behind a claim, and loads there or behind it.
+// Each of `readers` waits for the writer behind a claim, and loads there or behind it.
 Schedule waits_behind_a_claim(int readers, bool load_in_block) {
   Claiming s;
-  const auto writer = s.kernel("writer", 0);
-  s.builder.workgroup(writer);
-  s.compute(0);
-  s.store(0, 0);
-  s.signal(0, 0);
+  const auto writer = s.writer();
   const auto reader = s.kernel("reader", 0);
   for (int i = 0; i < readers; ++i) {
     s.builder.workgroup(reader);
@@ -128,16 +133,12 @@ TEST(CheckClaims, AWaitThatMayBeSkippedOrdersNothingBehindItsBlock) {
                  "which kernel 'writer' rank 0 workgroup 0 operation 1 (store) writes");
 }
 
-// "first" computes; "second" copies what it has waited for behind a claim; `read` loads what was copied.
+// "second" copies what it has waited for behind a claim; `read` loads what was copied.
 template <typename Read>
 Schedule copied_behind_a_claim(Read read) {
   Claiming s;
   const auto d = s.builder.buffer({"D", DType::fp16, 512, 512, 256, 256});
-  const auto first = s.kernel("first", 0);
-  s.builder.workgroup(first);
-  s.compute(0);
-  s.store(0, 0);
-  s.signal(0, 0);
+  const auto writer = s.writer();
   const auto second = s.kernel("second", 0);
   s.builder.workgroup(second);
   s.claim(0, 1, 3);
@@ -145,7 +146,7 @@ Schedule copied_behind_a_claim(Read read) {
   s.builder.copy(d, SmallSchedule::tile(0), 0, s.c, 0, 0, 0);
   s.signal(1, 0);
   s.signal(2, 0);  // behind the block
-  s.builder.launch(0, first, 0);
+  s.builder.launch(0, writer, 0);
   s.builder.launch(0, second, 1);
   read(s, d);
   return s.builder.finish();

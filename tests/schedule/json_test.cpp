@@ -4,8 +4,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "model/core/error.hpp"
@@ -62,30 +60,6 @@ RC_GTEST_PROP(ScheduleJson, ReadingRestoresWhetherRegistersAreFilled, ()) {
   for (std::size_t i = 0; i < read.kernels.size(); ++i) {
     RC_ASSERT(read.kernels[i].registers_filled == written.kernels[i].registers_filled);
   }
-}
-
-// Processor seconds, at best, that it takes to read `workgroups` of `length` operations each.
-double seconds_to_read(std::size_t workgroups, std::size_t length) {
-  ScheduleBuilder builder("long", 1);
-  const auto kernel = builder.kernel({});
-  for (std::size_t w = 0; w < workgroups; ++w) {
-    builder.workgroup(kernel);
-    for (std::size_t i = 0; i < length; ++i) builder.barrier();
-  }
-  const std::string text = schedule_to_json(builder.finish());
-  double best = 1e9;
-  for (int run = 0; run < 3; ++run) {
-    const std::clock_t begin = std::clock();
-    EXPECT_EQ(schedule_from_json(text, "text").ops.size(), workgroups * length);
-    best = std::min(best, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
-  }
-  return best;
-}
-
-// With nlohmann's callbacks, which look through an array after each of its objects, it takes 60 times as
-// long.
-TEST(ScheduleJson, OneLongWorkgroupIsReadAsFastAsManyShortOnes) {
-  EXPECT_LT(seconds_to_read(1, 200000), 5 * seconds_to_read(2000, 100));
 }
 
 RC_GTEST_PROP(ScheduleJson, TruncatedTextIsRefusedWithLineAndColumn, ()) {

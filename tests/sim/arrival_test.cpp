@@ -9,16 +9,21 @@ namespace {
 
 using namespace hand;
 
-// One workgroup computes the tiles `rows` of A·B, one K step each.
-Schedule products(std::initializer_list<std::int32_t> rows) {
+// One workgroup for each list of rows of A·B, one K step each; even ones run on the first die, odd ones on
+// the second.
+Schedule side_by_side(const std::vector<std::vector<std::int32_t>>& workgroups) {
   Draft draft(1);
   const auto kernel = draft.gemm_kernel("gemm", 0);
-  draft.builder.workgroup(kernel);
-  for (const std::int32_t row : rows) draft.matmul(row);
+  for (const auto& rows : workgroups) {
+    draft.builder.workgroup(kernel);
+    for (const std::int32_t row : rows) draft.matmul(row);
+  }
   draft.builder.launch(0, kernel);
   draft.builder.host(0, HostOpKind::device_synchronize);
   return draft.builder.finish();
 }
+
+Schedule products(const std::vector<std::int32_t>& rows) { return side_by_side({rows}); }
 
 TEST(OperandsFromMemory, ArriveAsOftenAsStagesInFlightAllow) {
   // 65536 bytes of LDS hold 4 stages of 16384, of which 3 are on their way.
@@ -48,19 +53,6 @@ TEST(OperandsFromMemory, ArriveWithTheLatencyOfTheLastLevelCacheFromThere) {
   machine.gpu.llc_latency_ns = 6 * kStepNs;
   machine.gpu.l2_bytes = 1;  // holds nothing
   EXPECT_NEAR(run(products({0, 0}), machine).result.makespan_ns, (1 + 2) * kStepNs, kExact);
-}
-
-// One workgroup for each list of rows; even ones run on the first die, odd ones on the second.
-Schedule side_by_side(const std::vector<std::vector<std::int32_t>>& workgroups) {
-  Draft draft(1);
-  const auto kernel = draft.gemm_kernel("gemm", 0);
-  for (const auto& rows : workgroups) {
-    draft.builder.workgroup(kernel);
-    for (const std::int32_t row : rows) draft.matmul(row);
-  }
-  draft.builder.launch(0, kernel);
-  draft.builder.host(0, HostOpKind::device_synchronize);
-  return draft.builder.finish();
 }
 
 TEST(OperandsFromMemory, ComeNoEarlierToAWorkgroupThatFindsThemOnTheirWay) {

@@ -55,67 +55,6 @@ TEST(Store, DrainsBehindTheNextMatmulAndHoldsBackTheNextStore) {
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 5000, kExact);
 }
 
-// Shared bandwidth.
-
-TEST(Incast, OfSevenGpusIntoOneSharesItsPortAndLeavesAFreePairAlone) {
-  Machine machine = hand::machine(10);
-  machine.fabric.link_raw_gb_per_s = 50;
-  machine.fabric.store_ingress_gb_per_s = 50;
-  Draft draft(10);
-  std::vector<std::int32_t> kernels;
-  const auto send = [&](int from, int to) {
-    kernels.push_back(draft.data_kernel("send", from));
-    draft.builder.workgroup(kernels.back());
-    draft.builder.store(draft.c, Draft::tile(from), to);
-    draft.builder.launch(from, kernels.back());
-    draft.builder.host(from, HostOpKind::device_synchronize);
-  };
-  for (int from = 1; from < 8; ++from) send(from, 0);
-  send(8, 9);
-  const Observed out = run(draft.builder.finish(), machine);
-  for (std::uint32_t k = 0; k < 7; ++k) {
-    EXPECT_NEAR(out.seen.kernels.at(k).length_ns(), 7 * kTileBytes / 50, kExact);
-  }
-  EXPECT_NEAR(out.seen.kernels.at(7).length_ns(), kTileBytes / 50, kExact);
-}
-
-// The link is free again when the larger one ends.
-TEST(Contention, IsNotWhatATransferWaitedForItsLink) {
-  Machine machine = hand::machine(2);
-  machine.fabric.link_raw_gb_per_s = 15;
-  machine.gpu.cu_remote_store_gb_per_s = 10;
-  Draft draft(2);
-  const auto kernel = draft.data_kernel("send", 0);
-  draft.builder.workgroup(kernel);
-  draft.builder.store(draft.c, Draft::tile(0), 1);
-  draft.builder.workgroup(kernel);
-  draft.builder.store(draft.c, {hand::kTile, 0, hand::kTile / 2, hand::kTile}, 1);
-  draft.builder.launch(0, kernel);
-  draft.builder.host(0, HostOpKind::device_synchronize);
-  const Observed out = run(draft.builder.finish(), machine);
-  EXPECT_NEAR(out.result.makespan_ns, kTileBytes / 15 + kTileBytes / 2 / 10, kExact);
-  EXPECT_NEAR(out.result.account.wire_ns, out.result.makespan_ns, kExact);
-}
-
-TEST(Contention, IsWhatOthersAddToATransferBetweenLocalMemories) {
-  Machine machine = hand::machine();
-  machine.gpu.hbm_gb_per_s = 100;
-  machine.gpu.cu_load_gb_per_s = 80;
-  Draft draft(1);
-  const auto kernel = draft.data_kernel("load", 0);
-  for (int w = 0; w < 4; ++w) {
-    draft.builder.workgroup(kernel);
-    draft.builder.load(draft.a, Draft::tile(w), 0);
-  }
-  draft.builder.launch(0, kernel);
-  draft.builder.host(0, HostOpKind::device_synchronize);
-  const Observed out = run(draft.builder.finish(), machine);
-  EXPECT_NEAR(out.result.makespan_ns, 4 * kTileBytes / 100, kExact);
-  EXPECT_NEAR(out.result.account.memory_ns, kTileBytes / 80, kExact);
-  EXPECT_NEAR(out.result.account.contention_ns, 4 * kTileBytes / 100 - kTileBytes / 80, kExact);
-  EXPECT_NEAR(out.result.hbm_bytes, 4 * kTileBytes, kExact);
-}
-
 TEST(Locality, IsWhatReadingAnIntermediateAgainAdds) {
   Machine machine = hand::machine(2);
   machine.gpu.l2_latency_ns = machine.gpu.hbm_latency_ns = 400;
