@@ -116,6 +116,7 @@ class Cases {
   void motions(const std::string& group, Traffic traffic, int ranks);
   void stored_tiles(const std::string& group, Traffic traffic, int ranks);
   void matrix();
+  void matrix_stores(Traffic traffic, int ranks);
   void ragged();
   void remote();
   void matmuls();

@@ -175,8 +175,28 @@ MotionCase Cases::matrix_copies(int ranks, int workgroups, std::int32_t m, std::
   return c;
 }
 
+// Likewise, stored behind a product. Side by side, as in stored_tiles(), all workgroups write at multiples of
+// one large power of two from each other, and a link carries 10 to 25 % less (h200-2-microbench.csv).
+void Cases::matrix_stores(Traffic traffic, int ranks) {
+  constexpr int kTiles = 60;
+  constexpr std::int32_t kColumns = 8192;
+  for (const auto& [m, n] : {std::pair{128, 128}, std::pair{128, 256}}) {
+    for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
+      const std::int64_t bytes = std::int64_t{2} * m * n * workgroups * kTiles;
+      add(ranks,
+          {rate(row("matrix", "tile-store",
+                    parameters("traffic", name_of(traffic), "gpus", ranks, "workgroups", workgroups, "tile",
+                               tile_text(m, n), "columns", kColumns, "bytes", bytes)),
+                static_cast<double>(bytes))},
+          [=, m = m, n = n] { return tile_stores(ranks, traffic, m, n, workgroups, kTiles, kColumns); });
+    }
+  }
+}
+
 void Cases::matrix() {
+  if (gpus_ >= 2) matrix_stores(Traffic::one_pair, 2);
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
+    matrix_stores(Traffic::all_rotated, ranks);
     for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
       for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
         const MotionCase c = matrix_copies(ranks, workgroups, m, n);

@@ -12,7 +12,7 @@
 //   tile-size   loads and copies of tiles of several sizes, from memory and from L2
 //   guarded     the same copies, each behind a wait for a flag that is set
 //   local       store, load, copy and atomic addition within a GPU, by workgroups; stores of finished tiles
-//   matrix      copies to peers out of a wide matrix, as the patterns move tiles
+//   matrix      copies to peers out of a wide matrix, and tiles stored into one, as the patterns move them
 //   ragged      the same of tiles whose rows begin anywhere within 32 bytes
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units

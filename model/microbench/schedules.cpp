@@ -238,12 +238,19 @@ Schedule motion(const MotionCase& c) {
   return builder.finish();
 }
 
-Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles) {
+Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
+                     std::int32_t matrix_cols) {
   ScheduleBuilder builder("tile stores", ranks);
-  const std::int32_t rows = workgroups * m;
+  const std::int32_t columns = matrix_cols > 0 ? matrix_cols / n : tiles;
+  const std::int32_t rows = (workgroups * tiles + columns - 1) / columns;
+  const auto place = [&](int p, int t) {
+    const TileIndex at =
+        matrix_cols > 0 ? grouped_tile(t * workgroups + p, {rows, columns}, 8) : TileIndex{p, t};
+    return Rect{at.row * m, at.col * n, m, n};
+  };
   const std::int16_t a = builder.buffer({"A", DType::bf16, m, 64, m, 64});
   const std::int16_t b = builder.buffer({"B", DType::bf16, 64, n, 64, n});
-  const std::int16_t c = builder.buffer({"C", DType::bf16, rows, tiles * n, m, n});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, rows * m, columns * n, m, n});
   const MotionCase peers{Motion::store, traffic, ranks, workgroups, 0, 0};
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -257,7 +264,7 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
     for (int p = 0; p < workgroups; ++p) {
       builder.workgroup(kernels.back());
       builder.matmul(a, b, {0, 0, m, n}, 0, 64);
-      for (int t = 0; t < tiles; ++t) builder.store(c, {p * m, t * n, m, n}, peer_of(peers, rank, t));
+      for (int t = 0; t < tiles; ++t) builder.store(c, place(p, t), peer_of(peers, rank, t));
     }
   }
   launch_and_wait(builder, ranks, kernels);

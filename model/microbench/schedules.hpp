@@ -64,9 +64,11 @@ struct MotionCase {
 // larger than the caches is read from memory, a small one from L2.
 Schedule motion(const MotionCase& c);
 
-// Every workgroup of a matmul kernel computes one small product and stores it `tiles` times, as fused
-// patterns do.
-Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles);
+// Every workgroup of a matmul kernel computes one small product and stores it to `tiles` tiles of C, as fused
+// patterns do: side by side in rows of tiles of its own, or, with `matrix_cols`, wherever the grid of a
+// product would put them in a matrix of so many columns.
+Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
+                     std::int32_t matrix_cols = 0);
 
 // On every rank: every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles,
 // and stores the last one or each. On all GPUs of a node the slowest one shows.
