@@ -50,6 +50,8 @@ class Cases {
     motions("local", Traffic::local, 1);
     stored_tiles("local", Traffic::local, 1);
     matrix();
+    matrix_stores(Traffic::one_pair, 2);
+    for (int ranks = 2; ranks <= gpus_; ranks *= 2) matrix_stores(Traffic::all_rotated, ranks);
     ragged();
     remote();
     matmuls();

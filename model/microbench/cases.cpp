@@ -176,7 +176,7 @@ MotionCase Cases::matrix_copies(int ranks, int workgroups, std::int32_t m, std::
 }
 
 // Likewise, stored behind a product. Side by side, as in stored_tiles(), all workgroups write at multiples of
-// one large power of two from each other, and a link carries 10 to 25 % less (h200-2-microbench.csv).
+// one large power of two from each other, and a link carries 10 to 25 % less (2 H200, 2026-11-23).
 void Cases::matrix_stores(Traffic traffic, int ranks) {
   constexpr int kTiles = 60;
   constexpr std::int32_t kColumns = 8192;
@@ -184,7 +184,7 @@ void Cases::matrix_stores(Traffic traffic, int ranks) {
     for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
       const std::int64_t bytes = std::int64_t{2} * m * n * workgroups * kTiles;
       add(ranks,
-          {rate(row("matrix", "tile-store",
+          {rate(row("stores", "tile-store",
                     parameters("traffic", name_of(traffic), "gpus", ranks, "workgroups", workgroups, "tile",
                                tile_text(m, n), "columns", kColumns, "bytes", bytes)),
                 static_cast<double>(bytes))},
@@ -194,9 +194,7 @@ void Cases::matrix_stores(Traffic traffic, int ranks) {
 }
 
 void Cases::matrix() {
-  if (gpus_ >= 2) matrix_stores(Traffic::one_pair, 2);
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
-    matrix_stores(Traffic::all_rotated, ranks);
     for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
       for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
         const MotionCase c = matrix_copies(ranks, workgroups, m, n);

@@ -12,7 +12,8 @@
 //   tile-size   loads and copies of tiles of several sizes, from memory and from L2
 //   guarded     the same copies, each behind a wait for a flag that is set
 //   local       store, load, copy and atomic addition within a GPU, by workgroups; stores of finished tiles
-//   matrix      copies to peers out of a wide matrix, and tiles stored into one, as the patterns move them
+//   matrix      copies to peers out of a wide matrix, as the patterns move tiles
+//   stores      finished tiles stored into a wide matrix of peers, likewise
 //   ragged      the same of tiles whose rows begin anywhere within 32 bytes
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
@@ -40,10 +41,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 21> kMicrobenchGroups{
-    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded", "local",
-    "matrix",     "ragged",  "remote", "matmul",      "staging",   "power",   "clock",
-    "contention", "cold",    "spread", "arbitration", "stream",    "l2",      "size"};
+inline constexpr std::array<std::string_view, 22> kMicrobenchGroups{
+    "launch", "barrier", "flag",        "flag-cost", "tile-size", "guarded", "local", "matrix",
+    "stores", "ragged",  "remote",      "matmul",    "staging",   "power",   "clock", "contention",
+    "cold",   "spread",  "arbitration", "stream",    "l2",        "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
