@@ -21,6 +21,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
       service_weights_(machine.fabric.arbitration_spread),
+      crowding_(schedule.vendor ? 0 : machine.fabric.store_idle_share),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};
@@ -58,6 +59,7 @@ void Engine::add_resources() {
     for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
     return sum;
   };
+  const StorePorts ports = store_ports(machine_, schedule_.ranks);
   const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
   link_bytes_.assign(topology_.edges.size(), 0.0);
@@ -71,8 +73,8 @@ void Engine::add_resources() {
     const auto vertex = static_cast<std::size_t>(rank);
     const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
     const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
-    state.store_egress = port(fabric.store_egress_gb_per_s, out * stored);
-    state.store_ingress = port(fabric.store_ingress_gb_per_s, in * stored);
+    state.store_egress = port(ports.egress_gb_per_s, out * stored);
+    state.store_ingress = port(ports.ingress_gb_per_s, in * stored);
     state.load_ingress = port(fabric.load_ingress_gb_per_s, in * fabric.load_efficiency);
     state.load_egress = port(fabric.load_egress_gb_per_s, out * fabric.load_efficiency);
     gpus_.push_back(std::move(state));

@@ -28,6 +28,7 @@
 #include "model/cost/service_weights.hpp"
 #include "model/machine/topology.hpp"
 #include "sim/cache.hpp"
+#include "sim/crowding.hpp"
 #include "sim/dispatch.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
@@ -80,7 +81,7 @@ class Engine {
 
   enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
 
-  enum class Waiting : std::uint8_t { nothing, activity, store, flag, time };
+  enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
 
   struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
     double l2_mark = -1e300;
@@ -111,10 +112,9 @@ class Engine {
     double power = 0, power_if_missed = 0;  // of the matmul that runs
     double op_alone_ns = 0;                 // duration of the running activity without others
     double store_start_ns = 0;
-    double store_waited_ns =
-        0;                   // of the running store: time lost on its link that the matmul has paid already
-    double operands_ns = 0;  // before this the running matmul has not all that others fetch; 0: it has
-    double held_up_ns = 0;   // time that stores have kept the operand loads of the running matmul waiting
+    double store_waited_ns = 0;  // of the running store: time that the matmul has paid already
+    double operands_ns = 0;      // before this the running matmul has not all that others fetch; 0: it has
+    double held_up_ns = 0;       // time that stores have kept the operand loads of the running matmul waiting
     double store_alone_ns = 0;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double store_reread_ns = 0;
@@ -231,6 +231,7 @@ class Engine {
     double clock_share = 1;     // of the boost clock
     std::vector<std::int32_t> matmul_classes;  // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
+    std::int32_t copies_out = 0;  // on their way to peers, counted where links can be crowded
     std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
     std::vector<std::int32_t> l2_port;
   };
@@ -294,7 +295,8 @@ class Engine {
     Level source = Level::chip;
     bool rereads = false;  // the source is a tile that was written before, not an input
     double cap_gb_per_s = 0;
-    double link_cost = 1;  // bytes on a link per byte stored
+    double link_cost = 1;    // bytes on a link per byte stored
+    std::uint8_t crowd = 0;  // Crowding::step_of() those that share a full link
   };
 
   struct FlagOutlook {   // of one flag counter
@@ -389,7 +391,10 @@ class Engine {
   void hand_over(std::uint32_t id, double now);
   void run_sender(std::uint32_t id, double now);
   void note_store_wait(WorkgroupState& wg, double now) const;
+  bool keeps_loads_waiting(const WorkgroupState& wg) const;
   bool holds_up_matmul(std::uint32_t id, double now);
+  void load_the_rest(std::uint32_t id, double now);
+  void resume_loads(std::uint32_t id, double now);
   void resume_sender(std::uint32_t id, double now);
   void sent(std::uint32_t id, double lost_ns, double now);
   void sender_progressed(std::uint32_t id, double now);
@@ -416,6 +421,7 @@ class Engine {
   Missed look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::int32_t data_class(const DataPath& path);
+  bool crowds(const WorkgroupState& wg, const Op& op) const;
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
   double load_rate_alone(const DataPath& path) const;
@@ -454,6 +460,7 @@ class Engine {
   HostCosts host_costs_;  // with free launches: all zero but the barrier
   Topology topology_;
   ServiceWeights service_weights_;
+  Crowding crowding_;
   FluidNetwork fluid_;
   EventQueue<Event> queue_;
   std::vector<GpuState> gpus_;

@@ -215,7 +215,14 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (!stores && schedule_.kernels[wg.kernel].tile.m > 0 && machine_.gpu.specialised_copy_efficiency > 0) {
     capped.cap_gb_per_s *= machine_.gpu.specialised_copy_efficiency;
   }
-  const std::int32_t class_id = data_class(capped);
+  std::int32_t class_id = data_class(capped);
+  if (crowds(wg, op)) {
+    const std::int32_t copies = ++gpus_[path.rank].copies_out;
+    if (fluid_.contended(class_id)) {  // a link that is not full has time for all lanes
+      capped.crowd = Crowding::step_of(copies);
+      class_id = data_class(capped);
+    }
+  }
   const double alone = bytes / capped.cap_gb_per_s;
   // A load exists only to fetch its tile, a copy waits for its first bytes.
   const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, latency_of(path.source)) : alone;
@@ -443,6 +450,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     }
     const Op& op = schedule_.ops[wg.store_op];
     wg.store_in_flight = false;
+    if (crowds(wg, op)) --gpus_[rank_of(wg)].copies_out;
     note_write(op.rank, op, wg, now);
     notify_finish(wg, wg.store_op, now);
     if (free_flag_ >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);

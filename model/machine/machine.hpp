@@ -85,7 +85,7 @@ struct Gpu {
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores =
-      false;                      // one queue to the fabric: a store that waits for its link holds up loads
+      false;                      // one queue to the fabric: a store holds up loads until it has left
   bool async_tile_store = false;  // finished tiles leave from a staging area in LDS beside the next matmul
   std::array<MatrixRate, kDTypeCount> matrix{};
 
@@ -170,6 +170,8 @@ struct Fabric {
   LinkKind kind = LinkKind::mesh;
   double link_raw_gb_per_s = 0;  // one direction of one link (mesh) or of one GPU's port (switch)
   double store_efficiency = 0;   // payload/raw of remote stores over one link
+  // Of a full link, what a single workgroup that copies to a peer would leave idle; see sim/crowding.hpp.
+  double store_idle_share = 0;
   double ragged_end_bytes = 0;   // on a link, of a stored row's begin or end off the multiples of 16 bytes
   double load_efficiency = 0;    // payload/raw of remote loads
   double atomic_efficiency = 0;  // payload/raw of remote atomics on data

@@ -25,6 +25,7 @@ constexpr Bounds kPower{0, 1e5, true};
 constexpr Bounds kEnergy{0, 1e6, true};
 constexpr Bounds kEfficiency{1e-3, 1};
 constexpr Bounds kSpread{0, 0.9, true};
+constexpr Bounds kIdleShare{0, 0.99, true};
 constexpr Bounds kFlag{0, 1, true};
 
 constexpr Bounds count_up_to(double high) { return {1, high, true}; }
@@ -172,7 +173,7 @@ constexpr std::array kSpecs{
                   "loads and stores of a wave complete in the order of issue"},
     ParameterSpec{
         "gpu", "loads_queue_behind_stores", &Gpu::loads_queue_behind_stores, D::boolean, kFlag,
-        "one request queue per compute unit: a store that waits for its link holds up the loads behind it",
+        "one request queue per compute unit: a store holds up the loads behind it until it has left",
         Presence::optional},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
@@ -245,6 +246,9 @@ constexpr std::array kSpecs{
                   "raw rate, one direction, of one link (mesh) or one GPU's port (switch)"},
     ParameterSpec{"fabric", "store_efficiency", &Fabric::store_efficiency, D::share, kEfficiency,
                   "payload share of the raw rate, remote stores over one link"},
+    ParameterSpec{"fabric", "store_idle_share", &Fabric::store_idle_share, D::share, kIdleShare,
+                  "of a full link, what a single copying workgroup would leave idle; less with more of them",
+                  Presence::optional},
     ParameterSpec{"fabric", "ragged_end_bytes", &Fabric::ragged_end_bytes, D::data, kData,
                   "on a link, for every begin or end of a stored row off the multiples of 16 bytes",
                   Presence::optional},

@@ -110,6 +110,18 @@ std::vector<std::vector<int>> routes_from(const TopologyGraph& graph, int from, 
 
 }  // namespace
 
+StorePorts store_ports(const Machine& machine, int gpus) {
+  const Fabric& fabric = machine.fabric;
+  const int all_peers = machine.gpus_per_node - 1;
+  const int peers = std::max(1, std::min(gpus, machine.gpus_per_node) - 1);
+  const double link = fabric.link_raw_gb_per_s * fabric.store_efficiency;
+  const auto port = [&](double with_all) {
+    if (fabric.kind != LinkKind::node_switch || peers >= all_peers || link <= with_all) return with_all;
+    return link + (with_all - link) * (peers - 1) / (all_peers - 1);
+  };
+  return {port(fabric.store_egress_gb_per_s), port(fabric.store_ingress_gb_per_s)};
+}
+
 Topology build_topology(const Machine& machine, int gpus) {
   if (gpus < 1 || gpus > machine.gpu_count()) {
     throw UserError(fmt::format("{} GPUs: machine {} has {}; allowed: 1 to {}", gpus, machine.name,

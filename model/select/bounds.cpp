@@ -264,7 +264,8 @@ class Wires {
     double in_gb_per_s = 0;
   };
   Ports store_ports() const {
-    return {0, 1, machine_.fabric.store_egress_gb_per_s, machine_.fabric.store_ingress_gb_per_s};
+    const StorePorts ports = tritax::store_ports(machine_, schedule_.ranks);
+    return {0, 1, ports.egress_gb_per_s, ports.ingress_gb_per_s};
   }
   Ports load_ports() const {
     return {2, 3, machine_.fabric.load_egress_gb_per_s, machine_.fabric.load_ingress_gb_per_s};

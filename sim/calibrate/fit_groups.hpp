@@ -11,4 +11,8 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> fit_groups(const Machine& machine);
 
+// Stores that fill links in a layout that no pattern has: contiguous streams to several peers, tiles that lie
+// side by side. Nothing is fitted to them.
+bool left_out_for_layout(const MicrobenchRow& row);
+
 }  // namespace tritax

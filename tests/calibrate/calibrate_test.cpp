@@ -182,8 +182,9 @@ TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
   const Calibration calibration = calibrate(wrong_machine(GetParam()), whole_table(), "mine");
   const Machine truth = true_machine();
   constexpr double kClose = 0.02;
-  // No row of this node fills the L2, and the table leaves `arbitration` out.
-  const std::vector<std::string> unseen{"gpu.l2_bandwidth", "fabric.store_latency",
+  // No row of this node fills the L2, any number of its workgroups fills a link, and the table leaves
+  // `arbitration` out.
+  const std::vector<std::string> unseen{"gpu.l2_bandwidth", "fabric.store_latency", "fabric.store_idle_share",
                                         "fabric.arbitration_spread"};
   for (const CalibratedParameter& p : calibration.parameters) {
     const bool expected = std::find(unseen.begin(), unseen.end(), p.key) == unseen.end();
@@ -248,6 +249,24 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
                                  [](const Parameter& p) { return p.key == "gpu.cu_store_bandwidth"; });
   EXPECT_NE(kept->how, Provenance::calibrated);
   EXPECT_EQ(base.parameters.size() + 1, calibration.machine.parameters.size());  // prediction_residual
+}
+
+// Ports that let everything through: with two GPUs they would hide the link.
+TEST(Calibrate, finds_what_few_workgroups_leave_idle_of_a_full_link) {
+  constexpr double kIdle = 0.8;
+  Machine truth = true_machine();
+  Fabric& fabric = truth.fabric;
+  fabric.store_egress_gb_per_s = fabric.store_ingress_gb_per_s = fabric.link_raw_gb_per_s;
+  fabric.store_idle_share = kIdle;
+  std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
+  for (const std::string& row : true_rows(truth)) {
+    if (row.find("traffic=one-pair") != std::string::npos) text += row;
+  }
+  const Calibration found =
+      calibrate(truth, parse_microbench(text, "pair.csv", kGpus, kComputeUnits), "mine");
+  EXPECT_TRUE(find(found, "fabric.store_idle_share").determined);
+  EXPECT_NEAR(found.machine.fabric.store_idle_share, kIdle, 0.02);
+  EXPECT_NEAR(found.machine.fabric.store_efficiency, fabric.store_efficiency, 0.01);
 }
 
 TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {

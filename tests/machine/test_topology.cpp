@@ -93,6 +93,39 @@ TEST(Topology, RefusesMoreGpusThanThereAreAndFewerThanOne) {
   }
 }
 
+TEST(StorePorts, OfASwitchGiveLessTheMorePeersThereAre) {
+  Machine machine = find_machine("h200-8");
+  Fabric& fabric = machine.fabric;
+  fabric.link_raw_gb_per_s = 500;
+  fabric.store_efficiency = 0.8;
+  fabric.store_egress_gb_per_s = 340;
+  fabric.store_ingress_gb_per_s = 280;
+  const auto ports = [&](int gpus) { return store_ports(machine, gpus); };
+  EXPECT_NEAR(ports(2).egress_gb_per_s, 400, 1e-9);  // the link's
+  EXPECT_NEAR(ports(5).egress_gb_per_s, 370, 1e-9);
+  EXPECT_NEAR(ports(5).ingress_gb_per_s, 340, 1e-9);
+  EXPECT_EQ(ports(8).egress_gb_per_s, 340);
+  EXPECT_EQ(ports(8).ingress_gb_per_s, 280);
+  fabric.store_egress_gb_per_s = 410;  // the link decides
+  EXPECT_EQ(ports(2).egress_gb_per_s, 410);
+}
+
+TEST(StorePorts, OfSeveralNodesSeeThePeersOfTheirOwn) {
+  Machine machine = two_nodes(LinkKind::node_switch);
+  machine.gpus_per_node = 4;
+  machine.fabric.store_egress_gb_per_s =
+      machine.fabric.link_raw_gb_per_s * machine.fabric.store_efficiency / 2;
+  EXPECT_EQ(store_ports(machine, 8).egress_gb_per_s, machine.fabric.store_egress_gb_per_s);
+}
+
+TEST(StorePorts, OfAMeshAreTheMachines) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const int gpus : {1, 2, 5, 8}) {
+    EXPECT_EQ(store_ports(machine, gpus).egress_gb_per_s, machine.fabric.store_egress_gb_per_s);
+    EXPECT_EQ(store_ports(machine, gpus).ingress_gb_per_s, machine.fabric.store_ingress_gb_per_s);
+  }
+}
+
 // Every route is a walk from its source to its target that meets no vertex twice, and edge indices are dense.
 RC_GTEST_PROP(Topology, RoutesAreWalksBetweenTheirEnds, ()) {
   Machine machine = two_nodes(*rc::gen::element(LinkKind::mesh, LinkKind::node_switch));

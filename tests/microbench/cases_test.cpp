@@ -74,6 +74,31 @@ TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_wh
   EXPECT_GT(ragged, 0);
 }
 
+TEST(MicrobenchCases, stores_go_where_a_product_in_a_matrix_of_so_many_columns_would_put_them) {
+  int seen = 0;
+  for (const Microbench& bench : microbenchmarks(4, 64)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "stores") continue;
+    ++seen;
+    const Schedule schedule = bench.schedule();
+    const auto& c = schedule.buffers.back();
+    EXPECT_EQ(c.cols, row.number("columns"));
+    std::set<std::pair<int, int>> places;
+    std::int64_t bytes = 0;
+    for (const Op& op : schedule.ops) {
+      if (op.kind != OpKind::store) continue;
+      places.insert({op.rect.row, op.rect.col});
+      bytes += std::int64_t{2} * op.rect.rows * op.rect.cols;
+      ASSERT_LE(op.rect.row + op.rect.rows, c.rows) << key_of(row);
+      ASSERT_LE(op.rect.col + op.rect.cols, c.cols) << key_of(row);
+    }
+    const std::int64_t senders = row.text("traffic") == "one-pair" ? 1 : row.number("gpus");
+    EXPECT_EQ(bytes, senders * row.number("bytes")) << key_of(row);
+    EXPECT_EQ(static_cast<std::int64_t>(places.size()), 60 * row.number("workgroups")) << key_of(row);
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST(MicrobenchCases, the_value_follows_from_the_time) {
   for (const Microbench& bench : microbenchmarks(2, 132)) {
     for (const MicrobenchRow& row : bench.rows) {

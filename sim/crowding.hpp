@@ -1,0 +1,37 @@
+// How well requests fill the parallel lanes of a link.
+//
+// A link of a GPU is several physical ones (18 NVLink on an H200), and an address decides which of them a
+// request takes. N requesters that have one request each at any time keep K equal lanes busy for
+// N / (N + K - 1) of the time: the throughput of a closed queueing network with balanced stations (Lazowska,
+// Zahorjan, Graham, Sevcik, Quantitative System Performance, 1984, chapter 5). Copies between 2 H200 by 32,
+// 64 and 128 workgroups come to 318, 355 and 369 GB/s; by 16 of 256 threads, which cannot fill the link, to
+// the 360 that they ask for (scenarios/measured/h200-4-microbench.csv).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace tritax {
+
+class Crowding {
+ public:
+  // `idle_share` is what one requester leaves idle, 1 - 1/K; in [0, 1).
+  explicit Crowding(double idle_share) : others_(idle_share / (1 - idle_share)) {}
+
+  bool any() const { return others_ > 0; }
+
+  // A step of the square root of 2 requesters (at least 1), for a simulator keeps a class of transfers for
+  // each; 0 stands for a link that is not full.
+  static std::uint8_t step_of(std::int32_t requesters) {
+    return static_cast<std::uint8_t>(1 + std::lround(2 * std::log2(std::max(1, requesters))));
+  }
+
+  // Time on a full link per time at its rate.
+  double cost(std::uint8_t step) const { return step == 0 ? 1 : 1 + others_ / std::exp2((step - 1) / 2.0); }
+
+ private:
+  double others_;  // K - 1
+};
+
+}  // namespace tritax
