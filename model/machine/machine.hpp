@@ -84,8 +84,7 @@ struct Gpu {
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
-  bool loads_queue_behind_stores =
-      false;                      // one queue to the fabric: a store holds up loads until it has left
+  bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads
   bool async_tile_store = false;  // finished tiles leave from a staging area in LDS beside the next matmul
   std::array<MatrixRate, kDTypeCount> matrix{};
 

@@ -171,10 +171,10 @@ constexpr std::array kSpecs{
                   "one poll of a flag by exchange or compare-and-swap"},
     ParameterSpec{"gpu", "loads_wait_for_stores", &Gpu::loads_wait_for_stores, D::boolean, kFlag,
                   "loads and stores of a wave complete in the order of issue"},
-    ParameterSpec{
-        "gpu", "loads_queue_behind_stores", &Gpu::loads_queue_behind_stores, D::boolean, kFlag,
-        "one request queue per compute unit: a store holds up the loads behind it until it has left",
-        Presence::optional},
+    ParameterSpec{"gpu", "loads_queue_behind_stores", &Gpu::loads_queue_behind_stores, D::boolean, kFlag,
+                  "one request queue per compute unit: a store to a peer holds up the loads behind it until "
+                  "it has left",
+                  Presence::optional},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
