@@ -1,6 +1,7 @@
 #include "sim/dispatch.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "model/core/error.hpp"
 
@@ -14,18 +15,14 @@ Dispatcher::Dispatcher(const Gpu& gpu) : cus_per_die_(gpu.cus_per_xcd), lanes_pe
   full_.resize(static_cast<std::size_t>(gpu.xcds));
 }
 
-std::int32_t Dispatcher::waves_of(const Kernel& kernel) const {
-  return (kernel.resources.threads + lanes_per_wave_ - 1) / lanes_per_wave_;
+Dispatcher::Needs Dispatcher::needs_of(const Kernel& kernel) const {
+  const Resources& resources = kernel.resources;
+  const std::int32_t waves = (resources.threads + lanes_per_wave_ - 1) / lanes_per_wave_;
+  return {waves, std::int64_t{waves} * lanes_per_wave_ * resources.registers_per_thread,
+          std::int64_t{resources.lds_bytes}};
 }
 
-bool Dispatcher::has_room(const ComputeUnit& cu, const Kernel& kernel) const {
-  const auto registers =
-      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
-  return cu.waves_free >= waves_of(kernel) && cu.registers_free >= registers &&
-         cu.lds_free >= kernel.resources.lds_bytes;
-}
-
-bool Dispatcher::fits(const Kernel& kernel) const { return has_room(empty_, kernel); }
+bool Dispatcher::fits(const Kernel& kernel) const { return has_room(empty_, needs_of(kernel)); }
 
 std::int32_t Dispatcher::place(std::int32_t die, const Kernel& kernel) {
   Full& full = full_[static_cast<std::size_t>(die)];
@@ -37,7 +34,7 @@ std::int32_t Dispatcher::place(std::int32_t die, const Kernel& kernel) {
   }
   const std::int32_t cu = full.released;
   const bool in_range = kernel.cu_end <= 0 || (cu >= kernel.cu_begin && cu < kernel.cu_end);
-  if (cu >= 0 && in_range && has_room(cus_[cu], kernel)) return cu;
+  if (cu >= 0 && in_range && has_room(cu, kernel)) return cu;
   full.released = -1;
   return -1;
 }
@@ -50,31 +47,34 @@ std::int32_t Dispatcher::search(std::int32_t die, const Kernel& kernel) const {
     begin = std::max(begin, kernel.cu_begin);
     end = std::min(end, kernel.cu_end);
   }
+  const Needs needs = needs_of(kernel);
   std::int32_t best = -1;
-  for (std::int32_t cu = begin; cu < end; ++cu) {
-    if (!has_room(cus_[cu], kernel)) continue;
-    if (cus_[cu].workgroups == 0) return cu;
-    if (best < 0 || cus_[cu].workgroups < cus_[best].workgroups) best = cu;
+  std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
+  for (std::int32_t cu = begin; cu < end && fewest > 0; ++cu) {
+    const ComputeUnit& unit = cus_[static_cast<std::size_t>(cu)];
+    if (unit.workgroups >= fewest || !has_room(unit, needs)) continue;
+    best = cu;
+    fewest = unit.workgroups;
   }
   return best;
 }
 
 void Dispatcher::take(std::int32_t cu, const Kernel& kernel) {
   ComputeUnit& unit = cus_[cu];
-  TRITAX_ASSERT(has_room(unit, kernel), "a workgroup was sent to a full compute unit");
-  unit.waves_free -= waves_of(kernel);
-  unit.registers_free -=
-      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
-  unit.lds_free -= kernel.resources.lds_bytes;
+  const Needs needs = needs_of(kernel);
+  TRITAX_ASSERT(has_room(unit, needs), "a workgroup was sent to a full compute unit");
+  unit.waves_free -= needs.waves;
+  unit.registers_free -= needs.registers;
+  unit.lds_free -= needs.lds;
   ++unit.workgroups;
 }
 
 void Dispatcher::release(std::int32_t cu, const Kernel& kernel) {
   ComputeUnit& unit = cus_[cu];
-  unit.waves_free += waves_of(kernel);
-  unit.registers_free +=
-      static_cast<std::int64_t>(waves_of(kernel)) * lanes_per_wave_ * kernel.resources.registers_per_thread;
-  unit.lds_free += kernel.resources.lds_bytes;
+  const Needs needs = needs_of(kernel);
+  unit.waves_free += needs.waves;
+  unit.registers_free += needs.registers;
+  unit.lds_free += needs.lds;
   --unit.workgroups;
   Full& full = full_[static_cast<std::size_t>(die_of(cu))];
   if (full.released >= 0 && full.released != cu) full.demand.reset();

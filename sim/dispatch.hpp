@@ -32,7 +32,7 @@ class Dispatcher {
   // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
   std::int32_t place(std::int32_t die, const Kernel& kernel);
 
-  bool has_room(std::int32_t cu, const Kernel& kernel) const { return has_room(cus_[cu], kernel); }
+  bool has_room(std::int32_t cu, const Kernel& kernel) const { return has_room(cus_[cu], needs_of(kernel)); }
 
   void take(std::int32_t cu, const Kernel& kernel);
   void release(std::int32_t cu, const Kernel& kernel);
@@ -58,8 +58,17 @@ class Dispatcher {
     std::int32_t released = -1;    // the only compute unit; -1: none
   };
 
-  bool has_room(const ComputeUnit& cu, const Kernel& kernel) const;
-  std::int32_t waves_of(const Kernel& kernel) const;
+  // What a workgroup takes of a compute unit.
+  struct Needs {
+    std::int32_t waves = 0;
+    std::int64_t registers = 0;
+    std::int64_t lds = 0;
+  };
+
+  Needs needs_of(const Kernel& kernel) const;
+  static bool has_room(const ComputeUnit& cu, const Needs& needs) {
+    return cu.waves_free >= needs.waves && cu.registers_free >= needs.registers && cu.lds_free >= needs.lds;
+  }
   std::int32_t search(std::int32_t die, const Kernel& kernel) const;
 
   std::vector<ComputeUnit> cus_;

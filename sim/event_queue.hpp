@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/heap.hpp"
+
 namespace tritax {
 
 template <typename Payload>
@@ -29,20 +31,20 @@ class EventQueue {
     return events_.empty() ? std::numeric_limits<double>::infinity() : events_.front().time_ns;
   }
 
-  Event pop() {
-    std::pop_heap(events_.begin(), events_.end(), Later{});
-    const Event event = events_.back();
-    events_.pop_back();
-    return event;
-  }
+  const Payload& next() const { return events_.front().payload; }
+
+  Event pop() { return pop_first<Later>(events_); }
 
   std::uint64_t pushed() const { return sequence_; }
 
  private:
-  // A type, for the heap's functions to be compiled with it.
+  // Without a branch, see heap.hpp.
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
-      return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
+      const bool later = a.time_ns > b.time_ns;
+      const bool same = a.time_ns == b.time_ns;
+      const bool younger = a.sequence > b.sequence;
+      return later | (same & younger);
     }
   };
 

@@ -104,26 +104,6 @@ void FluidNetwork::mark_changed(std::int32_t id) {
   }
 }
 
-// std::pop_heap branches on which child comes first, and a twentieth of a run is lost on guessing wrong. The
-// hole on top sinks to the bottom, and the last end rises from there: it belongs near the bottom.
-FluidNetwork::End FluidNetwork::pop(std::vector<End>& heap) {
-  const EndsLater later;
-  const End top = heap.front();
-  const End last = heap.back();
-  heap.pop_back();
-  const std::size_t size = heap.size();
-  if (size == 0) return top;
-  std::size_t at = 0;
-  for (std::size_t child = 1; child < size; child = 2 * at + 1) {
-    if (child + 1 < size) child += static_cast<std::size_t>(later(heap[child], heap[child + 1]));
-    heap[at] = heap[child];
-    at = child;
-  }
-  heap[at] = last;
-  std::push_heap(heap.begin(), heap.begin() + static_cast<std::ptrdiff_t>(at) + 1, later);
-  return top;
-}
-
 void FluidNetwork::start(std::int32_t class_id, double amount, double weight, std::uint32_t token,
                          double now_ns) {
   TRITAX_ASSERT(amount >= 0 && weight > 0, "an activity needs work and a weight");
@@ -147,7 +127,7 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   const Tournament::Winner winner = next_end_.winner(same_ns);
   Class& c = classes_[winner.player];
   advance(c, now_ns);
-  const End end = pop(c.ends);
+  const End end = pop_first<EndsLater>(c.ends);
   // Rounding must not leave the class behind the work that it has finished.
   c.virtual_time = std::max(c.virtual_time, end.virtual_time);
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;

@@ -30,6 +30,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/heap.hpp"
 #include "sim/same_time.hpp"
 #include "sim/tournament.hpp"
 
@@ -119,7 +120,7 @@ class FluidNetwork {
     std::uint32_t token = 0;
   };
 
-  // Without a branch: which of two ends comes first is a coin toss to the processor.
+  // Without a branch, see heap.hpp.
   struct EndsLater {
     bool operator()(const End& a, const End& b) const {
       const bool later = a.virtual_time > b.virtual_time;
@@ -214,7 +215,6 @@ class FluidNetwork {
     c.loss = c.bottleneck != kNone && resources_[c.bottleneck].link ? 1 - c.level / c.cap : 0;
     c.lost_on_links_ns += (before - c.loss) * (now_ns - c.since_ns);
   }
-  static End pop(std::vector<End>& heap);
   void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.
   static bool idle_at_caps(const Resource& r) {
