@@ -30,6 +30,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   add_resources();
   index_schedule();
   index_places(places);
+  for (GpuState& gpu : gpus_) find_clock_factors(gpu);
 }
 
 Engine::GpuState::GpuState(const Gpu& gpu)
@@ -63,6 +64,7 @@ void Engine::add_resources() {
   const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
   link_bytes_.assign(topology_.edges.size(), 0.0);
+  copies_on_link_.assign(topology_.edges.size(), 0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);
     state.dirty_bytes = std::min(options_.written_before_bytes,
@@ -103,32 +105,26 @@ void Engine::index_schedule() {
     }
   }
   records_.resize(ranks * schedule_.buffers.size());
+  is_read_.assign(schedule_.buffers.size(), 0);
 
   hosts_.resize(ranks);
   kernels_.resize(schedule_.kernels.size());
   SlabIds slab_ids;
   inputs_of_op_.resize(schedule_.ops.size());
   std::size_t workgroups = 0;
+  std::uint32_t first_workgroup = 0;
   for (const Kernel& kernel : schedule_.kernels) workgroups += kernel.workgroups.size();
   workgroups_.reserve(workgroups);
+  sent_.reserve(workgroups);
   for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
     const Kernel& kernel = schedule_.kernels[k];
     KernelState& state = kernels_[k];
-    state.first_workgroup = static_cast<std::uint32_t>(workgroups_.size());
+    state.first_workgroup = first_workgroup;
+    first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
     state.to_send = state.remaining;
     number_workgroups_of_dies(kernel, state);
-    for (std::uint32_t w = 0; w < kernel.workgroups.size(); ++w) {
-      WorkgroupState wg;
-      wg.kernel = k;
-      wg.number = w;
-      wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
-      wg.pc = kernel.workgroups[w].first_op;
-      wg.end = wg.pc + kernel.workgroups[w].op_count;
-      wg.send_pc = wg.pc;
-      workgroups_.push_back(wg);
-    }
-    index_matmuls(k, slab_ids);
+    index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
     if (!gpus_[0].dispatcher.fits(kernel)) {
       throw UserError(
@@ -154,27 +150,29 @@ void Engine::index_schedule() {
 
 void Engine::index_places(std::span<const Placed> places) {
   if (!placed_) return;
-  TRITAX_ASSERT(places.size() == workgroups_.size(), "every workgroup has one place");
+  TRITAX_ASSERT(places.size() == workgroups_.capacity(), "every workgroup has one place");
   for (GpuState& gpu : gpus_) gpu.place_queues.resize(static_cast<std::size_t>(machine_.gpu.cu_count()));
   for (const Placed& place : places) {
     GpuState& gpu = gpus_[schedule_.kernels[place.kernel].rank];
-    gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(
-        kernels_[place.kernel].first_workgroup + place.workgroup);
+    gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
   }
 }
 
-std::vector<Placed> Engine::places() const {
-  std::vector<Placed> places;
-  places.reserve(sent_.size());
-  for (const std::uint32_t id : sent_) {
-    const WorkgroupState& wg = workgroups_[id];
-    places.push_back({wg.kernel, wg.number, wg.cu});
-  }
-  return places;
+Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
+  const Kernel& kernel = schedule_.kernels[k];
+  WorkgroupState wg;
+  wg.kernel = k;
+  wg.number = number;
+  wg.id = kernels_[k].first_workgroup + number;
+  wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
+  wg.pc = kernel.workgroups[wg.number].first_op;
+  wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
+  wg.send_pc = wg.pc;
+  return wg;
 }
 
-// What the matmuls of a kernel read, and which cost the same.
-void Engine::index_matmuls(std::uint32_t k, SlabIds& slab_ids) {
+// What the operations of a kernel read, and which of its matmuls cost the same.
+void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   const Kernel& kernel = schedule_.kernels[k];
   using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
   std::map<ShapeKey, std::uint32_t> shape_ids;
@@ -187,6 +185,11 @@ void Engine::index_matmuls(std::uint32_t k, SlabIds& slab_ids) {
   for (const Workgroup& wg : kernel.workgroups) {
     for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
       const Op& op = schedule_.ops[o];
+      if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
+        is_read_[static_cast<std::size_t>(op.buffer)] = 1;
+      } else if (op.kind == OpKind::copy) {
+        is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
+      }
       if (op.kind != OpKind::matmul) continue;
       MatmulInputs& inputs = inputs_of_op_[o];
       inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op.k_begin);
@@ -217,7 +220,8 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
   shape.work = work_of(shape);
-  shape.fetched_ns = shape.cost.compute_ns * std::min(1.0, stages / std::max(1.0, steps));
+  shape.fetched_ns =
+      stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
   const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
   shape.from_memory_ns = steps * stage_interval_ns(stages, memory_ns);
@@ -280,7 +284,10 @@ double Engine::collect_ended(double now, double same_ns) {
     }
   }
   if (ended_.size() > 1) {
-    std::sort(ended_.begin(), ended_.end(), [](const auto& a, const auto& b) { return a.token < b.token; });
+    const auto rank = [&](const FluidNetwork::Completion& ended) {
+      return token_of(workgroups_[workgroup_of(ended.token)].id, (ended.token & 1u) != 0);
+    };
+    std::sort(ended_.begin(), ended_.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   }
   return now;
 }
@@ -289,6 +296,7 @@ double Engine::collect_ended(double now, double same_ns) {
 double Engine::collect_due(double now, double same_ns) {
   due_.clear();
   while (queue_.next_time_ns() <= same_ns) due_.push_back(queue_.pop());
+  if (!queue_.empty()) prefetch_of(queue_.next());
   now = std::max(now, due_.back().time_ns);
   if (due_.front().time_ns != due_.back().time_ns) {
     std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
@@ -320,6 +328,9 @@ void Engine::handle(const Event& event, double now) {
       break;
     case EventKind::resume_sender:
       resume_sender(event.id, now);
+      break;
+    case EventKind::loads_trickled:
+      loads_trickled(event.id, now);
       break;
     case EventKind::flag_arrives: {
       const Arrival arrival = arrivals_[event.id];
@@ -365,9 +376,8 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       while (next < kernel.workgroups.size()) {
         const std::int32_t cu = gpu.dispatcher.place(die, kernel);
         if (cu < 0) break;
-        send(state.first_workgroup + next, cu, now);
+        send({k, next, cu}, now);
         next += state.dies;
-        if (next < kernel.workgroups.size()) prefetch(state.first_workgroup + next);
       }
     }
   }
@@ -383,18 +393,31 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
     for (std::int32_t cu = first; cu < first + machine_.gpu.cus_per_xcd; ++cu) {
       PlaceQueue& queue = gpu.place_queues[static_cast<std::size_t>(cu)];
       if (queue.head == queue.workgroups.size()) continue;
-      const std::uint32_t id = queue.workgroups[queue.head];
-      const std::uint32_t k = workgroups_[id].kernel;
-      const bool started = std::find(gpu.running.begin(), gpu.running.end(), k) != gpu.running.end();
-      if (!started || !gpu.dispatcher.has_room(cu, schedule_.kernels[k])) continue;
-      send(id, cu, now);
+      const Placed& placed = queue.workgroups[queue.head];
+      const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
+      const bool started = kernel != gpu.running.end();
+      if (!started || !gpu.dispatcher.has_room(cu, schedule_.kernels[placed.kernel])) continue;
+      send(placed, now);
       ++queue.head;
       sent = true;
     }
   }
 }
 
-void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
+std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
+  if (free_places_.empty()) {
+    workgroups_.push_back(at_start(kernel, number));
+    return static_cast<std::uint32_t>(workgroups_.size()) - 1;
+  }
+  const std::uint32_t id = free_places_.back();
+  free_places_.pop_back();
+  workgroups_[id] = at_start(kernel, number);
+  return id;
+}
+
+void Engine::send(const Placed& placed, double now) {
+  const std::int32_t cu = placed.cu;
+  const std::uint32_t id = take_place(placed.kernel, placed.workgroup);
   WorkgroupState& wg = workgroups_[id];
   const Kernel& kernel = schedule_.kernels[wg.kernel];
   KernelState& state = kernels_[wg.kernel];
@@ -411,7 +434,7 @@ void Engine::send(std::uint32_t id, std::int32_t cu, double now) {
   double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(gpu.dispatcher.die_of(cu))];
   free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
   last_dispatched_.push_back(id);
-  sent_.push_back(id);
+  sent_.push_back(placed);
   // What starts with the kernel finds its code and its operations in no cache.
   double start = 0;
   if (!later(now, state.start.time_ns)) {
@@ -428,25 +451,28 @@ void Engine::start_workgroup(std::uint32_t wg, double now) {
 
 void Engine::finish_workgroup(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  KernelState& state = kernels_[wg.kernel];
+  const std::uint32_t k = wg.kernel;
+  const std::int32_t cu = wg.cu;
+  const Path path = wg.path;
+  wg.kernel = kNobody;
+  free_places_.push_back(id);
+  const Kernel& kernel = schedule_.kernels[k];
+  KernelState& state = kernels_[k];
   GpuState& gpu = gpus_[kernel.rank];
-  gpu.dispatcher.release(wg.cu, kernel);
-  if (gpu.dispatcher.resident(wg.cu) == 0) {
-    gpu.cu_busy_ns += now - gpu.occupied_since_ns[static_cast<std::size_t>(wg.cu)];
+  gpu.dispatcher.release(cu, kernel);
+  if (gpu.dispatcher.resident(cu) == 0) {
+    gpu.cu_busy_ns += now - gpu.occupied_since_ns[static_cast<std::size_t>(cu)];
   }
-  --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[wg.cu];
+  --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
   TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
-  if (!later(state.end.time_ns, wg.path.time_ns)) state.end = wg.path;
+  if (!later(state.end.time_ns, path.time_ns)) state.end = path;
   --state.remaining;
   if (!gpu.running.empty()) {
     // Successors in the freed slot continue this workgroup's path.
-    const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
-    const Path handover = wg.path;
-    dispatch(kernel.rank, die, now);
-    for (const std::uint32_t successor : last_dispatched_) workgroups_[successor].path = handover;
+    dispatch(kernel.rank, gpu.dispatcher.die_of(cu), now);
+    for (const std::uint32_t successor : last_dispatched_) workgroups_[successor].path = path;
   }
-  if (state.remaining == 0) finish_kernel(wg.kernel, now);
+  if (state.remaining == 0) finish_kernel(k, now);
 }
 
 void Engine::finish_kernel(std::uint32_t kernel, double now) {

@@ -15,6 +15,7 @@
 // engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
+#include <array>
 #include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -54,7 +55,7 @@ class Engine {
   void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
   // Of all workgroups, in the order in which they were sent; after the run.
-  std::vector<Placed> places() const;
+  const std::vector<Placed>& places() const { return sent_; }
 
  private:
   static constexpr std::uint32_t kNobody = 0xffffffffu;
@@ -66,10 +67,13 @@ class Engine {
   static constexpr std::uint32_t kEvictionParts = 16;
 
   enum class EventKind : std::uint8_t {
+    // of workgroups
     start_workgroup,
     resume_workgroup,
     tile_staged,
     resume_sender,
+    loads_trickled,
+    // of others
     flag_arrives,
     start_kernel,
     host_step
@@ -92,11 +96,14 @@ class Engine {
     bool written() const { return writer != kNobody; }
   };
 
-  // Of thousands, in turn: aligned, none takes a cache line more than it needs.
+  // Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
+  // workgroups together would fit no cache. Of thousands, in turn: aligned, none takes a cache line more than
+  // it needs.
   struct alignas(64) WorkgroupState {
-    std::uint32_t kernel = 0;
-    std::uint32_t number = 0;  // within the kernel
-    std::uint32_t pc = 0;      // index into schedule.ops
+    std::uint32_t kernel = kNobody;  // kNobody: the place is free
+    std::uint32_t number = 0;        // within the kernel
+    std::uint32_t id = 0;            // in the order of the schedule
+    std::uint32_t pc = 0;            // index into schedule.ops
     std::uint32_t end = 0;
     std::int32_t cu = -1;
     Waiting waiting = Waiting::nothing;
@@ -120,6 +127,9 @@ class Engine {
     double store_reread_ns = 0;
     double op_lost_ns = 0, store_lost_ns = 0;  // by its class on links, before the activity started
     std::uint32_t store_op = 0;
+    std::int16_t store_rank = 0;  // where it goes
+    bool store_crowds = false;    // it counts on its links
+    double store_bytes = 0;
     std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
@@ -127,7 +137,7 @@ class Engine {
     double llc_fill_gb_per_s = 0;
     Path path;
     Path send_path;
-    TileRecord* stored = nullptr;  // of the running store; of a remote one null
+    TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
   };
 
   // Of an operation that is a matmul.
@@ -138,7 +148,7 @@ class Engine {
   };
 
   struct KernelState {
-    std::uint32_t first_workgroup = 0;
+    std::uint32_t first_workgroup = 0;  // its id
     std::uint32_t remaining = 0;
     std::uint32_t to_send = 0;  // workgroups that no compute unit has taken yet
     std::int32_t stream = 0;
@@ -191,7 +201,7 @@ class Engine {
   };
 
   struct PlaceQueue {
-    std::vector<std::uint32_t> workgroups;
+    std::vector<Placed> workgroups;
     std::size_t head = 0;  // the next to come
   };
 
@@ -229,9 +239,9 @@ class Engine {
     double dirty_bytes = 0;     // of what was written before the run, still in the caches
     Power power;                // see engine_clock.cpp
     double clock_share = 1;     // of the boost clock
-    std::vector<std::int32_t> matmul_classes;  // for clock changes
+    std::array<double, kDTypeCount> clock_factors{};  // of those that are computed with
+    std::vector<std::int32_t> matmul_classes;         // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
-    std::int32_t copies_out = 0;  // on their way to peers, counted where links can be crowded
     std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
     std::vector<std::int32_t> l2_port;
   };
@@ -241,7 +251,7 @@ class Engine {
     std::int32_t rows = 0, cols = 0, k = 0;
     DType dtype = DType::fp16;
     MatmulCost cost{};
-    double fetched_ns = 0;      // of its time: the steps whose operands fit LDS at once
+    double fetched_ns = 0;      // for this long it needs no operands but those that fit LDS at once
     double from_llc_ns = 0;     // at least, if operands come from the last-level cache
     double from_memory_ns = 0;  // at least, if operands come from memory
     double work = 0;            // clk times what it draws, without misses
@@ -295,8 +305,9 @@ class Engine {
     Level source = Level::chip;
     bool rereads = false;  // the source is a tile that was written before, not an input
     double cap_gb_per_s = 0;
-    double link_cost = 1;    // bytes on a link per byte stored
-    std::uint8_t crowd = 0;  // Crowding::step_of() those that share a full link
+    double link_cost = 1;  // bytes on a link per byte stored
+    // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
+    std::uint8_t crowd_out = 0, crowd_in = 0;
   };
 
   struct FlagOutlook {   // of one flag counter
@@ -312,21 +323,27 @@ class Engine {
                                        std::uint32_t>;  // by buffer, origin, size and start in K
   double bytes_touched(bool results) const;
   void find_what_stays();
-  void index_matmuls(std::uint32_t kernel, SlabIds& slab_ids);
+  void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
   void index_places(std::span<const Placed> places);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
-  // Between two events of a workgroup come those of thousands: without this it is in no cache when it is
-  // sent, or an operation of it ends.
+  WorkgroupState at_start(std::uint32_t kernel, std::uint32_t number) const;
+  std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
+  // Between two events of a workgroup come those of thousands: without this it is in no cache when an
+  // operation of it ends.
   void prefetch(std::uint32_t wg) const {
     const char* state = reinterpret_cast<const char*>(&workgroups_[wg]);
     for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
   }
+  void prefetch_of(const Event& event) const {
+    const bool of_workgroup = event.kind <= EventKind::loads_trickled;
+    if (of_workgroup) prefetch(event.id);
+  }
   void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
-  void send(std::uint32_t wg, std::int32_t cu, double now);
+  void send(const Placed& placed, double now);
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
@@ -359,6 +376,7 @@ class Engine {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
+  double transfer_cap(const WorkgroupState& wg, const Op& op, const DataPath& path, double bytes) const;
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
   void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
@@ -393,6 +411,7 @@ class Engine {
   void note_store_wait(WorkgroupState& wg, double now) const;
   bool keeps_loads_waiting(const WorkgroupState& wg) const;
   bool holds_up_matmul(std::uint32_t id, double now);
+  void loads_trickled(std::uint32_t id, double now);
   void load_the_rest(std::uint32_t id, double now);
   void resume_loads(std::uint32_t id, double now);
   void resume_sender(std::uint32_t id, double now);
@@ -400,7 +419,12 @@ class Engine {
   void sender_progressed(std::uint32_t id, double now);
 
   // engine_clock.cpp
-  double clock_factor(const GpuState& gpu, DType dtype) const;
+  // The clock that a GPU's matrix cores have now, relative to load_clock.
+  static double clock_factor(const GpuState& gpu, DType dtype) {
+    return gpu.clock_factors[static_cast<std::size_t>(dtype)];
+  }
+  double find_clock_factor(const GpuState& gpu, DType dtype) const;
+  void find_clock_factors(GpuState& gpu) const;
   double most_clock_factor(const GpuState& gpu, DType dtype) const;
   double clock_at(const GpuState& gpu, DType dtype, double power) const;
   double work_of(const MatmulShape& shape) const;
@@ -422,6 +446,8 @@ class Engine {
                           const MatmulShape& shape, double duration_ns, double now);
   std::int32_t data_class(const DataPath& path);
   bool crowds(const WorkgroupState& wg, const Op& op) const;
+  void join_crowd(DataPath& path);
+  void leave_crowd(const WorkgroupState& wg);
   DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
   double load_rate_alone(const DataPath& path) const;
@@ -429,7 +455,7 @@ class Engine {
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
   void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
                  double now);
-  void note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now);
+  void note_write(const WorkgroupState& wg, double now);
   double latency_of(Level level) const;
   // What the way to a GPU of another node takes longer than to one of the same.
   double between_nodes_ns(std::int32_t from, std::int32_t to) const {
@@ -446,7 +472,7 @@ class Engine {
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;
   void index_outlook();
-  void index_rest(const Kernel& kernel, std::uint32_t wg, const std::vector<FlagOutlook>* flags);
+  void index_rest(const Kernel& kernel, const WorkgroupState& state, const std::vector<FlagOutlook>* flags);
   double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
   void index_tails();
   double least_kernel_ns(std::size_t kernel) const;
@@ -466,7 +492,8 @@ class Engine {
   std::vector<GpuState> gpus_;
   std::vector<HostState> hosts_;
   std::vector<KernelState> kernels_;
-  std::vector<WorkgroupState> workgroups_;
+  std::vector<WorkgroupState> workgroups_;  // on a compute unit; wg and id count places; never moves
+  std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before
   bool results_stay_ = false;             // in the L2, until after the run
@@ -481,6 +508,7 @@ class Engine {
   std::vector<double> tail_ns_;                   // by kernel, likewise
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
+  std::vector<std::uint8_t> is_read_;             // by buffer: something loads or copies from it
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::vector<Path> write_paths_;                 // apart: few reads of a record need it
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
@@ -489,7 +517,8 @@ class Engine {
   std::vector<MatmulClass> matmul_class_;        // by class
   std::vector<std::int32_t> link_resource_;      // by topology edge
   std::vector<double> link_bytes_;
-  std::vector<double> reported_rate_;  // by topology edge, as last told to the observer
+  std::vector<std::int32_t> copies_on_link_;  // by topology edge, where links can be crowded
+  std::vector<double> reported_rate_;         // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
@@ -497,8 +526,8 @@ class Engine {
   std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
   std::vector<EventQueue<Event>::Event> due_;    // likewise
   bool placed_ = false;                          // places were given
-  std::vector<std::uint32_t> sent_;              // workgroups, in the order of their dispatch
-  std::vector<std::uint32_t> last_dispatched_;   // by the last call of dispatch
+  std::vector<Placed> sent_;                     // in the order of their dispatch
+  std::vector<std::uint32_t> last_dispatched_;   // places of workgroups, by the last call of dispatch
 };
 
 }  // namespace tritax

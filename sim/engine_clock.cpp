@@ -54,8 +54,7 @@ double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
   return clock_ghz;
 }
 
-// Relative to load_clock.
-double Engine::clock_factor(const GpuState& gpu, DType dtype) const {
+double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = machine_.gpu.rate(dtype);
   if (machine_.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
@@ -69,9 +68,18 @@ double Engine::most_clock_factor(const GpuState& gpu, DType dtype) const {
   return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) / machine_.gpu.rate(dtype).load_clock_ghz;
 }
 
+void Engine::find_clock_factors(GpuState& gpu) const {
+  for (const MatmulShape& shape : shapes_) {
+    gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_clock_factor(gpu, shape.dtype);
+  }
+}
+
 void Engine::limit_clocks(std::span<const double> most_ghz) {
   TRITAX_ASSERT(most_ghz.size() == gpus_.size(), "a clock for every GPU");
-  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) gpus_[rank].power.most_ghz = most_ghz[rank];
+  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+    gpus_[rank].power.most_ghz = most_ghz[rank];
+    find_clock_factors(gpus_[rank]);
+  }
 }
 
 void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
@@ -115,6 +123,7 @@ void Engine::update_clock(std::int32_t rank) {
 }
 
 void Engine::apply_clock(GpuState& gpu) {
+  find_clock_factors(gpu);
   gpu.clock_share = 1;
   gpu.power.clock_ghz = machine_.gpu.boost_clock_ghz;
   for (const MatmulShape& shape : shapes_) {

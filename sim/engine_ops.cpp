@@ -152,7 +152,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
-  fluid_.start(class_id, shape.cost.operand_bytes, spread_of(machine_.gpu.matmul_spread, id, wg.pc),
+  fluid_.start(class_id, shape.cost.operand_bytes, spread_of(machine_.gpu.matmul_spread, wg.id, wg.pc),
                token_of(id, false), now);
   look_ahead(wg, now);
 }
@@ -187,45 +187,46 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.matrix_busy_ns -= more * now;
 }
 
-void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
-  const Op& op = schedule_.ops[op_index];
-  const DataPath path = path_of(wg, op, now);
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
-  const bool remote = path.peer != path.rank;
-  // Latency of the first bytes; the rest of the tile follows at the workgroup's own rate.
+// What one workgroup moves in a transfer of `bytes` that nothing holds up: the latency of its first bytes and
+// then the rest of the tile at the workgroup's own rate.
+double Engine::transfer_cap(const WorkgroupState& wg, const Op& op, const DataPath& path,
+                            double bytes) const {
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+  const bool loads = op.kind == OpKind::load || op.kind == OpKind::reduce;
   // A library's kernel that adds several tiles has asked for all of them when the first comes.
   const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
   double latency = (asked_before ? 0 : latency_of(path.source)) +
                    (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
   latency += ragged_ns(op);
-  if (!asynchronous && machine_.gpu.accumulate_gb_per_s > 0)
-    latency += bytes / machine_.gpu.accumulate_gb_per_s;
+  if (loads && machine_.gpu.accumulate_gb_per_s > 0) latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
     rate = std::min(rate, load_rate_alone(path));
   }
-  DataPath capped = path;
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   const GpuState& gpu = gpus_[path.rank];
   const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
-  if (bytes > 0) capped.cap_gb_per_s = clock_share * bytes / (latency + bytes / rate);
+  double cap = bytes > 0 ? clock_share * bytes / (latency + bytes / rate) : path.cap_gb_per_s;
   if (!stores && schedule_.kernels[wg.kernel].tile.m > 0 && machine_.gpu.specialised_copy_efficiency > 0) {
-    capped.cap_gb_per_s *= machine_.gpu.specialised_copy_efficiency;
+    cap *= machine_.gpu.specialised_copy_efficiency;
   }
-  std::int32_t class_id = data_class(capped);
-  if (crowds(wg, op)) {
-    const std::int32_t copies = ++gpus_[path.rank].copies_out;
-    if (fluid_.contended(class_id)) {  // a link that is not full has time for all lanes
-      capped.crowd = Crowding::step_of(copies);
-      class_id = data_class(capped);
-    }
-  }
-  const double alone = bytes / capped.cap_gb_per_s;
+  return cap;
+}
+
+void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
+  const Op& op = schedule_.ops[op_index];
+  DataPath path = path_of(wg, op, now);
+  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
+  path.cap_gb_per_s = transfer_cap(wg, op, path, bytes);
+  const bool counts = crowds(wg, op);
+  if (counts) join_crowd(path);
+  const std::int32_t class_id = data_class(path);
+  const double alone = bytes / path.cap_gb_per_s;
   // A load exists only to fetch its tile, a copy waits for its first bytes.
   const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, latency_of(path.source)) : alone;
+  const bool remote = path.peer != path.rank;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   if (asynchronous) {
     wg.store_in_flight = true;
@@ -235,8 +236,14 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.store_reread_ns = reread;
     wg.store_part = part;
     wg.store_op = op_index;
-    wg.stored = op.rank == path.rank ? &record_of(op.rank, op.buffer, op.rect.row, op.rect.col) : nullptr;
-    __builtin_prefetch(wg.stored, 1);
+    wg.store_rank = op.rank;
+    wg.store_crowds = counts;
+    wg.store_bytes = bytes;
+    wg.stored = nullptr;
+    if (op.rank == path.rank && is_read_[static_cast<std::size_t>(op.buffer)] != 0) {
+      wg.stored = &record_of(op.rank, op.buffer, op.rect.row, op.rect.col);
+      __builtin_prefetch(wg.stored, 1);
+    }
     wg.remote_dirty = wg.remote_dirty || remote;
     wg.far_dirty = wg.far_dirty || between_nodes_ns(path.rank, path.peer) > 0;
   } else {
@@ -247,7 +254,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   }
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
-  const double weight = fluid_.contended(class_id) ? service_weight(id, op_index) : 1;
+  const double weight = fluid_.contended(class_id) ? service_weight(wg.id, op_index) : 1;
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = fluid_.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);
@@ -448,12 +455,13 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
       sent(id, completion.lost_on_links_ns, now);
       return;
     }
-    const Op& op = schedule_.ops[wg.store_op];
+    note_store_wait(wg, now);
     wg.store_in_flight = false;
-    if (crowds(wg, op)) --gpus_[rank_of(wg)].copies_out;
-    note_write(op.rank, op, wg, now);
+    if (wg.store_crowds) leave_crowd(wg);
+    note_write(wg, now);
     notify_finish(wg, wg.store_op, now);
     if (free_flag_ >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
+    if (wg.waiting == Waiting::loads) resume_loads(id, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
     charge_store(wg.path, wg, completion.lost_on_links_ns, now);

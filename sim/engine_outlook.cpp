@@ -69,12 +69,15 @@ void Engine::index_outlook() {
   least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
   if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
   if (options_.counterfactual.intermediates_on_chip || schedule_.vendor) least_read_ns_ = 0;
+  std::vector<WorkgroupState> all;
+  for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+    for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) all.push_back(at_start(k, w));
+  }
   std::vector<FlagOutlook> flags(flags_.size());
   std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
-  for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
-    const WorkgroupState& state = workgroups_[wg];
+  for (const WorkgroupState& state : all) {
     const Kernel& kernel = schedule_.kernels[state.kernel];
-    index_rest(kernel, wg, nullptr);
+    index_rest(kernel, state, nullptr);
     bool sure = true;  // what follows a claim may be skipped
     for (std::uint32_t o = state.pc; o < state.end; ++o) {
       const Op& op = schedule_.ops[o];
@@ -90,17 +93,16 @@ void Engine::index_outlook() {
     }
   }
   index_tails();
-  for (std::uint32_t wg = 0; wg < workgroups_.size(); ++wg) {
-    const WorkgroupState& state = workgroups_[wg];
-    if (raises[state.kernel] != 0) index_rest(schedule_.kernels[state.kernel], wg, &flags);
+  for (const WorkgroupState& state : all) {
+    if (raises[state.kernel] != 0) index_rest(schedule_.kernels[state.kernel], state, &flags);
   }
 }
 
 // Fills `rest_ns_` for one workgroup: from the start of each operation to the end of the workgroup, with
 // matmuls at the clock under full load; with `flags` also to the end of those that wait for it, as far as
 // that is later than its own kernel's. What follows a claim may be skipped and counts nothing.
-void Engine::index_rest(const Kernel& kernel, std::uint32_t wg, const std::vector<FlagOutlook>* flags) {
-  const WorkgroupState& state = workgroups_[wg];
+void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
+                        const std::vector<FlagOutlook>* flags) {
   const bool matmuls_drain = machine_.gpu.loads_wait_for_stores && !state.has_sender;
   double rest = 0;           // from the next operation on
   double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
@@ -111,7 +113,7 @@ void Engine::index_rest(const Kernel& kernel, std::uint32_t wg, const std::vecto
       rest = rest_of_drain = 0;
     } else if (op.kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
-      rest += (cost.compute_ns + cost.prologue_ns) / spread_of(machine_.gpu.matmul_spread, wg, o);
+      rest += (cost.compute_ns + cost.prologue_ns) / spread_of(machine_.gpu.matmul_spread, state.id, o);
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
       const double release = is_free(op) ? 0 : machine_.gpu.release_ns;
@@ -123,7 +125,7 @@ void Engine::index_rest(const Kernel& kernel, std::uint32_t wg, const std::vecto
       // Of its own GPU it sees a flag with the first poll at the earliest.
       if (op.scope != Scope::system) rest += poll_ns(op);
     } else if (!sent) {
-      const double ns = shortest_move_ns(kernel, wg, o);
+      const double ns = shortest_move_ns(kernel, state.id, o);
       const bool asynchronous =
           op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
       rest = asynchronous ? std::max(rest, ns + rest_of_drain) : rest + ns;

@@ -12,11 +12,24 @@ namespace tritax {
 void Engine::report_stall(double now) const {
   std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
   int listed = 0;
+  std::vector<const WorkgroupState*> waiting;
   for (const WorkgroupState& wg : workgroups_) {
-    if (wg.waiting != Waiting::flag || listed == 10) continue;
+    const bool waits =
+        wg.waiting == Waiting::flag || wg.waiting == Waiting::store || wg.waiting == Waiting::loads;
+    if (wg.kernel != kNobody && waits) waiting.push_back(&wg);
+  }
+  std::sort(waiting.begin(), waiting.end(), [](const auto* a, const auto* b) { return a->id < b->id; });
+  for (const WorkgroupState* waiter : waiting) {
+    if (listed == 10) break;
     ++listed;
+    const WorkgroupState& wg = *waiter;
     const Op& op = schedule_.ops[wg.pc];
     const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+    if (wg.waiting != Waiting::flag) {
+      text += fmt::format("\n  {} waits for a store of its workgroup",
+                          describe_op(schedule_, wg.kernel, wg.number, wg.pc - first));
+      continue;
+    }
     const FlagState& flag = flags_[flag_of(rank_of(wg), op)];
     text +=
         fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
@@ -25,13 +38,11 @@ void Engine::report_stall(double now) const {
   }
   for (std::size_t k = 0; k < kernels_.size() && listed < 14; ++k) {
     const std::size_t total = schedule_.kernels[k].workgroups.size();
-    std::size_t dispatched = 0;
-    for (std::uint32_t w = 0; w < total; ++w)
-      dispatched += workgroups_[kernels_[k].first_workgroup + w].cu >= 0;
-    if (kernels_[k].launched && dispatched < total) {
+    const std::size_t to_send = kernels_[k].to_send;
+    if (kernels_[k].launched && to_send > 0) {
       ++listed;
       text += fmt::format("\n  kernel '{}' rank {}: {} of {} workgroups wait for a free compute unit",
-                          schedule_.kernels[k].name, schedule_.kernels[k].rank, total - dispatched, total);
+                          schedule_.kernels[k].name, schedule_.kernels[k].rank, to_send, total);
     }
   }
   for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {

@@ -45,8 +45,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
 // 43 us took 49 beside stores of 7 us, and 63 beside those that the link kept for 23. A store to memory only
 // does so for as long as it waits.
 bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
-  return machine_.gpu.loads_queue_behind_stores && wg.store_in_flight &&
-         schedule_.ops[wg.store_op].rank != rank_of(wg);
+  return machine_.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != rank_of(wg);
 }
 
 // Of the loads that would come without the store. Measured likewise: with K = 1152 and the link always full,
@@ -77,7 +76,16 @@ bool Engine::holds_up_matmul(std::uint32_t id, double now) {
     return true;
   }
   wg.waiting = Waiting::loads;
+  queue_.push(now + wg.held_up_ns / kLoadsBesideStores, {EventKind::loads_trickled, id});
   return true;
+}
+
+// Here the loads of the matmul that waits for them have come beside the stores, unless stores left before.
+void Engine::loads_trickled(std::uint32_t id, double now) {
+  WorkgroupState& wg = workgroups_[id];
+  if (wg.kernel == kNobody || wg.waiting != Waiting::loads) return;
+  note_store_wait(wg, now);
+  if (!later(now + wg.held_up_ns / kLoadsBesideStores, now)) load_the_rest(id, now);
 }
 
 // Nothing keeps the loads of the matmul waiting any longer, and it will have them all.
@@ -159,11 +167,10 @@ void Engine::resume_sender(std::uint32_t id, double now) {
 // A store has drained.
 void Engine::sent(std::uint32_t id, double lost_ns, double now) {
   WorkgroupState& wg = workgroups_[id];
-  const Op& op = schedule_.ops[wg.send_pc];
   note_store_wait(wg, now);
   wg.store_in_flight = false;
   charge_store(wg.send_path, wg, lost_ns, now);
-  note_write(op.rank, op, wg, now);
+  note_write(wg, now);
   notify_finish(wg, wg.send_pc, now);
   sender_progressed(id, now);
 }

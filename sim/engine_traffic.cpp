@@ -202,17 +202,18 @@ void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, 
   record.llc_mark = gpu.llc.mark(now);
 }
 
-// A tile has been written to `rank`: it lies in that GPU's last-level cache, and in the writer's L2 if it is
-// local.
-void Engine::note_write(std::int32_t rank, const Op& op, const WorkgroupState& wg, double now) {
-  GpuState& gpu = gpus_[rank];
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+// The running store has been written: it lies in the last-level cache of its GPU, and in the writer's L2 if
+// it is local.
+void Engine::note_write(const WorkgroupState& wg, double now) {
+  GpuState& gpu = gpus_[wg.store_rank];
+  const double bytes = wg.store_bytes;
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
-  if (wg.stored == nullptr) return;
-  TileRecord& record = *wg.stored;
+  if (wg.store_rank != rank_of(wg)) return;
   const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   l2.insert(bytes, now);
+  if (wg.stored == nullptr) return;
+  TileRecord& record = *wg.stored;
   record.die = die;
   record.l2_mark = l2.mark(now);
   record.llc_mark = gpu.llc.mark(now);
@@ -327,6 +328,27 @@ bool Engine::crowds(const WorkgroupState& wg, const Op& op) const {
          ((op.kind == OpKind::store && !wg.has_sender) || (op.kind == OpKind::copy && op.src_rank == rank));
 }
 
+// One more on the links of the sender and the receiver; those of a network between nodes are no GPU's.
+void Engine::join_crowd(DataPath& path) {
+  const auto& edges =
+      topology_.routes[static_cast<std::size_t>(path.rank)][static_cast<std::size_t>(path.peer)];
+  const auto step = [&](int edge) -> std::uint8_t {
+    const std::int32_t copies = ++copies_on_link_[static_cast<std::size_t>(edge)];
+    // A link that is not full has time for all lanes.
+    const bool full = fluid_.saturated(link_resource_[static_cast<std::size_t>(edge)]);
+    return full ? Crowding::step_of(copies) : 0;
+  };
+  path.crowd_out = step(edges.front());
+  if (edges.size() > 1) path.crowd_in = step(edges.back());
+}
+
+void Engine::leave_crowd(const WorkgroupState& wg) {
+  const auto& edges =
+      topology_.routes[static_cast<std::size_t>(rank_of(wg))][static_cast<std::size_t>(wg.store_rank)];
+  --copies_on_link_[static_cast<std::size_t>(edges.front())];
+  if (edges.size() > 1) --copies_on_link_[static_cast<std::size_t>(edges.back())];
+}
+
 // What the fabric gives a remote load that has it for itself.
 double Engine::load_rate_alone(const DataPath& path) const {
   double rate = std::min(machine_.fabric.load_ingress_gb_per_s, machine_.fabric.load_egress_gb_per_s);
@@ -348,9 +370,9 @@ void Engine::count_bytes(std::int32_t from, std::int32_t to, double bytes) {
 std::int32_t Engine::data_class(const DataPath& path) {
   using Kind = DataPath::Kind;
   const ClassKey key{
-      static_cast<std::uint64_t>(path.crowd) << 48 | static_cast<std::uint64_t>(path.kind) << 40 |
-          static_cast<std::uint64_t>(path.rank) << 24 | static_cast<std::uint64_t>(path.peer) << 8 |
-          static_cast<std::uint64_t>(path.source),
+      static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
+          static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
+          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
       std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const GpuState& own = gpus_[path.rank];
@@ -367,9 +389,13 @@ std::int32_t Engine::data_class(const DataPath& path) {
   const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
   const auto adds = [&](const GpuState& gpu) { reads(gpu, 2, 1 + write_cost()); };
   const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
-    for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+    const auto& edges = topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+    for (const int edge : edges) {
+      const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
+                                 : edge == edges.back() ? path.crowd_in
+                                                        : std::uint8_t{0};
       uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
-                      crowding_.cost(path.crowd) * path.link_cost / efficiency});
+                      crowding_.cost(crowd) * path.link_cost / efficiency});
     }
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.

@@ -110,6 +110,55 @@ TEST(HeldUpLoads, ComeWhenTheStoreHasLeftIfItTakesLonger) {
   EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 2}).length_ns()), 3 * kStepNs + missing, kExact);
 }
 
+TEST(HeldUpLoads, ComeBesideAStoreThatTakesMuchLonger) {
+  Machine machine = sending_machine();
+  machine.gpu.loads_queue_behind_stores = true;
+  machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (100 * kStepNs);
+  Schedule schedule = computed_and_sent(2, 1);
+  schedule.kernels[0].tile.k /= 8;
+  schedule.kernels[0].resources.lds_bytes = 1;
+  // What is missing when the matmul could end comes at a tenth of its pace.
+  const double missing = kStepNs * (0.9 - 1.0 / 8);
+  EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 2}).length_ns()), kStepNs + missing / 0.1, kExact);
+}
+
+TEST(HeldUpLoads, AreNoneOfAMatmulWhoseOperandsFitLds) {
+  Machine machine = sending_machine();
+  machine.gpu.loads_queue_behind_stores = true;
+  machine.gpu.matmul_op_ns = 300;
+  machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (100 * kStepNs);
+  const Observed out = run(computed_and_sent(2, 1), machine);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).length_ns()), kStepNs + 300, kExact);
+}
+
+// A copy or an atomic of the computing waves holds up loads as a store of the sender does.
+TEST(HeldUpLoads, ComeBehindCopiesAndAtomicsToo) {
+  Machine machine = sending_machine();
+  machine.gpu.loads_queue_behind_stores = true;
+  machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (3 * kStepNs);
+  machine.gpu.cu_remote_atomic_gb_per_s = kTileBytes / (3 * kStepNs);
+  for (const OpKind kind : {OpKind::copy, OpKind::atomic_add}) {
+    Draft draft(2);
+    const auto kernel = draft.gemm_kernel("gemm", 0);
+    draft.builder.workgroup(kernel);
+    if (kind == OpKind::copy) {
+      draft.builder.copy(draft.c, Draft::tile(0), 1, draft.c, 0, 0, 0);
+    } else {
+      draft.builder.atomic_add(draft.c, Draft::tile(0), 1);
+    }
+    draft.matmul(1);
+    draft.builder.store(draft.c, Draft::tile(1), 0);
+    draft.builder.launch(0, kernel);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    Schedule schedule = draft.builder.finish();
+    schedule.kernels[0].tile.k /= 8;
+    schedule.kernels[0].resources.lds_bytes = 1;
+    const double missing = kStepNs * (0.9 - 1.0 / 8 - 0.2);
+    EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 1}).length_ns()), 3 * kStepNs + missing, kExact)
+        << static_cast<int>(kind);
+  }
+}
+
 TEST(HeldUpLoads, OfStoresToMemoryAreThoseThatWaitWithThem) {
   Machine machine = sending_machine();
   machine.gpu.loads_queue_behind_stores = true;
