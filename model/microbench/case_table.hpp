@@ -109,12 +109,16 @@ class Cases {
     return counts;
   }
 
+  // Below and above what fills a link.
+  static constexpr std::initializer_list<int> kAroundFull{4, 8, 10, 12, 14, 16, 20, 24, 32, 64};
+
   void launches();
   void barriers();
   void flags();
   void flag_cost();
   void tile_sizes();
   void guarded_copies();
+  void guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int threads);
   void motions(const std::string& group, Traffic traffic, int ranks);
   void stored_tiles(const std::string& group, Traffic traffic, int ranks);
   void matrix();

@@ -130,6 +130,30 @@ void Cases::guarded_copies() {
       }
     }
   }
+  for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
+    for (const Traffic traffic : {Traffic::one_pair, Traffic::all_rotated}) {
+      for (const int threads : {0, 256}) {
+        for (const int workgroups : {4, 8, 12, 16, 20, 24, 32})
+          guarded_copy(traffic, m, n, workgroups, threads);
+      }
+    }
+  }
+}
+
+// In a matrix, as the patterns do it.
+void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int threads) {
+  MotionCase c = matrix_copies(2, workgroups, m, n);
+  c.traffic = traffic;
+  c.threads = threads;
+  c.bytes = std::int64_t{2} * m * n * workgroups * 64;
+  c.guarded = true;
+  MicrobenchRow made =
+      row("guarded", std::string(name_of(c.motion)),
+          parameters("traffic", name_of(traffic), "gpus", 2, "kernel", threads == 0 ? "matmul" : "data",
+                     "workgroups", workgroups, "tile", tile_text(m, n), "columns", c.matrix_cols),
+          MicrobenchMetric::kernel_time);
+  made.kernel = traffic == Traffic::one_pair ? 1 : 2;  // after those that set the flags
+  add(2, {per(std::move(made), "ns/tile", 1e3 / 64)}, [=] { return motion(c); });
 }
 
 void Cases::motions(const std::string& group, Traffic traffic, int ranks) {
@@ -181,7 +205,7 @@ void Cases::matrix_stores(Traffic traffic, int ranks) {
   constexpr int kTiles = 60;
   constexpr std::int32_t kColumns = 8192;
   for (const auto& [m, n] : {std::pair{128, 128}, std::pair{128, 256}}) {
-    for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
+    for (const int workgroups : some_and_all(kAroundFull)) {
       const std::int64_t bytes = std::int64_t{2} * m * n * workgroups * kTiles;
       add(ranks,
           {rate(row("stores", "tile-store",
@@ -196,7 +220,7 @@ void Cases::matrix_stores(Traffic traffic, int ranks) {
 void Cases::matrix() {
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
     for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
-      for (const int workgroups : some_and_all({4, 8, 16, 32, 64})) {
+      for (const int workgroups : some_and_all(kAroundFull)) {
         const MotionCase c = matrix_copies(ranks, workgroups, m, n);
         add(ranks,
             {rate(row("matrix", std::string(name_of(c.motion)),

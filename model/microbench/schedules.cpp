@@ -76,6 +76,17 @@ void move_tile(ScheduleBuilder& builder, const MotionCase& c, std::int16_t from,
   }
 }
 
+// A kernel of `rank` sets `count` flags there, and its host waits for it.
+void set_flags(ScheduleBuilder& builder, int rank, std::int16_t flag, std::int64_t count) {
+  const std::int32_t signals = plain_kernel(builder, "signal", rank, 256);
+  builder.workgroup(signals);
+  for (std::int32_t i = 0; i < count; ++i) {
+    builder.signal(flag, i, 1, rank, Scope::gpu, LockProtocol::load_store);
+  }
+  builder.launch(rank, signals);
+  builder.host(rank, HostOpKind::device_synchronize);
+}
+
 }  // namespace
 
 Schedule empty_kernels(int count, bool in_graph, int workgroups) {
@@ -203,18 +214,15 @@ Schedule motion(const MotionCase& c) {
     product = builder.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
   }
   const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
-  TRITAX_ASSERT(!c.guarded || c.traffic == Traffic::one_pair, "flags are only set on rank 0");
-  const std::int16_t ready = c.guarded ? builder.flags("ready", 1) : std::int16_t{-1};
-  if (c.guarded) {
-    const std::int32_t signals = plain_kernel(builder, "signal", 0, 256);
-    builder.workgroup(signals);
-    builder.signal(ready, 0, 1, 0, Scope::gpu, LockProtocol::load_store);
-    builder.launch(0, signals);
-    builder.host(0, HostOpKind::device_synchronize);
+  const auto is_idle = [&](int rank) { return c.traffic == Traffic::one_pair && rank != 0; };
+  const std::int16_t ready =
+      c.guarded ? builder.flags("ready", static_cast<std::int32_t>(moves)) : std::int16_t{-1};
+  for (int rank = 0; c.guarded && rank < c.ranks; ++rank) {
+    if (!is_idle(rank)) set_flags(builder, rank, ready, moves);
   }
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < c.ranks; ++rank) {
-    const bool idle = c.traffic == Traffic::one_pair && rank != 0;
+    const bool idle = is_idle(rank);
     kernels.push_back(idle ? -1 : plain_kernel(builder, "move", rank, c.threads));
     if (idle) continue;
     for (int p = 0; p < c.workgroups; ++p) {
@@ -229,7 +237,9 @@ Schedule motion(const MotionCase& c) {
       }
       if (writes_accumulator) builder.load(from, tile(p), rank);
       for (std::int64_t t = p; t < moves; t += c.workgroups) {
-        if (c.guarded) builder.wait(ready, 0, 1, Scope::gpu, LockProtocol::load_store);
+        if (c.guarded) {
+          builder.wait(ready, static_cast<std::int32_t>(t), 1, Scope::gpu, LockProtocol::load_store);
+        }
         move_tile(builder, c, from, to, tile(t), rank, peer_of(c, rank, t / c.workgroups));
       }
     }
