@@ -8,7 +8,7 @@
 // used, and equal input gives equal output.
 //
 // A parameter that no row depends on, or whose relative standard error is above 20 %, is poorly determined
-// and keeps its value.
+// and keeps its value; docs/calibrate.md has the exceptions.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "model/machine/parameters.hpp"
 #include "sim/calibrate/least_squares.hpp"
@@ -20,18 +21,38 @@ namespace {
 // A row depends on an unknown if 10 % more of it changes the row's time by 0.1 %.
 constexpr double kFeels = 0.01;
 
+// What is fitted in place of a parameter's value, and back.
+double fitted_of(const Unknown& unknown, double value) {
+  return unknown.refines ? value / (1 - value) : value;
+}
+
+double value_of(const Unknown& unknown, double fitted) {
+  return unknown.refines ? fitted / (1 + fitted) : fitted;
+}
+
 struct Fit {
   const std::vector<Observation>& rows;
-  std::vector<Schedule> schedules;  // of the rows
-  const Machine& known;             // with the values that the unknowns have so far
-  Machine machine;                  // what is simulated, but for the unknowns
-  std::vector<Unknown> unknowns;
-  std::vector<double> weights;  // of the rows
+  const std::vector<Schedule>& schedules;  // of the rows
+  const Machine& known;                    // with the values that the unknowns have so far
+  Machine machine;                         // what is simulated, but for the unknowns
+  std::vector<Unknown> unknowns;           // those that are still fitted
+  std::vector<std::size_t> places;         // theirs in the group
+  std::vector<double> weights;             // of the rows
 
   void set(Machine& target, const std::vector<double>& values) const {
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
-      for (const std::string& key : unknowns[i].keys) set_parameter_value(target, key, values[i]);
+      const double value = value_of(unknowns[i], values[i]);
+      for (const std::string& key : unknowns[i].keys) set_parameter_value(target, key, value);
     }
+  }
+
+  // One unknown less: it has the value of `from`.
+  void fix(std::size_t i, const Machine& from) {
+    for (const std::string& key : unknowns[i].keys) {
+      set_parameter_value(machine, key, parameter_value(from, key));
+    }
+    unknowns.erase(unknowns.begin() + static_cast<std::ptrdiff_t>(i));
+    places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
   // Logarithms of simulated by measured time, times the weights; one column a point.
@@ -51,7 +72,7 @@ struct Fit {
 
   double start(std::size_t i) const {
     const double value = parameter_value(machine, unknowns[i].keys.front());
-    return value > 0 ? value : unknowns[i].start;
+    return fitted_of(unknowns[i], value > 0 ? value : unknowns[i].start);
   }
 
   std::vector<double> starts() const {
@@ -85,7 +106,7 @@ struct Fit {
     for (const Unknown& unknown : unknowns) {
       const Bounds& bounds = find_parameter_spec(unknown.keys.front())->bounds;
       problem.low.push_back(std::max({kAlmostNothing, bounds.low, bounds.above_zero}));
-      problem.high.push_back(bounds.high);
+      problem.high.push_back(fitted_of(unknown, bounds.high));
     }
     problem.residuals = [this](const auto& points) { return errors_at(points); };
     return solve_least_squares(problem);
@@ -122,6 +143,29 @@ std::optional<double> bound_of(const Fit& fit, const LeastSquaresSolution& solut
   return std::exp(inside);
 }
 
+// For a poorly determined share that refines: the value that the machine has contradicts the rows, and they
+// are explained better by 0.
+bool better_without(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
+  constexpr double kErrors = 1 / kLargestRefiningError;  // standard errors beyond which the rows contradict
+  const auto squares_with = [&](double value) {
+    Machine with = fit.known;
+    for (const std::string& key : fit.unknowns[i].keys) set_parameter_value(with, key, value);
+    Fit others = fit;
+    others.fix(i, with);
+    std::vector<double> start = solution.values;
+    start.erase(start.begin() + static_cast<std::ptrdiff_t>(i));
+    return start.empty() ? others.errors_at({start}).squaredNorm()
+                         : others.solve_from(start).residuals.squaredNorm();
+  };
+  const double had = parameter_value(fit.known, fit.unknowns[i].keys.front());
+  if (had <= 0) return false;
+  const double squares = solution.residuals.squaredNorm();
+  const auto freedom = static_cast<double>(std::max<std::size_t>(1, fit.rows.size() - fit.unknowns.size()));
+  const double variance = std::max(kMeasurementError * kMeasurementError, squares / freedom);
+  const double with_had = squares_with(had);
+  return with_had > squares + kErrors * kErrors * variance && squares_with(0) < with_had;
+}
+
 FittedUnknown describe(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
   FittedUnknown found;
   found.unknown = fit.unknowns[i];
@@ -134,6 +178,41 @@ FittedUnknown describe(const Fit& fit, const LeastSquaresSolution& solution, std
   found.standard_error = found.rows.empty() ? std::numeric_limits<double>::infinity()
                                             : solution.standard_errors(kMeasurementError)[i];
   return found;
+}
+
+bool is_poor(const FittedUnknown& found) {
+  return found.standard_error > (found.unknown.refines ? kLargestRefiningError : kLargestStandardError);
+}
+
+// The unknown to give up first, if any is poor.
+std::optional<std::size_t> least_known(const std::vector<FittedUnknown>& found, const Fit& fit) {
+  const auto rank = [&](std::size_t i) {
+    const FittedUnknown& it = found[fit.places[i]];
+    return std::tuple(it.unknown.refines, it.standard_error, it.rows.empty());
+  };
+  bool any_is_poor = false;
+  std::size_t least = 0;
+  for (std::size_t i = 0; i < fit.unknowns.size(); ++i) {
+    any_is_poor |= is_poor(found[fit.places[i]]);
+    if (rank(i) > rank(least)) least = i;
+  }
+  return any_is_poor ? std::optional(least) : std::nullopt;
+}
+
+// What becomes of an unknown that is given up: nothing, the bound that the rows give it, or what it was.
+void settle_poor(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i,
+                 FittedUnknown& dropped) {
+  if (vanishes(fit, solution.values[i], i)) {
+    dropped.value = 0;
+    dropped.unknown.remark = "the rows are explained best without it";
+  } else if (dropped.unknown.refines) {
+    if (!better_without(fit, solution, i)) return;
+    dropped.value = 0;
+    dropped.unknown.remark = "the rows are explained better without it than with the value of before";
+  } else if (dropped.rows.empty()) {
+    dropped.value = bound_of(fit, solution, i);
+    if (dropped.value) dropped.unknown.remark = "a bound: with the value of before, rows would take longer";
+  }
 }
 
 }  // namespace
@@ -149,56 +228,48 @@ std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Ob
   std::vector<Observation> rows;
   std::copy_if(table.begin(), table.end(), std::back_inserter(rows),
                [&](const Observation& observation) { return group.uses(*observation.row, machine); });
+  std::vector<Schedule> schedules(rows.size());
+  tbb::parallel_for(std::size_t{0}, rows.size(),
+                    [&](std::size_t r) { schedules[r] = rows[r].bench->schedule(); });
   std::vector<FittedUnknown> found(group.unknowns.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  Fit fit{rows, schedules, machine, machine, {}, {}, {}};
+  for (std::size_t i = 0; i < group.unknowns.size(); ++i) {
     found[i].unknown = group.unknowns[i];
     found[i].standard_error = std::numeric_limits<double>::infinity();
-  }
-  std::vector<std::size_t> left;  // indices of the unknowns that are still fitted
-  Fit fit{rows, std::vector<Schedule>(rows.size()), machine, machine, {}, {}};
-  for (std::size_t i = 0; i < group.unknowns.size(); ++i) {
     const std::string& needs = group.unknowns[i].needs;
     const bool seen = needs.empty() || std::any_of(rows.begin(), rows.end(), [&](const Observation& row) {
                         return row.row->group == needs;
                       });
     if (!seen) continue;
-    left.push_back(i);
+    fit.places.push_back(i);
     fit.unknowns.push_back(group.unknowns[i]);
   }
   if (group.prepare) group.prepare(fit.machine, rows);
-  tbb::parallel_for(std::size_t{0}, rows.size(),
-                    [&](std::size_t r) { fit.schedules[r] = rows[r].bench->schedule(); });
+  for (std::size_t i = fit.unknowns.size(); i-- > 0;) {
+    if (rows.size() < fit.unknowns.size() && fit.unknowns[i].refines) fit.fix(i, machine);
+  }
 
-  while (!left.empty() && rows.size() >= left.size()) {
+  while (!fit.unknowns.empty() && rows.size() >= fit.unknowns.size()) {
     const LeastSquaresSolution solution = fit.solve();
-    std::size_t worst = 0;
     std::optional<std::size_t> vanishing;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      found[left[i]] = describe(fit, solution, i);
-      if (found[left[i]].standard_error > found[left[worst]].standard_error) worst = i;
+    for (std::size_t i = 0; i < fit.unknowns.size(); ++i) {
+      found[fit.places[i]] = describe(fit, solution, i);
       if (!vanishing && vanishes(fit, solution.values[i], i)) vanishing = i;
     }
-    if (!vanishing && found[left[worst]].standard_error <= kLargestStandardError) {
+    const std::optional<std::size_t> out = vanishing ? vanishing : least_known(found, fit);
+    if (!out) {
       fit.set(machine, solution.values);
-      for (std::size_t i = 0; i < left.size(); ++i) found[left[i]].value = solution.values[i];
+      for (std::size_t i = 0; i < fit.unknowns.size(); ++i) {
+        found[fit.places[i]].value = value_of(fit.unknowns[i], solution.values[i]);
+      }
       break;
     }
-    // One unknown less: at nothing, at the bound that the rows give it, or at the value that it had.
-    const std::size_t out = vanishing.value_or(worst);
-    FittedUnknown& dropped = found[left[out]];
-    if (vanishing) {
-      dropped.value = 0;
-      dropped.unknown.remark = "the rows are explained best without it";
-    } else if (dropped.rows.empty()) {
-      dropped.value = bound_of(fit, solution, out);
-      if (dropped.value) dropped.unknown.remark = "a bound: with the value of before, rows would take longer";
-    }
-    for (const std::string& key : fit.unknowns[out].keys) {
+    FittedUnknown& dropped = found[fit.places[*out]];
+    settle_poor(fit, solution, *out, dropped);
+    for (const std::string& key : dropped.unknown.keys) {
       if (dropped.value) set_parameter_value(machine, key, *dropped.value);
-      set_parameter_value(fit.machine, key, parameter_value(machine, key));
     }
-    fit.unknowns.erase(fit.unknowns.begin() + static_cast<std::ptrdiff_t>(out));
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(out));
+    fit.fix(*out, machine);
   }
   return found;
 }

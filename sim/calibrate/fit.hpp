@@ -26,6 +26,10 @@ struct Unknown {
   double start = 0;    // in internal units, for a machine that has 0
   std::string remark;  // for people
   std::string needs;  // group of microbenchmarks without which other unknowns would pass for it; may be empty
+  // A share s that refines the other unknowns and stands for s / (1 - s) of something. That number is fitted,
+  // and its error counts: near 1, shares that are all but equal stand for very different numbers. It goes
+  // before any other where the rows do not determine all.
+  bool refines = false;
 };
 
 struct FitGroup {
@@ -41,11 +45,14 @@ struct FittedUnknown {
   std::optional<double> value;     // in internal units; nothing if poorly determined
   std::vector<std::size_t> rows;   // table numbers of the rows that depend on it
   std::vector<double> row_errors;  // logarithm of simulated by measured, of these rows
-  double standard_error = 0;       // relative
+  double standard_error = 0;       // relative; of a share that refines, of the number that it stands for
 };
 
 // What counts as poorly determined.
 inline constexpr double kLargestStandardError = 0.2;
+
+// Likewise, of a share that refines: it counts from two standard errors off nothing.
+inline constexpr double kLargestRefiningError = 0.5;
 
 // Standard error of a measured median, at which `tritax-gpu microbench` stops repeating.
 inline constexpr double kMeasurementError = 0.005;
@@ -54,7 +61,8 @@ inline constexpr double kMeasurementError = 0.005;
 double root_mean_square(const std::vector<double>& errors);
 
 // Fits the group, leaves the values in `machine` and returns one entry an unknown, in their order. An unknown
-// that turns out to be poorly determined keeps its value, and the others are fitted again.
+// that turns out to be poorly determined keeps its value, and the others are fitted again; so does one that
+// refines, if rows are too few for all.
 std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Observation>& table,
                                      Machine& machine);
 

@@ -274,7 +274,7 @@ FitGroup link_group(const std::string& key, std::vector<std::string> names) {
 // The more workgroups copy, the better do they fill the link; where that does not show, the share is 0.
 FitGroup store_link_group() {
   FitGroup group = link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"});
-  group.unknowns.push_back({{"fabric.store_idle_share"}, 0, "", ""});
+  group.unknowns.push_back({{"fabric.store_idle_share"}, 0, "", "", true});  // of K lanes; fits K - 1
   group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
     lift_ports(machine, rows);
     machine.fabric.store_idle_share = 0.5;

@@ -93,10 +93,12 @@ std::vector<double> LeastSquaresSolution::standard_errors(double least_residual)
   const double variance = std::max(least_residual * least_residual,
                                    freedom > 0 ? residuals.squaredNorm() / static_cast<double>(freedom) : 0);
   std::vector<double> errors(static_cast<std::size_t>(unknowns), std::numeric_limits<double>::infinity());
-  // Unknowns that nothing depends on are left out, so that they do not spoil the others'.
+  // Unknowns that next to nothing depends on are left out: the matrix of all would count as singular.
+  constexpr double kNotFelt = 1e-6;  // of the column that is felt most
+  const double most = jacobian.colwise().norm().maxCoeff();
   std::vector<Eigen::Index> felt;
   for (Eigen::Index i = 0; i < unknowns; ++i) {
-    if (jacobian.col(i).squaredNorm() > 0) felt.push_back(i);
+    if (jacobian.col(i).norm() > kNotFelt * most) felt.push_back(i);
   }
   if (felt.empty()) return errors;
   Eigen::MatrixXd part(jacobian.rows(), static_cast<Eigen::Index>(felt.size()));

@@ -23,7 +23,8 @@ struct LeastSquaresSolution {
   Eigen::MatrixXd jacobian;  // of the residuals by the logarithms of the unknowns
 
   // Relative standard error of every unknown, from the covariance s² (JᵀJ)⁻¹; infinite for one that no
-  // residual depends on. s is at least `least_residual`, the accuracy of one measurement.
+  // residual depends on, or a millionth as much as on another. s is at least `least_residual`, the accuracy
+  // of one measurement.
   std::vector<double> standard_errors(double least_residual) const;
 };
 

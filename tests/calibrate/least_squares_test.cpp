@@ -47,6 +47,23 @@ TEST(LeastSquares, an_unknown_that_nothing_depends_on_stays_and_is_told) {
   EXPECT_EQ(errors[2], std::numeric_limits<double>::infinity());
 }
 
+TEST(LeastSquares, an_unknown_that_next_to_nothing_depends_on_leaves_the_others_their_errors) {
+  constexpr double kFaint = 1e-9;
+  LeastSquaresProblem problem = line(10, 10, {40, 40, 7});
+  const auto without = problem.residuals;
+  problem.residuals = [=](const std::vector<std::vector<double>>& points) {
+    Eigen::MatrixXd residuals = without(points);
+    for (std::size_t p = 0; p < points.size(); ++p) {
+      residuals.col(static_cast<Eigen::Index>(p)).array() += kFaint * std::log(points[p][2]);
+    }
+    return residuals;
+  };
+  const std::vector<double> errors = solve_least_squares(problem).standard_errors(0.005);
+  EXPECT_LT(errors[0], 0.05);
+  EXPECT_LT(errors[1], 0.05);
+  EXPECT_EQ(errors[2], std::numeric_limits<double>::infinity());
+}
+
 TEST(LeastSquares, stays_within_bounds) {
   LeastSquaresProblem problem = line(10, 10, {5, 5});
   problem.high[1] = 8;

@@ -1,0 +1,100 @@
+// What is found of links and ports, from rows of a few copies.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/machine/parameters.hpp"
+#include "sim/calibrate/calibrate.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr double kShare = 0.775;
+
+// Of before the rows: 4 GPUs on a switch, links of 369 GB/s that few copies do not fill.
+Machine base_machine() {
+  Machine machine = read_machine(std::string(TRITAX_SOURCE_DIR) + "/model/machine/uncalibrated/h200-4.toml");
+  machine.fabric.arbitration_spread = 0;
+  machine.fabric.store_efficiency = 0.772;
+  machine.fabric.store_idle_share = kShare;
+  return machine;
+}
+
+std::string link_row(const std::string& name, int workgroups, double gb_per_s) {
+  constexpr double kBytes = 268435456;
+  const double time_us = kBytes / gb_per_s * 1e-3;
+  return fmt::format(
+      "remote,{},traffic=one-pair;gpus=2;workgroups={};threads=256;bytes={:.0f},{},GB/s,{},{},{},10\n", name,
+      workgroups, kBytes, gb_per_s, time_us, time_us, time_us);
+}
+
+Calibration calibrate_links(const Machine& base, const std::string& rows) {
+  const std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n" + rows;
+  return calibrate(base, parse_microbench(text, "links.csv", base.gpus_per_node, base.gpu.cu_count()),
+                   "mine");
+}
+
+bool determined(const Calibration& calibration, const std::string& key) {
+  const auto found = std::find_if(calibration.parameters.begin(), calibration.parameters.end(),
+                                  [&](const CalibratedParameter& p) { return p.key == key; });
+  return found != calibration.parameters.end() && found->determined;
+}
+
+class FlatLink : public testing::TestWithParam<double> {};
+
+// Any number of workgroups gets the same: the link has that rate, and nobody leaves any of it idle.
+TEST_P(FlatLink, has_the_rate_of_its_rows_whatever_the_base_says) {
+  constexpr double kClose = 0.005;
+  const double rate = GetParam();
+  std::string rows;
+  for (const std::string name : {"store", "copy-out"}) {
+    for (const int workgroups : {32, 64, 128}) rows += link_row(name, workgroups, rate);
+  }
+  for (const double share : {0.0, kShare, 0.9}) {
+    Machine base = base_machine();
+    base.fabric.store_idle_share = share;
+    const Fabric fabric = calibrate_links(base, rows).machine.fabric;
+    EXPECT_EQ(fabric.store_idle_share, 0) << share;
+    EXPECT_NEAR(fabric.store_efficiency * fabric.link_raw_gb_per_s, rate, kClose * rate) << share;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rates, FlatLink, testing::Values(300.0, 330.0, 369.0, 400.0));
+
+TEST(CalibrateLinks, one_row_tells_the_link_and_not_what_few_leave_idle_of_it) {
+  constexpr double kClose = 0.005;
+  constexpr double kRate = 350;
+  constexpr int kWorkgroups = 64;
+  const Calibration found = calibrate_links(base_machine(), link_row("store", kWorkgroups, kRate));
+  EXPECT_TRUE(determined(found, "fabric.store_efficiency"));
+  EXPECT_FALSE(determined(found, "fabric.store_idle_share"));
+  const Fabric& fabric = found.machine.fabric;
+  EXPECT_EQ(fabric.store_idle_share, kShare);
+  const double idle = 1 + kShare / (1 - kShare) / kWorkgroups;
+  EXPECT_NEAR(fabric.store_efficiency * fabric.link_raw_gb_per_s / idle, kRate, kClose * kRate);
+}
+
+// A share of 0.88 that is known to 9 % may stand for 4 lanes or for any number.
+TEST(CalibrateLinks, a_share_near_one_must_tell_what_it_stands_for) {
+  constexpr double kOthers = 7.3;
+  constexpr double kLittle = 0.01;
+  constexpr double kMuch = 0.025;
+  for (const double scatter : {kLittle, kMuch}) {
+    std::string rows;
+    for (const int workgroups : {64, 128}) {
+      const double rate = 400 / (1 + kOthers / workgroups);
+      rows += link_row("store", workgroups, rate * (1 + scatter));
+      rows += link_row("copy-out", workgroups, rate * (1 - scatter));
+    }
+    const Calibration found = calibrate_links(base_machine(), rows);
+    EXPECT_TRUE(determined(found, "fabric.store_efficiency"));
+    EXPECT_EQ(determined(found, "fabric.store_idle_share"), scatter == kLittle);
+    const double share = scatter == kLittle ? kOthers / (1 + kOthers) : kShare;
+    EXPECT_NEAR(found.machine.fabric.store_idle_share, share, 0.005);
+  }
+}
+
+}  // namespace
+}  // namespace tritax
