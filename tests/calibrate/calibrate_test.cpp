@@ -182,10 +182,11 @@ TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
   const Calibration calibration = calibrate(wrong_machine(GetParam()), whole_table(), "mine");
   const Machine truth = true_machine();
   constexpr double kClose = 0.02;
-  // No row of this node fills the L2, any number of its workgroups fills a link, and the table leaves
-  // `arbitration` out.
-  const std::vector<std::string> unseen{"gpu.l2_bandwidth", "fabric.store_latency", "fabric.store_idle_share",
-                                        "fabric.arbitration_spread"};
+  // No row of this node fills the L2, any number of its workgroups fills a link, ports for stores are as fast
+  // as the links, and the table leaves `arbitration` out.
+  const std::vector<std::string> unseen{"gpu.l2_bandwidth",     "fabric.store_latency",
+                                        "fabric.store_egress",  "fabric.store_idle_share",
+                                        "fabric.store_ingress", "fabric.arbitration_spread"};
   for (const CalibratedParameter& p : calibration.parameters) {
     const bool expected = std::find(unseen.begin(), unseen.end(), p.key) == unseen.end();
     EXPECT_EQ(p.determined, expected) << p.key;

@@ -1,12 +1,17 @@
 // What is found of links and ports, from rows of a few copies.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "model/machine/parameters.hpp"
 #include "sim/calibrate/calibrate.hpp"
+#include "sim/calibrate/microbench_model.hpp"
 
 namespace tritax {
 namespace {
@@ -28,6 +33,29 @@ std::string link_row(const std::string& name, int workgroups, double gb_per_s) {
   return fmt::format(
       "remote,{},traffic=one-pair;gpus=2;workgroups={};threads=256;bytes={:.0f},{},GB/s,{},{},{},10\n", name,
       workgroups, kBytes, gb_per_s, time_us, time_us, time_us);
+}
+
+// Stores that fill links, as `machine` would have measured them.
+std::string simulated_rows(const Machine& machine) {
+  std::vector<std::pair<Microbench, MicrobenchRow>> wanted;
+  for (const Microbench& bench : microbenchmarks(machine.gpus_per_node, machine.gpu.cu_count())) {
+    for (const MicrobenchRow& row : bench.rows) {
+      const bool data = row.group == "matrix" || row.group == "stores" || row.number("threads") == 256;
+      const bool stores = row.name == "store" || row.name == "copy-out" || row.name == "tile-store";
+      const bool ways = row.text("traffic") == "one-pair" || row.text("traffic") == "all-rotated";
+      if (row.group != "local" && data && stores && ways && row.number("workgroups") >= 32) {
+        wanted.emplace_back(bench, row);
+      }
+    }
+  }
+  std::vector<std::string> lines(wanted.size());
+  tbb::parallel_for(std::size_t{0}, wanted.size(), [&](std::size_t i) {
+    const auto& [bench, row] = wanted[i];
+    const double time_us = simulated_time_us(bench.schedule(), bench, row, machine);
+    lines[i] = fmt::format("{},{},{},{},{},{},{},{},10\n", row.group, row.name, row.parameter_text(),
+                           row.value(time_us, 0, 0), row.unit, time_us, time_us, time_us);
+  });
+  return fmt::format("{}", fmt::join(lines, ""));
 }
 
 Calibration calibrate_links(const Machine& base, const std::string& rows) {
@@ -95,6 +123,30 @@ TEST(CalibrateLinks, a_share_near_one_must_tell_what_it_stands_for) {
     EXPECT_NEAR(found.machine.fabric.store_idle_share, share, 0.005);
   }
 }
+
+class Port : public testing::TestWithParam<double> {};
+
+// One that is above the links is none: the rows tell that it does not limit them.
+TEST_P(Port, is_found_behind_links_that_few_copies_do_not_fill) {
+  constexpr double kClose = 0.005;
+  Machine truth = base_machine();
+  truth.fabric.store_egress_gb_per_s = truth.fabric.store_ingress_gb_per_s = GetParam();
+  Machine base = truth;
+  base.fabric.store_efficiency = 0.7;
+  base.fabric.store_idle_share = 0;
+  set_parameter_value(base, "fabric.store_egress", 320);
+  set_parameter_value(base, "fabric.store_ingress", 320);
+  const Calibration found = calibrate_links(base, simulated_rows(truth));
+  const Fabric& fabric = found.machine.fabric;
+  const double link = truth.fabric.store_efficiency * fabric.link_raw_gb_per_s;
+  const double port = std::min(GetParam(), link);
+  EXPECT_NEAR(fabric.store_efficiency * fabric.link_raw_gb_per_s, link, kClose * link);
+  EXPECT_NEAR(fabric.store_idle_share, kShare, 0.01);
+  EXPECT_NEAR(fabric.store_egress_gb_per_s, port, kClose * port);
+  EXPECT_LT(found.machine.prediction_residual, kClose);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rates, Port, testing::Values(280.0, 345.0, 400.0));
 
 }  // namespace
 }  // namespace tritax
