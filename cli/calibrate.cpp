@@ -159,8 +159,9 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
   outputs.print(
       "\nThe microbenchmarks again, simulated on the calibrated machine (simulated / measured - 1):\n");
   outputs.print(error_table(calibration));
-  outputs.print(fmt::format("\nprediction_residual {:.1f} %: root mean square over the fitted rows\n",
-                            100 * calibration.machine.prediction_residual));
+  outputs.print(fmt::format(
+      "\nprediction_residual {:.1f} %: root mean square over fitted rows and all that fill links\n",
+      100 * calibration.machine.prediction_residual));
 }
 
 int run(const Options& options) {

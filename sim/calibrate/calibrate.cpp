@@ -138,13 +138,13 @@ void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const
   });
 }
 
-// Of all rows that something was fitted to, on the machine that came out, and of those that were left out for
-// their layout: what a user stores may lie like that.
+// Of all rows that something was fitted to, on the machine that came out, and of all that fill links: what
+// was fitted to some of them must do for the others.
 double residual_of(const Calibration& calibration, const MicrobenchTable& table) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < calibration.rows.size(); ++i) {
     const CalibratedRow& row = calibration.rows[i];
-    if (row.fitted || left_out_for_layout(table.row(table.rows[i]))) {
+    if (row.fitted || fills_links(table.row(table.rows[i]))) {
       errors.push_back(row.error());
     }
   }
@@ -156,7 +156,7 @@ void note_residual(Machine& machine, double residual, const std::string& source)
   entry.unit = "share";
   entry.value = machine.prediction_residual = std::min(rounded(residual, 3), 0.9);
   entry.source =
-      source + "; root mean square relative error of all fitted rows and of stores in other layouts";
+      source + "; root mean square relative error of all fitted rows and of all traffic that fills links";
   entry.how = Provenance::calibrated;
   entry.residual = 0;
 }

@@ -50,9 +50,9 @@ struct Calibration {
 };
 
 // `base` gives everything that is not fitted. The result has the name `name` and, as prediction_residual, the
-// root mean square relative error over all fitted rows and over stores left out for their layout. Throws
-// UserError when the measurements lead to a machine that contradicts itself, or do not fit the base (a dtype
-// that it lacks).
+// root mean square relative error over all fitted rows and over all traffic between GPUs that fills links,
+// fitted or not (fills_links). Throws UserError when the measurements lead to a machine that contradicts
+// itself, or do not fit the base (a dtype that it lacks).
 Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name);
 
 }  // namespace tritax

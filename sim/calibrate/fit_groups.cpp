@@ -373,11 +373,10 @@ FitGroup barrier_group() {
 
 }  // namespace
 
-bool left_out_for_layout(const MicrobenchRow& row) {
-  const bool copies = row.name == "store" || row.name == "copy-out";
-  if (row.group != "remote" || row.number("workgroups") < kMany) return false;
-  if (row.name == "tile-store") return true;
-  return copies && row.text("traffic") == "all-rotated" && row.number("threads") == kDataThreads;
+bool fills_links(const MicrobenchRow& row) {
+  if (row.number("workgroups") < kMany) return false;
+  return in_matrix(row) ||
+         (row.group == "remote" && (row.name == "tile-store" || row.number("threads") == kDataThreads));
 }
 
 std::vector<FitGroup> fit_groups(const Machine& machine) {

@@ -11,8 +11,10 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> fit_groups(const Machine& machine);
 
-// Stores that fill links in a layout that no pattern has: contiguous streams to several peers, tiles that lie
-// side by side. Nothing is fitted to them.
-bool left_out_for_layout(const MicrobenchRow& row);
+// Traffic between GPUs by enough workgroups of a data kernel to fill links, in any layout, to peers in any
+// order, on any number of GPUs. Links and ports are fitted to some of it, and laws say what the rest takes:
+// fewer GPUs than the node has (store_ports), a receiver that all send to, rates of a link in any layout. So
+// all of it tells how well predictions do.
+bool fills_links(const MicrobenchRow& row);
 
 }  // namespace tritax

@@ -58,6 +58,14 @@ std::string simulated_rows(const Machine& machine) {
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
+// A row as slow as no link is.
+std::string slow_row(const std::string& group_and_name, const std::string& parameters, double bytes) {
+  constexpr double kSlow = 100;  // GB/s
+  const double time_us = bytes / kSlow * 1e-3;
+  return fmt::format("{},{};bytes={:.0f},{},GB/s,{},{},{},10\n", group_and_name, parameters, bytes, kSlow,
+                     time_us, time_us, time_us);
+}
+
 Calibration calibrate_links(const Machine& base, const std::string& rows) {
   const std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n" + rows;
   return calibrate(base, parse_microbench(text, "links.csv", base.gpus_per_node, base.gpu.cu_count()),
@@ -147,6 +155,30 @@ TEST_P(Port, is_found_behind_links_that_few_copies_do_not_fill) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rates, Port, testing::Values(280.0, 345.0, 400.0));
+
+// On 4 GPUs. What fills links is predicted from what links and ports were fitted to, and counts as well.
+TEST(CalibrateLinks, the_residual_counts_what_fills_links_and_nothing_else_that_is_not_fitted) {
+  std::string fitted;
+  for (const int workgroups : {32, 64, 128}) fitted += link_row("store", workgroups, 350);
+  const auto residual = [&](const std::string& more) {
+    return calibrate_links(base_machine(), fitted + more).machine.prediction_residual;
+  };
+  constexpr double kBytes = 268435456;
+  const std::string in_matrix = ";workgroups=32;tile=128x128;columns=8192";
+  const std::vector<std::string> count{
+      slow_row("matrix,copy-out", "traffic=all-rotated;gpus=2" + in_matrix, kBytes),
+      slow_row("stores,tile-store", "traffic=all-rotated;gpus=2" + in_matrix, 62914560),
+      slow_row("remote,tile-store", "traffic=one-pair;gpus=2;workgroups=32;tile=128x128", 62914560),
+      slow_row("remote,copy-out", "traffic=all-rotated;gpus=2;workgroups=64;threads=256", kBytes),
+      slow_row("remote,store", "traffic=all-in-order;gpus=4;workgroups=64;threads=256", kBytes),
+      slow_row("remote,load", "traffic=all-rotated;gpus=2;workgroups=64;threads=256", kBytes)};
+  const std::vector<std::string> do_not{
+      slow_row("remote,copy-out", "traffic=all-rotated;gpus=2;workgroups=64;threads=1024", kBytes),
+      slow_row("remote,copy-out", "traffic=all-rotated;gpus=2;workgroups=16;threads=256", kBytes),
+      slow_row("local,copy-out", "traffic=local;gpus=1;workgroups=64;threads=256", kBytes)};
+  for (const std::string& row : count) EXPECT_GT(residual(row), 0.2) << row;
+  for (const std::string& row : do_not) EXPECT_LT(residual(row), 0.01) << row;
+}
 
 }  // namespace
 }  // namespace tritax
