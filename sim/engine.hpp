@@ -412,6 +412,9 @@ class Engine {
   bool keeps_loads_waiting(const WorkgroupState& wg) const;
   bool holds_up_matmul(std::uint32_t id, double now);
   void loads_trickled(std::uint32_t id, double now);
+  bool is_stale(const Event& event) const {
+    return event.kind == EventKind::loads_trickled && workgroups_[event.id].waiting != Waiting::loads;
+  }
   void load_the_rest(std::uint32_t id, double now);
   void resume_loads(std::uint32_t id, double now);
   void resume_sender(std::uint32_t id, double now);

@@ -83,7 +83,7 @@ bool Engine::holds_up_matmul(std::uint32_t id, double now) {
 // Here the loads of the matmul that waits for them have come beside the stores, unless stores left before.
 void Engine::loads_trickled(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  if (wg.kernel == kNobody || wg.waiting != Waiting::loads) return;
+  if (wg.waiting != Waiting::loads) return;
   note_store_wait(wg, now);
   if (!later(now + wg.held_up_ns / kLoadsBesideStores, now)) load_the_rest(id, now);
 }

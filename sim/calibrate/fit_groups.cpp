@@ -151,6 +151,11 @@ FitGroup tile_group(const Machine& machine) {
   return group;
 }
 
+// Too few to fill a link.
+bool is_guarded_alone(const MicrobenchRow& row) {
+  return row.group == "guarded" && row.number("workgroups") <= kFew;
+}
+
 // Loads and copies by a data kernel; copies behind a wait, as in the patterns, where none begins before the
 // one before it ends.
 FitGroup copy_group() {
@@ -161,7 +166,7 @@ FitGroup copy_group() {
                     {{"gpu.cu_remote_load_bandwidth"}, 0, "", ""},
                     {{"fabric.load_round_trip"}, 0, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
-    if (row.group == "guarded") return row.text("kernel") == "data";
+    if (row.group == "guarded") return is_guarded_alone(row) && row.text("kernel") == "data";
     if (row.group == "tile-size") return row.name == "load";
     const bool loads = row.name == "load" || (row.name == "copy-in" && is_one_pair(row));
     return loads && (row.group == "local" || is_one_pair(row)) && row.number("threads") == kDataThreads &&
@@ -175,7 +180,7 @@ FitGroup specialised_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.specialised_copy_efficiency"}, 0.9, "", ""}};
   group.uses = [](const MicrobenchRow& row, const Machine&) {
-    return row.group == "guarded" && row.text("kernel") == "matmul";
+    return is_guarded_alone(row) && row.text("kernel") == "matmul";
   };
   return group;
 }

@@ -70,6 +70,9 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
   // Just met: any overestimate of what lies ahead would give up.
   options.give_up_after_ns = makespan_ns * (1 + 1e-9);
   const SimulationResult met = simulate(schedule, machine, options);
+  RC_LOG() << pattern.name << " on " << workload.gpus << " of " << machine.name << ", tiles of "
+           << knobs.tile_m << "x" << knobs.tile_n << "x" << knobs.tile_k << ": simulated " << makespan_ns
+           << " ns, gave up at " << met.makespan_ns << " ns\n";
   RC_ASSERT(!met.gave_up);
   RC_ASSERT(met.makespan_ns == makespan_ns);
   options.give_up_after_ns = makespan_ns * (1 - 1e-9);
