@@ -13,6 +13,14 @@
 
 namespace tritax {
 
+namespace {
+std::size_t workgroups_of(const Schedule& schedule) {
+  std::size_t workgroups = 0;
+  for (const Kernel& kernel : schedule.kernels) workgroups += kernel.workgroups.size();
+  return workgroups;
+}
+}  // namespace
+
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places)
     : schedule_(schedule),
@@ -111,11 +119,9 @@ void Engine::index_schedule() {
   kernels_.resize(schedule_.kernels.size());
   SlabIds slab_ids;
   inputs_of_op_.resize(schedule_.ops.size());
-  std::size_t workgroups = 0;
   std::uint32_t first_workgroup = 0;
-  for (const Kernel& kernel : schedule_.kernels) workgroups += kernel.workgroups.size();
-  workgroups_.reserve(workgroups);
-  sent_.reserve(workgroups);
+  workgroups_.reserve(workgroups_of(schedule_));
+  sent_.reserve(workgroups_of(schedule_));
   for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
     const Kernel& kernel = schedule_.kernels[k];
     KernelState& state = kernels_[k];
@@ -150,7 +156,7 @@ void Engine::index_schedule() {
 
 void Engine::index_places(std::span<const Placed> places) {
   if (!placed_) return;
-  TRITAX_ASSERT(places.size() == workgroups_.capacity(), "every workgroup has one place");
+  TRITAX_ASSERT(places.size() == workgroups_of(schedule_), "every workgroup has one place");
   for (GpuState& gpu : gpus_) gpu.place_queues.resize(static_cast<std::size_t>(machine_.gpu.cu_count()));
   for (const Placed& place : places) {
     GpuState& gpu = gpus_[schedule_.kernels[place.kernel].rank];

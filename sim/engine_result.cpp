@@ -23,13 +23,13 @@ void Engine::report_stall(double now) const {
     if (listed == 10) break;
     ++listed;
     const WorkgroupState& wg = *waiter;
-    const Op& op = schedule_.ops[wg.pc];
     const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
     if (wg.waiting != Waiting::flag) {
       text += fmt::format("\n  {} waits for a store of its workgroup",
-                          describe_op(schedule_, wg.kernel, wg.number, wg.pc - first));
+                          describe_op(schedule_, wg.kernel, wg.number, std::min(wg.pc, wg.end - 1) - first));
       continue;
     }
+    const Op& op = schedule_.ops[wg.pc];
     const FlagState& flag = flags_[flag_of(rank_of(wg), op)];
     text +=
         fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",

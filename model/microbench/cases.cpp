@@ -146,7 +146,7 @@ void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int wo
   c.traffic = traffic;
   c.threads = threads;
   c.bytes = std::int64_t{2} * m * n * workgroups * 64;
-  c.guarded = true;
+  c.guarded = c.flag_each = true;
   MicrobenchRow made =
       row("guarded", std::string(name_of(c.motion)),
           parameters("traffic", name_of(traffic), "gpus", 2, "kernel", threads == 0 ? "matmul" : "data",

@@ -215,10 +215,11 @@ Schedule motion(const MotionCase& c) {
   }
   const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
   const auto is_idle = [&](int rank) { return c.traffic == Traffic::one_pair && rank != 0; };
+  const std::int64_t flags = c.flag_each ? moves : 1;
   const std::int16_t ready =
-      c.guarded ? builder.flags("ready", static_cast<std::int32_t>(moves)) : std::int16_t{-1};
+      c.guarded ? builder.flags("ready", static_cast<std::int32_t>(flags)) : std::int16_t{-1};
   for (int rank = 0; c.guarded && rank < c.ranks; ++rank) {
-    if (!is_idle(rank)) set_flags(builder, rank, ready, moves);
+    if (!is_idle(rank)) set_flags(builder, rank, ready, flags);
   }
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < c.ranks; ++rank) {
@@ -238,7 +239,7 @@ Schedule motion(const MotionCase& c) {
       if (writes_accumulator) builder.load(from, tile(p), rank);
       for (std::int64_t t = p; t < moves; t += c.workgroups) {
         if (c.guarded) {
-          builder.wait(ready, static_cast<std::int32_t>(t), 1, Scope::gpu, LockProtocol::load_store);
+          builder.wait(ready, static_cast<std::int32_t>(t % flags), 1, Scope::gpu, LockProtocol::load_store);
         }
         move_tile(builder, c, from, to, tile(t), rank, peer_of(c, rank, t / c.workgroups));
       }

@@ -57,7 +57,8 @@ struct MotionCase {
   std::int32_t matrix_cols =
       0;  // of the matrix with the tiles; 0: they lie one below the other, each contiguous
   std::int32_t first_col = 0;  // of the matrix, where the tiles begin
-  bool guarded = false;        // a wait before every tile, for its flag, which a kernel before has set
+  bool guarded = false;        // a wait before every tile, for a flag that a kernel before has set
+  bool flag_each = false;      // then for one of its own
 };
 
 // Every workgroup moves tiles of bf16 elements, round robin over the peers. A footprint

@@ -110,7 +110,8 @@ std::vector<double> LeastSquaresSolution::standard_errors(double least_residual)
   const Eigen::MatrixXd covariance = variance * factors.inverse();
   for (std::size_t i = 0; i < felt.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
-    errors[static_cast<std::size_t>(felt[i])] = std::sqrt(std::max(0.0, covariance(at, at)));
+    const double own = covariance(at, at);
+    if (std::isfinite(own)) errors[static_cast<std::size_t>(felt[i])] = std::sqrt(std::max(0.0, own));
   }
   return errors;
 }

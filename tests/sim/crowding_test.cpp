@@ -41,7 +41,7 @@ struct Way {
 double copies_ns(Machine machine, double idle_share, const std::vector<Way>& ways) {
   machine.fabric.link_raw_gb_per_s = 50;
   machine.fabric.store_idle_share = idle_share;
-  Draft draft(machine.gpus_per_node);
+  Draft draft(machine.gpu_count());
   std::int32_t row = 0;
   for (const Way& way : ways) {
     const auto kernel = draft.data_kernel("copy", way.from);
@@ -54,7 +54,7 @@ double copies_ns(Machine machine, double idle_share, const std::vector<Way>& way
     }
     draft.builder.launch(way.from, kernel, static_cast<std::int32_t>(row / 8 - 1));
   }
-  for (int rank = 0; rank < machine.gpus_per_node; ++rank) {
+  for (int rank = 0; rank < machine.gpu_count(); ++rank) {
     draft.builder.host(rank, HostOpKind::device_synchronize);
   }
   return run(draft.builder.finish(), machine).result.makespan_ns;
@@ -77,6 +77,13 @@ TEST(Crowding, TakesMoreOfAFullLinkForEachCopy) {
 TEST(Crowding, CountsWhoSharesALinkOfAMeshAndNobodyElse) {
   const double one = copies_ns(hand::machine(3), 0.5, {{0, 1}});
   EXPECT_NEAR(copies_ns(hand::machine(3), 0.5, {{0, 1}, {0, 2}}), one, kExact);
+}
+
+TEST(Crowding, LeavesOutTheNetworkBetweenNodes) {
+  Machine machine = switched(1);
+  machine.nodes = 2;
+  machine.fabric.network_gb_per_s = kTileBytes / kLinkNs;
+  EXPECT_NEAR(copies_ns(machine, 0.5, {{0, 1}}), copies_ns(machine, 0, {{0, 1}}), kExact);
 }
 
 TEST(Crowding, CountsAllThatReachAReceiverOverItsLink) {
