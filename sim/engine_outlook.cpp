@@ -69,13 +69,12 @@ void Engine::index_outlook() {
   least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
   if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
   if (options_.counterfactual.intermediates_on_chip || schedule_.vendor) least_read_ns_ = 0;
-  std::vector<WorkgroupState> all;
-  for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
-    for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) all.push_back(at_start(k, w));
-  }
+  const auto for_each_workgroup = [&](std::uint32_t k, const auto& visit) {
+    for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) visit(at_start(k, w));
+  };
   std::vector<FlagOutlook> flags(flags_.size());
   std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
-  for (const WorkgroupState& state : all) {
+  const auto find_waits = [&](const WorkgroupState& state) {
     const Kernel& kernel = schedule_.kernels[state.kernel];
     index_rest(kernel, state, nullptr);
     bool sure = true;  // what follows a claim may be skipped
@@ -91,10 +90,13 @@ void Engine::index_outlook() {
         if (rest_ns_[o + 1] > flag.rest_ns) flag = {rest_ns_[o + 1], state.kernel, flag.signals};
       }
     }
-  }
+  };
+  for (std::uint32_t k = 0; k < kernels_.size(); ++k) for_each_workgroup(k, find_waits);
   index_tails();
-  for (const WorkgroupState& state : all) {
-    if (raises[state.kernel] != 0) index_rest(schedule_.kernels[state.kernel], state, &flags);
+  for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+    if (raises[k] == 0) continue;
+    for_each_workgroup(k,
+                       [&](const WorkgroupState& state) { index_rest(schedule_.kernels[k], state, &flags); });
   }
 }
 

@@ -318,9 +318,10 @@ double Engine::link_cost_of(const Op& op) const {
   return 1 + ragged_ends(op) * end_bytes / (static_cast<double>(op.rect.cols) * element);
 }
 
-// Whether an operation stores over links that carry less the fewer do so. What a copy engine sends is on its
-// way all at once and finds all lanes: tiles stored by 32 workgroups come to 350 GB/s on 2 H200, copies to
-// 318. Another node lies behind a network, whose links are no GPU's.
+// Whether an operation stores over links that carry less the fewer do so. What the copy engine stores is left
+// out: it fills a link with fewer workgroups (tiles stored by 32 come to 350 GB/s on 2 H200, copies to 318),
+// though by 16 it comes to no more than 300 either (scenarios/measured/h200-2-filling.csv). Another node lies
+// behind a network, whose links are no GPU's.
 bool Engine::crowds(const WorkgroupState& wg, const Op& op) const {
   if (!crowding_.any()) return false;
   const std::int32_t rank = rank_of(wg);

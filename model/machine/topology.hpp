@@ -45,7 +45,7 @@ struct StorePorts {
   double ingress_gb_per_s = 0;
 };
 
-// On a switch a port gives less the more peers there are, for more streams meet at every receiver: 367 GB/s
+// On a switch a port gives less the more peers there are: 367 GB/s
 // with one peer, as its link alone, 348 with 3 and 301 with 7 (copies by 128 workgroups on 8 H200,
 // scenarios/measured/h200-8-microbench.csv). The machine has the rates with all peers of a node; with fewer
 // they lie on a straight line from there to the link's rate with one. On a mesh every peer has its own link.

@@ -142,10 +142,11 @@ void Cases::guarded_copies() {
 
 // In a matrix, as the patterns do it.
 void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int threads) {
+  constexpr int kTiles = 64;  // of a workgroup
   MotionCase c = matrix_copies(2, workgroups, m, n);
   c.traffic = traffic;
   c.threads = threads;
-  c.bytes = std::int64_t{2} * m * n * workgroups * 64;
+  c.bytes = std::int64_t{2} * m * n * workgroups * kTiles;
   c.guarded = c.flag_each = true;
   MicrobenchRow made =
       row("guarded", std::string(name_of(c.motion)),
@@ -153,7 +154,7 @@ void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int wo
                      "workgroups", workgroups, "tile", tile_text(m, n), "columns", c.matrix_cols),
           MicrobenchMetric::kernel_time);
   made.kernel = traffic == Traffic::one_pair ? 1 : 2;  // after those that set the flags
-  add(2, {per(std::move(made), "ns/tile", 1e3 / 64)}, [=] { return motion(c); });
+  add(2, {per(std::move(made), "ns/tile", 1e3 / kTiles)}, [=] { return motion(c); });
 }
 
 void Cases::motions(const std::string& group, Traffic traffic, int ranks) {

@@ -144,9 +144,7 @@ double residual_of(const Calibration& calibration, const MicrobenchTable& table)
   std::vector<double> errors;
   for (std::size_t i = 0; i < calibration.rows.size(); ++i) {
     const CalibratedRow& row = calibration.rows[i];
-    if (row.fitted || fills_links(table.row(table.rows[i]))) {
-      errors.push_back(row.error());
-    }
+    if (row.fitted || fills_links(table.row(table.rows[i]))) errors.push_back(row.error());
   }
   return root_mean_square(errors);
 }

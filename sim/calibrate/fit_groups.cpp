@@ -42,8 +42,7 @@ bool is_everybody(const MicrobenchRow& row, const Machine& machine) {
 // Moves as the patterns do, by enough workgroups to fill a link. Tiles that lie side by side do not: what a
 // link carries of them depends on how far apart the workgroups write.
 bool saturates(const MicrobenchRow& row) {
-  if (row.number("workgroups") < kMany) return false;
-  return in_matrix(row) || (row.name != "tile-store" && row.number("threads") == kDataThreads);
+  return fills_links(row) && (in_matrix(row) || row.name != "tile-store");
 }
 
 // What the cost law of a tile (model/cost/matmul_cost.hpp) has to say about one row.

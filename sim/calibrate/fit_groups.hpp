@@ -11,10 +11,10 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> fit_groups(const Machine& machine);
 
-// Traffic between GPUs by enough workgroups of a data kernel to fill links, in any layout, to peers in any
-// order, on any number of GPUs. Links and ports are fitted to some of it, and laws say what the rest takes:
-// fewer GPUs than the node has (store_ports), a receiver that all send to, rates of a link in any layout. So
-// all of it tells how well predictions do.
+// Traffic between GPUs that fills links: by enough workgroups, of a data kernel or storing tiles, in any
+// layout, to peers in any order, on any number of GPUs. Links and ports are fitted to some of it, and laws
+// say what the rest takes: fewer GPUs than the node has (store_ports), a receiver that all send to, rates of
+// a link in any layout. So all of it tells how well predictions do.
 bool fills_links(const MicrobenchRow& row);
 
 }  // namespace tritax

@@ -57,17 +57,27 @@ TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_wh
     const MicrobenchRow& row = bench.rows.front();
     if (row.group != "guarded" && row.group != "ragged") continue;
     const Schedule schedule = bench.schedule();
+    std::set<int> flags;
+    int waits = 0;
     for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
       const Op& op = schedule.ops[i];
       if (op.kind != OpKind::copy) continue;
       if (row.group == "guarded") {
         ++guarded;
         ASSERT_TRUE(i > 0 && schedule.ops[i - 1].kind == OpKind::wait) << key_of(row);
+        flags.insert(schedule.ops[i - 1].index);
+        ++waits;
       } else {
         ++ragged;
         ASSERT_EQ(op.rect.col % op.rect.cols, row.number("first column")) << key_of(row);
         ASSERT_EQ(op.src_col, op.rect.col) << key_of(row);
       }
+    }
+    // In a matrix every tile has a flag of its own on each GPU that copies, else all have one.
+    const bool in_matrix = !row.text("tile").empty();
+    const int senders = row.text("traffic") == "all-rotated" ? 2 : 1;
+    if (row.group == "guarded") {
+      EXPECT_EQ(static_cast<int>(flags.size()), in_matrix ? waits / senders : 1) << key_of(row);
     }
   }
   EXPECT_GT(guarded, 0);

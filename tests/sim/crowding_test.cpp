@@ -21,7 +21,7 @@ TEST(Crowding, IsThatOfAClosedNetworkWithEqualLanes) {
   for (const int n : {1, 2, 4, 16, 64}) {
     EXPECT_NEAR(eight_lanes.cost(Crowding::step_of(n)), (n + 7.0) / n, 1e-12) << n;
   }
-  // Between powers of the square root of 2 by the nearest: 19 as 22.6 or 16.
+  // Between powers of the square root of 2 by the nearest: 3 as 2.8, 19 as 16, 24 as 22.6.
   EXPECT_NEAR(eight_lanes.cost(Crowding::step_of(3)), 1 + 7 / std::sqrt(8.0), 1e-12);
   EXPECT_NEAR(eight_lanes.cost(Crowding::step_of(19)), 1 + 7.0 / 16, 1e-12);
   EXPECT_NEAR(eight_lanes.cost(Crowding::step_of(24)), 1 + 7 / std::sqrt(512.0), 1e-12);

@@ -85,25 +85,33 @@ TEST(Sender, SignalsWhatItStoredWhileTheWorkgroupComputes) {
   EXPECT_NEAR(out.result.ranks[0].kernels_ns, 2 * kStepNs, kExact);
 }
 
-TEST(HeldUpLoads, AddTheTimeOfAStoreThatHasItsLinkForItself) {
+Machine queueing_machine() {
   Machine machine = sending_machine();
   machine.gpu.loads_queue_behind_stores = true;
+  return machine;
+}
+
+// Matmuls of eight steps, of which LDS holds one.
+void fetch_in_eight_steps(Schedule& schedule) {
+  schedule.kernels[0].tile.k /= 8;
+  schedule.kernels[0].resources.lds_bytes = 1;
+}
+
+TEST(HeldUpLoads, AddTheTimeOfAStoreThatHasItsLinkForItself) {
+  Machine machine = queueing_machine();
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / 500;  // less than the link would take
   Schedule schedule = computed_and_sent(2, 1);
-  schedule.kernels[0].tile.k /= 8;  // eight steps, of which LDS holds one
-  schedule.kernels[0].resources.lds_bytes = 1;
+  fetch_in_eight_steps(schedule);
   // A tenth of the loads get through.
   const Observed out = run(schedule, machine);
   EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).length_ns()), kStepNs + 0.9 * 500 - kStepNs / 8, kExact);
 }
 
 TEST(HeldUpLoads, ComeWhenTheStoreHasLeftIfItTakesLonger) {
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (3 * kStepNs);
   Schedule schedule = computed_and_sent(2, 1);
-  schedule.kernels[0].tile.k /= 8;
-  schedule.kernels[0].resources.lds_bytes = 1;
+  fetch_in_eight_steps(schedule);
   // When the matmul could end, a step's loads are missing but for an eighth and a tenth; another fifth of a
   // step's come until the store has left.
   const double missing = kStepNs * (0.9 - 1.0 / 8 - 0.2);
@@ -111,20 +119,17 @@ TEST(HeldUpLoads, ComeWhenTheStoreHasLeftIfItTakesLonger) {
 }
 
 TEST(HeldUpLoads, ComeBesideAStoreThatTakesMuchLonger) {
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (100 * kStepNs);
   Schedule schedule = computed_and_sent(2, 1);
-  schedule.kernels[0].tile.k /= 8;
-  schedule.kernels[0].resources.lds_bytes = 1;
+  fetch_in_eight_steps(schedule);
   // What is missing when the matmul could end comes at a tenth of its pace.
   const double missing = kStepNs * (0.9 - 1.0 / 8);
   EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 2}).length_ns()), kStepNs + missing / 0.1, kExact);
 }
 
 TEST(HeldUpLoads, AreNoneOfAMatmulWhoseOperandsFitLds) {
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   machine.gpu.matmul_op_ns = 300;
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (100 * kStepNs);
   const Observed out = run(computed_and_sent(2, 1), machine);
@@ -133,8 +138,7 @@ TEST(HeldUpLoads, AreNoneOfAMatmulWhoseOperandsFitLds) {
 
 // A copy or an atomic of the computing waves holds up loads as a store of the sender does.
 TEST(HeldUpLoads, ComeBehindCopiesAndAtomicsToo) {
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (3 * kStepNs);
   machine.gpu.cu_remote_atomic_gb_per_s = kTileBytes / (3 * kStepNs);
   for (const OpKind kind : {OpKind::copy, OpKind::atomic_add}) {
@@ -151,8 +155,7 @@ TEST(HeldUpLoads, ComeBehindCopiesAndAtomicsToo) {
     draft.builder.launch(0, kernel);
     draft.builder.host(0, HostOpKind::device_synchronize);
     Schedule schedule = draft.builder.finish();
-    schedule.kernels[0].tile.k /= 8;
-    schedule.kernels[0].resources.lds_bytes = 1;
+    fetch_in_eight_steps(schedule);
     const double missing = kStepNs * (0.9 - 1.0 / 8 - 0.2);
     EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 1}).length_ns()), 3 * kStepNs + missing, kExact)
         << static_cast<int>(kind);
@@ -160,8 +163,7 @@ TEST(HeldUpLoads, ComeBehindCopiesAndAtomicsToo) {
 }
 
 TEST(HeldUpLoads, OfStoresToMemoryAreThoseThatWaitWithThem) {
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   machine.gpu.cu_store_gb_per_s = kTileBytes / 500;
   Draft draft(1);
   const auto kernel = draft.gemm_kernel("gemm", 0);
@@ -172,16 +174,14 @@ TEST(HeldUpLoads, OfStoresToMemoryAreThoseThatWaitWithThem) {
   draft.builder.launch(0, kernel);
   draft.builder.host(0, HostOpKind::device_synchronize);
   Schedule schedule = draft.builder.finish();
-  schedule.kernels[0].tile.k /= 8;
-  schedule.kernels[0].resources.lds_bytes = 1;
+  fetch_in_eight_steps(schedule);
   EXPECT_NEAR((run(schedule, machine).seen.ops.at({0, 0, 2}).length_ns()), kStepNs, kExact);
 }
 
 TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
   // Two workgroups share the link: both stores take 800 instead of 400 ns, and the matmuls beside them lose
   // as much, unless their operands fit LDS and lie there already.
-  Machine machine = sending_machine();
-  machine.gpu.loads_queue_behind_stores = true;
+  Machine machine = queueing_machine();
   Draft draft(2);
   const auto kernel = draft.gemm_kernel("gemm", 0);
   for (int w = 0; w < 2; ++w) {
@@ -194,8 +194,7 @@ TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
   draft.builder.host(0, HostOpKind::device_synchronize);
   Schedule schedule = draft.builder.finish();
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs, kExact);
-  schedule.kernels[0].tile.k /= 8;  // eight steps, of which LDS holds one
-  schedule.kernels[0].resources.lds_bytes = 1;
+  fetch_in_eight_steps(schedule);
   const double waited = 0.9 * 800 - kStepNs / 8;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns, 2 * kStepNs + waited, kExact);
   machine.gpu.loads_queue_behind_stores = false;
