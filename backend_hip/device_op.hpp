@@ -74,9 +74,13 @@ struct KernelSpan {
 
 // What the instants mean stands in model/timeline/op_times.hpp. A run of asynchronous operations is drained
 // at its last one only, so that stamping does not keep them from overlapping.
+struct Instant {
+  unsigned long long ticks = 0;   // of the device's clock; 0: never
+  unsigned long long cycles = 0;  // of the compute unit's own
+};
 struct OpStamp {
-  unsigned long long begin = 0;
-  unsigned long long end = 0;
+  Instant begin;
+  Instant end;
 };
 
 // Why a rank gave a run up; `raised` is written last.

@@ -230,6 +230,19 @@ CheckResult Executor::Impl::check() {
   return judge(product, sums);
 }
 
+namespace {
+
+// The mean clock of the compute unit during an operation. The device's clock may advance in steps of 32 ns
+// (NVIDIA H200): of an operation under a microsecond it says too little.
+double clock_of(const OpStamp& stamp) {
+  constexpr double kLeastNs = 1000;
+  const double ns = static_cast<double>(stamp.end.ticks - stamp.begin.ticks) / kTicksPerSecond * 1e9;
+  if (ns < kLeastNs) return 0;
+  return static_cast<double>(stamp.end.cycles - stamp.begin.cycles) / ns;
+}
+
+}  // namespace
+
 std::vector<StampedOp> Executor::Impl::stamps() {
   struct Raw {
     std::int32_t number;
@@ -252,17 +265,20 @@ std::vector<StampedOp> Executor::Impl::stamps() {
       for (const Workgroup& workgroup : kernel.workgroups) {
         const auto cu = static_cast<std::int32_t>(units[number++]);
         for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-          if (stamps[i].begin == 0 || stamps[i].end == 0) continue;
-          raw.push_back(
-              {static_cast<std::int32_t>(i), cu, {stamps[i].begin - offset, stamps[i].end - offset}});
-          first = std::min(first, raw.back().stamp.begin);
+          OpStamp stamp = stamps[i];
+          if (stamp.begin.ticks == 0 || stamp.end.ticks == 0) continue;
+          stamp.begin.ticks -= offset;
+          stamp.end.ticks -= offset;
+          raw.push_back({static_cast<std::int32_t>(i), cu, stamp});
+          first = std::min(first, stamp.begin.ticks);
         }
       }
     }
   }
   const auto us = [](unsigned long long ticks) { return static_cast<double>(ticks) / kTicksPerSecond * 1e6; };
   for (const Raw& one : raw) {
-    all.push_back({one.number, one.cu, us(one.stamp.begin - first), us(one.stamp.end - first)});
+    const auto& [begin, end] = one.stamp;
+    all.push_back({one.number, one.cu, us(begin.ticks - first), us(end.ticks - first), clock_of(one.stamp)});
   }
   return all;
 }

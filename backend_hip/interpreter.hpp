@@ -87,6 +87,12 @@ struct Mailbox {
   std::uint32_t skip[2] = {0, 0};
 };
 
+// Straight into memory: the matmul kernels have no register to spare.
+__device__ inline void note(Instant& instant) {
+  instant.ticks = ticks();
+  instant.cycles = core_cycles();
+}
+
 __device__ inline std::uint32_t* as_flag(const DeviceOp& op) {
   return reinterpret_cast<std::uint32_t*>(op.address);
 }
@@ -315,7 +321,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
   if (leader) {
     atomicMax(&params.span->inverted_begin, ~ticks());
     if (params.stamps != nullptr) params.compute_units[blockIdx.x] = compute_unit();
-    if (blockIdx.x == 0) {  // kept in memory: the matmul kernels have no register to spare
+    if (blockIdx.x == 0) {  // kept in memory, as in note()
       params.span->ticks = ticks();
       params.span->cycles = core_cycles();
     }
@@ -326,7 +332,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
     const DeviceOp& op = reader.current();
     std::uint32_t skip = 0;
     const bool stamped = leader && params.stamps != nullptr && engine.stamps(op);
-    if (stamped) params.stamps[op.number].begin = ticks();
+    if (stamped) note(params.stamps[op.number].begin);
     if ((op.bits & kJoin) != 0) engine.join();
     switch (static_cast<OpKind>(op.kind)) {
       case OpKind::matmul:
@@ -360,7 +366,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         break;  // refused by lowering
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
-    if (stamped) params.stamps[op.number].end = ticks();
+    if (stamped) note(params.stamps[op.number].end);
     reader.advance(skip);
   }
   engine.finish();

@@ -46,6 +46,7 @@ Timeline timeline_of(const Schedule& schedule, const std::vector<StampedOp>& sta
     interval.kind = schedule.ops[number].kind;
     interval.begin_ns = stamp.begin_us * 1e3;
     interval.end_ns = stamp.end_us * 1e3;
+    interval.clock_ghz = stamp.clock_ghz;
     timeline.ops.push_back(interval);
     const std::uint32_t k = interval.place.kernel;
     if (!kernels[k]) {

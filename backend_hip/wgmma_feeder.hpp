@@ -146,7 +146,7 @@ class WgmmaSender {
     for (; stamps_due_ > 0; --stamps_due_) {
       if (!leader()) continue;
       await_stores_but(stamps_due_ - 1);
-      params_.stamps[last - (stamps_due_ - 1)].end = ticks();
+      note(params_.stamps[last - (stamps_due_ - 1)].end);
     }
   }
 
@@ -165,8 +165,8 @@ class WgmmaSender {
     stamp(op, &OpStamp::end);
   }
 
-  __device__ void stamp(const DeviceOp& op, unsigned long long OpStamp::*when) const {
-    if (leader() && params_.stamps != nullptr) params_.stamps[op.number].*when = ticks();
+  __device__ void stamp(const DeviceOp& op, Instant OpStamp::*when) const {
+    if (leader() && params_.stamps != nullptr) note(params_.stamps[op.number].*when);
   }
 
   __device__ void send_boxes(const DeviceOp& op) {

@@ -226,11 +226,12 @@ class TraceWriter {
       const std::size_t index = kernel.workgroups[place.workgroup].first_op + place.op;
       begin_interval(place.rank, cu_track(interval), name_of_op(index, place.rank),
                      kOpKindNames[static_cast<std::size_t>(interval.kind)], begins[i], interval.end_ns);
-      write_op_arguments(kernel, place, schedule_.ops[index]);
+      write_op_arguments(kernel, interval, schedule_.ops[index]);
     }
   }
 
-  void write_op_arguments(const Kernel& kernel, const OpPlace& place, const Op& op) {
+  void write_op_arguments(const Kernel& kernel, const OpInterval& interval, const Op& op) {
+    const OpPlace& place = interval.place;
     put(R"("kernel":"{}","workgroup":{},"operation":{})", escaped(kernel.name), place.workgroup, place.op);
     if (op.kind == OpKind::matmul) {
       put(R"(,"k_begin":{},"k_end":{})", op.k_begin, op.k_end);
@@ -240,6 +241,7 @@ class TraceWriter {
     } else if (op.buffer >= 0) {
       put(R"(,"bytes":{:.0f})", bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect));
     }
+    if (interval.clock_ghz > 0) put(R"(,"clock_ghz":{:.3f})", interval.clock_ghz);
     put("}}}}");
   }
 

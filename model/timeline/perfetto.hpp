@@ -25,7 +25,8 @@ std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& 
                                       const Topology& topology);
 
 // Of a measurement: processes "GPU 0 measured", …. Signals lie on the track of the stores that they release,
-// because a GPU may send both beside the next matmul. `remark` goes into the file's "otherData".
+// because a GPU may send both beside the next matmul. Where the mean clock of the compute unit during an
+// operation is known, it is among its arguments as "clock_ghz". `remark` goes into the file's "otherData".
 std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
                                                const std::string& remark);
 

@@ -24,6 +24,7 @@ struct OpInterval {
   std::uint32_t launch = 0;  // of the kernel, counted from 0
   double begin_ns = 0;
   double end_ns = 0;
+  double clock_ghz = 0;  // measured: mean clock of its compute unit meanwhile; 0: not known
 };
 
 struct KernelInterval {

@@ -32,6 +32,14 @@ TEST(MeasuredTimeline, PutsEveryStampInItsPlaceInOrderOfBegin) {
   EXPECT_DOUBLE_EQ(timeline.kernels[1].end_ns, 15700);
 }
 
+TEST(MeasuredTimeline, KeepsTheClockOfWhatWasLongEnoughToTellIt) {
+  std::vector<StampedOp> timed = stamps();
+  timed[0].clock_ghz = 1.5;  // the first operation of rank 0 begins first
+  const Timeline timeline = timeline_of(test::tile_to_both(), timed);
+  EXPECT_EQ(timeline.ops[0].clock_ghz, 1.5);
+  EXPECT_EQ(timeline.ops[1].clock_ghz, 0);
+}
+
 TEST(MeasuredTimeline, LeavesOutOperationsThatDidNotRun) {
   const Schedule schedule = test::tile_to_both();
   std::vector<StampedOp> some = stamps();

@@ -64,6 +64,20 @@ TEST(MeasuredTrace, NamesItsGpusAndSaysWhatItIs) {
   EXPECT_DOUBLE_EQ(event_named(trace, "matmul C[1,2]", 0)["dur"], 4.0);
 }
 
+TEST(MeasuredTrace, TellsTheClockWhereItIsKnown) {
+  Timeline timeline = measured_tiles();
+  timeline.ops[0].clock_ghz = 1.6254;
+  const std::string text = measured_timeline_to_perfetto_json(timeline, tile_to_both(), "");
+  int told = 0;
+  for (const MeasuredTrace::Event& event : parse_measured_trace(text, "m.json").events) {
+    const std::size_t at = event.arguments.find("\"clock_ghz\"");
+    if (at == std::string::npos) continue;
+    ++told;
+    EXPECT_EQ(event.arguments.substr(at, 18), "\"clock_ghz\":1.625,") << event.arguments;
+  }
+  EXPECT_EQ(told, 1);
+}
+
 TEST(MeasuredTrace, HasNoOverlapOnATrackThoughStoresDo) {
   std::map<std::pair<int, int>, double> last_end;
   const json trace = json::parse(measured_json());

@@ -384,6 +384,10 @@ TEST(OneGpu, stamps_cover_every_operation_in_order) {
     for (const Workgroup& workgroup : kernel.workgroups) {
       for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
         EXPECT_LE(stamps[i].begin_us, stamps[i].end_us);
+        if (stamps[i].end_us - stamps[i].begin_us > 2) {
+          EXPECT_GT(stamps[i].clock_ghz, 0.3);
+          EXPECT_LT(stamps[i].clock_ghz, 4);
+        }
         if (i < workgroup.first_op + 2) continue;
         // Matmul follows matmul and store follows store; a store may drain behind the next matmul.
         EXPECT_LE(stamps[i - 2].end_us, stamps[i].begin_us);
