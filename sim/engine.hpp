@@ -376,7 +376,8 @@ class Engine {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
-  double transfer_cap(const WorkgroupState& wg, const Op& op, const DataPath& path, double bytes) const;
+  bool is_guarded_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
+  double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path, double bytes) const;
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op);
   void raise_after_store(WorkgroupState& wg, double lost_ns, double now);

@@ -187,22 +187,43 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.matrix_busy_ns -= more * now;
 }
 
+// Whether an operation is a copy out of own memory that overlaps no other: none is right before it, and its
+// kernel has the registers that would let it overlap.
+bool Engine::is_guarded_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
+  using Kind = DataPath::Kind;
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  const bool copies = path.kind == Kind::remote_copy || path.kind == Kind::local_copy;
+  if (!copies || kernel.tile.m > 0) return false;
+  const std::uint32_t first = kernel.workgroups[wg.number].first_op;
+  const auto stands_for_order = [&](const Op& op) {
+    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+  };
+  std::uint32_t before = op_index;
+  while (before > first && stands_for_order(schedule_.ops[before - 1])) --before;
+  return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
+}
+
 // What one workgroup moves in a transfer of `bytes` that nothing holds up: the latency of its first bytes and
 // then the rest of the tile at the workgroup's own rate.
-double Engine::transfer_cap(const WorkgroupState& wg, const Op& op, const DataPath& path,
+double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path,
                             double bytes) const {
+  const Op& op = schedule_.ops[op_index];
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   const bool loads = op.kind == OpKind::load || op.kind == OpKind::reduce;
   // A library's kernel that adds several tiles has asked for all of them when the first comes.
   const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
-  double latency = (asked_before ? 0 : latency_of(path.source)) +
-                   (stores ? machine_.gpu.store_op_ns : machine_.gpu.copy_op_ns);
+  const bool guarded = is_guarded_copy(wg, op_index, path);
+  const double op_ns = guarded ? machine_.gpu.guarded_op_ns() : machine_.gpu.copy_op_ns;
+  double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? machine_.gpu.store_op_ns : op_ns);
   latency += ragged_ns(op);
   if (loads && machine_.gpu.accumulate_gb_per_s > 0) latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
     rate = std::min(rate, load_rate_alone(path));
+  }
+  if (guarded && machine_.gpu.guarded_copy_gb_per_s > 0) {
+    rate = std::min(rate, machine_.gpu.guarded_copy_gb_per_s);
   }
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   const GpuState& gpu = gpus_[path.rank];
@@ -219,7 +240,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   DataPath path = path_of(wg, op, now);
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
-  path.cap_gb_per_s = transfer_cap(wg, op, path, bytes);
+  path.cap_gb_per_s = transfer_cap(wg, op_index, path, bytes);
   const bool counts = crowds(wg, op);
   if (counts) join_crowd(path);
   const std::int32_t class_id = data_class(path);

@@ -24,7 +24,9 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   const Op& op = schedule_.ops[op_index];
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
-  double latency = stores ? gpu.store_op_ns : gpu.copy_op_ns;
+  const bool copies = op.kind == OpKind::copy;
+  const double op_ns = copies ? std::min(gpu.guarded_op_ns(), gpu.copy_op_ns) : gpu.copy_op_ns;
+  double latency = stores ? gpu.store_op_ns : op_ns;
   latency += ragged_ns(op);
   if (!stores) latency += source == kernel.rank ? least_read_ns_ : machine_.fabric.load_round_trip_ns;
   double limit = 0;
@@ -37,10 +39,8 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s;
       break;
     case OpKind::copy:
-      limit = source != kernel.rank
-                  ? gpu.cu_remote_load_gb_per_s
-                  : std::min(gpu.cu_load_gb_per_s,
-                             op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s);
+      limit =
+          source != kernel.rank ? gpu.cu_remote_load_gb_per_s : gpu.cu_copy_gb_per_s(op.rank != kernel.rank);
       break;
     case OpKind::atomic_add:
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_atomic_gb_per_s;

@@ -269,8 +269,7 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
         path.kind = op.rank == rank ? Kind::local_copy : Kind::remote_copy;
         path.peer = op.rank;
         read_locally(op.src_buffer, op.src_row, op.src_col);
-        cu_limit = std::min(gpu.cu_load_gb_per_s,
-                            op.rank == rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s);
+        cu_limit = gpu.cu_copy_gb_per_s(op.rank != rank);
       }
       break;
     case OpKind::atomic_add:

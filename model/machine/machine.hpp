@@ -12,6 +12,7 @@
 // `Machine::parameters` keeps the provenance of every value for `tritax machines show`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -77,8 +78,12 @@ struct Gpu {
   double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
   double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
   double specialised_copy_efficiency =
-      0;                         // rate of copies by workgroups of a matmul kernel to others; 0: the same
-  double copy_op_ns = 0;         // of a load, copy or reduction besides latency and bytes
+      0;                  // rate of copies by workgroups of a matmul kernel to others; 0: the same
+  double copy_op_ns = 0;  // of a load, copy or reduction besides latency and bytes
+  // A copy by a kernel without matmuls behind anything but a copy, whose loads overlap no stores: what it
+  // takes besides latency and bytes, and what one workgroup moves at most. 0: the same as behind a copy.
+  double guarded_copy_ns = 0;
+  double guarded_copy_gb_per_s = 0;
   double ragged_copy_ns = 0;     // more of a copy whose rows begin or end off the multiples of 16 bytes
   double store_op_ns = 0;        // of a store or atomic addition besides its bytes
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
@@ -123,6 +128,14 @@ struct Gpu {
 
   // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
+  // Of a copy behind anything but a copy, besides latency and bytes.
+  double guarded_op_ns() const { return guarded_copy_ns > 0 ? guarded_copy_ns : copy_op_ns; }
+  // Of one CU that copies out of its own GPU's memory, to there or to a peer. Where it is known what a copy
+  // takes alone, its loads are part of that, and those of the next hide behind its stores.
+  double cu_copy_gb_per_s(bool to_peer) const {
+    const double stores = to_peer ? cu_remote_store_gb_per_s : cu_store_gb_per_s;
+    return guarded_copy_gb_per_s > 0 ? stores : std::min(cu_load_gb_per_s, stores);
+  }
   int cu_count() const { return xcds * cus_per_xcd; }
   const MatrixRate& rate(DType dtype) const { return matrix[static_cast<std::size_t>(dtype)]; }
 };

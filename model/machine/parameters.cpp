@@ -91,6 +91,13 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"gpu", "copy_op_time", &Gpu::copy_op_ns, D::time, kTime,
                   "of a load, copy or reduction besides latency and bytes", Presence::optional},
+    ParameterSpec{
+        "gpu", "guarded_copy_time", &Gpu::guarded_copy_ns, D::time, kTime,
+        "copy_op_time of a copy behind anything but a copy, in a kernel without matmuls; 0: the same",
+        Presence::optional},
+    ParameterSpec{"gpu", "guarded_copy_bandwidth", &Gpu::guarded_copy_gb_per_s, D::rate, kRate,
+                  "what one workgroup then copies at most, as its loads overlap no stores; 0: no limit",
+                  Presence::optional},
     ParameterSpec{"gpu", "ragged_copy_time", &Gpu::ragged_copy_ns, D::time, kTime,
                   "more of a copy whose rows begin or end off the multiples of 16 bytes", Presence::optional},
     ParameterSpec{"gpu", "store_op_time", &Gpu::store_op_ns, D::time, kTime,

@@ -58,6 +58,8 @@ Machine true_machine() {
                                                            {"gpu.cu_remote_atomic_bandwidth", 28},
                                                            {"gpu.store_op_time", 300},
                                                            {"gpu.copy_op_time", 500},
+                                                           {"gpu.guarded_copy_time", 350},
+                                                           {"gpu.guarded_copy_bandwidth", 30},
                                                            {"gpu.stage_bandwidth", 40},
                                                            {"gpu.accumulate_bandwidth", 60},
                                                            {"gpu.hbm_bandwidth", 1300},

@@ -69,11 +69,9 @@ TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
   }
 }
 
-// Shapes and knobs that nobody chose. Of 896x16384x2688 on 2 GPUs the wrong one of two patterns is picked
-// that the model puts 1 % apart: producer-consumer with 12 compute units that copy, for which it is 10 % too
-// fast.
+// Shapes and knobs that nobody chose.
 TEST(StoredMeasurements, OfRandomShapesArePredictedWithinTheseBounds) {
-  expect_within_bounds(summary_of("h200-random.csv", "", 256), 0.15);
+  expect_within_bounds(summary_of("h200-random.csv", "", 256));
 }
 
 // Another GPU, known from its data sheet, its microbenchmarks and what L2 keeps on H200.
@@ -109,13 +107,13 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
   }
 }
 
-// Copies by 6 to 40 workgroups; those of few are taken to be 5 to 14 % faster than they are.
+// Copies by 6 to 40 workgroups; those of few are taken to be 4 to 13 % faster than they are.
 TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
   const ValidationSummary summary = summary_of("h200-2-few-copies.csv", "h200-4", 64);
-  EXPECT_LE(summary.errors.median_abs_error, 0.055);
-  EXPECT_LE(summary.errors.p90_abs_error, 0.13);
+  EXPECT_LE(summary.errors.median_abs_error, 0.045);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.115);
   EXPECT_LE(summary.mean_regret.value(), 0.05);
-  EXPECT_GE(summary.band_coverage.value(), 0.75);
+  EXPECT_GE(summary.band_coverage.value(), 0.80);
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+// What a copy takes behind another one and behind anything else.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/sim/hand_machine.hpp"
+
+namespace tritax {
+namespace {
+
+using hand::Draft;
+using hand::kExact;
+using hand::kTileBytes;
+
+constexpr double kCuRate = 16;       // GB/s
+constexpr double kGuardedRate = 10;  // likewise
+constexpr double kFollowingNs = 300 + kTileBytes / kCuRate;
+constexpr double kGuardedNs = 200 + kTileBytes / kGuardedRate;
+
+Machine two_gpus() {
+  Machine machine = hand::machine(2);
+  machine.gpu.cu_remote_store_gb_per_s = kCuRate;
+  machine.gpu.cu_store_gb_per_s = kCuRate;
+  machine.gpu.copy_op_ns = 300;
+  machine.gpu.guarded_copy_ns = 200;
+  machine.gpu.guarded_copy_gb_per_s = kGuardedRate;
+  return machine;
+}
+
+// Copies tiles 0, 1, … of C, with a wait for a flag that is set before those of `guarded`.
+double copies_ns(const Machine& machine, bool matmul_kernel, int tiles, int to, std::set<int> guarded = {}) {
+  Draft draft(2);
+  const std::int16_t ready = draft.builder.flags("ready", 1);
+  const auto setter = draft.data_kernel("set", 0);
+  draft.builder.workgroup(setter);
+  draft.signal(ready, 0, 0);
+  const auto kernel = matmul_kernel ? draft.gemm_kernel("copy", 0) : draft.data_kernel("copy", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < tiles; ++t) {
+    if (guarded.count(t) > 0) draft.wait(ready, 0);
+    const Rect tile = Draft::tile(t);
+    draft.builder.copy(draft.c, tile, to, draft.a, tile.row, tile.col, 0);
+  }
+  draft.builder.launch(0, setter, 0);
+  draft.builder.launch(0, kernel, 0);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return hand::run(draft.builder.finish(), machine).result.makespan_ns;
+}
+
+TEST(Copies, BehindEachOtherOverlapAndTheFirstDoesNot) {
+  for (const int to : {0, 1}) {
+    EXPECT_NEAR(copies_ns(two_gpus(), false, 1, to), kGuardedNs, kExact);
+    EXPECT_NEAR(copies_ns(two_gpus(), false, 4, to), kGuardedNs + 3 * kFollowingNs, kExact);
+  }
+}
+
+TEST(Copies, BehindAWaitDoNotOverlap) {
+  EXPECT_NEAR(copies_ns(two_gpus(), false, 4, 1, {0, 1, 2, 3}), 4 * kGuardedNs, kExact);
+  EXPECT_NEAR(copies_ns(two_gpus(), false, 4, 1, {0, 2}), 2 * kGuardedNs + 2 * kFollowingNs, kExact);
+}
+
+TEST(Copies, OfAMatmulKernelKnowNoDifference) {
+  EXPECT_NEAR(copies_ns(two_gpus(), true, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
+}
+
+TEST(Copies, OfMachinesOnWhichItIsUnknownAreAlike) {
+  Machine machine = two_gpus();
+  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = 0;
+  EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
+}
+
+}  // namespace
+}  // namespace tritax
