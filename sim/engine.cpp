@@ -41,7 +41,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   for (GpuState& gpu : gpus_) find_clock_factors(gpu);
 }
 
-Engine::GpuState::GpuState(const Gpu& gpu)
+EngineState::GpuState::GpuState(const Gpu& gpu)
     : dispatcher(gpu),
       llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
       // Any one die may take all that is behind the L2s.

@@ -193,7 +193,7 @@ bool Engine::is_guarded_copy(const WorkgroupState& wg, std::uint32_t op_index, c
   using Kind = DataPath::Kind;
   const Kernel& kernel = schedule_.kernels[wg.kernel];
   const bool copies = path.kind == Kind::remote_copy || path.kind == Kind::local_copy;
-  if (!copies || kernel.tile.m > 0) return false;
+  if (!copies || kernel.tile.m > 0 || !machine_.gpu.knows_guarded_copies()) return false;
   const std::uint32_t first = kernel.workgroups[wg.number].first_op;
   const auto stands_for_order = [&](const Op& op) {
     return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
@@ -281,105 +281,6 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 
-// The counter that an operation names, on `rank`.
-std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
-  const std::size_t array =
-      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
-  return flag_base_[array] + static_cast<std::uint32_t>(op.index);
-}
-
-// Time until the counter can be set: what the workgroup stored must be visible before.
-double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
-  if (is_free(op)) return 0;
-  const FlagState& flag = flags_[flag_of(op.rank, op)];
-  double cost = machine_.gpu.release_ns;
-  if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
-  if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
-  // The releasing access queues behind the atomics of those who spin on the same word.
-  if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
-  if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
-  wg.remote_dirty = wg.far_dirty = false;
-  return cost;
-}
-
-// Free signals that the workgroup has passed while its store was in flight.
-void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
-  Path path = wg.path;
-  charge_store(path, wg, lost_ns, now);
-  for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
-    const Op& op = schedule_.ops[o];
-    if (op.kind != OpKind::signal || !is_free(op)) continue;
-    notify_finish(wg, o, now);
-    deliver_signal(wg, op, path, now);
-  }
-}
-
-// The counter is set: here at once, at a peer after the latency of the fabric.
-void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now) {
-  const std::int32_t rank = rank_of(wg);
-  Arrival arrival{flag_of(op.rank, op), op.value, -1, path};
-  if (op.rank == rank) {
-    arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
-    raise_flag(arrival, now);
-    return;
-  }
-  std::uint32_t slot = static_cast<std::uint32_t>(arrivals_.size());
-  if (free_arrivals_.empty()) {
-    arrivals_.push_back(arrival);
-  } else {
-    slot = free_arrivals_.back();
-    free_arrivals_.pop_back();
-    arrivals_[slot] = arrival;
-  }
-  const double latency = machine_.fabric.flag_latency_ns + between_nodes_ns(rank, op.rank);
-  queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
-}
-
-// Workgroups of its sort with which `wg` shares its compute unit, itself included.
-std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  GpuState& gpu = gpus_[kernel.rank];
-  return (kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[static_cast<std::size_t>(wg.cu)];
-}
-
-double Engine::poll_ns(const Op& op) const {
-  if (is_free(op)) return 0;
-  return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
-                                                       : machine_.gpu.poll_load_ns;
-}
-
-bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  const std::int32_t rank = rank_of(wg);
-  GpuState& gpu = gpus_[rank];
-  FlagState& flag = flags_[flag_of(rank, op)];
-  if (flag.value >= op.value) {
-    wg.op_part = &TimeAccount::memory_ns;
-    wg.waiting = Waiting::time;
-    queue_.push(now + poll_ns(op), {EventKind::resume_workgroup, id});
-    return true;
-  }
-  wg.waiting = Waiting::flag;
-  wg.next_waiter = flag.first_waiter;
-  flag.first_waiter = id;
-  ++flag.pollers;
-  if (is_free(op)) --residents_of(wg);
-  if (op.protocol == LockProtocol::compare_and_swap) {
-    ++gpu.atomic_pollers[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))];
-  }
-  return true;
-}
-
-void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  // The atomic returns after one trip to the counter; claims of one counter are served one by one.
-  const std::int32_t rank = rank_of(wg);
-  FlagState& flag = flags_[flag_of(rank, op)];
-  ++flag.pollers;
-  wg.op_part = &TimeAccount::memory_ns;
-  wg.waiting = Waiting::time;
-  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) * machine_.gpu.poll_atomic_ns,
-              {EventKind::resume_workgroup, id});
-}
-
 // A timed operation has ended.
 void Engine::resume(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
@@ -408,44 +309,6 @@ void Engine::resume(std::uint32_t id, double now) {
     if (item >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);
   }
   step(id, now);
-}
-
-void Engine::raise_flag(const Arrival& arrival, double now) {
-  flags_[arrival.flag].value += arrival.value;
-  wake_waiters(arrival.flag, arrival, now);
-}
-
-void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double now) {
-  FlagState& flag = flags_[flag_id];
-  std::uint32_t* link = &flag.first_waiter;
-  while (*link != kNobody) {
-    const std::uint32_t id = *link;
-    WorkgroupState& wg = workgroups_[id];
-    const Op& op = schedule_.ops[wg.pc];
-    if (flag.value < op.value) {
-      link = &wg.next_waiter;
-      continue;
-    }
-    *link = wg.next_waiter;
-    GpuState& gpu = gpus_[rank_of(wg)];
-    const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
-    if (is_free(op)) ++residents_of(wg);
-    if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
-    double visible = now;
-    if (arrival.from_die >= 0 && !is_free(op)) {
-      visible += arrival.from_die == die ? machine_.gpu.flag_same_die_ns : machine_.gpu.flag_cross_die_ns;
-    }
-    // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.
-    const double period =
-        poll_ns(op) * (op.protocol == LockProtocol::compare_and_swap ? std::max(1, flag.pollers) : 1);
-    --flag.pollers;
-    const double polls = period > 0 ? std::ceil((visible - wg.op_start_ns) / period) : 0;
-    const double seen = period > 0 ? wg.op_start_ns + polls * period : visible;
-    wg.path = arrival.path;
-    wg.op_part = arrival.from_die >= 0 ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
-    wg.waiting = Waiting::time;
-    queue_.push(std::max(seen, visible), {EventKind::resume_workgroup, id});
-  }
 }
 
 // Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and

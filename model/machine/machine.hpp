@@ -128,6 +128,7 @@ struct Gpu {
 
   // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
+  bool knows_guarded_copies() const { return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0; }
   // Of a copy behind anything but a copy, besides latency and bytes.
   double guarded_op_ns() const { return guarded_copy_ns > 0 ? guarded_copy_ns : copy_op_ns; }
   // Of one CU that copies out of its own GPU's memory, to there or to a peer. Where it is known what a copy

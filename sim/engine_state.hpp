@@ -1,0 +1,285 @@
+// What the engine knows while it runs: of hosts, streams, kernels, workgroups, flags, GPUs and their matmuls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/cost/matmul_cost.hpp"
+#include "sim/cache.hpp"
+#include "sim/dispatch.hpp"
+#include "sim/fluid.hpp"
+#include "sim/path.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+// A workgroup and the compute unit that it was sent to.
+struct Placed {
+  std::uint32_t kernel = 0;
+  std::uint32_t workgroup = 0;
+  std::int32_t cu = 0;
+};
+
+struct EngineState {
+  static constexpr std::uint32_t kNobody = 0xffffffffu;
+
+  // What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and how much
+  // of what comes from memory displaces dirty lines, in sixteenths.
+  static constexpr int kMissBits = 9;
+  static constexpr int kEvictionShift = 4;
+  static constexpr std::uint32_t kEvictionParts = 16;
+
+  enum class EventKind : std::uint8_t {
+    // of workgroups
+    start_workgroup,
+    resume_workgroup,
+    tile_staged,
+    resume_sender,
+    loads_trickled,
+    // of others
+    flag_arrives,
+    start_kernel,
+    host_step
+  };
+  struct Event {
+    EventKind kind = EventKind::host_step;
+    std::uint32_t id = 0;
+  };
+
+  enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
+
+  enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
+
+  struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
+    double l2_mark = -1e300;
+    double llc_mark = -1e300;
+    std::int32_t die = -1;
+    std::uint32_t writer = kNobody;  // of the last write: in write_paths_
+
+    bool written() const { return writer != kNobody; }
+  };
+
+  // Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
+  // workgroups together would fit no cache. Of thousands, in turn: aligned, none takes a cache line more than
+  // it needs.
+  struct alignas(64) WorkgroupState {
+    std::uint32_t kernel = kNobody;  // kNobody: the place is free
+    std::uint32_t number = 0;        // within the kernel
+    std::uint32_t id = 0;            // in the order of the schedule
+    std::uint32_t pc = 0;            // index into schedule.ops
+    std::uint32_t end = 0;
+    std::int32_t cu = -1;
+    Waiting waiting = Waiting::nothing;
+    bool store_in_flight = false;
+    bool has_sender = false;  // waves of its own carry stores and signals out; see engine_sender.cpp
+    bool sender_busy = false;
+    bool computed = false;      // since the last store: the accumulators hold another tile
+    bool remote_dirty = false;  // stored to a peer since the last release
+    bool far_dirty = false;     // … of another node
+    bool read_since_start = false;
+    std::uint32_t next_waiter = kNobody;
+    double op_start_ns = 0;
+    double power = 0, power_if_missed = 0;  // of the matmul that runs
+    double op_alone_ns = 0;                 // duration of the running activity without others
+    double store_start_ns = 0;
+    double store_waited_ns = 0;  // of the running store: time that the matmul has paid already
+    double operands_ns = 0;      // before this the running matmul has not all that others fetch; 0: it has
+    double held_up_ns = 0;       // time that stores have kept the operand loads of the running matmul waiting
+    double store_alone_ns = 0;
+    double op_reread_ns = 0;  // of the duration alone: to read again what was written before
+    double store_reread_ns = 0;
+    double op_lost_ns = 0, store_lost_ns = 0;  // by its class on links, before the activity started
+    std::uint32_t store_op = 0;
+    std::int16_t store_rank = 0;  // where it goes
+    bool store_crowds = false;    // it counts on its links
+    double store_bytes = 0;
+    std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
+    double TimeAccount::*op_part = &TimeAccount::compute_ns;
+    double TimeAccount::*store_part = &TimeAccount::wire_ns;
+    double l2_fill_gb_per_s = 0;
+    double llc_fill_gb_per_s = 0;
+    Path path;
+    Path send_path;
+    TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
+  };
+
+  // Of an operation that is a matmul.
+  struct MatmulInputs {
+    std::uint32_t shape = 0;  // index into shapes_
+    std::uint32_t a_slab = 0;
+    std::uint32_t b_slab = 0;
+  };
+
+  struct KernelState {
+    std::uint32_t first_workgroup = 0;  // its id
+    std::uint32_t remaining = 0;
+    std::uint32_t to_send = 0;  // workgroups that no compute unit has taken yet
+    std::int32_t stream = 0;
+    bool launched = false;
+    std::uint32_t dies = 1;                  // that its range of compute units reaches
+    std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
+    double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none
+    Path start;                              // of the path when the kernel starts
+    Path end;
+  };
+
+  struct StreamState {
+    struct Pending {
+      std::uint32_t kernel = 0;
+      double earliest_ns = 0;
+      double gap_ns = 0;
+      double synchronized_ns = -1;
+      Path launch;
+    };
+    std::vector<Pending> queue;
+    std::size_t head = 0;
+    bool busy = false;
+    bool used = false;
+    Path last_end;
+  };
+
+  enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
+
+  struct HostState {
+    std::uint32_t pc = 0;
+    HostWait wait = HostWait::nothing;
+    std::int32_t wait_stream = -1;    // -1: all
+    std::uint32_t busy_op = kNobody;  // operation whose end is known and lies ahead
+    double synchronized_ns = -1;      // kernels up to this time were waited for by the host
+    std::vector<StreamState> streams;
+    Path path;
+  };
+
+  struct FlagState {
+    std::int32_t value = 0;
+    std::int32_t pollers = 0;
+    std::uint32_t first_waiter = kNobody;
+  };
+
+  struct Arrival {  // a signal on its way to a flag
+    std::uint32_t flag = 0;
+    std::int32_t value = 0;
+    std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
+    Path path;
+  };
+
+  struct PlaceQueue {
+    std::vector<Placed> workgroups;
+    std::size_t head = 0;  // the next to come
+  };
+
+  // What the matrix cores of a GPU draw, as the cube of the clock [GHz] at which it fills the power limit,
+  // inverted; see engine_clock.cpp.
+  struct Power {
+    double now = 0, most = 0;               // of the matmuls that run: whatever they miss
+    double if_missed = 0, most_missed = 0;  // of them: more, if all their operands missed the caches
+    double asked_bytes = 0, missed_bytes = 0;
+    double applied = 0;         // what the clock follows
+    double work = 0;            // clk of all matmuls so far times what they drew
+    double most_ghz = 0;        // limit from outside; 0: none
+    double clock_ghz = 0;       // at present
+    std::int32_t busy_bin = 0;  // of GPUs whose energies are unknown
+  };
+
+  struct GpuState {
+    explicit GpuState(const Gpu& gpu);
+
+    Dispatcher dispatcher;
+    ReuseCache llc;
+    std::vector<ReuseCache> l2;                   // by die
+    std::vector<std::int32_t> atomic_pollers;     // by die
+    std::vector<double> dispatch_free_ns;         // by die
+    std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order
+    std::vector<PlaceQueue> place_queues;         // by CU; empty unless places are given
+    std::vector<std::int32_t> matmul_workgroups;  // by CU: resident, of kernels with a matrix tile
+    std::vector<std::int32_t> data_workgroups;    // by CU: resident, of the others
+    std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
+    std::vector<double> occupied_since_ns;        // by CU
+    double cu_busy_ns = 0;
+    double first_start_ns = -1, last_end_ns = 0;  // of its kernels
+    std::int32_t busy_matrix_cus = 0;
+    double matrix_busy_ns = 0;  // sum over compute units; their starts count negatively until they end
+    double dirty_bytes = 0;     // of what was written before the run, still in the caches
+    Power power;                // see engine_clock.cpp
+    double clock_share = 1;     // of the boost clock
+    std::array<double, kDTypeCount> clock_factors{};  // of those that are computed with
+    std::vector<std::int32_t> matmul_classes;         // for clock changes
+    std::int32_t hbm = 0, llc_port = 0;
+    std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
+    std::vector<std::int32_t> l2_port;
+  };
+
+  struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length
+    std::uint32_t kernel = 0;
+    std::int32_t rows = 0, cols = 0, k = 0;
+    DType dtype = DType::fp16;
+    MatmulCost cost{};
+    double fetched_ns = 0;      // for this long it needs no operands but those that fit LDS at once
+    double from_llc_ns = 0;     // at least, if operands come from the last-level cache
+    double from_memory_ns = 0;  // at least, if operands come from memory
+    double work = 0;            // clk times what it draws, without misses
+    double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+  };
+
+  struct Missed {
+    std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
+    double l2_bytes = 0, llc_bytes = 0;
+    double others_ns = 0;  // when the last of what others fetch comes, by latency alone; 0: none do
+  };
+
+  struct MatmulClass {
+    std::uint32_t shape = 0;
+    std::int32_t sharers = 1;
+    std::uint32_t misses = 0;
+  };
+
+  struct ClassKey {
+    std::uint64_t what = 0;
+    std::uint64_t cap_bits = 0;
+    std::uint64_t cost_bits = 0;  // of the link
+    bool operator==(const ClassKey&) const = default;
+  };
+  static constexpr std::size_t kRecentClasses = 1024;  // a power of two
+  struct RecentClass {
+    ClassKey key;
+    std::int32_t id = FluidNetwork::kNone;
+  };
+  struct ClassKeyHash {
+    std::size_t operator()(const ClassKey& key) const {
+      return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits ^ key.cost_bits);
+    }
+  };
+
+  struct DataPath {  // what a data operation loads, and how fast one workgroup can drive it
+    enum class Kind : std::uint8_t {
+      local_load,
+      local_store,
+      local_copy,
+      remote_load,
+      remote_store,
+      remote_copy,
+      remote_get,
+      remote_atomic,
+      local_atomic
+    };
+    Kind kind = Kind::local_store;
+    std::int32_t rank = 0;  // the workgroup's GPU
+    std::int32_t peer = 0;
+    Level source = Level::chip;
+    bool rereads = false;  // the source is a tile that was written before, not an input
+    double cap_gb_per_s = 0;
+    double link_cost = 1;  // bytes on a link per byte stored
+    // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
+    std::uint8_t crowd_out = 0, crowd_in = 0;
+  };
+
+  struct FlagOutlook {   // of one flag counter
+    double rest_ns = 0;  // from when it is seen to the end of the workgroup that waits for it, the longest
+    std::uint32_t kernel = 0;   // of that workgroup
+    std::uint32_t signals = 0;  // operations that raise it
+  };
+};
+
+}  // namespace tritax
