@@ -6,12 +6,16 @@
 //   tritax-gpu measure scenarios/measured/h200-4.toml --gpus 2,4 --output measured.csv --ops ops.csv
 //   tritax-gpu microbench --output microbench.csv
 //
-// Exit code 0: done and right; 1: a result is wrong; 2: an error, said in one line.
+// Exit code 0: done and right; 1: a result is wrong; 2: a mistake that the user can mend, said in one line;
+// 3: a defect of Tritax.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -75,64 +79,110 @@ int run_gemm(GemmOptions options, const RunOptions& run, const std::string& time
   return measured.right ? 0 : 1;
 }
 
+// What the command line asks for.
+struct CommandLine {
+  RunOptions run;
+  GemmOptions gemm;
+  MeasureOptions measure;
+  MicrobenchOptions micro;
+  std::string file;
+  std::string timeline;
+  CLI::App* devices = nullptr;
+  CLI::App* schedule = nullptr;
+  CLI::App* plain = nullptr;
+  CLI::App* scenarios = nullptr;
+  CLI::App* small = nullptr;
+};
+
+void add_gemm_options(CLI::App& command, GemmOptions& gemm) {
+  constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
+  command.add_option("--m", gemm.shape.m, "rows of A and C")->check(CLI::Range(std::int64_t{1}, kMostRows));
+  command.add_option("--n", gemm.shape.n, "columns of B and C")
+      ->check(CLI::Range(std::int64_t{1}, kMostRows));
+  command.add_option("--k", gemm.shape.k, "columns of A, rows of B")
+      ->check(CLI::Range(std::int64_t{1}, kMostRows));
+  command.add_option("--dtype", gemm.dtype, "bf16, fp16 or fp8");
+  command.add_option("--tile", gemm.tile, "rows x columns of a tile, as 128x256");
+  command.add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_flag("--against-blas", gemm.against_blas, "time the vendor's library in the same run");
+}
+
+void add_commands(CLI::App& app, CommandLine& line) {
+  const auto add_check_and_timeline = [&](CLI::App* command) {
+    command->add_flag("--check", line.run.check, "Compare with an fp64 reference on fresh random data");
+    command->add_option("--timeline", line.timeline, "Write a timeline of one more run, for Perfetto")
+        ->type_name("FILE.json");
+  };
+  line.devices = app.add_subcommand("devices", "list the GPUs");
+  line.schedule = app.add_subcommand("run", "run a schedule from a file");
+  line.schedule->add_option("SCHEDULE", line.file, "JSON file (docs/schedule-format.md)")->required();
+  add_run_options(*line.schedule, line.run);
+  add_check_and_timeline(line.schedule);
+  line.plain = app.add_subcommand("gemm", "run a plain GEMM schedule on one GPU");
+  add_gemm_options(*line.plain, line.gemm);
+  add_run_options(*line.plain, line.run);
+  add_check_and_timeline(line.plain);
+  line.scenarios = app.add_subcommand("measure", "measure the schedules of scenario files");
+  add_measure_options(*line.scenarios, line.measure, line.run);
+  line.small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
+  line.small->add_option("--output,-o", line.micro.output, "CSV file to write")->required();
+  line.small->add_option("--only", line.micro.only, "groups to run; all when left out")->delimiter(',');
+  line.small->add_option("--commit", line.micro.commit, "source revision, for the file's head");
+  add_run_options(*line.small, line.run);
+}
+
+int run_command(const CommandLine& line) {
+  if (line.devices->parsed()) return show_devices();
+  if (line.plain->parsed()) return run_gemm(line.gemm, line.run, line.timeline);
+  if (line.scenarios->parsed()) return measure_scenarios(line.measure, line.run) ? 0 : 1;
+  if (line.small->parsed()) {
+    run_microbenchmarks(line.micro, line.run);
+    return 0;
+  }
+  const Schedule loaded = read_schedule(line.file);
+  const Measurement measured = measure(loaded, line.run);
+  if (measured.stamped) write_timeline(loaded, *measured.stamped, line.timeline);
+  return measured.right ? 0 : 1;
+}
+
+constexpr int kUserErrorExitCode = 2;
+constexpr int kDefectExitCode = 3;
+
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto commands = app.get_subcommands();
+  const auto unexpected = app.remaining(true);  // often what was misspelt, where something is missing
+  std::string what = unexpected.empty() ? error.what() : '\'' + unexpected.front() + "' is not expected here";
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  fmt::print(stderr, "tritax-gpu: {}; see 'tritax-gpu{} --help'\n",
+             what.substr(0, what.find(" Run with --help")),
+             commands.empty() ? "" : ' ' + commands.front()->get_name());
+  return kUserErrorExitCode;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs tile schedules on the GPUs of this machine.");
+  CLI::App app("Runs tile schedules on the GPUs of this machine.", "tritax-gpu");
   app.require_subcommand(1);
-  RunOptions run;
-  GemmOptions gemm;
-  std::string file;
-  std::string timeline;
-
-  const auto add_check_and_timeline = [&](CLI::App* command) {
-    command->add_flag("--check", run.check, "Compare with an fp64 reference on fresh random data");
-    command->add_option("--timeline", timeline, "Write a timeline of one more run, for Perfetto")
-        ->type_name("FILE.json");
-  };
-  CLI::App* devices = app.add_subcommand("devices", "list the GPUs");
-  CLI::App* schedule = app.add_subcommand("run", "run a schedule from a file");
-  schedule->add_option("SCHEDULE", file, "JSON file (docs/schedule-format.md)")->required();
-  add_run_options(*schedule, run);
-  add_check_and_timeline(schedule);
-  CLI::App* plain = app.add_subcommand("gemm", "run a plain GEMM schedule on one GPU");
-  plain->add_option("--m", gemm.shape.m)->check(CLI::PositiveNumber);
-  plain->add_option("--n", gemm.shape.n)->check(CLI::PositiveNumber);
-  plain->add_option("--k", gemm.shape.k)->check(CLI::PositiveNumber);
-  plain->add_option("--dtype", gemm.dtype, "bf16, fp16 or fp8");
-  plain->add_option("--tile", gemm.tile, "rows x columns of a tile, as 128x256");
-  plain->add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")
-      ->check(CLI::PositiveNumber);
-  plain->add_flag("--against-blas", gemm.against_blas, "time the vendor's library in the same run");
-  add_run_options(*plain, run);
-  add_check_and_timeline(plain);
-  MeasureOptions measuring;
-  CLI::App* scenarios = app.add_subcommand("measure", "measure the schedules of scenario files");
-  add_measure_options(*scenarios, measuring, run);
-  MicrobenchOptions micro;
-  CLI::App* small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
-  small->add_option("--output,-o", micro.output, "CSV file to write")->required();
-  small->add_option("--only", micro.only, "groups to run; all when left out")->delimiter(',');
-  small->add_option("--commit", micro.commit, "source revision, for the file's head");
-  add_run_options(*small, run);
-  CLI11_PARSE(app, argc, argv);
-  measuring.command = micro.command = command_line();
-  run.stamps = !timeline.empty();
-
+  CommandLine line;
+  add_commands(app, line);
   try {
-    if (devices->parsed()) return show_devices();
-    if (plain->parsed()) return run_gemm(gemm, run, timeline);
-    if (scenarios->parsed()) return measure_scenarios(measuring, run) ? 0 : 1;
-    if (small->parsed()) {
-      run_microbenchmarks(micro, run);
-      return 0;
-    }
-    const Schedule loaded = read_schedule(file);
-    const Measurement measured = measure(loaded, run);
-    if (measured.stamped) write_timeline(loaded, *measured.stamped, timeline);
-    return measured.right ? 0 : 1;
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return report_parse_error(app, error);
+  }
+  line.measure.command = line.micro.command = command_line();
+  line.run.stamps = !line.timeline.empty();
+  try {
+    return run_command(line);
   } catch (const UserError& error) {
     fmt::print(stderr, "tritax-gpu: {}\n", error.what());
-    return 2;
+    return kUserErrorExitCode;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tritax-gpu: internal error: {}. Please report this.\n", error.what());
+    return kDefectExitCode;
   }
 }

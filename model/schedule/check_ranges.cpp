@@ -18,6 +18,7 @@ using Kind = Finding::Kind;
 constexpr std::int32_t kMaxStreams = 65536;
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
+constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -86,8 +87,9 @@ class RangeChecker {
       refuse(Kind::out_of_range,
              fmt::format("matmul_share is {}; give a share above 0 and up to 1", kernel.matmul_share));
     }
-    if (!std::isfinite(kernel.start_ns) || kernel.start_ns < 0) {
-      refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time of at least 0", kernel.start_ns));
+    if (!(kernel.start_ns >= 0 && kernel.start_ns <= kMostStartNs)) {
+      refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",
+                                             kernel.start_ns, kMostStartNs));
     }
     if (!std::isfinite(kernel.remote_store_gb_per_s) || kernel.remote_store_gb_per_s < 0) {
       refuse(Kind::out_of_range, fmt::format("remote_store_gb_per_s is {}; give a rate, or 0 for no limit",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/schedule/expect_finding.hpp"
 #include "tests/schedule/small_schedules.hpp"
 
@@ -41,6 +43,15 @@ TEST(CheckRanges, RateLimitsThatAreNoRateAreRefused) {
   schedule.kernels[0].remote_store_gb_per_s = -1;
   expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0",
                  "remote_store_gb_per_s is -1; give a rate");
+}
+
+TEST(CheckRanges, StartsThatNoClockReachesAreRefused) {
+  for (const double start_ns : {-1.0, 3.7e12, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
+    schedule.kernels[0].start_ns = start_ns;
+    expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0",
+                   "give a time from 0 to 3.6e+12 (an hour)");
+  }
 }
 
 TEST(CheckRanges, RanksBuffersFlagsAndIndicesOutOfRangeAreRefused) {
