@@ -90,6 +90,7 @@ class Engine : private EngineState {
   // engine_host.cpp
   void host_step(std::int32_t rank, double now);
   bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
+  double turn_to_launch(std::int32_t rank, double now);
   void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
   void start_next_in_stream(std::int32_t rank, std::int32_t stream);
   void stream_progressed(std::int32_t rank, double now);
@@ -124,9 +125,9 @@ class Engine : private EngineState {
 
   // engine_flags.cpp
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
-  double begin_signal(WorkgroupState& wg, const Op& op);
+  double begin_signal(WorkgroupState& wg, const Op& op, double now);
   void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
-  void deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now);
+  void deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
@@ -258,6 +259,7 @@ class Engine : private EngineState {
   std::vector<std::int32_t> copies_on_link_;  // by topology edge, where links can be crowded
   std::vector<double> reported_rate_;         // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;
+  std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
   double first_start_ns_ = -1, last_end_ns_ = 0;

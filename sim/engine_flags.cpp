@@ -13,13 +13,15 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
-// Time until the counter can be set: what the workgroup stored must be visible before.
-double Engine::begin_signal(WorkgroupState& wg, const Op& op) {
+// Time until the counter can be set: what the workgroup stored must be visible before, and that it signalled
+// to peers.
+double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = machine_.gpu.release_ns;
   if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
   if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
+  cost = std::max(cost, wg.signals_known_ns - now);
   // The releasing access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
@@ -40,7 +42,7 @@ void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
 }
 
 // The counter is set: here at once, at a peer after the latency of the fabric.
-void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& path, double now) {
+void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now) {
   const std::int32_t rank = rank_of(wg);
   Arrival arrival{flag_of(op.rank, op), op.value, -1, path};
   if (op.rank == rank) {
@@ -56,7 +58,11 @@ void Engine::deliver_signal(const WorkgroupState& wg, const Op& op, const Path& 
     free_arrivals_.pop_back();
     arrivals_[slot] = arrival;
   }
-  const double latency = machine_.fabric.flag_latency_ns + between_nodes_ns(rank, op.rank);
+  const double between_ns = between_nodes_ns(rank, op.rank);
+  const double latency = machine_.fabric.flag_latency_ns + between_ns;
+  if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op)) {
+    wg.signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;
+  }
   queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }
 

@@ -32,18 +32,26 @@ void Engine::host_step(std::int32_t rank, double now) {
   host.wait = HostWait::done;
 }
 
+// When the driver lets a host thread launch that wants to at `now`: one thread of a node after the other.
+double Engine::turn_to_launch(std::int32_t rank, double now) {
+  double& free_ns = launches_free_ns_[static_cast<std::size_t>(rank / machine_.gpus_per_node)];
+  const double turn_ns = std::max(free_ns, now);
+  free_ns = turn_ns + host_costs_.launch_turn_ns;
+  return turn_ns;
+}
+
 // Runs one operation at `now` and moves `now` to its end; false if the end is not known yet.
 bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
   HostState& host = hosts_[rank];
   switch (op.kind) {
     case HostOpKind::launch:
-      now += host_costs_.launch_call_ns;
+      now = turn_to_launch(rank, now) + host_costs_.launch_call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       launch(rank, static_cast<std::uint32_t>(op.kernel), op.stream, now + host_costs_.launch_latency_ns,
              host_costs_.kernel_gap_ns);
       return true;
     case HostOpKind::graph_launch:
-      now += host_costs_.graph_launch_call_ns;
+      now = turn_to_launch(rank, now) + host_costs_.graph_launch_call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
         launch(rank, static_cast<std::uint32_t>(node.kernel), node.stream,

@@ -93,7 +93,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::signal:
       wg.op_part = op.rank == rank_of(wg) ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
       wg.waiting = Waiting::time;
-      queue_.push(now + begin_signal(wg, op), {EventKind::resume_workgroup, id});
+      queue_.push(now + begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
       return true;
     case OpKind::wait:
       return begin_wait(wg, id, op, now);

@@ -147,7 +147,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
     if (op.kind == OpKind::store) {
       begin_transfer(wg, id, wg.send_pc, now);
     } else {
-      queue_.push(now + begin_signal(wg, op), {EventKind::resume_sender, id});
+      queue_.push(now + begin_signal(wg, op, now), {EventKind::resume_sender, id});
     }
     return;
   }

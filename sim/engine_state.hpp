@@ -80,6 +80,7 @@ struct EngineState {
     bool far_dirty = false;     // … of another node
     bool read_since_start = false;
     std::uint32_t next_waiter = kNobody;
+    double signals_known_ns = 0;  // from when on its signals to peers are known to be there
     double op_start_ns = 0;
     double power = 0, power_if_missed = 0;  // of the matmul that runs
     double op_alone_ns = 0;                 // duration of the running activity without others

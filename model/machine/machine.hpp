@@ -143,9 +143,10 @@ struct Gpu {
 
 // Costs of the host side of one GPU: launches, graphs, synchronisation.
 struct HostCosts {
-  double launch_call_ns = 0;        // host thread busy per kernel launch
-  double launch_latency_ns = 0;     // launch call returns to first workgroup, GPU idle
-  double kernel_gap_ns = 0;         // end of a kernel to the start of the next in the same stream
+  double launch_call_ns = 0;     // host thread busy per kernel launch
+  double launch_turn_ns = 0;     // of a launch or graph replay: no other GPU's thread of the node can launch
+  double launch_latency_ns = 0;  // launch call returns to first workgroup, GPU idle
+  double kernel_gap_ns = 0;      // end of a kernel to the start of the next in the same stream
   double graph_launch_call_ns = 0;  // host thread busy per graph replay
   double graph_node_gap_ns = 0;     // end of a graph node to the start of its successor
   double synchronize_ns = 0;        // last kernel's end to the return of a stream or device synchronisation
@@ -195,6 +196,7 @@ struct Fabric {
   double store_latency_ns = 0;        // first byte leaves to first byte visible at the peer
   double load_round_trip_ns = 0;      // remote load of one line
   double flag_latency_ns = 0;         // system scope: release at one GPU to acquire at another
+  double signal_round_trip_ns = 0;    // a signal to a peer, until its sender knows it to be there
   double remote_atomic_ns = 0;        // one dependent remote atomic, issue to return
   double arbitration_spread = 0;  // relative spread of the service that equal requesters get on a full link
 

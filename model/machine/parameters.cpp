@@ -189,6 +189,11 @@ constexpr std::array kSpecs{
 
     ParameterSpec{"host", "launch_call_time", &HostCosts::launch_call_ns, D::time, kTime,
                   "host thread busy per kernel launch"},
+    ParameterSpec{
+        "host", "launch_turn_time", &HostCosts::launch_turn_ns, D::time, kTime,
+        "of a kernel launch or graph replay: the threads of the node's other GPUs cannot launch, where "
+        "one process drives them all",
+        Presence::optional},
     ParameterSpec{"host", "launch_latency", &HostCosts::launch_latency_ns, D::time, kTime,
                   "launch call returns to first workgroup, GPU idle"},
     ParameterSpec{"host", "kernel_gap", &HostCosts::kernel_gap_ns, D::time, kTime,
@@ -277,6 +282,12 @@ constexpr std::array kSpecs{
                   "remote load of one line"},
     ParameterSpec{"fabric", "flag_latency", &Fabric::flag_latency_ns, D::time, kPositiveTime,
                   "system scope: release at one GPU to acquire at another"},
+    ParameterSpec{
+        "fabric",
+        "signal_round_trip", &Fabric::signal_round_trip_ns, D::time, kTime,
+        "a signal to a peer, until its sender knows it to be there: the release of the workgroup's next "
+        "signal takes at least as long; 0: unknown",
+        Presence::optional},
     ParameterSpec{"fabric", "remote_atomic_time", &Fabric::remote_atomic_ns, D::time, kPositiveTime,
                   "one dependent remote atomic, issue to return"},
     ParameterSpec{"fabric", "arbitration_spread", &Fabric::arbitration_spread, D::share, kSpread,

@@ -342,20 +342,22 @@ FitGroup port_group(std::vector<std::string> keys, std::vector<std::string> name
   return group;
 }
 
-// One parameter: what a signal or a wait takes alone.
+// One parameter: what a signal or a wait takes alone, for a flag of another workgroup of one GPU or of a
+// peer.
 FitGroup flag_cost_group(const std::string& key, const std::string& name, std::vector<std::string> protocols,
-                         int most_gpus) {
+                         std::vector<int> gpus) {
   FitGroup group;
   group.unknowns = {{{key}, 100, "", ""}};
   group.uses = [=](const MicrobenchRow& row, const Machine&) {
-    return row.group == "flag-cost" && row.name == name && row.number("gpus") <= most_gpus &&
+    return row.group == "flag-cost" && row.name == name &&
+           std::find(gpus.begin(), gpus.end(), row.number("gpus")) != gpus.end() &&
            std::find(protocols.begin(), protocols.end(), row.text("protocol")) != protocols.end();
   };
   return group;
 }
 
 // What hosts do around the kernels of a pattern, and many launches that nobody waits for one by one.
-FitGroup stream_group() {
+FitGroup stream_group(const Machine& machine) {
   constexpr std::int64_t kLaunches = 100;
   FitGroup group;
   group.unknowns = {{{"host.launch_call_time"}, 3000, "", ""},
@@ -364,6 +366,7 @@ FitGroup stream_group() {
                      "only the sum of launch_latency and synchronize_time is determined, split evenly",
                      ""},
                     {{"host.kernel_gap"}, 1000, "", ""}};
+  if (machine.gpus_per_node > 1) group.unknowns.push_back({{"host.launch_turn_time"}, 1000, "", ""});
   group.uses = [](const MicrobenchRow& row, const Machine&) {
     const bool many = row.name == "stream" && row.number("kernels") == kLaunches;
     return row.group == "launch" && (row.name == "step" || many);
@@ -401,9 +404,9 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
   // Flags first, for some rows of copies have waits. A release at system scope, and one with an atomic, takes
   // what no parameter stands for.
   std::vector<FitGroup> groups{
-      flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, 1),
-      flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, 2),
-      flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, 2),
+      flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, {1}),
+      flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, {1, 2}),
+      flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, {1, 2}),
       tile_group(machine),
       guarded_group(),
       copy_group(),
@@ -413,6 +416,10 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
       stage_group(),
       l2_group()};
   if (machine.gpus_per_node > 1) {
+    // Starts where it decides about the rows: what is shorter than a release has no effect.
+    constexpr double kLongerThanARelease = 5000;
+    groups.push_back(flag_cost_group("fabric.signal_round_trip", "signal alone", {"load-store"}, {2}));
+    groups.back().unknowns.front().start = kLongerThanARelease;
     groups.push_back(store_link_group());
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
     groups.push_back(link_group("fabric.atomic_efficiency", {"atomic-add"}));
@@ -422,7 +429,7 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
         port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}, lift_links));
   }
   groups.push_back(barrier_group());
-  groups.push_back(stream_group());
+  groups.push_back(stream_group(machine));
   groups.push_back(graph_group());
   return groups;
 }

@@ -136,6 +136,43 @@ TEST(Graph, IsOneCallWithItsOwnGapBetweenNodes) {
   EXPECT_NEAR(out.result.makespan_ns, 1250 + 2 * kStepNs + 7 + 500, kExact);
 }
 
+TEST(Launch, ThreadsOfANodeTakeTurns) {
+  for (const int gpus_of_node : {3, 2}) {
+    Draft draft(3);
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto kernel = draft.gemm_kernel("gemm", rank);
+      draft.builder.workgroup(kernel);
+      draft.matmul(0);
+      draft.builder.launch(rank, kernel);
+    }
+    Machine machine = with_host_costs(3);
+    machine.gpus_per_node = gpus_of_node;
+    machine.nodes = 2;
+    machine.fabric.network_gb_per_s = 50;
+    machine.host.launch_turn_ns = 30;
+    const Observed out = run(draft.builder.finish(), machine);
+    EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, 1100, kExact);
+    EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 1130, kExact);
+    EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, gpus_of_node == 3 ? 1160 : 1100, kExact);
+    EXPECT_NEAR(out.result.ranks[1].account.launch_ns, 1130, kExact);
+  }
+}
+
+TEST(Launch, AThreadThatComesLaterThanTheTurnDoesNotWait) {
+  Draft draft(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto kernel = draft.gemm_kernel("gemm", rank);
+    draft.builder.workgroup(kernel);
+    draft.matmul(0);
+    if (rank == 1) draft.builder.host(rank, HostOpKind::collective_call);
+    draft.builder.launch(rank, kernel);
+  }
+  Machine machine = with_host_costs(2);
+  machine.host.launch_turn_ns = 10;
+  const Observed out = run(draft.builder.finish(), machine);
+  EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 11 + 1100, kExact);
+}
+
 TEST(Barrier, EndsForEverybodyAfterTheLastArrives) {
   Draft draft(3);
   const auto kernel = draft.gemm_kernel("late", 1);

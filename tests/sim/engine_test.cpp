@@ -234,6 +234,26 @@ TEST(Flag, AtomicProtocolsPayAnAtomicToRelease) {
   EXPECT_NEAR(swap.seen, std::ceil((swap.signalled + 203) / 70) * 70, kExact);
 }
 
+TEST(Flag, ToAPeerWaitsUntilTheOneBeforeIsKnownToBeThere) {
+  Machine machine = with_flag_costs();
+  for (const double round_trip_ns : {0.0, 30.0, 400.0}) {
+    machine.fabric.signal_round_trip_ns = round_trip_ns;
+    const double next = std::max(50.0, round_trip_ns);
+    Draft draft(2);
+    const auto ready = draft.builder.flags("ready", 3);
+    const auto kernel = draft.data_kernel("signal", 0);
+    draft.builder.workgroup(kernel);
+    draft.signal(ready, 0, 1);
+    draft.signal(ready, 1, 1);
+    draft.signal(ready, 2, 0);  // a release of any flag
+    draft.builder.launch(0, kernel);
+    const Observed out = run(draft.builder.finish(), machine);
+    EXPECT_NEAR((out.seen.ops.at({0, 0, 0}).end_ns), 50, kExact);
+    EXPECT_NEAR((out.seen.ops.at({0, 0, 1}).end_ns), 50 + next, kExact);
+    EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).end_ns), 50 + 2 * next, kExact);
+  }
+}
+
 TEST(Flag, AlreadySetCostsOnePoll) {
   Machine machine = with_flag_costs();
   machine.gpu.poll_load_ns = 300;
