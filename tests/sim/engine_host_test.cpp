@@ -158,6 +158,21 @@ TEST(Launch, ThreadsOfANodeTakeTurns) {
   }
 }
 
+TEST(Launch, ThreadsTakeTurnsEvenWhereLaunchesAreFree) {
+  Draft draft(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto kernel = draft.gemm_kernel("gemm", rank);
+    draft.builder.workgroup(kernel);
+    draft.matmul(0);
+    draft.builder.launch(rank, kernel);
+  }
+  Machine machine = with_host_costs(2);
+  machine.host.launch_turn_ns = 30;
+  SimulationOptions options;
+  options.counterfactual.free_launches = true;
+  EXPECT_NEAR(simulate(draft.builder.finish(), machine, options).makespan_ns, 30 + kStepNs, kExact);
+}
+
 TEST(Launch, AThreadThatComesLaterThanTheTurnDoesNotWait) {
   Draft draft(2);
   for (int rank = 0; rank < 2; ++rank) {
