@@ -34,9 +34,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};
     host_costs_.barrier_ns = machine.host.barrier_ns;
-    // GPUs that all begin at once would meet on links where those that begin in turn do not: not the
-    // launches' doing.
-    host_costs_.launch_turn_ns = machine.host.launch_turn_ns;
+    host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
   add_resources();
   index_schedule();

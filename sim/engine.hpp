@@ -222,7 +222,7 @@ class Engine : private EngineState {
   std::optional<Machine> vendor_machine_;  // of a vendor's schedule
   const Machine& machine_;
   const SimulationOptions options_;
-  HostCosts host_costs_;  // with free launches: all zero but barrier and turns
+  HostCosts host_costs_;  // with free launches: all zero but barrier and first turns
   Topology topology_;
   ServiceWeights service_weights_;
   Crowding crowding_;

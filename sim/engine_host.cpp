@@ -33,7 +33,15 @@ void Engine::host_step(std::int32_t rank, double now) {
 }
 
 // When the driver lets a host thread launch that wants to at `now`: one thread of a node after the other.
+// Where launches are free each has its turn once: GPUs that all begin together would meet on links where
+// those that begin in turn do not, and that is not the launches' doing.
 double Engine::turn_to_launch(std::int32_t rank, double now) {
+  if (options_.counterfactual.free_launches) {
+    HostState& host = hosts_[static_cast<std::size_t>(rank)];
+    const bool first = !host.has_launched;
+    host.has_launched = true;
+    return first ? now + (rank % machine_.gpus_per_node) * host_costs_.launch_turn_ns : now;
+  }
   double& free_ns = launches_free_ns_[static_cast<std::size_t>(rank / machine_.gpus_per_node)];
   const double turn_ns = std::max(free_ns, now);
   free_ns = turn_ns + host_costs_.launch_turn_ns;

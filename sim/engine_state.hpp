@@ -149,6 +149,7 @@ struct EngineState {
     std::int32_t wait_stream = -1;    // -1: all
     std::uint32_t busy_op = kNobody;  // operation whose end is known and lies ahead
     double synchronized_ns = -1;      // kernels up to this time were waited for by the host
+    bool has_launched = false;
     std::vector<StreamState> streams;
     Path path;
   };
