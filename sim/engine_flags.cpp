@@ -13,8 +13,7 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
-// Time until the counter can be set: what the workgroup stored must be visible before, and that it signalled
-// to peers.
+// Time until the counter can be set: what the workgroup stored and signalled to peers must be there before.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
