@@ -74,7 +74,6 @@ void Engine::add_resources() {
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
   link_bytes_.assign(topology_.edges.size(), 0.0);
   copies_on_link_.assign(topology_.edges.size(), 0);
-  launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);
     state.dirty_bytes = std::min(options_.written_before_bytes,
@@ -118,6 +117,7 @@ void Engine::index_schedule() {
   is_read_.assign(schedule_.buffers.size(), 0);
 
   hosts_.resize(ranks);
+  launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
   kernels_.resize(schedule_.kernels.size());
   SlabIds slab_ids;
   inputs_of_op_.resize(schedule_.ops.size());

@@ -342,12 +342,11 @@ FitGroup port_group(std::vector<std::string> keys, std::vector<std::string> name
   return group;
 }
 
-// One parameter: what a signal or a wait takes alone, for a flag of another workgroup of one GPU or of a
-// peer.
+// One parameter: what a signal or a wait takes alone, for a flag of one GPU or of a peer.
 FitGroup flag_cost_group(const std::string& key, const std::string& name, std::vector<std::string> protocols,
-                         std::vector<int> gpus) {
+                         std::vector<int> gpus, double start_ns = 100) {
   FitGroup group;
-  group.unknowns = {{{key}, 100, "", ""}};
+  group.unknowns = {{{key}, start_ns, "", ""}};
   group.uses = [=](const MicrobenchRow& row, const Machine&) {
     return row.group == "flag-cost" && row.name == name &&
            std::find(gpus.begin(), gpus.end(), row.number("gpus")) != gpus.end() &&
@@ -417,9 +416,9 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
       l2_group()};
   if (machine.gpus_per_node > 1) {
     // Starts where it decides about the rows: what is shorter than a release has no effect.
-    constexpr double kLongerThanARelease = 5000;
-    groups.push_back(flag_cost_group("fabric.signal_round_trip", "signal alone", {"load-store"}, {2}));
-    groups.back().unknowns.front().start = kLongerThanARelease;
+    constexpr double kLongerThanARelease = 5000;  // ns
+    groups.push_back(flag_cost_group("fabric.signal_round_trip", "signal alone", {"load-store"}, {2},
+                                     kLongerThanARelease));
     groups.push_back(store_link_group());
     groups.push_back(link_group("fabric.load_efficiency", {"load", "copy-in"}));
     groups.push_back(link_group("fabric.atomic_efficiency", {"atomic-add"}));

@@ -136,56 +136,59 @@ TEST(Graph, IsOneCallWithItsOwnGapBetweenNodes) {
   EXPECT_NEAR(out.result.makespan_ns, 1250 + 2 * kStepNs + 7 + 500, kExact);
 }
 
-TEST(Launch, ThreadsOfANodeTakeTurns) {
-  for (const int gpus_of_node : {3, 2}) {
-    Draft draft(3);
-    for (int rank = 0; rank < 3; ++rank) {
+// Every rank launches `kernels` kernels of one step, each in a stream of its own.
+Schedule launches(int ranks, int kernels, bool in_graph, int late_rank = -1) {
+  Draft draft(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == late_rank) draft.builder.host(rank, HostOpKind::collective_call);
+    Graph graph;
+    for (int stream = 0; stream < kernels; ++stream) {
       const auto kernel = draft.gemm_kernel("gemm", rank);
       draft.builder.workgroup(kernel);
       draft.matmul(0);
-      draft.builder.launch(rank, kernel);
+      graph.push_back({kernel, stream});
+      if (!in_graph) draft.builder.launch(rank, kernel, stream);
     }
-    Machine machine = with_host_costs(3);
-    machine.gpus_per_node = gpus_of_node;
-    machine.nodes = 2;
-    machine.fabric.network_gb_per_s = 50;
-    machine.host.launch_turn_ns = 30;
-    const Observed out = run(draft.builder.finish(), machine);
-    EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, 1100, kExact);
-    EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 1130, kExact);
-    EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, gpus_of_node == 3 ? 1160 : 1100, kExact);
-    EXPECT_NEAR(out.result.ranks[1].account.launch_ns, 1130, kExact);
+    if (in_graph) draft.builder.graph_launch(rank, graph);
   }
+  return draft.builder.finish();
 }
 
-TEST(Launch, ThreadsTakeTurnsEvenWhereLaunchesAreFree) {
-  Draft draft(2);
-  for (int rank = 0; rank < 2; ++rank) {
-    const auto kernel = draft.gemm_kernel("gemm", rank);
-    draft.builder.workgroup(kernel);
-    draft.matmul(0);
-    draft.builder.launch(rank, kernel);
+TEST(Launch, ThreadsOfANodeTakeTurns) {
+  for (const bool in_graph : {false, true}) {
+    for (const int gpus_of_node : {3, 2}) {
+      Machine machine = with_host_costs(3);
+      machine.gpus_per_node = gpus_of_node;
+      machine.nodes = 2;
+      machine.fabric.network_gb_per_s = 50;
+      machine.host.launch_turn_ns = 30;
+      const double alone = in_graph ? 1250 : 1100;
+      const Observed out = run(launches(3, 1, in_graph), machine);
+      EXPECT_NEAR(out.seen.kernels.at(0).begin_ns, alone, kExact);
+      EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, alone + 30, kExact);
+      EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, gpus_of_node == 3 ? alone + 60 : alone, kExact);
+      EXPECT_NEAR(out.result.ranks[1].account.launch_ns, alone + 30, kExact);
+    }
   }
-  Machine machine = with_host_costs(2);
-  machine.host.launch_turn_ns = 30;
-  SimulationOptions options;
-  options.counterfactual.free_launches = true;
-  EXPECT_NEAR(simulate(draft.builder.finish(), machine, options).makespan_ns, 30 + kStepNs, kExact);
 }
 
 TEST(Launch, AThreadThatComesLaterThanTheTurnDoesNotWait) {
-  Draft draft(2);
-  for (int rank = 0; rank < 2; ++rank) {
-    const auto kernel = draft.gemm_kernel("gemm", rank);
-    draft.builder.workgroup(kernel);
-    draft.matmul(0);
-    if (rank == 1) draft.builder.host(rank, HostOpKind::collective_call);
-    draft.builder.launch(rank, kernel);
-  }
   Machine machine = with_host_costs(2);
   machine.host.launch_turn_ns = 10;
-  const Observed out = run(draft.builder.finish(), machine);
+  const Observed out = run(launches(2, 1, false, 1), machine);
   EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, 11 + 1100, kExact);
+}
+
+// The second launches take nobody's turn.
+TEST(Launch, ThreadsHaveTheirFirstTurnEvenWhereLaunchesAreFree) {
+  Machine machine = with_host_costs(3);
+  machine.host.launch_turn_ns = 30;
+  SimulationOptions options;
+  options.counterfactual.free_launches = true;
+  const SimulationResult result = simulate(launches(3, 2, false), machine, options);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_NEAR(result.ranks[static_cast<std::size_t>(rank)].makespan_ns, 30 * rank + kStepNs, kExact);
+  }
 }
 
 TEST(Barrier, EndsForEverybodyAfterTheLastArrives) {
