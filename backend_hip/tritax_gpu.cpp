@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -26,6 +25,7 @@
 #include "backend_hip/options.hpp"
 #include "backend_hip/report.hpp"
 #include "backend_hip/tile_size.hpp"
+#include "cli/parse_error.hpp"
 #include "model/core/error.hpp"
 #include "model/microbench/schedules.hpp"
 #include "model/schedule/json.hpp"
@@ -149,17 +149,6 @@ int run_command(const CommandLine& line) {
 constexpr int kUserErrorExitCode = 2;
 constexpr int kDefectExitCode = 3;
 
-int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto commands = app.get_subcommands();
-  const auto unexpected = app.remaining(true);  // often what was misspelt, where something is missing
-  std::string what = unexpected.empty() ? error.what() : '\'' + unexpected.front() + "' is not expected here";
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  fmt::print(stderr, "tritax-gpu: {}; see 'tritax-gpu{} --help'\n",
-             what.substr(0, what.find(" Run with --help")),
-             commands.empty() ? "" : ' ' + commands.front()->get_name());
-  return kUserErrorExitCode;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -172,7 +161,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return report_parse_error(app, error);
+    fmt::print(stderr, "{}\n", cli::describe_parse_error(app, error));
+    return kUserErrorExitCode;
   }
   line.measure.command = line.micro.command = command_line();
   line.run.stamps = !line.timeline.empty();

@@ -8,11 +8,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -23,6 +21,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/parse_error.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 
@@ -33,72 +32,6 @@ namespace {
 constexpr std::array kCommands{add_advise,    add_simulate, add_explain,   add_trace,
                                add_check,     add_schedule, add_patterns,  add_machines,
                                add_reproduce, add_measure,  add_calibrate, add_validate};
-
-// The innermost command on the command line, for messages about its options.
-const CLI::App& selected_command(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-  }
-  return *command;
-}
-
-// "tritax machines show", without the program's path.
-std::string full_name(const CLI::App& command) {
-  const CLI::App* parent = command.get_parent();
-  return parent == nullptr ? "tritax" : full_name(*parent) + ' ' + command.get_name();
-}
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        names.push_back("--" + name);
-      }
-    }
-  }
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : command.get_subcommands({})) {
-    names.push_back(sub->get_name());
-  }
-  return names;
-}
-
-// "'--mahcine' is unknown (did you mean '--machine'?)" for what no option or command took.
-std::string describe_unexpected(const CLI::App& program, const CLI::App& command) {
-  const std::vector<std::string> remaining = program.remaining(true);
-  const std::string word = remaining.empty() ? "" : remaining.front();
-  const bool is_option = word.size() > 1 && word.front() == '-';
-  const std::string nearest = nearest_name(word, is_option ? option_names(command) : command_names(command));
-  return fmt::format("'{}' is {}{}", word, is_option ? "no option of this command" : "not expected here",
-                     nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest));
-}
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (!text.empty() && text.back() == ' ') {
-    text.pop_back();
-  }
-  return text;
-}
-
-int report_parse_error(const CLI::App& program, const CLI::ParseError& error) {
-  const CLI::App& command = selected_command(program);
-  // What is missing is often what was misspelt, so the unexpected word is the better message.
-  const bool unexpected = !program.remaining(true).empty();
-  const bool no_command = &command == &program && !unexpected;
-  const std::string what =
-      unexpected   ? describe_unexpected(program, command)
-      : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(program), ", "))
-                   : error.what();
-  tell(fmt::format("tritax: {}; see '{} --help'\n", one_line(what), full_name(command)));
-  return kUserErrorExitCode;
-}
 
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {
@@ -157,7 +90,8 @@ int run(int argc, char** argv) {
     write_standard_output(fmt::format("{}\n", version.what()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    return report_parse_error(program, error);
+    tell(describe_parse_error(program, error) + '\n');
+    return kUserErrorExitCode;
   }
   remember_inputs(input_values(program));
   for (const auto& [app, command] : commands) {
