@@ -166,9 +166,9 @@ void Engine::index_places(std::span<const Placed> places) {
   }
 }
 
-Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
+void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {
   const Kernel& kernel = schedule_.kernels[k];
-  WorkgroupState wg;
+  wg = {};
   wg.kernel = k;
   wg.number = number;
   wg.id = kernels_[k].first_workgroup + number;
@@ -176,6 +176,11 @@ Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) c
   wg.pc = kernel.workgroups[wg.number].first_op;
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
   wg.send_pc = wg.pc;
+}
+
+Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
+  WorkgroupState wg;
+  start_over(wg, k, number);
   return wg;
 }
 
@@ -415,13 +420,14 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
 }
 
 std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
+  auto id = static_cast<std::uint32_t>(workgroups_.size());
   if (free_places_.empty()) {
-    workgroups_.push_back(at_start(kernel, number));
-    return static_cast<std::uint32_t>(workgroups_.size()) - 1;
+    workgroups_.emplace_back();
+  } else {
+    id = free_places_.back();
+    free_places_.pop_back();
   }
-  const std::uint32_t id = free_places_.back();
-  free_places_.pop_back();
-  workgroups_[id] = at_start(kernel, number);
+  start_over(workgroups_[id], kernel, number);
   return id;
 }
 

@@ -63,6 +63,7 @@ class Engine : private EngineState {
   void index_places(std::span<const Placed> places);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
   WorkgroupState at_start(std::uint32_t kernel, std::uint32_t number) const;
+  void start_over(WorkgroupState& wg, std::uint32_t kernel, std::uint32_t number) const;
   std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
   // Between two events of a workgroup come those of thousands: without this it is in no cache when an
   // operation of it ends.
@@ -177,6 +178,7 @@ class Engine : private EngineState {
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             std::uint32_t misses);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
+  bool l2_can_fill(const GpuState& gpu) const;
   int ragged_ends(const Op& op) const;
   double ragged_ns(const Op& op) const;
   double link_cost_of(const Op& op) const;

@@ -72,6 +72,7 @@ void Engine::find_clock_factors(GpuState& gpu) const {
   for (const MatmulShape& shape : shapes_) {
     gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_clock_factor(gpu, shape.dtype);
   }
+  gpu.l2_can_fill = l2_can_fill(gpu);
 }
 
 void Engine::limit_clocks(std::span<const double> most_ghz) {

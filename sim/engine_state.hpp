@@ -62,8 +62,7 @@ struct EngineState {
   };
 
   // Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
-  // workgroups together would fit no cache. Of thousands, in turn: aligned, none takes a cache line more than
-  // it needs.
+  // workgroups together would fit no cache. Of thousands, in turn: cache lines of what is used together.
   struct alignas(64) WorkgroupState {
     std::uint32_t kernel = kNobody;  // kNobody: the place is free
     std::uint32_t number = 0;        // within the kernel
@@ -80,30 +79,35 @@ struct EngineState {
     bool far_dirty = false;     // … of another node
     bool read_since_start = false;
     std::uint32_t next_waiter = kNobody;
-    double signals_known_ns = 0;  // from when on its signals to peers are known to be there
-    double op_start_ns = 0;
-    double power = 0, power_if_missed = 0;  // of the matmul that runs
-    double op_alone_ns = 0;                 // duration of the running activity without others
-    double store_start_ns = 0;
-    double store_waited_ns = 0;  // of the running store: time that the matmul has paid already
-    double operands_ns = 0;      // before this the running matmul has not all that others fetch; 0: it has
-    double held_up_ns = 0;       // time that stores have kept the operand loads of the running matmul waiting
-    double store_alone_ns = 0;
-    double op_reread_ns = 0;  // of the duration alone: to read again what was written before
-    double store_reread_ns = 0;
-    double op_lost_ns = 0, store_lost_ns = 0;  // by its class on links, before the activity started
     std::uint32_t store_op = 0;
     std::int16_t store_rank = 0;  // where it goes
     bool store_crowds = false;    // it counts on its links
-    double store_bytes = 0;
-    std::uint32_t send_pc = 0;  // what the sender works on, or comes to next
+    double op_start_ns = 0;
+    double op_alone_ns = 0;  // duration of the running activity without others
+
+    Path path;
+
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
-    double TimeAccount::*store_part = &TimeAccount::wire_ns;
+    double op_reread_ns = 0;  // of the duration alone: to read again what was written before
+    double op_lost_ns = 0;    // by its class on links, before the activity started
+    double operands_ns = 0;   // before this the running matmul has not all that others fetch; 0: it has
+    double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
-    Path path;
-    Path send_path;
+    double signals_known_ns = 0;  // from when on its signals to peers are known to be there
+
+    double TimeAccount::*store_part = &TimeAccount::wire_ns;
+    double store_start_ns = 0;
+    double store_alone_ns = 0;
+    double store_reread_ns = 0;
+    double store_lost_ns = 0;
+    double store_waited_ns = 0;  // of the running store: time that the matmul has paid already
+    double store_bytes = 0;
     TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
+
+    double power = 0, power_if_missed = 0;  // of the matmul that runs
+    std::uint32_t send_pc = 0;              // what the sender works on, or comes to next
+    Path send_path;
   };
 
   // Of an operation that is a matmul.
@@ -211,6 +215,7 @@ struct EngineState {
     std::int32_t hbm = 0, llc_port = 0;
     std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
     std::vector<std::int32_t> l2_port;
+    bool l2_can_fill = true;  // any of l2_port, at the present clock
   };
 
   struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length

@@ -28,6 +28,21 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
          (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
 }
 
+// Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
+// goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
+// and the dies of a GPU need no classes of their own.
+bool Engine::l2_can_fill(const GpuState& gpu) const {
+  double most_gb_per_s = 0;  // of one compute unit
+  for (const MatmulShape& shape : shapes_) {
+    const double least_ns =
+        shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
+    most_gb_per_s = std::max(most_gb_per_s, shape.cost.operand_bytes / least_ns);
+  }
+  const double luck = 1 + machine_.gpu.matmul_spread * std::sqrt(3.0);  // see spread_of()
+  constexpr double kMargin = 1.001;
+  return kMargin * luck * machine_.gpu.cus_per_xcd * most_gb_per_s > machine_.gpu.l2_gb_per_s;
+}
+
 // Of a GPU's buffers that matmuls read and, with `results`, that operations store to.
 double Engine::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
@@ -113,8 +128,11 @@ std::int32_t Engine::known_class(const ClassKey& key) {
 
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, std::uint32_t misses) {
+  const bool own = gpus_[rank].l2_can_fill;  // to the die
+  if (!own) die = -1;
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
-                         static_cast<std::uint64_t>(die) << 40 | static_cast<std::uint64_t>(sharers) << 32 |
+                         static_cast<std::uint64_t>(die & 0xff) << 40 |
+                         static_cast<std::uint64_t>(sharers) << 32 |
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      0};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
@@ -124,7 +142,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0);
   const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
-  std::vector<FluidNetwork::Use> uses{{gpu.l2_port[static_cast<std::size_t>(die)], 1.0}};
+  std::vector<FluidNetwork::Use> uses;
+  if (own) uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], 1.0});
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   const double evicted = static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
   uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});

@@ -2,12 +2,10 @@
 // pushed.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
-#include "sim/heap.hpp"
+#include "sim/first_queue.hpp"
 
 namespace tritax {
 
@@ -20,10 +18,7 @@ class EventQueue {
     Payload payload{};
   };
 
-  void push(double time_ns, const Payload& payload) {
-    events_.push_back({time_ns, sequence_++, payload});
-    std::push_heap(events_.begin(), events_.end(), Later{});
-  }
+  void push(double time_ns, const Payload& payload) { events_.push({time_ns, sequence_++, payload}); }
 
   bool empty() const { return events_.empty(); }
 
@@ -33,12 +28,12 @@ class EventQueue {
 
   const Payload& next() const { return events_.front().payload; }
 
-  Event pop() { return pop_first<Later>(events_); }
+  Event pop() { return events_.pop(); }
 
   std::uint64_t pushed() const { return sequence_; }
 
  private:
-  // Without a branch, see heap.hpp.
+  // Without a branch, see first_queue.hpp.
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
       const bool later = a.time_ns > b.time_ns;
@@ -48,7 +43,7 @@ class EventQueue {
     }
   };
 
-  std::vector<Event> events_;
+  FirstQueue<Event, Later> events_;
   std::uint64_t sequence_ = 0;
 };
 

@@ -59,7 +59,7 @@ void FluidNetwork::list(std::int32_t id) {
   for (std::int32_t i = 0; i < c.use_count; ++i) {
     Resource& r = resources_[c.uses[i].resource];
     c.user_slot[i] = static_cast<std::int32_t>(r.users.size());
-    r.users.push_back(id);
+    r.users.push_back({id, i, c.uses[i].coefficient});
   }
   c.listed = true;
 }
@@ -70,15 +70,11 @@ void FluidNetwork::unlist(std::int32_t id) {
     const std::int32_t resource = c.uses[i].resource;
     auto& users = resources_[resource].users;
     const std::int32_t slot = c.user_slot[i];
-    const std::int32_t moved = users.back();
+    const User moved = users.back();
     users[slot] = moved;
     users.pop_back();
     if (users.empty()) resources_[resource].load = 0;  // sums of differences drift
-    if (moved == id) continue;
-    Class& m = classes_[moved];
-    for (std::int32_t j = 0; j < m.use_count; ++j) {
-      if (m.uses[j].resource == resource) m.user_slot[j] = slot;
-    }
+    if (moved.id != id) classes_[moved.id].user_slot[static_cast<std::size_t>(moved.use)] = slot;
   }
   c.listed = false;
 }
@@ -116,8 +112,8 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
     advance(c, now_ns);
   }
   c.weight = c.ends.empty() ? weight : c.weight + weight;
-  c.ends.push_back({c.virtual_time + amount / weight, weight, sequence_++, token});
-  std::push_heap(c.ends.begin(), c.ends.end(), EndsLater{});
+  c.ends.push({c.virtual_time + amount / weight, weight, sequence_++, token});
+  c.first_end = c.ends.front().virtual_time;
   mark_changed(class_id);
 }
 
@@ -127,10 +123,11 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   const Tournament::Winner winner = next_end_.winner(same_ns);
   Class& c = classes_[winner.player];
   advance(c, now_ns);
-  const End end = pop_first<EndsLater>(c.ends);
+  const End end = c.ends.pop();
   // Rounding must not leave the class behind the work that it has finished.
   c.virtual_time = std::max(c.virtual_time, end.virtual_time);
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
+  if (!c.ends.empty()) c.first_end = c.ends.front().virtual_time;
   mark_changed(winner.player);
   // Mostly nothing else ends now; then settle() finds out when the class ends next.
   const double same_virtual = c.virtual_time + c.level * (same_ns - now_ns);
@@ -176,13 +173,11 @@ bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == kNone);
   if (!at_cap || c.cap == kInfinity) return false;
   const double rate = (c.weight - c.settled_weight) * c.cap;
-  std::array<double, kMaxUses> loads{};
   bool reaches = false;
   for (std::int32_t i = 0; i < c.use_count; ++i) {
     const Resource& r = resources_[c.uses[i].resource];
-    loads[i] = r.load + rate * c.uses[i].coefficient;
     reaches |= r.load >= r.nearly_full;
-    reaches |= loads[i] > r.nearly_full;
+    reaches |= r.load + rate * c.uses[i].coefficient > r.nearly_full;
   }
   if (reaches) return false;
   const double at_caps = c.weight * c.cap - c.counted_at_cap;
@@ -190,7 +185,7 @@ bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
   for (std::int32_t i = 0; i < c.use_count; ++i) {
     Resource& r = resources_[c.uses[i].resource];
     r.users_at_caps += at_caps * c.uses[i].coefficient;
-    r.load = std::max(loads[i], 0.0);
+    r.load = std::max(r.load + rate * c.uses[i].coefficient, 0.0);
   }
   c.settled_weight = c.weight;
   c.level = 0;
@@ -247,63 +242,64 @@ std::int32_t FluidNetwork::bottleneck_of_change(const Class& c) const {
 }
 
 // Fills `members_` with the changed classes and those that the resource `shared` holds. Their level if it
-// holds them all and nothing else that they use is saturated, else 0.
+// holds them all, else 0.
 double FluidNetwork::level_at(std::int32_t shared) {
   const Resource& r = resources_[shared];
   double room = r.capacity - r.load;
   double demand = 0;
   double lowest_cap = kInfinity;
   double highest_other = 0;
-  bool others_saturated = false;
   members_.clear();
-  const auto join = [&](std::int32_t member) {
+  const auto join = [&](std::int32_t member, double coefficient) {
     const Class& c = classes_[member];
     members_.push_back(member);
     if (c.weight > 0) lowest_cap = std::min(lowest_cap, c.cap);
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      const Use& use = c.uses[i];
-      if (use.resource != shared) {
-        others_saturated |= saturated(use.resource);
-        continue;
-      }
-      room += c.level * c.settled_weight * use.coefficient;
-      demand += c.weight * use.coefficient;
-    }
+    room += c.level * c.settled_weight * coefficient;
+    demand += c.weight * coefficient;
   };
-  for (const std::int32_t id : changed_) join(id);
-  for (const std::int32_t user : r.users) {
-    const Class& c = classes_[user];
+  for (const std::int32_t id : changed_) {
+    const Class& c = classes_[id];
+    for (std::int32_t i = 0; i < c.use_count; ++i) {
+      if (c.uses[i].resource == shared) join(id, c.uses[i].coefficient);
+    }
+  }
+  for (const User& user : r.users) {
+    const Class& c = classes_[user.id];
     if (c.changed) continue;
     if (c.bottleneck == shared) {
-      join(user);
+      join(user.id, user.coefficient);
     } else {
       highest_other = std::max(highest_other, c.level);
     }
   }
-  if (others_saturated || demand == 0) return 0;
+  if (demand == 0) return 0;
   const double level = std::max(room, 0.0) / demand;
   return level * (1 + kTolerance) < lowest_cap && highest_other <= level ? level : 0;
 }
 
-// Brings the loads to `level` of all members. False, and nothing is changed, if that saturates a resource
-// besides `shared`.
+// Brings the loads to `level` of all members. False, and nothing is changed, if a resource besides `shared`
+// is saturated before or after.
 bool FluidNetwork::change_loads(double level, std::int32_t shared) {
-  loads_before_.clear();
-  bool saturates = false;
+  loads_before_.resize(std::max(loads_before_.size(), members_.size() * kMaxUses));
+  LoadBefore* const begin = loads_before_.data();
+  LoadBefore* end = begin;
+  bool saturated_other = false;
   for (const std::int32_t member : members_) {
     const Class& c = classes_[member];
     const double change = level * c.weight - c.level * c.settled_weight;
-    if (change == 0) continue;
     for (std::int32_t i = 0; i < c.use_count; ++i) {
       const Use& use = c.uses[i];
-      loads_before_.push_back({use.resource, resources_[use.resource].load});
-      change_load(use.resource, change * use.coefficient);
-      saturates |= change > 0 && use.resource != shared && saturated(use.resource);
+      Resource& r = resources_[use.resource];
+      const double before = r.load;
+      *end++ = {use.resource, before};
+      r.load = std::max(before + change * use.coefficient, 0.0);
+      saturated_other |= (use.resource != shared) & (std::max(before, r.load) >= r.nearly_full);
     }
   }
-  if (!saturates) return true;
-  for (auto load = loads_before_.rbegin(); load != loads_before_.rend(); ++load) {
-    resources_[load->resource].load = load->load;
+  if (!saturated_other) return true;
+  while (end != begin) {
+    --end;
+    resources_[end->resource].load = end->load;
   }
   return false;
 }
@@ -331,12 +327,12 @@ bool FluidNetwork::settle_at_bottleneck(double now_ns) {
 // A class has a new level; the loads say so already.
 void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck, double now_ns) {
   Class& c = classes_[id];
-  if (c.weight > 0 && !c.listed) list(id);
-  if (c.weight == 0 && c.listed) unlist(id);
+  const bool runs = c.weight > 0;
+  if (runs != c.listed) runs ? list(id) : unlist(id);
   // Even at the same level and weight a changed class ends something else next.
-  const bool reschedule = c.changed || c.level != level;
+  const bool reschedule = c.changed | (c.level != level);
   c.changed = false;
-  if (c.level != level) {
+  if (reschedule) {
     advance(c, now_ns);
     c.level = level;
   }
@@ -377,12 +373,12 @@ void FluidNetwork::settle(double now_ns) {
 
 void FluidNetwork::schedule(std::int32_t id, double now_ns) {
   Class& c = classes_[id];
-  if (c.ends.empty() || c.level <= 0) {
+  if (c.weight <= 0 || c.level <= 0) {
     if (next_end_.key(id) != Tournament::kOut) next_end_.set(id, Tournament::kOut);
     return;
   }
   advance(c, now_ns);
-  next_end_.set(id, now_ns + std::max(0.0, c.ends.front().virtual_time - c.virtual_time) / c.level);
+  next_end_.set(id, now_ns + std::max(0.0, c.first_end - c.virtual_time) / c.level);
 }
 
 }  // namespace tritax

@@ -11,7 +11,7 @@
 // coefficient_cr · Σ rate_i.
 //
 // Cost. All activities of a class advance together, so a class keeps one virtual time V (work done per unit
-// of weight) and a heap of the V at which each activity ends: starting or ending an activity costs O(log n).
+// of weight) and a queue of the V at which each activity ends: starting or ending an activity costs O(log n).
 // Rates are solved over classes, and only over those that a change can reach: the changed classes and,
 // transitively, the classes that a saturated resource of theirs holds back. The others keep their rates to
 // the bit; a class is added to the solve if a full resource would otherwise leave it faster than those that
@@ -30,7 +30,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/heap.hpp"
+#include "sim/first_queue.hpp"
 #include "sim/same_time.hpp"
 #include "sim/tournament.hpp"
 
@@ -120,7 +120,7 @@ class FluidNetwork {
     std::uint32_t token = 0;
   };
 
-  // Without a branch, see heap.hpp.
+  // Without a branch, see first_queue.hpp.
   struct EndsLater {
     bool operator()(const End& a, const End& b) const {
       const bool later = a.virtual_time > b.virtual_time;
@@ -146,10 +146,17 @@ class FluidNetwork {
     double done = 0;      // work of all its activities
     double loss = 0;      // share of its cap that a link keeps from it
     double lost_on_links_ns = 0;
-    double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
-    std::vector<End> ends;      // min-heap on (virtual_time, sequence)
+    double counted_at_cap = 0;        // weight times cap as in Resource::users_at_caps
+    double first_end = 0;             // the virtual time at which the next of its activities ends
+    FirstQueue<End, EndsLater> ends;  // by (virtual_time, sequence)
     std::array<Use, kMaxUses> uses{};
     std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
+  };
+
+  struct User {
+    std::int32_t id = 0;   // of the class
+    std::int32_t use = 0;  // position in Class::uses
+    double coefficient = 1;
   };
 
   struct alignas(64) Resource {
@@ -160,8 +167,8 @@ class FluidNetwork {
     bool bounded = true;       // all of them have one
     bool link = false;
     double load = 0;
-    std::vector<std::int32_t> users;  // classes with active activities
-    std::uint32_t holds = 0;          // classes that have their bottleneck here
+    std::vector<User> users;  // classes with active activities
+    std::uint32_t holds = 0;  // classes that have their bottleneck here
     // Scratch of the solve with the number `mark`, over its members:
     double room = 0;            // capacity without the load of others
     double demand = 0;          // sum of coefficient times weight of open classes
@@ -213,7 +220,7 @@ class FluidNetwork {
   void find_loss(Class& c, double now_ns) const {
     const double before = c.loss;
     c.loss = c.bottleneck != kNone && resources_[c.bottleneck].link ? 1 - c.level / c.cap : 0;
-    c.lost_on_links_ns += (before - c.loss) * (now_ns - c.since_ns);
+    if (c.loss != before) c.lost_on_links_ns += (before - c.loss) * (now_ns - c.since_ns);
   }
   void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.

@@ -55,9 +55,9 @@ void FluidNetwork::include_held_by_saturated() {
     // Found without a branch, for who is held here is a coin toss to the processor.
     held_.resize(std::max(held_.size(), r.users.size()));
     std::size_t held = 0;
-    for (const std::int32_t user : r.users) {
-      const Class& c = classes_[user];
-      held_[held] = user;
+    for (const User& user : r.users) {
+      const Class& c = classes_[user.id];
+      held_[held] = user.id;
       held += (c.bottleneck == id) & (c.mark != solve_number_);
     }
     for (std::size_t i = 0; i < held; ++i) include(held_[i]);
@@ -72,9 +72,9 @@ bool FluidNetwork::include_overtaken() {
     const double level = tight_[slot].level;
     const Resource& r = resources_[touched_[slot]];
     if ((level == kInfinity) | (r.users.size() == r.members)) continue;  // all were solved for
-    for (const std::int32_t user : r.users) {
-      const Class& c = classes_[user];
-      if ((c.level > level) & (c.mark != solve_number_)) include(user);
+    for (const User& user : r.users) {
+      const Class& c = classes_[user.id];
+      if ((c.level > level) & (c.mark != solve_number_)) include(user.id);
     }
   }
   return members_.size() != before;

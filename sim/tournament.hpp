@@ -5,6 +5,10 @@
 // top. Ties go to the smaller player.
 #pragma once
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -31,7 +35,6 @@ class Tournament {
   }
 
   void set(std::int32_t player, double key) {
-    key += 0.0;  // -0 becomes 0: winner() compares bits
     auto at = static_cast<std::size_t>(player);
     for (std::vector<Match>& level : levels_) {
       Match& match = level[at / kMatch];
@@ -99,13 +102,17 @@ class Tournament {
     }
   };
 
-  // One bit for each of `count` entries that is not larger than `key`.
+  // One bit for each of `count` entries, an even number, that is not larger than `key`.
   static unsigned up_to_key(const double* keys, std::size_t count, double key) {
-    const auto bits = std::bit_cast<std::uint64_t>(key);
     unsigned found = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      found |= static_cast<unsigned>(std::bit_cast<std::uint64_t>(keys[i]) <= bits) << i;
+#if defined(__SSE2__)
+    const __m128d limit = _mm_set1_pd(key);
+    for (std::size_t i = 0; i < count; i += 2) {
+      found |= static_cast<unsigned>(_mm_movemask_pd(_mm_cmple_pd(_mm_loadu_pd(keys + i), limit))) << i;
     }
+#else
+    for (std::size_t i = 0; i < count; ++i) found |= static_cast<unsigned>(keys[i] <= key) << i;
+#endif
     return found;
   }
 

@@ -78,8 +78,9 @@ enum class LockProtocol : std::uint8_t { load_store, exchange, compare_and_swap 
 inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store", "exchange",
                                                                     "compare-and-swap"};
 
-// One tile operation. Which fields count depends on `kind` (see OpKind); the others stay at their defaults.
-struct Op {
+// One tile operation. Which fields count depends on `kind` (see OpKind); the others stay at their defaults. A
+// simulator looks them up at random: aligned, none takes two cache lines.
+struct alignas(64) Op {
   OpKind kind = OpKind::barrier;
   Scope scope = Scope::gpu;
   LockProtocol protocol = LockProtocol::load_store;

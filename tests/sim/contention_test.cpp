@@ -1,6 +1,8 @@
 // What transfers that share a port, a link or a memory do to each other, and whose time that is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "hand_machine.hpp"
 
 namespace tritax {
@@ -50,6 +52,40 @@ TEST(Contention, IsNotWhatATransferWaitedForItsLink) {
   const Observed out = run(draft.builder.finish(), machine);
   EXPECT_NEAR(out.result.makespan_ns, kTileBytes / 15 + kTileBytes / 2 / 10, kExact);
   EXPECT_NEAR(out.result.account.wire_ns, out.result.makespan_ns, kExact);
+}
+
+// Matmuls on `workgroups` compute units, in turn of the two dies, with `l2_gb_per_s` for a die; one asks for
+// 16.384 GB/s.
+hand::Recorder matmuls_behind_l2(int workgroups, double l2_gb_per_s) {
+  Machine machine = hand::machine();
+  machine.gpu.l2_gb_per_s = l2_gb_per_s;
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  for (std::int32_t w = 0; w < workgroups; ++w) {
+    draft.builder.workgroup(kernel);
+    draft.matmul(w);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  return run(draft.builder.finish(), machine).seen;
+}
+
+TEST(L2Port, HoldsBackTheMatmulsOfItsOwnDieOnly) {
+  const double asked_gb_per_s = 2 * kTileBytes / hand::kStepNs;
+  auto seen = matmuls_behind_l2(3, 20);  // the first and the third on one die
+  EXPECT_NEAR((seen.ops[{0, 0, 0}].length_ns()), 2 * hand::kStepNs * asked_gb_per_s / 20, kExact);
+  EXPECT_NEAR((seen.ops[{0, 1, 0}].length_ns()), hand::kStepNs, kExact);
+  EXPECT_NEAR((seen.ops[{0, 2, 0}].length_ns()), 2 * hand::kStepNs * asked_gb_per_s / 20, kExact);
+}
+
+TEST(L2Port, ThatAWholeDieCannotFillHoldsNobodyBack) {
+  const double die_gb_per_s = 4 * 2 * kTileBytes / hand::kStepNs;
+  for (const double share : {0.5, 0.999, 1.0, 1.0005, 1.01, 2.0}) {
+    auto seen = matmuls_behind_l2(8, share * die_gb_per_s);
+    for (std::uint32_t w = 0; w < 8; ++w) {
+      EXPECT_NEAR((seen.ops[{0, w, 0}].length_ns()), hand::kStepNs / std::min(1.0, share), kExact) << share;
+    }
+  }
 }
 
 TEST(Contention, IsWhatOthersAddToATransferBetweenLocalMemories) {
