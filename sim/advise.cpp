@@ -14,6 +14,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "sim/same_time.hpp"
 #include "sim/why.hpp"
 
 namespace tritax {
@@ -259,7 +260,7 @@ void Search::simulate_batch(const std::vector<std::size_t>& batch) {
     auto& least = searches_[contender.pattern].least_ns;
     least.back() = std::min(least.back(), contender.time_ns);
     std::inplace_merge(least.begin(), least.end() - 1, least.end());
-    if (contender.time_ns < best_ns(contender.pattern)) {
+    if (later(best_ns(contender.pattern), contender.time_ns)) {  // rounding decides nothing
       searches_[contender.pattern].best = batch[i];
       searches_[contender.pattern].best_result = std::move(results[i]);
     }
