@@ -30,8 +30,9 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
 
 // Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
 // goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
-// and the dies of a GPU need no classes of their own.
+// and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
 bool Engine::l2_can_fill(const GpuState& gpu) const {
+  if (machine_.gpu.xcds == 1) return true;
   double most_gb_per_s = 0;  // of one compute unit
   for (const MatmulShape& shape : shapes_) {
     const double least_ns =
