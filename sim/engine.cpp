@@ -76,8 +76,7 @@ void Engine::add_resources() {
   copies_on_link_.assign(topology_.edges.size(), 0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);
-    state.dirty_bytes = std::min(options_.written_before_bytes,
-                                 gpu.dirty_share * std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes));
+    state.dirty_bytes = std::min(options_.written_before_bytes, gpu.dirty_share * cache_bytes());
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
@@ -213,6 +212,7 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
         const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
         last_shape = entry->second;
         if (added) shapes_.push_back(shape_of(k, op));
+        TRITAX_ASSERT(shapes_.size() >> (32 - kMissBits) == 0, "keys of classes have room for all shapes");
       }
       inputs.shape = last_shape;
     }

@@ -176,14 +176,20 @@ class Engine : private EngineState {
   // engine_traffic.cpp
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
-                            std::uint32_t misses);
+                            const Missed& missed);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
   int ragged_ends(const Op& op) const;
   double ragged_ns(const Op& op) const;
   double link_cost_of(const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
-  Missed look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+  static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
+  void find_dirty_share(GpuState& gpu, std::int32_t rank);
+  double bytes_ahead(std::int32_t rank) const;
+  double cache_bytes() const {
+    return std::max(machine_.gpu.l2_bytes * machine_.gpu.xcds, machine_.gpu.llc_bytes);
+  }
+  Missed look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::int32_t data_class(const DataPath& path);
   bool crowds(const WorkgroupState& wg, const Op& op) const;

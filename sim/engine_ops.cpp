@@ -127,7 +127,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   count_matrix_cu(gpu, wg.cu, +1, now);
 
   const double compute_ns = shape.cost.compute_ns / slowed;
-  const Missed missed = look_up_operands(gpu, die, inputs, shape, compute_ns, now);
+  const Missed missed = look_up_operands(rank, die, inputs, shape, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
@@ -136,19 +136,20 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
+  const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
   const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
   begin_power(wg, shape,
               load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
-                          clock * shape.cost.prologue_ns),
+                          clock * (shape.cost.prologue_ns + held_up_ns)),
               missed.llc_bytes);
   update_clock(rank);
-  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed.bits);
+  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed);
   // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
   // met contention, not a busier chip.
   const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
-  wg.op_alone_ns =
-      std::max(shape.cost.compute_ns / (clock_now * together), least_ns) + shape.cost.prologue_ns;
+  wg.op_alone_ns = std::max(shape.cost.compute_ns / (clock_now * together), least_ns) +
+                   shape.cost.prologue_ns + held_up_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;

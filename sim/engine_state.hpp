@@ -26,10 +26,10 @@ struct EngineState {
   static constexpr std::uint32_t kNobody = 0xffffffffu;
 
   // What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and how much
-  // of what comes from memory displaces dirty lines, in sixteenths.
-  static constexpr int kMissBits = 9;
+  // of what comes from memory displaces dirty lines, in parts.
+  static constexpr int kMissBits = 15;
   static constexpr int kEvictionShift = 4;
-  static constexpr std::uint32_t kEvictionParts = 16;
+  static constexpr std::uint32_t kEvictionParts = 1024;
 
   enum class EventKind : std::uint8_t {
     // of workgroups
@@ -206,10 +206,13 @@ struct EngineState {
     double cu_busy_ns = 0;
     double first_start_ns = -1, last_end_ns = 0;  // of its kernels
     std::int32_t busy_matrix_cus = 0;
-    double matrix_busy_ns = 0;  // sum over compute units; their starts count negatively until they end
-    double dirty_bytes = 0;     // of what was written before the run, still in the caches
-    Power power;                // see engine_clock.cpp
-    double clock_share = 1;     // of the boost clock
+    double matrix_busy_ns = 0;     // sum over compute units; their starts count negatively until they end
+    double dirty_bytes = 0;        // of what was written before the run, still in the caches
+    double dirty_reads_bytes = 0;  // that matmuls still fetch before dirty_share has to be found anew
+    double dirty_share = 0;        // of these, what displaces some of it
+    double write_back_ns = 0;      // that takes to write that back
+    Power power;                   // see engine_clock.cpp
+    double clock_share = 1;        // of the boost clock
     std::array<double, kDTypeCount> clock_factors{};  // of those that are computed with
     std::vector<std::int32_t> matmul_classes;         // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
@@ -233,13 +236,14 @@ struct EngineState {
   struct Missed {
     std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
     double l2_bytes = 0, llc_bytes = 0;
-    double others_ns = 0;  // when the last of what others fetch comes, by latency alone; 0: none do
+    double write_back_ns = 0;  // for what the evictions write back first
+    double others_ns = 0;      // when the last of what others fetch comes, by latency alone; 0: none do
   };
 
   struct MatmulClass {
     std::uint32_t shape = 0;
     std::int32_t sharers = 1;
-    std::uint32_t misses = 0;
+    Missed missed;
   };
 
   struct ClassKey {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "model/core/error.hpp"
 #include "sim/engine.hpp"
@@ -24,8 +25,8 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
   const double together = std::min(static_cast<double>(c.sharers), shape.shared_speedup) / c.sharers;
   const double steps_ns = shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together);
-  return shape.cost.operand_bytes /
-         (std::max(steps_ns, arrival_ns(shape, c.misses)) + shape.cost.prologue_ns);
+  return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
+                                     shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
 
 // Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
@@ -74,12 +75,62 @@ double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
 }
 
+// What a matmul takes longer, of `compute_ns` if its operands were there, because some of them displace what
+// has to be written back first: they arrive after all of that, even where the memory has room for reads and
+// writes at once. Streams of operands show it: after their caches were overwritten, H100 take 6 to 9 us
+// longer for 67 and 134 MB by 16 and 32 workgroups that have three or four stages on their way, 5 to 8 us for
+// 553 MB by all, which is what the writing takes; those with more stages take less
+// (scenarios/measured/h100-4-microbench.csv).
+double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
+  if (missed.write_back_ns <= 0) return 0;
+  const double dirty = static_cast<double>(missed.bits >> kEvictionShift) / kEvictionParts;
+  const double arrives_ns = dirty * shape.from_memory_ns;
+  return std::max(dirty * compute_ns, arrives_ns + missed.write_back_ns) -
+         std::max(dirty * compute_ns, arrives_ns);
+}
+
+// What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as
+// caches that are hashed into sets do: of the first bytes as much as the caches are dirty, less and less as
+// that gets less. Products of few rows show it, whose operands are smaller than the caches: of cuBLAS, with
+// 10 to 34 MB that displace first what is dirty, they come out 18 and 19 % slow in the median on H200 and
+// H100, by chance 3 % and 0 % fast (scenarios/measured/h200-4-library-microbench.csv,
+// h100-library-microbench.csv). The workgroups that are there read side by side, and none is luckier than the
+// others.
+void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
+  if (gpu.dirty_reads_bytes > 0) return;
+  gpu.dirty_reads_bytes = bytes_ahead(rank);
+  TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
+  const double displaced = -gpu.dirty_bytes * std::expm1(-gpu.dirty_reads_bytes / cache_bytes());
+  gpu.dirty_share = displaced / gpu.dirty_reads_bytes;
+  gpu.write_back_ns = displaced * write_cost() / machine_.gpu.hbm_gb_per_s;
+  if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
+}
+
+// Of different slabs that the workgroups of a GPU multiply next, or are multiplying.
+double Engine::bytes_ahead(std::int32_t rank) const {
+  std::unordered_set<std::uint32_t> slabs;
+  double bytes = 0;
+  for (const WorkgroupState& wg : workgroups_) {
+    if (wg.kernel == kNobody || rank_of(wg) != rank) continue;
+    std::uint32_t o = wg.pc;
+    while (o < wg.end && schedule_.ops[o].kind != OpKind::matmul) ++o;
+    if (o == wg.end) continue;
+    const MatmulInputs& inputs = inputs_of_op_[o];
+    const MatmulShape& shape = shapes_[inputs.shape];
+    if (slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
+    if (slabs.insert(inputs.b_slab).second) bytes += shape.cost.b_bytes;
+  }
+  return bytes;
+}
+
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
 // fetching comes no earlier to those behind it.
-Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const MatmulInputs& inputs,
+Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
                                         const MatmulShape& shape, double duration_ns, double now) {
+  GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   Missed missed;
+  const bool has_llc = machine_.gpu.llc_bytes > 0;
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
     const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
@@ -89,7 +140,6 @@ Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const M
     }
     missed.bits |= l2_bit;
     missed.l2_bytes += bytes;
-    const bool has_llc = machine_.gpu.llc_bytes > 0;
     if (has_llc && gpu.llc.touch(slab, now, duration_ns)) {
       const double in_llc = gpu.llc.arrives_ns(slab);
       missed.others_ns = std::max(missed.others_ns, in_llc);
@@ -98,16 +148,26 @@ Engine::Missed Engine::look_up_operands(GpuState& gpu, std::int32_t die, const M
     }
     missed.bits |= llc_bit;
     missed.llc_bytes += bytes;
-    if (has_llc) gpu.llc.expect(slab, now + shape.from_memory_ns);
-    l2.expect(slab, now + shape.from_memory_ns);
   };
   look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
-  // What comes from memory displaces what was written before the run, and that has to go there first.
-  if (missed.llc_bytes > 0 && gpu.dirty_bytes > 0) {
-    const double share = std::min(1.0, gpu.dirty_bytes / missed.llc_bytes);
-    missed.bits |= static_cast<std::uint32_t>(std::lround(share * kEvictionParts)) << kEvictionShift;
-    gpu.dirty_bytes -= missed.llc_bytes;
+  if (missed.llc_bytes > 0) {
+    if (gpu.dirty_bytes > 0) {
+      find_dirty_share(gpu, rank);
+      missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
+                     << kEvictionShift;
+      // A library's kernels have more stages on their way than are known.
+      missed.write_back_ns = schedule_.vendor ? 0 : gpu.write_back_ns;
+      gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
+      gpu.dirty_reads_bytes -= missed.llc_bytes;
+    }
+    const double arrives_ns = now + shape.from_memory_ns + written_first_ns(shape, missed, 0);
+    const auto expect = [&](std::uint32_t slab) {
+      if (has_llc) gpu.llc.expect(slab, arrives_ns);
+      l2.expect(slab, arrives_ns);
+    };
+    if ((missed.bits & 4) != 0) expect(inputs.a_slab);
+    if ((missed.bits & 8) != 0) expect(inputs.b_slab);
   }
   l2_bytes_asked_ += shape.cost.operand_bytes;
   l2_bytes_missed_ += missed.l2_bytes;
@@ -128,14 +188,15 @@ std::int32_t Engine::known_class(const ClassKey& key) {
 }
 
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
-                                  std::int32_t sharers, std::uint32_t misses) {
+                                  std::int32_t sharers, const Missed& missed) {
+  const std::uint32_t misses = missed.bits;
   const bool own = gpus_[rank].l2_can_fill;  // to the die
   if (!own) die = -1;
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die & 0xff) << 40 |
                          static_cast<std::uint64_t>(sharers) << 32 |
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
-                     0};
+                     std::bit_cast<std::uint64_t>(missed.write_back_ns)};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   GpuState& gpu = gpus_[rank];
   const MatmulShape& shape = shapes_[shape_id];
@@ -148,7 +209,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   const double evicted = static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
   uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
-  const MatmulClass matmul{shape_id, sharers, misses};
+  const MatmulClass matmul{shape_id, sharers, missed};
   const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
   gpu.matmul_classes.push_back(id);

@@ -200,9 +200,13 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   record(power);
   const bool old_law = std::any_of(clocks.begin(), clocks.end(), is_load_clock);
   if (old_law && machine.gpu.knows_energies()) record(no_energies());
-  record(estimate_spread_and_start(observations, machine));
-  for (const FitGroup& group : fit_groups(machine)) record(fit_group(group, observations, machine));
-  record(estimate_dirty_share(observations, machine));
+  record(estimate_spreads(observations, machine));
+  const auto fit = [&](const std::vector<FitGroup>& groups) {
+    for (const FitGroup& group : groups) record(fit_group(group, observations, machine));
+  };
+  fit(device_groups(machine));
+  record(estimate_cold_caches(observations, machine));
+  fit(host_groups(machine));
   record(estimate_ragged_rows(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
 #include "model/core/quantile.hpp"
 #include "model/machine/parameters.hpp"
+#include "sim/calibrate/microbench_model.hpp"
 
 namespace tritax {
 
@@ -48,10 +50,69 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
   const auto count = static_cast<double>(estimates.values.size());
   const double deviation = std::max(kMeasurementError, count > 1 ? std::sqrt(squares / (count - 1)) : 0.0);
   found.standard_error = deviation / std::sqrt(count);
-  if (found.standard_error > kLargestStandardError) return found;
+  // What the machine leaves out counts as 0: like what refines, it need only be told from nothing.
+  const bool has_one = parameter_value(machine, found.unknown.keys.front()) > 0;
+  if (found.standard_error > (has_one ? kLargestStandardError : kLargestRefiningError)) return found;
   found.value = value;
   for (const std::string& key : found.unknown.keys) set_parameter_value(machine, key, value);
   return found;
+}
+
+// A row with overwritten caches, and the same with caches as the last run left them.
+struct Flushed {
+  const Observation* cold = nullptr;
+  const Observation* warm = nullptr;
+
+  double longer_ns() const { return (cold->time_us - warm->time_us) * 1e3; }
+  double simulated_longer_ns(const Machine& machine) const {
+    const auto simulated_us = [&](const Observation& row) {
+      return simulated_time_us(row.bench->schedule(), *row.bench, *row.row, machine);
+    };
+    return (simulated_us(*cold) - simulated_us(*warm)) * 1e3;
+  }
+};
+
+std::vector<Flushed> flushed_rows(const std::vector<Observation>& table, std::string_view group,
+                                  const std::function<bool(const MicrobenchRow&)>& wanted) {
+  std::vector<Flushed> all;
+  for (const Observation& row : table) {
+    if (row.row->group != group || !wanted(*row.row) || row.row->number("flush") == 0) continue;
+    for (const Observation& warm : table) {
+      const bool same = warm.row->group == group && warm.row->name == row.row->name && wanted(*warm.row);
+      if (same && warm.row->number("flush") == 0) all.push_back({&row, &warm});
+    }
+  }
+  return all;
+}
+
+// Besides what writing back takes.
+FittedUnknown estimate_cold_start(const std::vector<Flushed>& rows, const Machine& base, Machine& machine) {
+  Machine without = machine;
+  without.gpu.cold_start_ns = 0;
+  Estimates starts;
+  for (const Flushed& row : rows) {
+    starts.add(row.cold->number, row.longer_ns() - row.simulated_longer_ns(without),
+               1e-3 / row.cold->time_us);
+  }
+  machine.gpu.cold_start_ns = base.gpu.cold_start_ns;
+  return settle({{"gpu.cold_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
+}
+
+// What is written back takes time in proportion to the share.
+FittedUnknown estimate_dirty_share(const std::vector<Flushed>& rows, const Machine& base, Machine& machine) {
+  constexpr double kStart = 0.5;  // of a machine without one
+  Machine with = machine;
+  if (with.gpu.dirty_share <= 0) with.gpu.dirty_share = kStart;
+  Estimates shares;
+  for (const Flushed& row : rows) {
+    const double written_ns = row.simulated_longer_ns(with) - with.gpu.cold_start_ns;
+    if (written_ns <= 0) continue;
+    const double share_per_ns = with.gpu.dirty_share / written_ns;
+    shares.add(row.cold->number, share_per_ns * (row.longer_ns() - with.gpu.cold_start_ns),
+               1e-3 / row.cold->time_us / share_per_ns);
+  }
+  machine.gpu.dirty_share = base.gpu.dirty_share;
+  return settle({{"gpu.dirty_share"}, 0, "", ""}, shares, mean_of(shares.values), machine);
 }
 
 }  // namespace
@@ -90,23 +151,15 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
   return all;
 }
 
-std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observation>& table,
-                                                     Machine& machine) {
-  Estimates matmuls, copies, start;
+std::vector<FittedUnknown> estimate_spreads(const std::vector<Observation>& table, Machine& machine) {
+  Estimates matmuls, copies;
   for (const Observation& row : table) {
     if (row.row->group == "spread") matmuls.add(row.number, row.value, 0);
     if (row.row->group == "arbitration") copies.add(row.number, row.value, 0);
-    if (row.row->group != "cold" || row.row->number("flush") == 0) continue;
-    for (const Observation& warm : table) {
-      const bool same = warm.row->group == "cold" && warm.row->name == row.row->name;
-      if (!same || warm.row->number("flush") > 0) continue;
-      start.add(row.number, (row.time_us - warm.time_us) * 1e3, 1e-3 / row.time_us);
-    }
   }
   std::vector<FittedUnknown> all;
   all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, matmuls, mean_of(matmuls.values), machine));
   all.push_back(settle({{"fabric.arbitration_spread"}, 0, "", ""}, copies, mean_of(copies.values), machine));
-  all.push_back(settle({{"gpu.cold_start_time"}, 0, "", ""}, start, mean_of(start.values), machine));
   return all;
 }
 
@@ -143,25 +196,23 @@ std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& 
   return all;
 }
 
-std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine) {
-  const Gpu& gpu = machine.gpu;
-  const double cache_bytes = std::max(gpu.l2_bytes * gpu.xcds, gpu.llc_bytes);
-  const double write_gb_per_s = gpu.hbm_write_gb_per_s > 0 ? gpu.hbm_write_gb_per_s : gpu.hbm_gb_per_s;
-  Estimates shares;
-  for (const Observation& row : table) {
-    const auto is_wanted = [&](const Observation& other) {
-      return other.row->group == "stream" && other.row->name == row.row->name &&
-             other.row->number("workgroups") == gpu.cu_count();
-    };
-    if (!is_wanted(row) || row.row->number("flush") == 0) continue;
-    for (const Observation& clean : table) {
-      if (!is_wanted(clean) || clean.row->number("flush") > 0) continue;
-      const double longer_ns = (row.time_us - clean.time_us) * 1e3 - gpu.cold_start_ns;
-      shares.add(row.number, longer_ns * write_gb_per_s / cache_bytes,
-                 cache_bytes / write_gb_per_s * 1e-3 / row.time_us);
-    }
+std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine) {
+  // Each depends a little on the other: what is short displaces something dirty too.
+  constexpr int kRounds = 4;
+  const auto all_work = [&](const MicrobenchRow& row) {
+    return row.number("workgroups") == machine.gpu.cu_count();
+  };
+  const std::vector<Flushed> short_ones = flushed_rows(table, "cold", all_work);
+  const std::vector<Flushed> streams = flushed_rows(table, "stream", all_work);
+  Machine tried = machine;
+  std::vector<FittedUnknown> found;
+  for (int round = 0; round < kRounds; ++round) {
+    found.clear();
+    found.push_back(estimate_cold_start(short_ones, machine, tried));
+    found.push_back(estimate_dirty_share(streams, machine, tried));
   }
-  return {settle({{"gpu.dirty_share"}, 0, "", ""}, shares, mean_of(shares.values), machine)};
+  machine = tried;
+  return found;
 }
 
 std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine) {

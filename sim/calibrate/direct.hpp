@@ -20,16 +20,16 @@ std::vector<FittedUnknown> estimate_clocks(const std::vector<Observation>& table
 // polls and no smooth function of the latency to fit. Relies on release_time and poll_load_time.
 std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation>& table, Machine& machine);
 
-// gpu.dirty_share: what a product whose operands fill the memory's bandwidth takes more after the caches were
-// overwritten, besides the cold start, is written back at hbm_write_bandwidth.
-std::vector<FittedUnknown> estimate_dirty_share(const std::vector<Observation>& table, Machine& machine);
+// gpu.cold_start_time and gpu.dirty_share: what a short kernel, and a product whose operands fill the
+// memory's bandwidth, take more after the caches were overwritten; both simulated, for each has some of the
+// other. Relies on what kernels and memory take with caches as the last run left them.
+std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine);
 
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
 // few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not.
 std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine);
 
-// gpu.matmul_spread and fabric.arbitration_spread as measured; gpu.cold_start_time: what a short kernel takes
-// more after its caches were overwritten.
-std::vector<FittedUnknown> estimate_spread_and_start(const std::vector<Observation>& table, Machine& machine);
+// gpu.matmul_spread and fabric.arbitration_spread as measured.
+std::vector<FittedUnknown> estimate_spreads(const std::vector<Observation>& table, Machine& machine);
 
 }  // namespace tritax

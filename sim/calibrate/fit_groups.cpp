@@ -399,7 +399,7 @@ bool fills_links(const MicrobenchRow& row) {
          (row.group == "remote" && (row.name == "tile-store" || row.number("threads") == kDataThreads));
 }
 
-std::vector<FitGroup> fit_groups(const Machine& machine) {
+std::vector<FitGroup> device_groups(const Machine& machine) {
   // Flags first, for some rows of copies have waits. A release at system scope, and one with an atomic, takes
   // what no parameter stands for.
   std::vector<FitGroup> groups{
@@ -427,10 +427,11 @@ std::vector<FitGroup> fit_groups(const Machine& machine) {
     groups.push_back(
         port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}, lift_links));
   }
-  groups.push_back(barrier_group());
-  groups.push_back(stream_group(machine));
-  groups.push_back(graph_group());
   return groups;
+}
+
+std::vector<FitGroup> host_groups(const Machine& machine) {
+  return {barrier_group(), stream_group(machine), graph_group()};
 }
 
 }  // namespace tritax

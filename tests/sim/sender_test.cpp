@@ -1,6 +1,9 @@
 // Stores beside the matmuls of their workgroup, on schedules small enough to be timed by hand.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "hand_machine.hpp"
 
 namespace tritax {
@@ -225,28 +228,86 @@ TEST(MatmulSpread, KeepsTheMeanAndIsTheSameOnEveryRun) {
   EXPECT_LT(first, 50 * kStepNs * 1.03);
 }
 
+constexpr double kHugeCaches = 1e15;  // of which a run displaces nearly nothing
+
+// Makespan of one matmul, whose operands of 2 tiles take far longer than it to come from memory.
+double matmul_from_memory_ns(const Machine& machine, double written_before_bytes) {
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  SimulationOptions options;
+  options.written_before_bytes = written_before_bytes;
+  return simulate(draft.builder.finish(), machine, options).makespan_ns;
+}
+
 TEST(WrittenBefore, CostsItsWayBackToMemory) {
   Machine machine = hand::machine();
-  machine.gpu.hbm_gb_per_s = 1;  // operands of 2 tiles take 16384 ns, far longer than the matmul
-  const Schedule schedule = [] {
-    Draft draft(1);
-    const auto kernel = draft.gemm_kernel("gemm", 0);
-    draft.builder.workgroup(kernel);
-    draft.matmul(0);
-    draft.builder.launch(0, kernel);
-    draft.builder.host(0, HostOpKind::device_synchronize);
-    return draft.builder.finish();
-  }();
-  SimulationOptions options;
-  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 2 * kTileBytes, kExact);
-  options.written_before_bytes = 1e6;
-  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 2 * kTileBytes, kExact);  // none can be dirty
+  machine.gpu.hbm_gb_per_s = 1;
+  machine.gpu.l2_bytes = kHugeCaches / machine.gpu.xcds;
+  EXPECT_NEAR(matmul_from_memory_ns(machine, 0), 2 * kTileBytes, kExact);
+  EXPECT_NEAR(matmul_from_memory_ns(machine, kHugeCaches), 2 * kTileBytes, kExact);  // none can be dirty
   machine.gpu.dirty_share = 1;
-  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 4 * kTileBytes, kExact);
+  EXPECT_NEAR(matmul_from_memory_ns(machine, kHugeCaches), 4 * kTileBytes, kExact);
   machine.gpu.hbm_write_gb_per_s = 0.5;  // of the one read
-  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 6 * kTileBytes, kExact);
-  machine.gpu.dirty_share = kTileBytes / (machine.gpu.l2_bytes * machine.gpu.xcds);  // half of what is read
-  EXPECT_NEAR(simulate(schedule, machine, options).makespan_ns, 4 * kTileBytes, kExact);
+  EXPECT_NEAR(matmul_from_memory_ns(machine, kHugeCaches), 6 * kTileBytes, kExact);
+  machine.gpu.dirty_share = 0.5;
+  EXPECT_NEAR(matmul_from_memory_ns(machine, kHugeCaches), 4 * kTileBytes, kExact);
+  EXPECT_NEAR(matmul_from_memory_ns(machine, kHugeCaches / 4), 3 * kTileBytes, kExact);  // so much, not more
+}
+
+// Every byte displaces one of the caches' by chance, so some of what is clean is displaced twice before all
+// that is dirty.
+TEST(WrittenBefore, IsDisplacedByChance) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_gb_per_s = 1;
+  machine.gpu.dirty_share = 1;
+  for (const double caches_of_reads : {0.25, 1.0, 4.0}) {
+    machine.gpu.l2_bytes = caches_of_reads * 2 * kTileBytes / machine.gpu.xcds;
+    const double displaced = caches_of_reads * (1 - std::exp(-1 / caches_of_reads));
+    EXPECT_NEAR(matmul_from_memory_ns(machine, 1e9), 2 * kTileBytes * (1 + displaced), 2 * kTileBytes * 1e-3);
+  }
+}
+
+// `workgroups` matmuls with 3 stages of operands on their way, each `stage_latency_ns`, in caches that are
+// dirty.
+hand::Recorder matmuls_in_dirty_caches(int workgroups, double stage_latency_ns, double dirty_share) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_gb_per_s = 1000;  // far more than is read
+  machine.gpu.stage_latency_ns = stage_latency_ns;
+  machine.gpu.dirty_share = dirty_share;
+  machine.gpu.l2_bytes = kHugeCaches / machine.gpu.xcds;
+  Draft draft(1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  for (int w = 0; w < workgroups; ++w) {
+    draft.builder.workgroup(kernel);
+    draft.matmul(w);
+  }
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  SimulationOptions options;
+  options.written_before_bytes = kHugeCaches;
+  hand::Recorder seen;
+  options.observer = &seen;
+  simulate(draft.builder.finish(), machine, options);
+  return seen;
+}
+
+TEST(WrittenBefore, HoldsUpOperandsThatArriveInNoTimeToSpare) {
+  for (const int workgroups : {1, 8}) {
+    const double written_ns = (workgroups + 1) * kTileBytes / 1000;  // as much as is read; B is everybody's
+    auto clean = matmuls_in_dirty_caches(workgroups, 6 * kStepNs, 0);
+    auto dirty = matmuls_in_dirty_caches(workgroups, 6 * kStepNs, 1);
+    auto spare = matmuls_in_dirty_caches(workgroups, kStepNs, 1);
+    for (int w = 0; w < workgroups; ++w) {
+      const std::tuple op{0U, static_cast<std::uint32_t>(w), 0U};
+      EXPECT_NEAR(clean.ops[op].length_ns(), 2 * kStepNs, kExact);
+      EXPECT_NEAR(dirty.ops[op].length_ns(), 2 * kStepNs + written_ns, kExact);  // nobody is luckier
+      EXPECT_NEAR(spare.ops[op].length_ns(), kStepNs, kExact);
+    }
+  }
 }
 
 }  // namespace
