@@ -62,7 +62,8 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
 SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, const Machine& machine) {
   constexpr double kWarmupRuns = 3;  // as `tritax measure` does unless it is told otherwise
   SimulationOptions options;
-  options.written_before_bytes = row.flush_bytes;
+  options.written_before_bytes = row.flush_bytes.value_or(0);
+  options.warm = row.flush_bytes == 0.0;  // nothing comes between equal runs
   SimulationResult result = simulate(schedule, machine, options);
   double busy_ns = 0;
   for (const RankResult& rank : result.ranks) busy_ns = std::max(busy_ns, rank.matrix_busy_ns);

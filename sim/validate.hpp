@@ -42,7 +42,7 @@ struct MeasuredRow {
   GemmAllScatter workload;
   Knobs knobs;  // only those that the CSV has columns for; the rest are defaults
   std::int64_t repeats = 0;
-  double flush_bytes = 0;             // written on every GPU before each run; 0 without such a column
+  std::optional<double> flush_bytes;  // written on every GPU before each run, if the file says it
   std::array<MeasuredTime, 2> times;  // by MeasuredClock
   std::string where;                  // "file:line"
 

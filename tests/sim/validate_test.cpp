@@ -184,6 +184,20 @@ TEST(Validate, PredictsRunsThatFollowLongLoadAtTheSustainedClock) {
   EXPECT_GT(predicted_ns("1000"), 1.03 * predicted_ns("60"));
 }
 
+TEST(Validate, PredictsRunsWithNothingInBetweenWithWarmCaches) {
+  const auto predicted_ns = [](const std::string& header, const std::string& flush) {
+    const std::string row = replaced(kRow, ",20,256000000,", ",20," + flush);
+    const auto rows = match_scenarios({parse_measured(header + row, "file.csv")}, {}, false, "");
+    return validate(rows).at(0).predicted_on(MeasuredClock::wall);
+  };
+  const double cold_start_ns = find_machine("h200-4").gpu.cold_start_ns;
+  const double warm_ns = predicted_ns(kHeader, "0,");
+  EXPECT_GT(cold_start_ns, 0);
+  EXPECT_GE(predicted_ns(kHeader, "256000000,"), warm_ns + cold_start_ns);
+  // A file that does not say what came in between.
+  EXPECT_GE(predicted_ns(replaced(kHeader, "flush_bytes,", ""), ""), warm_ns + cold_start_ns);
+}
+
 TEST(Validate, RefusesARowThatTheMachineCannotRunAndSaysWhichRow) {
   expect_refused([] { validate(matched(replaced(kRow, ",2,512", ",8,512"), kScenario)); },
                  {"file.csv:2", "cannot be simulated", "8"});
