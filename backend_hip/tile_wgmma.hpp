@@ -173,22 +173,41 @@ class WgmmaEngine {
     });
   }
 
+  // One block of fp8 elements, of which a thread has two neighbours in every eight columns: of 16 columns it
+  // gives two to the lane beside it for two of that, and stores four.
+  __device__ void stage_bytes(std::uint32_t rows, const float (&acc)[Shape::kCols / 2]) const {
+    const bool odd = lane_ % 2 != 0;
+    const int first =
+        thread() / 128 % Shape::kSharers * (Shape::kCols / 16);  // chunk of a panel that is shared
+    std::uint32_t address =
+        rows + swizzled(wave_ * 16 + lane_ / 4, first) + (odd ? 8 : 0) + lane_ % 4 / 2 * 4;
+    // From here, not from before the matmul: the addresses of all words have no room beside the accumulators.
+    asm volatile("mov.b32 %0, %0;" : "+r"(address));
+#pragma unroll
+    for (int chunk = 0; chunk < Shape::kCols / 16; ++chunk) {
+      const std::uint32_t at = (address ^ (chunk % 8 * 16)) + chunk / 8 * 8192;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {  // eight rows below
+        const float* v = acc + chunk * 8 + half * 2;
+        const std::uint32_t left = pack_pair<Shape::dtype>(v[0], v[1]);
+        const std::uint32_t right = pack_pair<Shape::dtype>(v[4], v[5]);
+        const std::uint32_t own = odd ? right : left;
+        const std::uint32_t other = __shfl_xor_sync(0xffffffffU, odd ? left : right, 1);
+        const std::uint32_t word = __byte_perm(odd ? other : own, odd ? own : other, 0x5410);
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(at + half * 1024), "r"(word) : "memory");
+      }
+    }
+  }
+
   __device__ void stage_tile() {
+    const int panels = thread() / 128 / Shape::kSharers;  // whose
     const std::uint32_t staging = stages_ + Shape::kStages * Shape::kStageBytes +
-                                  thread() / 128 * (Shape::kStagingBytes / Shape::kTeams);
+                                  panels * (Shape::kStagingBytes * Shape::kSharers / Shape::kTeams);
 #pragma unroll
     for (int block = 0; block < Shape::kBlocks; ++block) {
       const std::uint32_t rows = staging + block * Shape::kPanels * 8192;
       if constexpr (Shape::dtype == DType::fp8) {
-#pragma unroll
-        for (int j = 0; j < Shape::kCols / 2; j += 2) {
-          const int row = wave_ * 16 + lane_ / 4 + 8 * (j / 2 % 2);
-          const int col = 8 * (j / 4) + 2 * (lane_ % 4);
-          const std::uint32_t at = rows + col / 128 * 8192 + swizzled(row, col % 128 / 16) + col % 16;
-          const auto pair =
-              static_cast<unsigned short>(pack_pair<Shape::dtype>(acc_[block][j], acc_[block][j + 1]));
-          asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(pair) : "memory");
-        }
+        stage_bytes(rows, acc_[block]);
       } else {
         const int row = wave_ * 16 + lane_ % 16;
 #pragma unroll

@@ -172,7 +172,7 @@ class WgmmaSender {
   __device__ void send_boxes(const DeviceOp& op) {
     const std::uint32_t box_ticks = (op.bits & kRemote) != 0 ? params_.remote_box_ticks : 0;
     const TensorMap* map = params_.tensor_maps + op.tensor_map;
-    for (int team = 0; team < Shape::kTeams; ++team) {
+    for (int team = 0; team < Shape::kTeams; team += Shape::kSharers) {
       const int row = op.row + (Shape::kSplitRows ? team * Shape::kBlocks * 64 : 0);
       const int col = op.col + (Shape::kSplitRows ? 0 : team * Shape::kCols);
       for (int block = 0; block < Shape::kBlocks; ++block) {

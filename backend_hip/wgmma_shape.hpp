@@ -33,7 +33,8 @@ struct WgmmaShape {
   static constexpr bool kSplitRows = m_ >= 128;      // else they share the rows and split the columns
   static constexpr int kBlocks = kSplitRows ? m_ / (64 * kTeams) : 1;  // 64-row blocks of a warpgroup
   static constexpr int kCols = kSplitRows ? n_ : n_ / kTeams;          // columns of a warpgroup
-  static constexpr int kPanels = kCols / kPanelCols;
+  static constexpr int kSharers = kCols < kPanelCols ? kPanelCols / kCols : 1;  // warpgroups of one panel
+  static constexpr int kPanels = kSharers * kCols / kPanelCols;  // of theirs, in the staging area
   static constexpr int kThreads = 128 * (kTeams + 1);
 
   static constexpr int kBytesA = m_ * 128;
