@@ -179,9 +179,8 @@ class Engine : private EngineState {
                             const Missed& missed);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
-  int ragged_ends(const Op& op) const;
   double ragged_ns(const Op& op) const;
-  double link_cost_of(const Op& op) const;
+  double link_cost_of(const WorkgroupState& wg, const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
   void find_dirty_share(GpuState& gpu, std::int32_t rank);

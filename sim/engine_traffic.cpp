@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "model/core/error.hpp"
+#include "model/cost/link_packets.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -363,7 +364,7 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
   }
   path.cap_gb_per_s = workgroup_cap(wg, cu_limit);
   if (path.kind == Kind::remote_store || path.kind == Kind::remote_copy) {
-    path.link_cost = link_cost_of(op);
+    path.link_cost = link_cost_of(wg, op);
     const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
     if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
   }
@@ -375,27 +376,22 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
   return path;
 }
 
-// How many of the two ends of a tile's rows are off the multiples of 16 bytes.
-int Engine::ragged_ends(const Op& op) const {
-  constexpr std::int64_t kAccess = 16;
-  const int element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
-  const std::int64_t begin = std::int64_t{op.rect.col} * element;
-  const std::int64_t end = begin + std::int64_t{op.rect.cols} * element;
-  return (begin % kAccess != 0 ? 1 : 0) + (end % kAccess != 0 ? 1 : 0);
-}
-
 // Of a copy besides its latency and bytes.
 double Engine::ragged_ns(const Op& op) const {
-  const double more = op.kind == OpKind::copy ? machine_.gpu.ragged_copy_ns : 0;
-  return more > 0 && ragged_ends(op) > 0 ? more : 0;
+  if (op.kind != OpKind::copy || machine_.gpu.ragged_copy_ns == 0 || op.rect.cols == 0) return 0;
+  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  const RowPackets row = packets_of_row(op.rect.col * element, op.rect.cols * element, false);
+  return row.ragged_ends > 0 ? machine_.gpu.ragged_copy_ns : 0;
 }
 
-// Ragged ends need packets of their own.
-double Engine::link_cost_of(const Op& op) const {
-  const double end_bytes = machine_.fabric.ragged_end_bytes;
-  if (end_bytes == 0 || op.rect.cols == 0) return 1;
-  const int element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
-  return 1 + ragged_ends(op) * end_bytes / (static_cast<double>(op.rect.cols) * element);
+double Engine::link_cost_of(const WorkgroupState& wg, const Op& op) const {
+  const Fabric& fabric = machine_.fabric;
+  const bool none =
+      fabric.split_line_bytes == 0 && fabric.sector_end_bytes == 0 && fabric.ragged_end_bytes == 0;
+  if (none || op.rect.cols == 0) return 1;
+  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  const bool in_boxes = wg.has_sender && op.kind == OpKind::store;
+  return stored_row_cost(fabric, op.rect.col * element, op.rect.cols * element, in_boxes);
 }
 
 // Whether an operation stores over links that carry less the fewer do so. What the copy engine stores is left

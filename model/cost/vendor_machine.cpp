@@ -31,6 +31,8 @@ Machine vendor_machine(const Machine& machine) {
     vendor.host.graph_node_gap_ns = machine.library.kernel_gap_ns;
   }
   Fabric& fabric = vendor.fabric;
+  // Its collectives send whole buffers, not rows of a tile.
+  fabric.split_line_bytes = fabric.sector_end_bytes = fabric.ragged_end_bytes = 0;
   if (fabric.kind == LinkKind::node_switch && fabric.load_efficiency > fabric.store_efficiency) {
     fabric.store_efficiency = fabric.load_efficiency;
     const double port = fabric.link_raw_gb_per_s * fabric.load_efficiency;

@@ -186,9 +186,13 @@ struct Fabric {
   double store_efficiency = 0;   // payload/raw of remote stores over one link
   // Of a full link, what a single workgroup that copies to a peer would leave idle; see sim/crowding.hpp.
   double store_idle_share = 0;
-  double ragged_end_bytes = 0;   // on a link, of a stored row's begin or end off the multiples of 16 bytes
-  double load_efficiency = 0;    // payload/raw of remote loads
-  double atomic_efficiency = 0;  // payload/raw of remote atomics on data
+  // On a link, what a stored row takes more: for each memory line beyond those that its bytes fill, for a
+  // begin or end off the multiples of 32 bytes, and off those of 16; see model/cost/link_packets.hpp.
+  double split_line_bytes = 0;
+  double sector_end_bytes = 0;
+  double ragged_end_bytes = 0;
+  double load_efficiency = 0;         // payload/raw of remote loads
+  double atomic_efficiency = 0;       // payload/raw of remote atomics on data
   double store_egress_gb_per_s = 0;   // one GPU storing to all peers
   double store_ingress_gb_per_s = 0;  // one GPU being stored to by all peers
   double load_ingress_gb_per_s = 0;   // one GPU loading from all peers (reader's request limit)

@@ -261,6 +261,16 @@ constexpr std::array kSpecs{
     ParameterSpec{"fabric", "store_idle_share", &Fabric::store_idle_share, D::share, kIdleShare,
                   "of a full link, what a single copying workgroup would leave idle; less with more of them",
                   Presence::optional},
+    ParameterSpec{
+        "fabric", "split_line_bytes", &Fabric::split_line_bytes, D::data, kData,
+        "on a link, for every line of 128 bytes that a stored row, or box of the copy engine, lies in "
+        "beyond those that its bytes fill",
+        Presence::optional},
+    ParameterSpec{
+        "fabric", "sector_end_bytes", &Fabric::sector_end_bytes, D::data, kData,
+        "on a link, for every begin or end of a stored row off the multiples of 32 bytes, but on those "
+        "of 16",
+        Presence::optional},
     ParameterSpec{"fabric", "ragged_end_bytes", &Fabric::ragged_end_bytes, D::data, kData,
                   "on a link, for every begin or end of a stored row off the multiples of 16 bytes",
                   Presence::optional},

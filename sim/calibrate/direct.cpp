@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "model/core/quantile.hpp"
+#include "model/cost/link_packets.hpp"
 #include "model/machine/parameters.hpp"
 #include "sim/calibrate/microbench_model.hpp"
 
@@ -163,36 +164,83 @@ std::vector<FittedUnknown> estimate_spreads(const std::vector<Observation>& tabl
   return all;
 }
 
-std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine) {
-  constexpr std::int64_t kAccess = 16 / bytes_of(DType::bf16);  // columns
-  constexpr int kEnds = 2;
-  Estimates times, ends;
+namespace {
+
+// A copy of rows that begin within a memory line, and the time of one of whole lines.
+struct RaggedRow {
+  std::size_t number = 0;
+  bool fills_link = false;
+  double time_us = 0, whole_us = 0;
+  double row_bytes = 0;
+  double tiles = 0;  // of a workgroup
+  RowPackets packets;
+
+  double cost() const { return time_us / whole_us; }
+  double more_bytes() const { return (cost() - 1) * row_bytes; }
+  double split_lines() const {
+    return static_cast<double>(packets.lines) - row_bytes / static_cast<double>(kLineBytes);
+  }
+};
+
+RaggedRow ragged_row(const Observation& row, const Observation& whole, const Machine& machine) {
+  const std::string_view tile = row.row->text("tile");
+  int rows = 0, columns = 0;
+  std::from_chars(tile.data(), tile.data() + tile.find('x'), rows);
+  std::from_chars(tile.data() + tile.find('x') + 1, tile.data() + tile.size(), columns);
+  constexpr std::int64_t kElement = bytes_of(DType::bf16);
+  RaggedRow ragged;
+  ragged.number = row.number;
+  ragged.time_us = row.time_us;
+  ragged.whole_us = whole.time_us;
+  ragged.fills_link = row.row->number("workgroups") == machine.gpu.cu_count();
+  ragged.row_bytes = static_cast<double>(columns * kElement);
+  ragged.tiles = static_cast<double>(row.row->number("bytes")) / (rows * ragged.row_bytes) /
+                 static_cast<double>(row.row->number("workgroups"));
+  ragged.packets = packets_of_row(row.row->number("first column") * kElement, columns * kElement, false);
+  return ragged;
+}
+
+std::vector<RaggedRow> ragged_rows(const std::vector<Observation>& table, const Machine& machine) {
+  std::vector<RaggedRow> rows;
   for (const Observation& row : table) {
-    if (row.row->group != "ragged" || row.row->number("first column") % kAccess == 0) continue;
-    const bool fills_link = row.row->number("workgroups") == machine.gpu.cu_count();
-    const std::string_view tile = row.row->text("tile");
-    int rows = 0, columns = 0;
-    std::from_chars(tile.data(), tile.data() + tile.find('x'), rows);
-    std::from_chars(tile.data() + tile.find('x') + 1, tile.data() + tile.size(), columns);
-    const double row_bytes = columns * bytes_of(DType::bf16);
-    const double tiles = static_cast<double>(row.row->number("bytes")) / (rows * row_bytes) /
-                         static_cast<double>(row.row->number("workgroups"));
+    if (row.row->group != "ragged" || row.row->number("first column") == 0) continue;
     for (const Observation& whole : table) {
-      if (whole.row->group != "ragged" || whole.row->text("tile") != tile ||
-          whole.row->number("workgroups") != row.row->number("workgroups") ||
-          whole.row->number("first column") != 0)
-        continue;
-      if (fills_link) {
-        const double cost = row.time_us / whole.time_us;
-        ends.add(row.number, (cost - 1) * row_bytes / kEnds, kEnds / row_bytes / cost);
-      } else {
-        times.add(row.number, (row.time_us - whole.time_us) * 1e3 / tiles, tiles * 1e-3 / row.time_us);
-      }
+      const bool same = whole.row->group == "ragged" && whole.row->text("tile") == row.row->text("tile") &&
+                        whole.row->number("workgroups") == row.row->number("workgroups");
+      if (same && whole.row->number("first column") == 0) rows.push_back(ragged_row(row, whole, machine));
     }
   }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine) {
   std::vector<FittedUnknown> all;
-  all.push_back(settle({{"gpu.ragged_copy_time"}, 0, "", ""}, times, mean_of(times.values), machine));
-  all.push_back(settle({{"fabric.ragged_end_bytes"}, 0, "", ""}, ends, mean_of(ends.values), machine));
+  const auto estimate = [&](const char* key, const Estimates& estimates) {
+    all.push_back(settle({{key}, 0, "", ""}, estimates, mean_of(estimates.values), machine));
+  };
+  const std::vector<RaggedRow> rows = ragged_rows(table, machine);
+  Estimates times, lines, sectors, ends;
+  for (const RaggedRow& row : rows) {
+    if (!row.fills_link && row.packets.ragged_ends > 0) {
+      times.add(row.number, (row.time_us - row.whole_us) * 1e3 / row.tiles, row.tiles * 1e-3 / row.time_us);
+    } else if (row.fills_link && row.packets.ragged_ends + row.packets.sector_ends == 0) {
+      lines.add(row.number, row.more_bytes() / row.split_lines(),
+                row.split_lines() / row.row_bytes / row.cost());
+    }
+  }
+  estimate("gpu.ragged_copy_time", times);
+  estimate("fabric.split_line_bytes", lines);
+  for (const RaggedRow& row : rows) {
+    const int count = row.packets.ragged_ends + row.packets.sector_ends;
+    if (!row.fills_link || count == 0) continue;
+    const double of_ends = row.more_bytes() - row.split_lines() * machine.fabric.split_line_bytes;
+    (row.packets.ragged_ends > 0 ? ends : sectors)
+        .add(row.number, of_ends / count, count / row.row_bytes / row.cost());
+  }
+  estimate("fabric.sector_end_bytes", sectors);
+  estimate("fabric.ragged_end_bytes", ends);
   return all;
 }
 

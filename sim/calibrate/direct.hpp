@@ -26,7 +26,8 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine);
 
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
-// few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not.
+// few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not;
+// fabric.split_line_bytes and fabric.sector_end_bytes, if they begin on those, but within a line.
 std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& table, Machine& machine);
 
 // gpu.matmul_spread and fabric.arbitration_spread as measured.

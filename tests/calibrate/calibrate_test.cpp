@@ -67,6 +67,8 @@ Machine true_machine() {
                                                            {"gpu.dirty_share", 0.3},
                                                            {"gpu.stage_latency", 1300},
                                                            {"gpu.ragged_copy_time", 900},
+                                                           {"fabric.split_line_bytes", 12},
+                                                           {"fabric.sector_end_bytes", 15},
                                                            {"fabric.ragged_end_bytes", 50},
                                                            {"gpu.matrix.bf16.sustained_clock", kSustainedGhz},
                                                            {"gpu.matrix.fp16.sustained_clock", kSustainedGhz},

@@ -17,6 +17,9 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   machine.gpu.cold_start_ns = 900;
   machine.gpu.copy_op_ns = 650;
   machine.gpu.ragged_copy_ns = 1000;
+  machine.fabric.split_line_bytes = 12;
+  machine.fabric.sector_end_bytes = 15;
+  machine.fabric.ragged_end_bytes = 60;
   machine.gpu.stage_op_ns = 1100;
   machine.gpu.stage_gb_per_s = 65;
   machine.library.tile_ns = 1200;
@@ -28,6 +31,8 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   EXPECT_EQ(vendor.gpu.cold_start_ns, 0);
   EXPECT_GT(vendor.gpu.most_operand_stages, machine.gpu.most_operand_stages);
   EXPECT_EQ(vendor.gpu.ragged_copy_ns, 0);
+  EXPECT_EQ(vendor.fabric.split_line_bytes + vendor.fabric.sector_end_bytes + vendor.fabric.ragged_end_bytes,
+            0);
   EXPECT_EQ(vendor.gpu.stage_op_ns, 1200);
   EXPECT_EQ(vendor.gpu.stage_gb_per_s, machine.gpu.lds_bytes_per_clk * machine.gpu.boost_clock_ghz);
   EXPECT_EQ(vendor.host.kernel_gap_ns, 370);
