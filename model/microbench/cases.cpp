@@ -261,10 +261,11 @@ void Cases::remote() {
   }
 }
 
-// More than a link carries, wanted by all compute units at once.
+// More than a link carries, wanted by all compute units at once; on one GPU, than its memory does.
 void Cases::arbitration() {
-  for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
-    const MotionCase c = matrix_copies(ranks, compute_units_, 128, 128);
+  for (int ranks = 1; ranks <= gpus_; ranks *= 2) {
+    MotionCase c = matrix_copies(ranks, compute_units_, 128, 128);
+    if (ranks == 1) c.traffic = Traffic::local;
     MicrobenchRow copies = row("arbitration", "copies",
                                parameters("gpus", ranks, "workgroups", compute_units_, "tile",
                                           tile_text(c.tile_rows, c.tile_cols), "bytes", c.bytes),

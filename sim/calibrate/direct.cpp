@@ -156,7 +156,7 @@ std::vector<FittedUnknown> estimate_spreads(const std::vector<Observation>& tabl
   Estimates matmuls, copies;
   for (const Observation& row : table) {
     if (row.row->group == "spread") matmuls.add(row.number, row.value, 0);
-    if (row.row->group == "arbitration") copies.add(row.number, row.value, 0);
+    if (row.row->group == "arbitration" && row.row->number("gpus") > 1) copies.add(row.number, row.value, 0);
   }
   std::vector<FittedUnknown> all;
   all.push_back(settle({{"gpu.matmul_spread"}, 0, "", ""}, matmuls, mean_of(matmuls.values), machine));
