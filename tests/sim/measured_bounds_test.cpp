@@ -50,11 +50,12 @@ TEST(StoredMeasurements, OfALaterSessionArePredictedAsWell) {
   expect_within_bounds(summarise(rows, MeasuredClock::wall));
 }
 
-ValidationSummary summary_of(const std::string& file, const std::string& machine, std::size_t runs) {
+ValidationSummary summary_of(const std::string& file, const std::string& machine, std::size_t runs,
+                             MeasuredClock clock = MeasuredClock::wall) {
   const auto rows =
       validated({read_measured(std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/" + file)}, machine);
   EXPECT_EQ(rows.size(), runs) << file;
-  return summarise(rows, MeasuredClock::wall);
+  return summarise(rows, clock);
 }
 
 // Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits.
@@ -94,11 +95,11 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
     std::size_t runs;
     double median, p90, regret;
   };
-  for (const Set& set : {Set{"h200-8-blind.csv", "h200-8", 140, 0.035, 0.095, 0.02},
-                         {"h200-8-random-2.csv", "h200-8", 112, 0.048, 0.115, 0.035},
-                         {"h200-random-2.csv", "h200-4", 224, 0.04, 0.09, 0.01},
+  for (const Set& set : {Set{"h200-8-blind.csv", "h200-8", 140, 0.035, 0.09, 0.015},
+                         {"h200-8-random-2.csv", "h200-8", 112, 0.045, 0.10, 0.025},
+                         {"h200-random-2.csv", "h200-4", 224, 0.03, 0.08, 0.01},
                          {"h200-2-random-3.csv", "h200-4", 128, 0.03, 0.09, 0.01},
-                         {"h100-random-2.csv", "h100-4", 224, 0.05, 0.135, 0.02}}) {
+                         {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
     EXPECT_LE(summary.errors.p90_abs_error, set.p90) << set.file;
@@ -116,19 +117,25 @@ TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
   EXPECT_GE(summary.band_coverage.value(), 0.80);
 }
 
-// No communication: what kernels take, and what they take more after the caches were overwritten. fp8 with
-// tiles of 64x128, and with many short ones, is known to be 25 to 35 % too fast.
+// No communication: what kernels take, and what they take more after the caches were overwritten. The host of
+// the H200 launched 5 us faster than those that `h200-4` knows. The kernels of H100 are older: between tiles
+// of fp8 they lose 2 us that the model does not know of.
 TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
   struct Set {
     const char* file;
     const char* machine;
+    std::size_t runs;
+    MeasuredClock clock;
     double median, p90;
   };
-  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 0.09, 0.15},
-                         {"h200-1-products-warm.csv", "h200-4", 0.045, 0.17},
-                         {"h100-1-products.csv", "h100-4", 0.06, 0.19},
-                         {"h100-1-products-warm.csv", "h100-4", 0.07, 0.19}}) {
-    const ValidationSummary summary = summary_of(set.file, set.machine, 40);
+  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::device, 0.06, 0.175},
+                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::device, 0.045, 0.21},
+                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.04, 0.115},
+                         {"h200-1-one-wave.csv", "h200-4", 48, MeasuredClock::device, 0.07, 0.19},
+                         {"h200-1-one-wave.csv", "h200-4", 48, MeasuredClock::wall, 0.035, 0.10},
+                         {"h100-1-products.csv", "h100-4", 40, MeasuredClock::wall, 0.06, 0.19},
+                         {"h100-1-products-warm.csv", "h100-4", 40, MeasuredClock::wall, 0.07, 0.19}}) {
+    const ValidationSummary summary = summary_of(set.file, set.machine, set.runs, set.clock);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
     EXPECT_LE(summary.errors.p90_abs_error, set.p90) << set.file;
   }
