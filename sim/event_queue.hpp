@@ -1,9 +1,14 @@
 // The clock's queue: events ordered by (time, sequence), so equal times keep the order in which they were
 // pushed.
+//
+// Events that are pushed one after the other with rising times, as the starts of the workgroups of a die or
+// all that one flag wakes, follow each other in a run, of which only the first is in the priority queue.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "sim/first_queue.hpp"
 
@@ -18,24 +23,56 @@ class EventQueue {
     Payload payload{};
   };
 
-  void push(double time_ns, const Payload& payload) { events_.push({time_ns, sequence_++, payload}); }
-
-  bool empty() const { return events_.empty(); }
-
-  double next_time_ns() const {
-    return events_.empty() ? std::numeric_limits<double>::infinity() : events_.front().time_ns;
+  void push(double time_ns, const Payload& payload) {
+    const std::uint32_t place = take_place();
+    entries_[place] = {{time_ns, sequence_++, payload}, kNone};
+    if (last_ != kNone && entries_[last_].event.time_ns <= time_ns) {
+      entries_[last_].next = place;
+    } else {
+      add_run(place);
+      next_time_ns_ = std::min(next_time_ns_, time_ns);
+    }
+    last_ = place;
   }
 
-  const Payload& next() const { return events_.front().payload; }
+  bool empty() const { return runs_.empty(); }
 
-  Event pop() { return events_.pop(); }
+  // Infinity if there is none.
+  double next_time_ns() const { return next_time_ns_; }
+
+  const Payload& next() const { return entries_[runs_.front().place].event.payload; }
+
+  Event pop() {
+    const std::uint32_t place = runs_.pop().place;
+    const Entry entry = entries_[place];
+    if (entry.next != kNone) add_run(entry.next);
+    if (place == last_) last_ = kNone;
+    entries_[place].next = free_;
+    free_ = place;
+    next_time_ns_ = runs_.empty() ? kNever : runs_.front().time_ns;
+    return entry.event;
+  }
 
   std::uint64_t pushed() const { return sequence_; }
 
  private:
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  struct Entry {
+    Event event;
+    std::uint32_t next = kNone;  // of its run, or of the places that are free
+  };
+
+  struct Run {  // its first event
+    double time_ns = 0;
+    std::uint64_t sequence = 0;
+    std::uint32_t place = kNone;  // in entries_
+  };
+
   // Without a branch, see first_queue.hpp.
   struct Later {
-    bool operator()(const Event& a, const Event& b) const {
+    bool operator()(const Run& a, const Run& b) const {
       const bool later = a.time_ns > b.time_ns;
       const bool same = a.time_ns == b.time_ns;
       const bool younger = a.sequence > b.sequence;
@@ -43,7 +80,26 @@ class EventQueue {
     }
   };
 
-  FirstQueue<Event, Later> events_;
+  std::uint32_t take_place() {
+    if (free_ == kNone) {
+      entries_.emplace_back();
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t place = free_;
+    free_ = entries_[place].next;
+    return place;
+  }
+
+  void add_run(std::uint32_t place) {
+    const Event& event = entries_[place].event;
+    runs_.push({event.time_ns, event.sequence, place});
+  }
+
+  std::vector<Entry> entries_;
+  FirstQueue<Run, Later> runs_;
+  std::uint32_t free_ = kNone;  // the first place in entries_ that is free
+  std::uint32_t last_ = kNone;  // that of what was pushed last, as long as it is in the queue
+  double next_time_ns_ = kNever;
   std::uint64_t sequence_ = 0;
 };
 
