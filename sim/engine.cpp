@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "model/core/error.hpp"
@@ -167,7 +168,7 @@ void Engine::index_places(std::span<const Placed> places) {
 
 void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {
   const Kernel& kernel = schedule_.kernels[k];
-  wg = {};
+  std::construct_at(&wg);
   wg.kernel = k;
   wg.number = number;
   wg.id = kernels_[k].first_workgroup + number;

@@ -17,15 +17,15 @@ namespace tritax {
 template <typename T, typename Later>
 class FirstQueue {
  public:
-  bool empty() const { return head_ == run_.size() && heap_.empty(); }
-  std::size_t size() const { return run_.size() - head_ + heap_.size(); }
+  bool empty() const { return (left_ == 0) & heap_.empty(); }
+  std::size_t size() const { return left_ + heap_.size(); }
 
   // Of a queue that is not empty.
   const T& front() const { return heap_is_first() ? heap_.front() : run_[head_]; }
 
   void push(const T& entry) {
     const Later later;
-    if (head_ == run_.size()) {
+    if (left_ == 0) {
       run_.clear();
       head_ = 0;
     } else if (later(run_.back(), entry)) {
@@ -37,17 +37,22 @@ class FirstQueue {
       head_ = 0;
     }
     run_.push_back(entry);
+    ++left_;
   }
 
   // Takes the first entry off a queue that is not empty.
-  T pop() { return heap_is_first() ? pop_heap() : run_[head_++]; }
+  T pop() {
+    if (heap_is_first()) return pop_heap();
+    --left_;
+    return run_[head_++];
+  }
 
  private:
   static constexpr std::size_t kGaps = 64;  // fewer are not worth moving the run for
 
   bool heap_is_first() const {
     if (heap_.empty()) return false;
-    return head_ == run_.size() || Later{}(run_[head_], heap_.front());
+    return left_ == 0 || Later{}(run_[head_], heap_.front());
   }
 
   // The hole on top sinks to the bottom, and the last entry rises from there: it belongs near the bottom.
@@ -71,6 +76,7 @@ class FirstQueue {
 
   std::vector<T> run_;  // sorted, from head_ on
   std::size_t head_ = 0;
+  std::size_t left_ = 0;  // of it
   std::vector<T> heap_;
 };
 
