@@ -9,72 +9,72 @@ namespace tritax {
 
 std::int32_t FluidNetwork::add_resource(double capacity_per_ns, bool link) {
   TRITAX_ASSERT(capacity_per_ns > 0, "a resource needs a positive capacity");
-  Resource resource;
+  Resource& resource = *resources_.emplace_back(std::make_unique<Resource>());
+  resource.id = static_cast<std::int32_t>(resources_.size()) - 1;
   resource.capacity = capacity_per_ns;
   resource.link = link;
   resource.nearly_full = capacity_per_ns * (1 - kTolerance);
   resource.never_full = capacity_per_ns * (1 - kMargin);
-  resources_.push_back(std::move(resource));
-  return static_cast<std::int32_t>(resources_.size()) - 1;
+  return resource.id;
 }
 
 std::int32_t FluidNetwork::add_class(std::span<const Use> uses, double cap) {
   TRITAX_ASSERT(cap > 0, "a class needs a positive cap");
-  Class c;
+  auto added = std::make_unique<Class>();
+  Class& c = *added;
+  c.id = static_cast<std::int32_t>(classes_.size());
   c.cap = cap;
   for (const Use& use : uses) {
     if (use.coefficient == 0) continue;
     TRITAX_ASSERT(use.coefficient > 0, "a class cannot relieve a resource");
-    const auto begin = c.uses.begin();
-    const auto end = begin + c.use_count;
-    const auto same = std::find_if(begin, end, [&](const Use& u) { return u.resource == use.resource; });
+    Resource* const resource = resources_[use.resource].get();
+    const auto begin = c.part_array.begin();
+    const auto end = begin + c.part_count;
+    const auto same = std::find_if(begin, end, [&](const Part& part) { return part.resource == resource; });
     if (same != end) {
       same->coefficient += use.coefficient;
       continue;
     }
-    TRITAX_ASSERT(c.use_count < kMaxUses, "too many resources in one class");
-    c.uses[static_cast<std::size_t>(c.use_count++)] = use;
+    TRITAX_ASSERT(c.part_count < kMaxUses, "too many resources in one class");
+    c.part_array[static_cast<std::size_t>(c.part_count++)] = {resource, use.coefficient};
   }
-  TRITAX_ASSERT(c.use_count > 0 || cap < kInfinity, "a class without resources needs a finite cap");
+  TRITAX_ASSERT(c.part_count > 0 || cap < kInfinity, "a class without resources needs a finite cap");
   if (cap == kInfinity) mark_unbounded(c);
-  classes_.push_back(std::move(c));
+  classes_.push_back(std::move(added));
   next_end_.add_player();
-  return static_cast<std::int32_t>(classes_.size()) - 1;
+  return c.id;
 }
 
 void FluidNetwork::mark_unbounded(const Class& c) {
-  for (std::int32_t i = 0; i < c.use_count; ++i) resources_[c.uses[i].resource].bounded = false;
+  for (const Part& part : c.parts()) part.resource->bounded = false;
 }
 
 void FluidNetwork::set_cap(std::int32_t class_id, double cap) {
-  Class& c = classes_[class_id];
+  Class& c = *classes_[class_id];
   if (c.cap == cap) return;
   c.cap = cap;
   if (cap == kInfinity) mark_unbounded(c);
-  if (!c.ends.empty()) mark_changed(class_id);
+  if (!c.ends.empty()) mark_changed(c);
 }
 
-void FluidNetwork::list(std::int32_t id) {
-  Class& c = classes_[id];
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    Resource& r = resources_[c.uses[i].resource];
-    c.user_slot[i] = static_cast<std::int32_t>(r.users.size());
-    r.users.push_back({id, i, c.uses[i].coefficient});
+void FluidNetwork::list(Class& c) {
+  for (std::int32_t i = 0; i < c.part_count; ++i) {
+    const Part& part = c.part_array[i];
+    c.user_slot[i] = static_cast<std::int32_t>(part.resource->users.size());
+    part.resource->users.push_back({&c, part.coefficient, i});
   }
   c.listed = true;
 }
 
-void FluidNetwork::unlist(std::int32_t id) {
-  Class& c = classes_[id];
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    const std::int32_t resource = c.uses[i].resource;
-    auto& users = resources_[resource].users;
+void FluidNetwork::unlist(Class& c) {
+  for (std::int32_t i = 0; i < c.part_count; ++i) {
+    Resource& r = *c.part_array[i].resource;
     const std::int32_t slot = c.user_slot[i];
-    const User moved = users.back();
-    users[slot] = moved;
-    users.pop_back();
-    if (users.empty()) resources_[resource].load = 0;  // sums of differences drift
-    if (moved.id != id) classes_[moved.id].user_slot[static_cast<std::size_t>(moved.use)] = slot;
+    const User moved = r.users.back();
+    r.users[slot] = moved;
+    r.users.pop_back();
+    if (r.users.empty()) r.load = 0;  // sums of differences drift
+    if (moved.of != &c) moved.of->user_slot[static_cast<std::size_t>(moved.part)] = slot;
   }
   c.listed = false;
 }
@@ -86,24 +86,20 @@ void FluidNetwork::count_at_cap(Class& c) {
   if (at_cap == c.counted_at_cap) return;
   const double change = at_cap - c.counted_at_cap;
   c.counted_at_cap = at_cap;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    const Use& use = c.uses[i];
-    resources_[use.resource].users_at_caps += change * use.coefficient;
-  }
+  for (const Part& part : c.parts()) part.resource->users_at_caps += change * part.coefficient;
 }
 
-void FluidNetwork::mark_changed(std::int32_t id) {
-  Class& c = classes_[id];
+void FluidNetwork::mark_changed(Class& c) {
   if (!c.changed) {
     c.changed = true;
-    changed_.push_back(id);
+    changed_.push_back(&c);
   }
 }
 
 void FluidNetwork::start(std::int32_t class_id, double amount, double weight, std::uint32_t token,
                          double now_ns) {
   TRITAX_ASSERT(amount >= 0 && weight > 0, "an activity needs work and a weight");
-  Class& c = classes_[class_id];
+  Class& c = *classes_[class_id];
   if (c.ends.empty()) {
     // Nothing runs: restart the class clock, which keeps virtual times small and precise.
     c.virtual_time = 0;
@@ -114,160 +110,142 @@ void FluidNetwork::start(std::int32_t class_id, double amount, double weight, st
   c.weight = c.ends.empty() ? weight : c.weight + weight;
   c.ends.push({c.virtual_time + amount / weight, weight, sequence_++, token});
   c.first_end = c.ends.front().virtual_time;
-  mark_changed(class_id);
+  mark_changed(c);
 }
 
 FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   TRITAX_ASSERT(next_completion_ns() <= now_ns, "nothing completes now");
   const double same_ns = same_time_until(now_ns);
   const Tournament::Winner winner = next_end_.winner(same_ns);
-  Class& c = classes_[winner.player];
+  Class& c = *classes_[winner.player];
   advance(c, now_ns);
   const End end = c.ends.pop();
   // Rounding must not leave the class behind the work that it has finished.
   c.virtual_time = std::max(c.virtual_time, end.virtual_time);
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
   if (!c.ends.empty()) c.first_end = c.ends.front().virtual_time;
-  mark_changed(winner.player);
+  mark_changed(c);
   // Mostly nothing else ends now; then settle() finds out when the class ends next.
   const double same_virtual = c.virtual_time + c.level * (same_ns - now_ns);
   const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= same_virtual;
   unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
-  if (!unsettled_completion_) schedule(winner.player, now_ns);
+  if (!unsettled_completion_) schedule(c, now_ns);
   return {end.token, winner.player, c.lost_on_links_ns};
 }
 
-bool FluidNetwork::saturated(std::int32_t resource) const {
-  const Resource& r = resources_[resource];
-  return r.load >= r.nearly_full;
-}
-
 bool FluidNetwork::contended(std::int32_t class_id) const {
-  const Class& c = classes_[class_id];
   bool contended = false;
-  for (std::int32_t i = 0; i < c.use_count; ++i) contended |= saturated(c.uses[i].resource);
+  for (const Part& part : classes_[class_id]->parts()) contended |= part.resource->saturated();
   return contended;
 }
 
 double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
   double carried = 0;
-  for (const Class& c : classes_) {
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      if (c.uses[i].resource != resource) continue;
-      carried += c.uses[i].coefficient * (c.done + c.level * c.settled_weight * (now_ns - c.since_ns));
+  for (const auto& c : classes_) {
+    for (const Part& part : c->parts()) {
+      if (part.resource->id != resource) continue;
+      carried += part.coefficient * (c->done + c->level * c->settled_weight * (now_ns - c->since_ns));
     }
   }
   return carried;
 }
 
-void FluidNetwork::change_load(std::int32_t resource, double delta) {
-  Resource& r = resources_[resource];
-  r.load += delta;
-  if (r.load < 0) r.load = 0;
-}
-
 // A change that leaves every other class alone: the class runs at its cap before and after, and no resource
 // that it uses was or becomes saturated.
-bool FluidNetwork::settle_without_solving(std::int32_t id, double now_ns) {
-  Class& c = classes_[id];
-  const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == kNone);
+bool FluidNetwork::settle_without_solving(Class& c, double now_ns) {
+  const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == nullptr);
   if (!at_cap || c.cap == kInfinity) return false;
   const double rate = (c.weight - c.settled_weight) * c.cap;
   bool reaches = false;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    const Resource& r = resources_[c.uses[i].resource];
+  for (const Part& part : c.parts()) {
+    const Resource& r = *part.resource;
     reaches |= r.load >= r.nearly_full;
-    reaches |= r.load + rate * c.uses[i].coefficient > r.nearly_full;
+    reaches |= r.load + rate * part.coefficient > r.nearly_full;
   }
   if (reaches) return false;
   const double at_caps = c.weight * c.cap - c.counted_at_cap;
   c.counted_at_cap += at_caps;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    Resource& r = resources_[c.uses[i].resource];
-    r.users_at_caps += at_caps * c.uses[i].coefficient;
-    r.load = std::max(r.load + rate * c.uses[i].coefficient, 0.0);
+  for (const Part& part : c.parts()) {
+    Resource& r = *part.resource;
+    r.users_at_caps += at_caps * part.coefficient;
+    r.load = std::max(r.load + rate * part.coefficient, 0.0);
   }
   c.settled_weight = c.weight;
   c.level = 0;
   if (c.weight > 0) {
-    if (!c.listed) list(id);
+    if (!c.listed) list(c);
     c.level = c.cap;
-    c.bottleneck = kNone;
+    c.bottleneck = nullptr;
   } else if (c.listed) {
-    unlist(id);
+    unlist(c);
   }
-  schedule(id, now_ns);
+  schedule(c, now_ns);
   return true;
 }
 
 // Activities have ended and others of the same weights have taken their places: nobody's rate changes.
-bool FluidNetwork::settle_replaced(std::int32_t id, double now_ns) {
-  Class& c = classes_[id];
+bool FluidNetwork::settle_replaced(Class& c, double now_ns) {
   if (c.weight == 0 || c.counted_at_cap != c.settled_weight * c.cap) return false;
   if (std::abs(c.weight - c.settled_weight) > kTolerance * c.weight) return false;
   c.weight = c.settled_weight;
-  schedule(id, now_ns);
+  schedule(c, now_ns);
   return true;
 }
 
 // A change inside a class that has its bottleneck to itself: its activities share the same total rate
 // differently, which nobody else notices as long as nothing else that the class uses is saturated.
-bool FluidNetwork::settle_within_class(std::int32_t id, double now_ns) {
-  Class& c = classes_[id];
-  if (c.bottleneck == kNone || c.weight == 0 || resources_[c.bottleneck].users.size() != 1) return false;
+bool FluidNetwork::settle_within_class(Class& c, double now_ns) {
+  if (c.bottleneck == nullptr || c.weight == 0 || c.bottleneck->users.size() != 1) return false;
   const double level = c.level * c.settled_weight / c.weight;
   if (level > c.cap) return false;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    if (c.uses[i].resource != c.bottleneck && saturated(c.uses[i].resource)) return false;
+  for (const Part& part : c.parts()) {
+    if (part.resource != c.bottleneck && part.resource->saturated()) return false;
   }
   advance(c, now_ns);
   c.level = level;
   find_loss(c, now_ns);
   c.settled_weight = c.weight;
-  schedule(id, now_ns);
+  schedule(c, now_ns);
   return true;
 }
 
 // The saturated resource that alone decides about a changed class: the one that holds it, or, if it ran
-// nothing before, the only one among those that it uses.
-std::int32_t FluidNetwork::bottleneck_of_change(const Class& c) const {
+// nothing before, the only one among those that it uses. Null if there is none.
+FluidNetwork::Resource* FluidNetwork::bottleneck_of_change(const Class& c) {
   if (c.settled_weight > 0) return c.bottleneck;
-  std::int32_t only = kNone;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    if (!saturated(c.uses[i].resource)) continue;
-    if (only != kNone) return kNone;
-    only = c.uses[i].resource;
+  Resource* only = nullptr;
+  for (const Part& part : c.parts()) {
+    if (!part.resource->saturated()) continue;
+    if (only != nullptr) return nullptr;
+    only = part.resource;
   }
   return only;
 }
 
 // Fills `members_` with the changed classes and those that the resource `shared` holds. Their level if it
 // holds them all, else 0.
-double FluidNetwork::level_at(std::int32_t shared) {
-  const Resource& r = resources_[shared];
-  double room = r.capacity - r.load;
+double FluidNetwork::level_at(const Resource& shared) {
+  double room = shared.capacity - shared.load;
   double demand = 0;
   double lowest_cap = kInfinity;
   double highest_other = 0;
   members_.clear();
-  const auto join = [&](std::int32_t member, double coefficient) {
-    const Class& c = classes_[member];
-    members_.push_back(member);
+  const auto join = [&](Class& c, double coefficient) {
+    members_.push_back(&c);
     if (c.weight > 0) lowest_cap = std::min(lowest_cap, c.cap);
     room += c.level * c.settled_weight * coefficient;
     demand += c.weight * coefficient;
   };
-  for (const std::int32_t id : changed_) {
-    const Class& c = classes_[id];
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      if (c.uses[i].resource == shared) join(id, c.uses[i].coefficient);
+  for (Class* const c : changed_) {
+    for (const Part& part : c->parts()) {
+      if (part.resource == &shared) join(*c, part.coefficient);
     }
   }
-  for (const User& user : r.users) {
-    const Class& c = classes_[user.id];
+  for (const User& user : shared.users) {
+    Class& c = *user.of;
     if (c.changed) continue;
-    if (c.bottleneck == shared) {
-      join(user.id, user.coefficient);
+    if (c.bottleneck == &shared) {
+      join(c, user.coefficient);
     } else {
       highest_other = std::max(highest_other, c.level);
     }
@@ -279,27 +257,25 @@ double FluidNetwork::level_at(std::int32_t shared) {
 
 // Brings the loads to `level` of all members. False, and nothing is changed, if a resource besides `shared`
 // is saturated before or after.
-bool FluidNetwork::change_loads(double level, std::int32_t shared) {
+bool FluidNetwork::change_loads(double level, const Resource& shared) {
   loads_before_.resize(std::max(loads_before_.size(), members_.size() * kMaxUses));
   LoadBefore* const begin = loads_before_.data();
   LoadBefore* end = begin;
   bool saturated_other = false;
-  for (const std::int32_t member : members_) {
-    const Class& c = classes_[member];
-    const double change = level * c.weight - c.level * c.settled_weight;
-    for (std::int32_t i = 0; i < c.use_count; ++i) {
-      const Use& use = c.uses[i];
-      Resource& r = resources_[use.resource];
+  for (const Class* const c : members_) {
+    const double change = level * c->weight - c->level * c->settled_weight;
+    for (const Part& part : c->parts()) {
+      Resource& r = *part.resource;
       const double before = r.load;
-      *end++ = {use.resource, before};
-      r.load = std::max(before + change * use.coefficient, 0.0);
-      saturated_other |= (use.resource != shared) & (std::max(before, r.load) >= r.nearly_full);
+      *end++ = {&r, before};
+      r.load = std::max(before + change * part.coefficient, 0.0);
+      saturated_other |= (&r != &shared) & (std::max(before, r.load) >= r.nearly_full);
     }
   }
   if (!saturated_other) return true;
   while (end != begin) {
     --end;
-    resources_[end->resource].load = end->load;
+    end->resource->load = end->load;
   }
   return false;
 }
@@ -307,28 +283,25 @@ bool FluidNetwork::change_loads(double level, std::int32_t shared) {
 // Changes in classes that share a bottleneck: as long as it stays that of all that it holds, and nothing else
 // that they use is or becomes saturated, they share what it has for them.
 bool FluidNetwork::settle_at_bottleneck(double now_ns) {
-  const std::int32_t shared = bottleneck_of_change(classes_[changed_.front()]);
-  if (shared == kNone) return false;
-  for (const std::int32_t id : changed_) {
-    if (bottleneck_of_change(classes_[id]) != shared) return false;
+  Resource* const shared = bottleneck_of_change(*changed_.front());
+  if (shared == nullptr) return false;
+  for (const Class* const c : changed_) {
+    if (bottleneck_of_change(*c) != shared) return false;
   }
-  const double level = level_at(shared);
-  if (level == 0 || !change_loads(level, shared)) return false;
+  const double level = level_at(*shared);
+  if (level == 0 || !change_loads(level, *shared)) return false;
   // Before those that have ended leave: a resource without users forgets its load.
-  for (const std::int32_t member : members_) {
-    if (classes_[member].weight > 0 && !classes_[member].listed) list(member);
+  for (Class* const c : members_) {
+    if (c->weight > 0 && !c->listed) list(*c);
   }
-  for (const std::int32_t member : members_) {
-    commit(member, level, classes_[member].weight > 0 ? shared : kNone, now_ns);
-  }
+  for (Class* const c : members_) commit(*c, level, c->weight > 0 ? shared : nullptr, now_ns);
   return true;
 }
 
 // A class has a new level; the loads say so already.
-void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck, double now_ns) {
-  Class& c = classes_[id];
+void FluidNetwork::commit(Class& c, double level, Resource* bottleneck, double now_ns) {
   const bool runs = c.weight > 0;
-  if (runs != c.listed) runs ? list(id) : unlist(id);
+  if (runs != c.listed) runs ? list(c) : unlist(c);
   // Even at the same level and weight a changed class ends something else next.
   const bool reschedule = c.changed | (c.level != level);
   c.changed = false;
@@ -338,32 +311,28 @@ void FluidNetwork::commit(std::int32_t id, double level, std::int32_t bottleneck
   }
   c.settled_weight = c.weight;
   if (c.bottleneck != bottleneck) {
-    if (c.bottleneck != kNone) --resources_[c.bottleneck].holds;
-    if (bottleneck != kNone) ++resources_[bottleneck].holds;
+    if (c.bottleneck != nullptr) --c.bottleneck->holds;
+    if (bottleneck != nullptr) ++bottleneck->holds;
     c.bottleneck = bottleneck;
   }
   find_loss(c, now_ns);
-  if (reschedule) schedule(id, now_ns);
+  if (reschedule) schedule(c, now_ns);
 }
 
 void FluidNetwork::settle(double now_ns) {
   if (changed_.empty()) return;
   unsettled_completion_ = false;
   std::size_t unsettled = 0;
-  for (const std::int32_t id : changed_) {
-    if (settle_replaced(id, now_ns)) {
-      classes_[id].changed = false;
+  for (Class* const c : changed_) {
+    if (settle_replaced(*c, now_ns) || settle_without_solving(*c, now_ns)) {
+      c->changed = false;
       continue;
     }
-    if (settle_without_solving(id, now_ns)) {
-      classes_[id].changed = false;
-      continue;
-    }
-    count_at_cap(classes_[id]);
-    if (settle_within_class(id, now_ns)) {
-      classes_[id].changed = false;
+    count_at_cap(*c);
+    if (settle_within_class(*c, now_ns)) {
+      c->changed = false;
     } else {
-      changed_[unsettled++] = id;
+      changed_[unsettled++] = c;
     }
   }
   changed_.resize(unsettled);
@@ -371,14 +340,13 @@ void FluidNetwork::settle(double now_ns) {
   changed_.clear();
 }
 
-void FluidNetwork::schedule(std::int32_t id, double now_ns) {
-  Class& c = classes_[id];
+void FluidNetwork::schedule(Class& c, double now_ns) {
   if (c.weight <= 0 || c.level <= 0) {
-    if (next_end_.key(id) != Tournament::kOut) next_end_.set(id, Tournament::kOut);
+    if (next_end_.key(c.id) != Tournament::kOut) next_end_.set(c.id, Tournament::kOut);
     return;
   }
   advance(c, now_ns);
-  next_end_.set(id, now_ns + std::max(0.0, c.first_end - c.virtual_time) / c.level);
+  next_end_.set(c.id, now_ns + std::max(0.0, c.first_end - c.virtual_time) / c.level);
 }
 
 }  // namespace tritax

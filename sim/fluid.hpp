@@ -27,6 +27,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -77,26 +78,29 @@ class FluidNetwork {
   Completion complete(double now_ns);
 
   // Rate and load, as of the last settle.
-  double level(std::int32_t class_id) const { return classes_[class_id].level; }
+  double level(std::int32_t class_id) const { return classes_[class_id]->level; }
   double class_rate(std::int32_t class_id) const {
-    return classes_[class_id].level * classes_[class_id].weight;
+    return classes_[class_id]->level * classes_[class_id]->weight;
   }
-  double load(std::int32_t resource) const { return resources_[resource].load; }
-  double capacity(std::int32_t resource) const { return resources_[resource].capacity; }
-  bool saturated(std::int32_t resource) const;
+  double load(std::int32_t resource) const { return resources_[resource]->load; }
+  double capacity(std::int32_t resource) const { return resources_[resource]->capacity; }
+  bool saturated(std::int32_t resource) const { return resources_[resource]->saturated(); }
   // Whether something that the class uses is saturated.
   bool contended(std::int32_t class_id) const;
   // The saturated resource that holds the class below its cap, kNone if it runs at its cap.
-  std::int32_t bottleneck(std::int32_t class_id) const { return classes_[class_id].bottleneck; }
+  std::int32_t bottleneck(std::int32_t class_id) const {
+    const Resource* bottleneck = classes_[class_id]->bottleneck;
+    return bottleneck == nullptr ? kNone : bottleneck->id;
+  }
   // How much longer the activities of a class have taken, so far, than at its cap, held back by links; as of
   // the last start or completion in the class. An activity has lost what this grew by while it ran.
-  double lost_on_links_ns(std::int32_t class_id) const { return classes_[class_id].lost_on_links_ns; }
+  double lost_on_links_ns(std::int32_t class_id) const { return classes_[class_id]->lost_on_links_ns; }
   std::int32_t active(std::int32_t class_id) const {
-    return static_cast<std::int32_t>(classes_[class_id].ends.size());
+    return static_cast<std::int32_t>(classes_[class_id]->ends.size());
   }
   // Of the activity of an active class that ends next.
-  std::uint32_t next_token(std::int32_t class_id) const { return classes_[class_id].ends.front().token; }
-  double cap(std::int32_t class_id) const { return classes_[class_id].cap; }
+  std::uint32_t next_token(std::int32_t class_id) const { return classes_[class_id]->ends.front().token; }
+  double cap(std::int32_t class_id) const { return classes_[class_id]->cap; }
 
   // Work that has gone through a resource so far.
   double carried(std::int32_t resource, double now_ns) const;
@@ -130,58 +134,81 @@ class FluidNetwork {
     }
   };
 
-  // Classes and resources are looked up at random: aligned, none takes a cache line more than it needs.
+  struct Resource;
+
+  struct Part {  // what a class uses of a resource
+    Resource* resource = nullptr;
+    double coefficient = 1;
+  };
+
+  // Classes and resources are looked up at random: aligned, none takes a cache line more than it needs. They
+  // never move, and point at each other.
   struct alignas(64) Class {
     double weight = 0;          // of all active activities
     double settled_weight = 0;  // weight that the current loads account for
     double level = 0;
     double cap = 0;
     double virtual_time = 0;
-    double since_ns = 0;     // virtual_time and done are as of this time
-    std::uint32_t mark = 0;  // member of the solve with this number
-    std::int32_t bottleneck = kNone;
-    std::int32_t use_count = 0;
-    bool changed = false;
-    bool listed = false;  // in the resources' user lists
-    double done = 0;      // work of all its activities
-    double loss = 0;      // share of its cap that a link keeps from it
+    double since_ns = 0;        // virtual_time and done are as of this time
+    double first_end = 0;       // the virtual time at which the next of its activities ends
+    double counted_at_cap = 0;  // weight times cap as in Resource::users_at_caps
+    Resource* bottleneck = nullptr;
+    double done = 0;  // work of all its activities
+    double loss = 0;  // share of its cap that a link keeps from it
     double lost_on_links_ns = 0;
-    double counted_at_cap = 0;        // weight times cap as in Resource::users_at_caps
-    double first_end = 0;             // the virtual time at which the next of its activities ends
+    std::int32_t id = 0;
+    std::int32_t part_count = 0;
+    std::uint32_t mark = 0;  // member of the solve with this number
+    bool changed = false;
+    bool listed = false;              // in the resources' user lists
     FirstQueue<End, EndsLater> ends;  // by (virtual_time, sequence)
-    std::array<Use, kMaxUses> uses{};
+    std::array<Part, kMaxUses> part_array{};
     std::array<std::int32_t, kMaxUses> user_slot{};  // position in Resource::users
+
+    std::span<const Part> parts() const { return {part_array.data(), static_cast<std::size_t>(part_count)}; }
   };
 
   struct User {
-    std::int32_t id = 0;   // of the class
-    std::int32_t use = 0;  // position in Class::uses
+    Class* of = nullptr;
     double coefficient = 1;
+    std::int32_t part = 0;  // position in Class::part_array
   };
 
   struct alignas(64) Resource {
-    double capacity = 0;
+    double load = 0;
     double nearly_full = 0;    // the load from which on it counts as saturated
     double never_full = 0;     // below this load at caps it cannot become saturated
     double users_at_caps = 0;  // load if all users ran at their caps
-    bool bounded = true;       // all of them have one
-    bool link = false;
-    double load = 0;
-    std::vector<User> users;  // classes with active activities
+    double capacity = 0;
+    std::int32_t id = 0;
     std::uint32_t holds = 0;  // classes that have their bottleneck here
+    bool bounded = true;      // all of its users have a cap
+    bool link = false;
     // Scratch of the solve with the number `mark`, over its members:
-    double room = 0;            // capacity without the load of others
-    double demand = 0;          // sum of coefficient times weight of open classes
-    double demand_at_caps = 0;  // load if all ran at their caps
     std::uint32_t mark = 0;
+    double room = 0;                    // capacity without the load of others
+    double demand = 0;                  // sum of coefficient times weight of open classes
+    double demand_at_caps = 0;          // load if all ran at their caps
     std::uint32_t included = 0;         // members that had their bottleneck here
     std::uint32_t members = 0;          // members among `users`
     std::int32_t open = 0;              // classes that can still rise
     std::int32_t touched_slot = kNone;  // in touched_
+    std::vector<User> users;            // classes with active activities
+
+    bool saturated() const { return load >= nearly_full; }
+    void change_load(double delta) {
+      load += delta;
+      if (load < 0) load = 0;
+    }
+  };
+
+  struct PartOfSlot {
+    std::int32_t slot = 0;  // in touched_
+    double coefficient = 1;
   };
 
   struct LoadBefore {
-    std::int32_t resource = kNone;
+    Resource* resource = nullptr;
     double load = 0;
   };
 
@@ -199,7 +226,7 @@ class FluidNetwork {
   struct Open {
     double cap = 0;
     double weight = 0;
-    std::uint64_t uses = 0;    // bits of its resources
+    std::uint64_t parts = 0;   // bits of its resources
     std::uint32_t member = 0;  // position in members_
   };
 
@@ -212,57 +239,56 @@ class FluidNetwork {
       c.since_ns = now_ns;
     }
   }
-  void list(std::int32_t id);
-  void unlist(std::int32_t id);
-  void mark_changed(std::int32_t id);
-  void mark_unbounded(const Class& c);
+  static void list(Class& c);
+  static void unlist(Class& c);
+  void mark_changed(Class& c);
+  static void mark_unbounded(const Class& c);
   // What the last advance left open belongs to the loss until now.
-  void find_loss(Class& c, double now_ns) const {
+  static void find_loss(Class& c, double now_ns) {
     const double before = c.loss;
-    c.loss = c.bottleneck != kNone && resources_[c.bottleneck].link ? 1 - c.level / c.cap : 0;
+    c.loss = c.bottleneck != nullptr && c.bottleneck->link ? 1 - c.level / c.cap : 0;
     if (c.loss != before) c.lost_on_links_ns += (before - c.loss) * (now_ns - c.since_ns);
   }
-  void count_at_cap(Class& c);
+  static void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.
   static bool idle_at_caps(const Resource& r) {
     return r.bounded && r.users_at_caps < r.never_full && r.load < r.nearly_full;
   }
-  bool settle_replaced(std::int32_t id, double now_ns);
-  bool settle_without_solving(std::int32_t id, double now_ns);
-  bool settle_within_class(std::int32_t id, double now_ns);
-  std::int32_t bottleneck_of_change(const Class& c) const;
-  double level_at(std::int32_t shared);
-  bool change_loads(double level, std::int32_t shared);
+  bool settle_replaced(Class& c, double now_ns);
+  bool settle_without_solving(Class& c, double now_ns);
+  bool settle_within_class(Class& c, double now_ns);
+  static Resource* bottleneck_of_change(const Class& c);
+  double level_at(const Resource& shared);
+  bool change_loads(double level, const Resource& shared);
   bool settle_at_bottleneck(double now_ns);
   void solve(double now_ns);
-  void include(std::int32_t id);
+  void include(Class& c);
   void include_held_by_saturated();
   bool include_overtaken();
   bool find_tight();
   void fill();
   void fill_round();
   std::int32_t full_slot(std::uint32_t member, double reached) const;
-  void close(const Open& open, double level, std::int32_t bottleneck);
+  void close(const Open& open, double level, Resource* bottleneck);
   void apply(double now_ns);
-  void commit(std::int32_t id, double level, std::int32_t bottleneck, double now_ns);
-  void change_load(std::int32_t resource, double delta);
-  void schedule(std::int32_t id, double now_ns);
+  void commit(Class& c, double level, Resource* bottleneck, double now_ns);
+  void schedule(Class& c, double now_ns);
 
-  std::vector<Class> classes_;
-  std::vector<Resource> resources_;
-  Tournament next_end_;                   // of the classes: time of the next end
-  std::vector<std::int32_t> changed_;     // classes to settle
-  std::vector<std::int32_t> members_;     // classes of the current solve
-  std::vector<std::int32_t> touched_;     // resources of the current solve
-  std::vector<Use> member_uses_;          // of the members, one after another; by position in touched_
-  std::vector<std::uint32_t> first_use_;  // by position in members_, and one more
-  std::vector<std::int32_t> held_;        // by one of touched_; scratch
-  std::vector<Tight> tight_;              // by position in touched_
+  std::vector<std::unique_ptr<Class>> classes_;
+  std::vector<std::unique_ptr<Resource>> resources_;
+  Tournament next_end_;                    // of the classes: time of the next end
+  std::vector<Class*> changed_;            // to settle
+  std::vector<Class*> members_;            // of the current solve
+  std::vector<Resource*> touched_;         // by the current solve
+  std::vector<PartOfSlot> member_parts_;   // of the members, one after another
+  std::vector<std::uint32_t> first_part_;  // by position in members_, and one more
+  std::vector<Class*> held_;               // by one of touched_; scratch
+  std::vector<Tight> tight_;               // by position in touched_
   std::vector<Open> open_;
   std::vector<LoadBefore> loads_before_;  // in the order of the changes
   std::vector<double> levels_;            // by position in members_
-  std::vector<std::int32_t> bottlenecks_;
-  double next_cap_ = 0;  // smallest cap of open_
+  std::vector<Resource*> bottlenecks_;    // likewise; null: none
+  double next_cap_ = 0;                   // smallest cap of open_
   std::size_t next_to_expand_ = 0;
   std::uint32_t sequence_ = 0;
   bool unsettled_completion_ = false;  // next_end_ holds a key that has passed

@@ -12,15 +12,13 @@ std::uint64_t bit_of(std::int32_t slot) { return std::uint64_t{1} << (slot & 63)
 }  // namespace
 
 // Adds a class to the solve and its demand to the resources that it uses.
-void FluidNetwork::include(std::int32_t id) {
-  Class& c = classes_[id];
+void FluidNetwork::include(Class& c) {
   c.mark = solve_number_;
-  members_.push_back(id);
+  members_.push_back(&c);
   const double rate = c.level * c.settled_weight;
   const std::int32_t open = c.weight > 0;
-  for (std::int32_t i = 0; i < c.use_count; ++i) {
-    const Use& use = c.uses[i];
-    Resource& r = resources_[use.resource];
+  for (const Part& part : c.parts()) {
+    Resource& r = *part.resource;
     if (idle_at_caps(r)) continue;
     if (r.mark != solve_number_) {
       r.mark = solve_number_;
@@ -31,36 +29,34 @@ void FluidNetwork::include(std::int32_t id) {
       r.included = 0;
       r.members = 0;
       r.touched_slot = static_cast<std::int32_t>(touched_.size());
-      touched_.push_back(use.resource);
+      touched_.push_back(&r);
     }
-    member_uses_.push_back({r.touched_slot, use.coefficient});
-    const double demand = c.weight * use.coefficient;
-    r.room += rate * use.coefficient;
+    member_parts_.push_back({r.touched_slot, part.coefficient});
+    const double demand = c.weight * part.coefficient;
+    r.room += rate * part.coefficient;
     r.demand += demand;
     if (open != 0) r.demand_at_caps += demand * c.cap;
     r.open += open;
-    r.included += c.bottleneck == use.resource ? 1 : 0;
+    r.included += c.bottleneck == &r ? 1 : 0;
     r.members += c.listed;
   }
-  first_use_.push_back(static_cast<std::uint32_t>(member_uses_.size()));
+  first_part_.push_back(static_cast<std::uint32_t>(member_parts_.size()));
 }
 
 // A class that runs at its cap or has its bottleneck elsewhere keeps its rate whatever happens to this
 // resource, unless the resource gets so full that it cannot (see include_overtaken).
 void FluidNetwork::include_held_by_saturated() {
   for (; next_to_expand_ < touched_.size(); ++next_to_expand_) {
-    const std::int32_t id = touched_[next_to_expand_];
-    const Resource& r = resources_[id];
+    const Resource& r = *touched_[next_to_expand_];
     if (r.load < r.nearly_full || r.holds == r.included) continue;
     // Found without a branch, for who is held here is a coin toss to the processor.
     held_.resize(std::max(held_.size(), r.users.size()));
     std::size_t held = 0;
     for (const User& user : r.users) {
-      const Class& c = classes_[user.id];
-      held_[held] = user.id;
-      held += (c.bottleneck == id) & (c.mark != solve_number_);
+      held_[held] = user.of;
+      held += (user.of->bottleneck == &r) & (user.of->mark != solve_number_);
     }
-    for (std::size_t i = 0; i < held; ++i) include(held_[i]);
+    for (std::size_t i = 0; i < held; ++i) include(*held_[i]);
   }
 }
 
@@ -70,11 +66,10 @@ bool FluidNetwork::include_overtaken() {
   const std::size_t before = members_.size();
   for (std::size_t slot = 0; slot < tight_.size(); ++slot) {
     const double level = tight_[slot].level;
-    const Resource& r = resources_[touched_[slot]];
+    const Resource& r = *touched_[slot];
     if ((level == kInfinity) | (r.users.size() == r.members)) continue;  // all were solved for
     for (const User& user : r.users) {
-      const Class& c = classes_[user.id];
-      if ((c.level > level) & (c.mark != solve_number_)) include(user.id);
+      if ((user.of->level > level) & (user.of->mark != solve_number_)) include(*user.of);
     }
   }
   return members_.size() != before;
@@ -86,7 +81,7 @@ bool FluidNetwork::find_tight() {
   bool any = false;
   tight_.resize(touched_.size());
   for (std::size_t slot = 0; slot < touched_.size(); ++slot) {
-    const Resource& r = resources_[touched_[slot]];
+    const Resource& r = *touched_[slot];
     const bool is_tight = r.demand_at_caps > r.room * (1 - kTolerance);
     tight_[slot] = {r.room, r.demand, kInfinity, kInfinity, is_tight ? r.open : 0};
     any |= is_tight;
@@ -102,15 +97,15 @@ void FluidNetwork::fill() {
   open_.clear();
   next_cap_ = kInfinity;
   for (std::uint32_t m = 0; m < members_.size(); ++m) {
-    const Class& c = classes_[members_[m]];
+    const Class& c = *members_[m];
     levels_[m] = c.weight > 0 ? c.cap : 0;
-    bottlenecks_[m] = kNone;
+    bottlenecks_[m] = nullptr;
     if (!any_tight || c.weight <= 0) continue;
-    std::uint64_t uses = 0;
-    for (std::uint32_t u = first_use_[m]; u < first_use_[m + 1]; ++u) {
-      uses |= bit_of(member_uses_[u].resource);
+    std::uint64_t parts = 0;
+    for (std::uint32_t p = first_part_[m]; p < first_part_[m + 1]; ++p) {
+      parts |= bit_of(member_parts_[p].slot);
     }
-    open_.push_back({c.cap, c.weight, uses, m});
+    open_.push_back({c.cap, c.weight, parts, m});
     next_cap_ = std::min(next_cap_, c.cap);
   }
   while (!open_.empty()) fill_round();
@@ -134,11 +129,11 @@ void FluidNetwork::fill_round() {
   std::size_t still_open = 0;
   for (const Open& open : open_) {
     const bool at_cap = open.cap <= reached;
-    if (at_cap | ((open.uses & any_full) != 0)) {
+    if (at_cap | ((open.parts & any_full) != 0)) {
       const std::int32_t full = at_cap ? kNone : full_slot(open.member, reached);
       if (full != kNone) tight_[full].level = level;
       if (at_cap | (full != kNone)) {
-        close(open, at_cap ? open.cap : level, full == kNone ? kNone : touched_[full]);
+        close(open, at_cap ? open.cap : level, full == kNone ? nullptr : touched_[full]);
         continue;
       }  // else another resource has the same bit
     }
@@ -150,35 +145,33 @@ void FluidNetwork::fill_round() {
 
 // The first of the resources of a member that is full once levels have `reached` this, as a slot of tight_.
 std::int32_t FluidNetwork::full_slot(std::uint32_t member, double reached) const {
-  for (std::uint32_t u = first_use_[member]; u < first_use_[member + 1]; ++u) {
-    if (tight_[member_uses_[u].resource].fills_at <= reached) return member_uses_[u].resource;
+  for (std::uint32_t p = first_part_[member]; p < first_part_[member + 1]; ++p) {
+    if (tight_[member_parts_[p].slot].fills_at <= reached) return member_parts_[p].slot;
   }
   return kNone;
 }
 
 // Fixes the level of a member and takes it off its resources.
-void FluidNetwork::close(const Open& open, double level, std::int32_t bottleneck) {
+void FluidNetwork::close(const Open& open, double level, Resource* bottleneck) {
   levels_[open.member] = level;
   bottlenecks_[open.member] = bottleneck;
-  for (std::uint32_t u = first_use_[open.member]; u < first_use_[open.member + 1]; ++u) {
-    Tight& t = tight_[member_uses_[u].resource];
-    t.room -= level * open.weight * member_uses_[u].coefficient;
-    t.demand -= open.weight * member_uses_[u].coefficient;
+  for (std::uint32_t p = first_part_[open.member]; p < first_part_[open.member + 1]; ++p) {
+    Tight& t = tight_[member_parts_[p].slot];
+    t.room -= level * open.weight * member_parts_[p].coefficient;
+    t.demand -= open.weight * member_parts_[p].coefficient;
     --t.open;
   }
 }
 
 void FluidNetwork::apply(double now_ns) {
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    const Class& c = classes_[members_[m]];
+    Class& c = *members_[m];
     const double before = c.level * c.settled_weight;
     const double after = levels_[m] * c.weight;
     if (before != after) {
-      for (std::int32_t i = 0; i < c.use_count; ++i) {
-        change_load(c.uses[i].resource, (after - before) * c.uses[i].coefficient);
-      }
+      for (const Part& part : c.parts()) part.resource->change_load((after - before) * part.coefficient);
     }
-    commit(members_[m], levels_[m], bottlenecks_[m], now_ns);
+    commit(c, levels_[m], bottlenecks_[m], now_ns);
   }
 }
 
@@ -188,10 +181,10 @@ void FluidNetwork::solve(double now_ns) {
   solve_number_ = (solve_number_ + 1) & 0x7fffffffu;
   members_.clear();
   touched_.clear();
-  member_uses_.clear();
-  first_use_.assign(1, 0);
+  member_parts_.clear();
+  first_part_.assign(1, 0);
   next_to_expand_ = 0;
-  for (const std::int32_t id : changed_) include(id);
+  for (Class* const c : changed_) include(*c);
   do {
     include_held_by_saturated();
     fill();
