@@ -22,6 +22,15 @@ std::size_t workgroups_of(const Schedule& schedule) {
 }
 }  // namespace
 
+EngineState::TileGrid EngineState::grid_of(const Buffer& buffer) {
+  TileGrid grid;
+  grid.tile_rows = std::max(1, buffer.tile_rows);
+  grid.tile_cols = std::max(1, buffer.tile_cols);
+  grid.rows = (buffer.rows + grid.tile_rows - 1) / grid.tile_rows;
+  grid.columns = (buffer.cols + grid.tile_cols - 1) / grid.tile_cols;
+  return grid;
+}
+
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places)
     : schedule_(schedule),
@@ -114,6 +123,7 @@ void Engine::index_schedule() {
     }
   }
   records_.resize(ranks * schedule_.buffers.size());
+  for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));
   is_read_.assign(schedule_.buffers.size(), 0);
 
   hosts_.resize(ranks);
@@ -172,6 +182,7 @@ void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t numbe
   wg.kernel = k;
   wg.number = number;
   wg.id = kernels_[k].first_workgroup + number;
+  wg.rank = static_cast<std::int16_t>(kernel.rank);
   wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
   wg.pc = kernel.workgroups[wg.number].first_op;
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
@@ -446,9 +457,10 @@ void Engine::send(const Placed& placed, double now) {
   __builtin_prefetch(schedule_.ops.data() + wg.pc);
   __builtin_prefetch(inputs_of_op_.data() + wg.pc);
   wg.cu = cu;
+  wg.die = static_cast<std::int16_t>(gpu.dispatcher.die_of(cu));
   wg.path = state.start;
   --state.to_send;
-  double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(gpu.dispatcher.die_of(cu))];
+  double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(wg.die)];
   free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
   last_dispatched_.push_back(id);
   sent_.push_back(placed);
@@ -470,6 +482,7 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   const std::uint32_t k = wg.kernel;
   const std::int32_t cu = wg.cu;
+  const std::int32_t die = wg.die;
   const Path path = wg.path;
   wg.kernel = kNobody;
   free_places_.push_back(id);
@@ -486,7 +499,7 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   --state.remaining;
   if (!gpu.running.empty()) {
     // Successors in the freed slot continue this workgroup's path.
-    dispatch(kernel.rank, gpu.dispatcher.die_of(cu), now);
+    dispatch(kernel.rank, die, now);
     for (const std::uint32_t successor : last_dispatched_) workgroups_[successor].path = path;
   }
   if (state.remaining == 0) finish_kernel(k, now);
@@ -507,7 +520,7 @@ void Engine::finish_kernel(std::uint32_t kernel, double now) {
 
 OpPlace Engine::place_of(const WorkgroupState& wg, std::uint32_t op) const {
   const Workgroup& workgroup = schedule_.kernels[wg.kernel].workgroups[wg.number];
-  return {wg.kernel, wg.number, op - workgroup.first_op, rank_of(wg), wg.cu};
+  return {wg.kernel, wg.number, op - workgroup.first_op, wg.rank, wg.cu};
 }
 
 }  // namespace tritax

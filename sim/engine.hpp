@@ -85,7 +85,6 @@ class Engine : private EngineState {
   void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
-  std::int32_t rank_of(const WorkgroupState& wg) const { return schedule_.kernels[wg.kernel].rank; }
   OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
 
   // engine_host.cpp
@@ -255,6 +254,7 @@ class Engine : private EngineState {
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
   std::vector<std::uint8_t> is_read_;             // by buffer: something loads or copies from it
+  std::vector<TileGrid> tile_grid_;               // by buffer
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::vector<Path> write_paths_;                 // apart: few reads of a record need it
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;

@@ -86,7 +86,7 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
 void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
   const Gpu& machine = machine_.gpu;
   if (!machine.knows_energies()) return;
-  Power& power = gpus_[static_cast<std::size_t>(rank_of(wg))].power;
+  Power& power = gpus_[static_cast<std::size_t>(wg.rank)].power;
   const double per_byte = power_per_byte(machine.miss_pj_per_byte, machine);
   wg.power = shape.work / clk;
   wg.power_if_missed = per_byte * shape.cost.operand_bytes / clk;
@@ -98,7 +98,7 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
 }
 
 void Engine::end_power(const WorkgroupState& wg) {
-  Power& power = gpus_[static_cast<std::size_t>(rank_of(wg))].power;
+  Power& power = gpus_[static_cast<std::size_t>(wg.rank)].power;
   power.now -= wg.power;
   power.if_missed -= wg.power_if_missed;
 }

@@ -42,10 +42,10 @@ void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
 
 // The counter is set: here at once, at a peer after the latency of the fabric.
 void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now) {
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   Arrival arrival{flag_of(op.rank, op), op.value, -1, path};
   if (op.rank == rank) {
-    arrival.from_die = gpus_[rank].dispatcher.die_of(wg.cu);
+    arrival.from_die = wg.die;
     raise_flag(arrival, now);
     return;
   }
@@ -79,7 +79,7 @@ double Engine::poll_ns(const Op& op) const {
 }
 
 bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   GpuState& gpu = gpus_[rank];
   FlagState& flag = flags_[flag_of(rank, op)];
   if (flag.value >= op.value) {
@@ -94,14 +94,14 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
   ++flag.pollers;
   if (is_free(op)) --residents_of(wg);
   if (op.protocol == LockProtocol::compare_and_swap) {
-    ++gpu.atomic_pollers[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))];
+    ++gpu.atomic_pollers[static_cast<std::size_t>(wg.die)];
   }
   return true;
 }
 
 void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   // The atomic returns after one trip to the counter; claims of one counter are served one by one.
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   FlagState& flag = flags_[flag_of(rank, op)];
   ++flag.pollers;
   wg.op_part = &TimeAccount::memory_ns;
@@ -127,8 +127,8 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
       continue;
     }
     *link = wg.next_waiter;
-    GpuState& gpu = gpus_[rank_of(wg)];
-    const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+    GpuState& gpu = gpus_[wg.rank];
+    const std::int32_t die = wg.die;
     if (is_free(op)) ++residents_of(wg);
     if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
     double visible = now;

@@ -91,7 +91,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
       begin_transfer(wg, id, wg.pc, now);
       return false;
     case OpKind::signal:
-      wg.op_part = op.rank == rank_of(wg) ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
+      wg.op_part = op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
       wg.waiting = Waiting::time;
       queue_.push(now + begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
       return true;
@@ -111,10 +111,10 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
 }
 
 void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   GpuState& gpu = gpus_[rank];
   note_store_wait(wg, now);
-  const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+  const std::int32_t die = wg.die;
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   const MatmulInputs& inputs = inputs_of_op_[wg.pc];
   const std::uint32_t shape_id = inputs.shape;
@@ -169,9 +169,9 @@ bool Engine::lacks_operands(std::uint32_t id, double now) {
 }
 
 void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   GpuState& gpu = gpus_[rank];
-  gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].end_fill(wg.l2_fill_gb_per_s, now);
+  gpu.l2[static_cast<std::size_t>(wg.die)].end_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_matrix_cu(gpu, wg.cu, -1, now);
   end_power(wg);
@@ -286,7 +286,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
 void Engine::resume(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   const Op& op = schedule_.ops[wg.pc];
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   if (op.kind == OpKind::matmul) {
     if (lacks_operands(id, now)) return;
     charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
@@ -301,7 +301,7 @@ void Engine::resume(std::uint32_t id, double now) {
   } else if (op.kind == OpKind::wait) {
     GpuState& gpu = gpus_[rank];
     if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !is_free(op)) {
-      gpu.l2[static_cast<std::size_t>(gpu.dispatcher.die_of(wg.cu))].drop(now);
+      gpu.l2[static_cast<std::size_t>(wg.die)].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
     FlagState& flag = flags_[flag_of(rank, op)];

@@ -220,7 +220,7 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   if (rest_ns_[wg.pc] <= left) return;  // in time even at the clock under full load
   double clock = 1;
   if (schedule_.kernels[wg.kernel].tile.m > 0) {
-    const GpuState& gpu = gpus_[static_cast<std::size_t>(rank_of(wg))];
+    const GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
     for (const MatmulShape& shape : shapes_) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
   }
   totals_.gave_up |= rest_ns_[wg.pc] > left * clock;

@@ -30,7 +30,7 @@ void Engine::report_stall(double now) const {
       continue;
     }
     const Op& op = schedule_.ops[wg.pc];
-    const FlagState& flag = flags_[flag_of(rank_of(wg), op)];
+    const FlagState& flag = flags_[flag_of(wg.rank, op)];
     text +=
         fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
                     describe_op(schedule_, wg.kernel, wg.number, wg.pc - first),

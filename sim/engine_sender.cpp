@@ -45,7 +45,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
 // 43 us took 49 beside stores of 7 us, and 63 beside those that the link kept for 23. A store to memory only
 // does so for as long as it waits.
 bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
-  return machine_.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != rank_of(wg);
+  return machine_.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != wg.rank;
 }
 
 // Of the loads that would come without the store. Measured likewise: with K = 1152 and the link always full,
@@ -158,7 +158,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
 void Engine::resume_sender(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   const Op& op = schedule_.ops[wg.send_pc];
-  wg.send_path.charge(op.rank == rank_of(wg) ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
+  wg.send_path.charge(op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
   notify_finish(wg, wg.send_pc, now);
   deliver_signal(wg, op, wg.send_path, now);
   sender_progressed(id, now);

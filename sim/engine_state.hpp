@@ -61,6 +61,12 @@ struct EngineState {
     bool written() const { return writer != kNobody; }
   };
 
+  struct TileGrid {  // the cells of a buffer
+    std::int32_t tile_rows = 1, tile_cols = 1;
+    std::int32_t rows = 0, columns = 0;
+  };
+  static TileGrid grid_of(const Buffer& buffer);
+
   // Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
   // workgroups together would fit no cache. Of thousands, in turn: cache lines of what is used together.
   struct alignas(64) WorkgroupState {
@@ -82,6 +88,8 @@ struct EngineState {
     std::uint32_t store_op = 0;
     std::int16_t store_rank = 0;  // where it goes
     bool store_crowds = false;    // it counts on its links
+    std::int16_t rank = 0;        // its own
+    std::int16_t die = 0;         // of its compute unit
     double op_start_ns = 0;
     double op_alone_ns = 0;  // duration of the running activity without others
 

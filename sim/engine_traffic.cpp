@@ -112,7 +112,7 @@ double Engine::bytes_ahead(std::int32_t rank) const {
   std::unordered_set<std::uint32_t> slabs;
   double bytes = 0;
   for (const WorkgroupState& wg : workgroups_) {
-    if (wg.kernel == kNobody || rank_of(wg) != rank) continue;
+    if (wg.kernel == kNobody || wg.rank != rank) continue;
     std::uint32_t o = wg.pc;
     while (o < wg.end && schedule_.ops[o].kind != OpKind::matmul) ++o;
     if (o == wg.end) continue;
@@ -251,18 +251,13 @@ double Engine::workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const
 
 Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row,
                                       std::int32_t col) {
-  const Buffer& shape = schedule_.buffers[static_cast<std::size_t>(buffer)];
+  const TileGrid& grid = tile_grid_[static_cast<std::size_t>(buffer)];
   auto& table =
-      records_[static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer)];
-  const std::int32_t tile_rows = std::max(1, shape.tile_rows);
-  const std::int32_t tile_cols = std::max(1, shape.tile_cols);
-  const std::int32_t columns = (shape.cols + tile_cols - 1) / tile_cols;
-  if (table.empty()) {
-    table.resize(static_cast<std::size_t>((shape.rows + tile_rows - 1) / tile_rows) *
-                 static_cast<std::size_t>(columns));
-  }
-  return table[static_cast<std::size_t>(row / tile_rows) * static_cast<std::size_t>(columns) +
-               static_cast<std::size_t>(col / tile_cols)];
+      records_[static_cast<std::size_t>(rank) * tile_grid_.size() + static_cast<std::size_t>(buffer)];
+  const auto columns = static_cast<std::size_t>(grid.columns);
+  if (table.empty()) table.resize(static_cast<std::size_t>(grid.rows) * columns);
+  return table[static_cast<std::size_t>(row / grid.tile_rows) * columns +
+               static_cast<std::size_t>(col / grid.tile_cols)];
 }
 
 Engine::Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
@@ -290,8 +285,8 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
   GpuState& gpu = gpus_[wg.store_rank];
   const double bytes = wg.store_bytes;
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
-  if (wg.store_rank != rank_of(wg)) return;
-  const std::int32_t die = gpu.dispatcher.die_of(wg.cu);
+  if (wg.store_rank != wg.rank) return;
+  const std::int32_t die = wg.die;
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   l2.insert(bytes, now);
   if (wg.stored == nullptr) return;
@@ -310,8 +305,8 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
 
 Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double now) {
   const Gpu& gpu = machine_.gpu;
-  const std::int32_t rank = rank_of(wg);
-  const std::int32_t die = gpus_[rank].dispatcher.die_of(wg.cu);
+  const std::int32_t rank = wg.rank;
+  const std::int32_t die = wg.die;
   DataPath path{.rank = rank, .peer = rank};
   double cu_limit = gpu.cu_store_gb_per_s;
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
@@ -400,7 +395,7 @@ double Engine::link_cost_of(const WorkgroupState& wg, const Op& op) const {
 // behind a network, whose links are no GPU's.
 bool Engine::crowds(const WorkgroupState& wg, const Op& op) const {
   if (!crowding_.any()) return false;
-  const std::int32_t rank = rank_of(wg);
+  const std::int32_t rank = wg.rank;
   const std::int32_t per_node = machine_.gpus_per_node;
   return op.rank != rank && op.rank / per_node == rank / per_node &&
          ((op.kind == OpKind::store && !wg.has_sender) || (op.kind == OpKind::copy && op.src_rank == rank));
@@ -422,7 +417,7 @@ void Engine::join_crowd(DataPath& path) {
 
 void Engine::leave_crowd(const WorkgroupState& wg) {
   const auto& edges =
-      topology_.routes[static_cast<std::size_t>(rank_of(wg))][static_cast<std::size_t>(wg.store_rank)];
+      topology_.routes[static_cast<std::size_t>(wg.rank)][static_cast<std::size_t>(wg.store_rank)];
   --copies_on_link_[static_cast<std::size_t>(edges.front())];
   if (edges.size() > 1) --copies_on_link_[static_cast<std::size_t>(edges.back())];
 }
