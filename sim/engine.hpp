@@ -110,7 +110,7 @@ class Engine : private EngineState {
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   bool is_guarded_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
-  double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path, double bytes) const;
+  double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
   bool lacks_operands(std::uint32_t id, double now);
@@ -193,7 +193,7 @@ class Engine : private EngineState {
   bool crowds(const WorkgroupState& wg, const Op& op) const;
   void join_crowd(DataPath& path);
   void leave_crowd(const WorkgroupState& wg);
-  DataPath path_of(const WorkgroupState& wg, const Op& op, double now);
+  DataPath path_of(WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
   double load_rate_alone(const DataPath& path) const;
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);

@@ -204,11 +204,11 @@ bool Engine::is_guarded_copy(const WorkgroupState& wg, std::uint32_t op_index, c
   return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
 }
 
-// What one workgroup moves in a transfer of `bytes` that nothing holds up: the latency of its first bytes and
+// What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and
 // then the rest of the tile at the workgroup's own rate.
-double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path,
-                            double bytes) const {
+double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   const Op& op = schedule_.ops[op_index];
+  const double bytes = path.bytes;
   const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
   const bool loads = op.kind == OpKind::load || op.kind == OpKind::reduce;
   // A library's kernel that adds several tiles has asked for all of them when the first comes.
@@ -239,9 +239,9 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
   const Op& op = schedule_.ops[op_index];
   DataPath path = path_of(wg, op, now);
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  const double bytes = path.bytes;
   const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
-  path.cap_gb_per_s = transfer_cap(wg, op_index, path, bytes);
+  path.cap_gb_per_s = transfer_cap(wg, op_index, path);
   const bool counts = crowds(wg, op);
   if (counts) join_crowd(path);
   const std::int32_t class_id = data_class(path);

@@ -288,6 +288,7 @@ struct EngineState {
     std::int32_t peer = 0;
     Level source = Level::chip;
     bool rereads = false;  // the source is a tile that was written before, not an input
+    double bytes = 0;
     double cap_gb_per_s = 0;
     double link_cost = 1;  // bytes on a link per byte stored
     // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.

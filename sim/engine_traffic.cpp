@@ -303,19 +303,19 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
   path.charge(wg.store_part, now);
 }
 
-Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double now) {
+Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   const Gpu& gpu = machine_.gpu;
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
   DataPath path{.rank = rank, .peer = rank};
+  path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   double cu_limit = gpu.cu_store_gb_per_s;
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
     path.rereads = record.written() && path.source != Level::chip;
     const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], op.rect);
-    WorkgroupState& reader = workgroups_[static_cast<std::size_t>(&wg - workgroups_.data())];
-    blame_boundary(reader, record);
+    blame_boundary(wg, record);
     note_read(record, rank, die, path.source, bytes, now);
   };
   using Kind = DataPath::Kind;
@@ -363,10 +363,9 @@ Engine::DataPath Engine::path_of(const WorkgroupState& wg, const Op& op, double 
     const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
     if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
   }
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
-    count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, bytes);
+    count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, path.bytes);
   }
   return path;
 }
