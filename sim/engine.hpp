@@ -12,8 +12,8 @@
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
 // engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the
 // power limit leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_traffic.cpp
-// (which resources an operation uses), engine_outlook.cpp (when to give up), engine_result.cpp (results,
-// stalls).
+// (which resources an operation uses), engine_links.cpp (what it takes of the links), engine_outlook.cpp
+// (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <boost/unordered_map.hpp>
@@ -178,8 +178,6 @@ class Engine : private EngineState {
                             const Missed& missed);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
-  double ragged_ns(const Op& op) const;
-  double link_cost_of(const WorkgroupState& wg, const Op& op) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
   void find_dirty_share(GpuState& gpu, std::int32_t rank);
@@ -190,12 +188,8 @@ class Engine : private EngineState {
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::int32_t data_class(const DataPath& path);
-  bool crowds(const WorkgroupState& wg, const Op& op) const;
-  void join_crowd(DataPath& path);
-  void leave_crowd(const WorkgroupState& wg);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
-  double load_rate_alone(const DataPath& path) const;
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
   void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
@@ -209,10 +203,18 @@ class Engine : private EngineState {
   }
   double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
-  double service_weight(std::uint32_t id, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
+
+  // engine_links.cpp
+  double ragged_ns(const Op& op) const;
+  double link_cost_of(const WorkgroupState& wg, const Op& op) const;
+  bool crowds(const WorkgroupState& wg, const Op& op) const;
+  void join_crowd(DataPath& path);
+  void leave_crowd(const WorkgroupState& wg);
+  double load_rate_alone(const DataPath& path) const;
+  double service_weight(std::uint32_t id, std::uint32_t op) const;
 
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;

@@ -204,8 +204,8 @@ bool Engine::is_guarded_copy(const WorkgroupState& wg, std::uint32_t op_index, c
   return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
 }
 
-// What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and
-// then the rest of the tile at the workgroup's own rate.
+// What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and then the
+// rest of the tile at the workgroup's own rate.
 double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   const Op& op = schedule_.ops[op_index];
   const double bytes = path.bytes;

@@ -23,7 +23,7 @@
 //   contention  a GEMM beside remote copies
 //   cold        one tile a workgroup, with the caches as the last run left them and overwritten
 //   spread      how unequal the times of equal tiles are
-//   arbitration how unequal the service of a full link is
+//   arbitration how unequal the service of a full link is, and on one GPU that of a full memory
 //   stream      tiles whose columns of B come from memory
 //   l2          loads and copies of what lies in L2
 //   size        bandwidth of a pair of GPUs by the bytes moved
@@ -77,6 +77,9 @@ struct MicrobenchRow {
   // What a file says beside the time.
   double value(double time_us, double clock_ghz, double spread) const;
 };
+
+// Rows and columns of a tile as rows of microbenchmarks name it, "128x256"; asserts that it is one.
+std::pair<std::int32_t, std::int32_t> tile_of(std::string_view text);
 
 // One schedule to run.
 struct Microbench {

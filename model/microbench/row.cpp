@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "model/core/error.hpp"
 #include "model/microbench/cases.hpp"
 
 namespace tritax {
@@ -33,6 +34,15 @@ double MicrobenchRow::value(double time_us, double clock_ghz, double spread) con
   if (metric == MicrobenchMetric::clock) return clock_ghz;
   if (metric == MicrobenchMetric::matmul_spread || metric == MicrobenchMetric::copy_spread) return spread;
   return over_us > 0 ? over_us / time_us : time_us * per_us;
+}
+
+std::pair<std::int32_t, std::int32_t> tile_of(std::string_view text) {
+  std::pair<std::int32_t, std::int32_t> tile;
+  const std::size_t x = text.find('x');
+  TRITAX_ASSERT(x != std::string_view::npos, "a row of a microbenchmark names its tile");
+  std::from_chars(text.data(), text.data() + x, tile.first);
+  std::from_chars(text.data() + x + 1, text.data() + text.size(), tile.second);
+  return tile;
 }
 
 }  // namespace tritax

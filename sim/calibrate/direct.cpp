@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -183,10 +182,7 @@ struct RaggedRow {
 };
 
 RaggedRow ragged_row(const Observation& row, const Observation& whole, const Machine& machine) {
-  const std::string_view tile = row.row->text("tile");
-  int rows = 0, columns = 0;
-  std::from_chars(tile.data(), tile.data() + tile.find('x'), rows);
-  std::from_chars(tile.data() + tile.find('x') + 1, tile.data() + tile.size(), columns);
+  const auto [rows, columns] = tile_of(row.row->text("tile"));
   constexpr std::int64_t kElement = bytes_of(DType::bf16);
   RaggedRow ragged;
   ragged.number = row.number;

@@ -4,7 +4,6 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -59,11 +58,7 @@ double light_clock_ghz(const Machine& machine) {
 
 TileTime tile_time(const Observation& row, const Machine& machine) {
   constexpr double kStepBytes = 128;  // depth of a K step, in bytes of an element
-  const std::string_view name = row.row->name;
-  const std::size_t cross = name.find('x');
-  double m = 0, n = 0;
-  std::from_chars(name.data(), name.data() + cross, m);
-  std::from_chars(name.data() + cross + 1, name.data() + name.size(), n);
+  const auto [m, n] = tile_of(row.row->name);
   constexpr double kElement = bytes_of(DType::bf16);
   const double depth = kStepBytes / kElement;
   const double steps = static_cast<double>(row.row->number("k")) / depth;

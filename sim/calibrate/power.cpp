@@ -5,7 +5,6 @@
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -29,15 +28,6 @@ struct Activity {
   double a_bytes = 0;  // A tiles into LDS
   double missed_bytes = 0;
 };
-
-std::pair<std::int32_t, std::int32_t> tile_of(std::string_view name) {
-  std::pair<std::int32_t, std::int32_t> tile;
-  const std::size_t x = name.find('x');
-  TRITAX_ASSERT(x != std::string_view::npos, "rows of products are named by their tile");
-  std::from_chars(name.data(), name.data() + x, tile.first);
-  std::from_chars(name.data() + x + 1, name.data() + name.size(), tile.second);
-  return tile;
-}
 
 DType dtype_in(const MicrobenchRow& row) { return parse_dtype(row.text("dtype"), row.group); }
 

@@ -138,6 +138,32 @@ TEST(RaggedRows, TakeMoreOfALinkForEachEndOffSixteenBytes) {
   }
 }
 
+// A tile of two lines a row that begins in the middle of one lies in three lines, and each of its two boxes
+// in two.
+TEST(RaggedRows, TakeMoreOfALinkForEachLineThatARowOrABoxSplits) {
+  constexpr double kLink = 10;  // bytes/ns
+  constexpr std::int32_t kColumns = 128;
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = kLink;
+  machine.fabric.split_line_bytes = 12;
+  for (const bool in_boxes : {false, true}) {
+    machine.gpu.async_tile_store = in_boxes;
+    for (const std::int32_t col : {0, 32, 64}) {
+      Draft draft(2);
+      const auto wide = draft.builder.buffer({"wide", DType::fp16, kTile, 4 * kTile, kTile, kColumns});
+      const auto kernel = draft.gemm_kernel("send", 0);
+      draft.builder.workgroup(kernel);
+      draft.builder.store(wide, {0, col, kTile, kColumns}, 1);
+      draft.builder.launch(0, kernel);
+      draft.builder.host(0, HostOpKind::device_synchronize);
+      const double split_lines = col % 64 == 0 ? 0 : in_boxes ? 2 : 1;
+      EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns,
+                  kTile * (256 + 12 * split_lines) / kLink, kExact)
+          << in_boxes << " " << col;
+    }
+  }
+}
+
 TEST(RaggedRows, TakeACopyLongerButNoStore) {
   Machine machine = hand::machine(2);
   machine.gpu.ragged_copy_ns = 70;

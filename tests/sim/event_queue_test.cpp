@@ -54,10 +54,13 @@ RC_GTEST_PROP(EventQueueLaw, PopsWhatAStableSortPutsFirst, ()) {
     }
     std::stable_sort(reference.begin(), reference.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    RC_ASSERT(queue.next_time_ns() == reference.front().first);
+    RC_ASSERT(queue.next() == reference.front().second);
     const auto event = queue.pop();
     RC_ASSERT(event.time_ns == reference.front().first);
     RC_ASSERT(event.payload == reference.front().second);
     reference.erase(reference.begin());
+    RC_ASSERT(queue.empty() == reference.empty());
   }
 }
 

@@ -117,9 +117,10 @@ TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
   EXPECT_GE(summary.band_coverage.value(), 0.80);
 }
 
-// No communication: what kernels take, and what they take more after the caches were overwritten. The host of
-// the H200 launched 5 us faster than those that `h200-4` knows. The kernels of H100 are older: between tiles
-// of fp8 they lose 2 us that the model does not know of.
+// No communication: what kernels take, and what they take more after the caches were overwritten. Between
+// tiles of fp8 the kernels of the first files lost 2 us that the model does not know of; those of `-2` do
+// not. The host of those launched 5 us faster after a flush than those that `h200-4` knows, so there the
+// kernels' clock counts.
 TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
   struct Set {
     const char* file;
@@ -128,11 +129,13 @@ TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
     MeasuredClock clock;
     double median, p90;
   };
-  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::device, 0.06, 0.175},
-                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::device, 0.045, 0.21},
-                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.04, 0.115},
-                         {"h200-1-one-wave.csv", "h200-4", 48, MeasuredClock::device, 0.07, 0.19},
-                         {"h200-1-one-wave.csv", "h200-4", 48, MeasuredClock::wall, 0.035, 0.10},
+  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::wall, 0.09, 0.15},
+                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.045, 0.17},
+                         {"h200-1-products-2.csv", "h200-4", 40, MeasuredClock::device, 0.06, 0.175},
+                         {"h200-1-products-warm-2.csv", "h200-4", 40, MeasuredClock::device, 0.045, 0.21},
+                         {"h200-1-products-warm-2.csv", "h200-4", 40, MeasuredClock::wall, 0.04, 0.115},
+                         {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::device, 0.07, 0.19},
+                         {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::wall, 0.035, 0.10},
                          {"h100-1-products.csv", "h100-4", 40, MeasuredClock::wall, 0.06, 0.19},
                          {"h100-1-products-warm.csv", "h100-4", 40, MeasuredClock::wall, 0.07, 0.19}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs, set.clock);
