@@ -1,6 +1,8 @@
 // Layout of the symmetric heap; see lower.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backend_hip/lower.hpp"
 #include "model/core/error.hpp"
 
@@ -21,20 +23,33 @@ std::int32_t padded_pitch(std::int32_t cols, DType dtype) {
   return static_cast<std::int32_t>(pitch);
 }
 
-// Buffers that some matmul reads as B.
-std::vector<bool> operands_b(const Schedule& schedule) {
+// Buffers that some matmul reads as the operand `which`.
+std::vector<bool> operands(const Schedule& schedule, std::int16_t Op::*which) {
   std::vector<bool> used(schedule.buffers.size(), false);
   for (const Op& op : schedule.ops) {
-    if (op.kind == OpKind::matmul) used[static_cast<std::size_t>(op.b_buffer)] = true;
+    if (op.kind == OpKind::matmul) used[static_cast<std::size_t>(op.*which)] = true;
   }
   return used;
+}
+
+// Rows that a box of the copy engine can read behind the last one of an operand.
+std::size_t rows_behind(const DeviceTraits& device) {
+  std::int32_t rows = 0;
+  if (!device.tensor_maps) return 0;
+  for (const TileTraits& tile : device.tiles) rows = std::max({rows, tile.m, tile.n});
+  return static_cast<std::size_t>(rows);
 }
 
 }  // namespace
 
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
   HeapLayout heap;
-  const std::vector<bool> is_b = operands_b(schedule);
+  const std::vector<bool> is_a = operands(schedule, &Op::src_buffer);
+  const std::vector<bool> is_b = operands(schedule, &Op::b_buffer);
+  std::size_t read_up_to = 0;  // by boxes that no map clips: see lower.hpp
+  const auto room_behind = [&](std::size_t end, std::int32_t pitch) {
+    read_up_to = std::max(read_up_to, end + rows_behind(device) * static_cast<std::size_t>(pitch));
+  };
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
     BufferPlace at;
@@ -42,12 +57,14 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
     at.pitch = padded_pitch(buffer.cols, buffer.dtype);
     heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows),
                            kObjectAlignment);
+    if (is_a[i]) room_behind(heap.bytes, at.pitch);
     if (is_b[i] && buffer.dtype == DType::fp8 && device.fp8_b_transposed) {
       at.transposed_offset = heap.bytes;
       at.transposed_pitch = padded_pitch(buffer.rows, buffer.dtype);
       heap.bytes +=
           round_up(static_cast<std::size_t>(at.transposed_pitch) * static_cast<std::size_t>(buffer.cols),
                    kObjectAlignment);
+      room_behind(heap.bytes, at.transposed_pitch);
     }
     heap.buffers.push_back(at);
   }
@@ -57,6 +74,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
     heap.bytes += round_up(static_cast<std::size_t>(flags.count) * sizeof(std::uint32_t), kObjectAlignment);
   }
   heap.flags_end = heap.bytes;
+  heap.bytes = std::max(heap.bytes, round_up(read_up_to, kObjectAlignment));
   return heap;
 }
 

@@ -273,6 +273,8 @@ class Lowering {
   }
 
   // A K range that ends inside the operands is clipped by the maps: the copy engine fills in zeros behind it.
+  // Rows of A and columns of B that a tile has no use for are not clipped but read, whatever lies there, for
+  // they are never stored: a step whose box of B was half clipped took twice as long.
   void add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
     const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
     const Buffer& b = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)];
@@ -282,14 +284,15 @@ class Lowering {
     const BufferPlace& place_a = heap_.buffers[static_cast<std::size_t>(op.src_buffer)];
     const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
     const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
-    out.tensor_map =
-        map_index({a.dtype, base + place_a.offset, k_limit, a.rows, place_a.pitch, panel, tile_->m});
+    out.tensor_map = map_index(
+        {a.dtype, base + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, tile_->m});
     if (transposed) {
-      out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols,
+      out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols + tile_->n,
                                     place_b.transposed_pitch, panel, tile_->n});
     } else {
-      out.tensor_map_b = map_index(
-          {b.dtype, base + place_b.offset, b.cols, std::min(k_limit, b.rows), place_b.pitch, panel, panel});
+      const std::int32_t padded_cols = place_b.pitch / bytes_of(b.dtype);
+      out.tensor_map_b = map_index({b.dtype, base + place_b.offset, padded_cols, std::min(k_limit, b.rows),
+                                    place_b.pitch, panel, panel});
     }
   }
 

@@ -6,11 +6,13 @@
 namespace tritax::gpu {
 
 // Every box of a stage has a lane of its own: one thread needs about 100 cycles a box, which made small tiles
-// wait.
+// wait. Panels of B behind the last column of the tile are left out: what they would give is never stored.
 template <class Shape>
 __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
                             unsigned char* stages, RingPosition<Shape::kStages>& ring) {
-  constexpr int kBoxesOfB = Shape::dtype == DType::fp8 ? 1 : Shape::kN / 64;
+  const int boxes_of_b = Shape::dtype == DType::fp8 ? 1 : (op.cols + 63) / 64;
+  const int stage_bytes =
+      Shape::dtype == DType::fp8 ? Shape::kStageBytes : Shape::kBytesA + boxes_of_b * 8192;
   const int lane = threadIdx.x;
   const bool of_a = lane == 0;
   const int panel = lane - 1;
@@ -23,10 +25,10 @@ __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, Wgmm
   const int steps = steps_of<Shape>(op);
   for (int step = 0; step < steps; ++step) {
     await_arrival(&shared.empty[ring.stage], ring.phase ^ 1, params, number);
-    if (of_a) arrive_and_expect(&shared.full[ring.stage], Shape::kStageBytes);
+    if (of_a) arrive_and_expect(&shared.full[ring.stage], stage_bytes);
     wave_barrier();
     const std::int32_t k = k_begin + step * Shape::kPanelCols;
-    if (lane <= kBoxesOfB) {
+    if (lane <= boxes_of_b) {
       load_box(stages + ring.stage * Shape::kStageBytes + offset, map, k_first ? k : fixed,
                k_first ? fixed : k, &shared.full[ring.stage]);
     }

@@ -93,6 +93,29 @@ TEST(Heap, buffers_and_flags_do_not_overlap_and_rows_start_on_128_bytes) {
   EXPECT_EQ(heap.bytes, heap.flags_end);
 }
 
+TEST(Heap, there_is_memory_behind_operands_for_boxes_that_reach_over_their_last_row) {
+  OneKernel test;  // A is the first buffer of the heap, so that its room ends inside; alone it ends the heap
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  const HeapLayout heap = lay_out_heap(test.builder.finish(), device_with_copy_engine());
+  EXPECT_GE(heap.bytes, heap.buffers[0].offset + (256U + 128U) * 512U);
+
+  ScheduleBuilder last("last", 1);
+  const std::int16_t b = last.buffer({"B", DType::bf16, 64, 128, 64, 128});
+  const std::int16_t c = last.buffer({"C", DType::bf16, 16, 128, 16, 128});
+  const std::int16_t a = last.buffer({"A", DType::bf16, 16, 64, 16, 64});
+  Kernel kernel;
+  kernel.tile = {128, 128, 64, 8, Pipeline::overlapped};
+  last.kernel(std::move(kernel));
+  last.workgroup(0);
+  last.matmul(a, b, {0, 0, 16, 128}, 0, 64);
+  last.store(c, {0, 0, 16, 128}, 0);
+  const Schedule schedule = last.finish();
+  const HeapLayout with_boxes = lay_out_heap(schedule, device_with_copy_engine());
+  EXPECT_GE(with_boxes.bytes, with_boxes.buffers[2].offset + (16U + 128U) * 128U);
+  EXPECT_EQ(lay_out_heap(schedule, plain_device()).bytes, with_boxes.flags_end);
+}
+
 TEST(Heap, fp8_operands_b_get_a_transposed_copy_where_the_matrix_unit_wants_one) {
   OneKernel test(DType::fp8);
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
@@ -216,6 +239,18 @@ TEST(Lowering, a_k_range_that_ends_inside_the_operands_is_clipped_by_its_maps) {
   EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map)].cols, 72);
   EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map_b)].rows, 72);
   EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[1].tensor_map)].cols, 256);
+}
+
+TEST(Lowering, boxes_of_operands_are_not_clipped_where_results_are_never_stored) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, {200, 0, 56, 128}, 0, 256);  // 56 of 128 rows, up to the end of A
+  test.builder.store(test.c, {200, 0, 56, 128}, 0);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  const TensorMapSpec& a = program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map)];
+  EXPECT_GE(a.rows, 200 + 128);
+  EXPECT_EQ(a.cols, 256);
+  const TensorMapSpec& c = program.tensor_maps[static_cast<std::size_t>(program.ops[1].tensor_map)];
+  EXPECT_EQ(c.rows, 256);  // what is stored is
 }
 
 TEST(Lowering, operations_on_the_same_memory_are_kept_apart) {
