@@ -107,10 +107,9 @@ bool Engine::stages_tile(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = workgroups_[id];
   if (op.kind != OpKind::store || !wg.computed) return false;
   double time = machine_.gpu.stage_op_ns;
-  if (machine_.gpu.stage_gb_per_s > 0) {
-    time += bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect) /
-            machine_.gpu.stage_gb_per_s;
-  }
+  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+  const double rate = machine_.gpu.stage_rate_gb_per_s(buffer.dtype);
+  if (rate > 0) time += bytes_of(buffer, op.rect) / rate;
   if (time <= 0) return false;
   wg.waiting = Waiting::time;
   queue_.push(now + time, {EventKind::tile_staged, id});

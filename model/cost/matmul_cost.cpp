@@ -80,7 +80,8 @@ std::int32_t fragment_edges(const MatmulTile& tile) {
 
 std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes) {
   const double e = bytes_of(dtype);
-  const double staging = gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e : 0;
+  const double staging =
+      gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + gpu.lds_bytes_of_senders : 0;
   const double stage = (static_cast<double>(tile.m) + tile.n) * tile.k * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
   return std::clamp(static_cast<std::int32_t>(room / stage), 1, gpu.most_operand_stages);

@@ -14,6 +14,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.matmul_step_clk = 0;
   gpu.matmul_op_ns = 0;
   gpu.most_operand_stages = kMostStages;
+  gpu.lds_bytes_of_senders = 0;
   gpu.cold_start_ns = 0;
   gpu.accumulate_gb_per_s = 0;
   gpu.specialised_copy_efficiency = 0;
@@ -25,6 +26,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.stage_op_ns = machine.library.tile_ns;
   if (gpu.stage_gb_per_s > 0) {
     gpu.stage_gb_per_s = std::max(gpu.stage_gb_per_s, gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
+    for (MatrixRate& rate : gpu.matrix) rate.stage_gb_per_s = 0;
   }
   if (machine.library.kernel_gap_ns > 0) {
     vendor.host.kernel_gap_ns = machine.library.kernel_gap_ns;

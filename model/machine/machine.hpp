@@ -46,6 +46,7 @@ struct MatrixRate {
   double load_clock_ghz = 0;       // clock when all matrix cores run this dtype on random data
   double light_clock_ghz = 0;      // clock when only few of them do; 0: the boost clock of the GPU
   double sustained_clock_ghz = 0;  // as load_clock_ghz, after Gpu::power_window_ns of such load; 0: the same
+  double stage_gb_per_s = 0;       // results of this dtype, as Gpu::stage_gb_per_s; 0: the same
 };
 
 struct Gpu {
@@ -72,7 +73,9 @@ struct Gpu {
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   std::int32_t most_operand_stages = 8;  // in LDS, of a matmul: as the backend's kernels are built
-  double matmul_spread = 0;              // relative standard deviation of the time of equal tiles
+  double lds_bytes_of_senders =
+      9216;                  // of async_tile_store, besides the tile: operations, barriers; likewise
+  double matmul_spread = 0;  // relative standard deviation of the time of equal tiles
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
   double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
@@ -112,6 +115,7 @@ struct Gpu {
   double cu_remote_store_gb_per_s = 0;   // one CU, to a peer
   double remote_store_window_bytes = 0;  // posted between two loads where that rate was measured; 0: unknown
   double cu_remote_load_gb_per_s = 0;    // one CU, from a peer
+  double atomic_gb_per_s = 0;  // additions into its own memory, of all who add; 0: as fast as memory
   double cu_remote_atomic_gb_per_s = 0;
 
   // Flags.
@@ -139,6 +143,10 @@ struct Gpu {
   }
   int cu_count() const { return xcds * cus_per_xcd; }
   const MatrixRate& rate(DType dtype) const { return matrix[static_cast<std::size_t>(dtype)]; }
+  double stage_rate_gb_per_s(DType dtype) const {
+    const double own = rate(dtype).stage_gb_per_s;
+    return own > 0 ? own : stage_gb_per_s;
+  }
 };
 
 // Costs of the host side of one GPU: launches, graphs, synchronisation.

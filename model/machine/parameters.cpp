@@ -127,6 +127,8 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu.matrix", "light_clock", &MatrixRate::light_clock_ghz, D::clock, kLightClock,
                   "clock when only few matrix cores work on this dtype; 0: the boost clock",
                   Presence::optional},
+    ParameterSpec{"gpu.matrix", "stage_bandwidth", &MatrixRate::stage_gb_per_s, D::rate, kRate,
+                  "as gpu.stage_bandwidth, of results of this dtype; 0: the same", Presence::optional},
 
     ParameterSpec{"gpu", "l2_size", &Gpu::l2_bytes, D::data, kPositiveData, "L2 of one die"},
     ParameterSpec{"gpu", "l2_bandwidth", &Gpu::l2_gb_per_s, D::rate, kPositiveRate, "L2 of one die"},
@@ -165,6 +167,9 @@ constexpr std::array kSpecs{
                   "one compute unit loading from peers"},
     ParameterSpec{"gpu", "cu_remote_atomic_bandwidth", &Gpu::cu_remote_atomic_gb_per_s, D::rate,
                   kPositiveRate, "one compute unit doing atomics on the data of peers"},
+    ParameterSpec{"gpu", "atomic_bandwidth", &Gpu::atomic_gb_per_s, D::rate, kRate,
+                  "what the atomic units of the GPU's memory add, whoever asks; 0: all that memory carries",
+                  Presence::optional},
 
     ParameterSpec{"gpu", "flag_same_die_latency", &Gpu::flag_same_die_ns, D::time, kPositiveTime,
                   "GPU scope: release to acquire between compute units of one die"},

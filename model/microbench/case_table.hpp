@@ -55,7 +55,8 @@ class Cases {
     ragged();
     remote();
     matmuls();
-    staging();
+    staging("staging", DType::bf16);
+    staging("fp8-staging", DType::fp8);
     powers();
     clocks();
     contention();
@@ -126,7 +127,7 @@ class Cases {
   void ragged();
   void remote();
   void matmuls();
-  void staging();
+  void staging(std::string_view group, DType dtype);
   void clocks();
   void powers();
   void gemm_clocks(DType dtype, bool sustained);

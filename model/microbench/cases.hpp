@@ -18,6 +18,7 @@
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
 //   staging     finished tiles stored one after the other, and only the last one
+//   fp8-staging the same of fp8 tiles
 //   power       the clock of the matrix cores during products: by tile and by how operands are shared
 //   clock       the clock that the matrix cores sustain, by how many of them work
 //   contention  a GEMM beside remote copies
@@ -41,10 +42,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 22> kMicrobenchGroups{
-    "launch", "barrier", "flag",        "flag-cost", "tile-size", "guarded", "local", "matrix",
-    "stores", "ragged",  "remote",      "matmul",    "staging",   "power",   "clock", "contention",
-    "cold",   "spread",  "arbitration", "stream",    "l2",        "size"};
+inline constexpr std::array<std::string_view, 23> kMicrobenchGroups{
+    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded",     "local", "matrix",
+    "stores",     "ragged",  "remote", "matmul",      "staging",   "fp8-staging", "power", "clock",
+    "contention", "cold",    "spread", "arbitration", "stream",    "l2",          "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

@@ -28,7 +28,7 @@ void Cases::matmuls() {
 
 // Tiles that are stored one after the other: beside what a matmul and a store take alone, the way through the
 // staging area.
-void Cases::staging() {
+void Cases::staging(std::string_view group, DType dtype) {
   constexpr int kTiles = 16;
   for (const auto& [m, n] :
        {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}, std::pair{64, 128}}) {
@@ -36,10 +36,10 @@ void Cases::staging() {
       for (const int workgroups : some_and_all({1})) {
         for (const bool each : {false, true}) {
           add(1,
-              {per(row("staging", tile_text(m, n),
+              {per(row(std::string(group), tile_text(m, n),
                        parameters("k", k, "workgroups", workgroups, "stores", each ? "each" : "last")),
                    "us/tile", 1.0 / kTiles)},
-              [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, k, workgroups, kTiles, each); });
+              [=, m = m, n = n] { return matmul_tiles(1, dtype, m, n, k, workgroups, kTiles, each); });
         }
       }
     }

@@ -53,7 +53,9 @@ std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   const std::int32_t stage = stage_bytes(dtype, tile);
   if (tile.pipeline == Pipeline::serial) return stage;
   if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
-  const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) : 0;
+  const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) +
+                                                          static_cast<std::int32_t>(gpu.lds_bytes_of_senders)
+                                                    : 0;
   return staging + operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max) * stage;
 }
 

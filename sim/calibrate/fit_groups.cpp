@@ -145,6 +145,16 @@ FitGroup tile_group(const Machine& machine) {
   return group;
 }
 
+// The way of fp8 results through the staging area: four of them make a word, and lanes have two.
+FitGroup fp8_staging_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.matrix.fp8.stage_bandwidth"}, 20, "", "fp8-staging"}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "fp8-staging" && row.number("workgroups") == 1;
+  };
+  return group;
+}
+
 // Too few to fill a link.
 bool is_guarded_alone(const MicrobenchRow& row) {
   return row.group == "guarded" && row.number("workgroups") <= kFew;
@@ -409,6 +419,9 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
       memory_group(),
       stage_group(),
       l2_group()};
+  if (machine.gpu.async_tile_store && machine.gpu.rate(DType::fp8).flop_per_clk_per_cu > 0) {
+    groups.push_back(fp8_staging_group());
+  }
   if (machine.gpus_per_node > 1) {
     // Starts where it decides about the rows: what is shorter than a release has no effect.
     constexpr double kLongerThanARelease = 5000;  // ns
