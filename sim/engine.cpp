@@ -89,6 +89,7 @@ void Engine::add_resources() {
     state.dirty_bytes = std::min(options_.written_before_bytes, gpu.dirty_share * cache_bytes());
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
+    if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
     const auto vertex = static_cast<std::size_t>(rank);
     const double out = raw_sum(boost::out_edges(vertex, topology_.graph));

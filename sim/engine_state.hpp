@@ -225,6 +225,7 @@ struct EngineState {
     std::vector<std::int32_t> matmul_classes;         // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
     std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
+    std::int32_t atomic_units = FluidNetwork::kNone;
     std::vector<std::int32_t> l2_port;
     bool l2_can_fill = true;  // any of l2_port, at the present clock
   };

@@ -395,7 +395,10 @@ std::int32_t Engine::data_class(const DataPath& path) {
     if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost});
   };
   const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
-  const auto adds = [&](const GpuState& gpu) { reads(gpu, 2, 1 + write_cost()); };
+  const auto adds = [&](const GpuState& gpu) {
+    reads(gpu, 2, 1 + write_cost());
+    if (gpu.atomic_units != FluidNetwork::kNone) uses.push_back({gpu.atomic_units, 1});
+  };
   const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
     const auto& edges = topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
     for (const int edge : edges) {

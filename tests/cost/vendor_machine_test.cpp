@@ -22,6 +22,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   machine.fabric.ragged_end_bytes = 60;
   machine.gpu.stage_op_ns = 1100;
   machine.gpu.stage_gb_per_s = 65;
+  machine.gpu.matrix[static_cast<std::size_t>(DType::fp8)].stage_gb_per_s = 37;
   machine.library.tile_ns = 1200;
   machine.library.kernel_gap_ns = 370;
   const Machine vendor = vendor_machine(machine);
@@ -35,6 +36,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
             0);
   EXPECT_EQ(vendor.gpu.stage_op_ns, 1200);
   EXPECT_EQ(vendor.gpu.stage_gb_per_s, machine.gpu.lds_bytes_per_clk * machine.gpu.boost_clock_ghz);
+  EXPECT_EQ(vendor.gpu.stage_rate_gb_per_s(DType::fp8), vendor.gpu.stage_gb_per_s);
   EXPECT_EQ(vendor.host.kernel_gap_ns, 370);
   EXPECT_EQ(vendor.gpu.hbm_gb_per_s, machine.gpu.hbm_gb_per_s);
 }

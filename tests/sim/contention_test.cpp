@@ -36,6 +36,23 @@ TEST(Incast, OfSevenGpusIntoOneSharesItsPortAndLeavesAFreePairAlone) {
   EXPECT_NEAR(out.seen.kernels.at(7).length_ns(), kTileBytes / 50, kExact);
 }
 
+// Who adds into the memory of one GPU shares its atomic units, whatever else memory and links could carry.
+TEST(AtomicUnits, AreSharedByAllWhoAddIntoTheMemoryOfAGpu) {
+  Machine machine = hand::machine(2);
+  machine.gpu.atomic_gb_per_s = 20;
+  machine.fabric.link_raw_gb_per_s = 1e6;
+  machine.gpu.cu_remote_atomic_gb_per_s = machine.gpu.cu_store_gb_per_s = 1e4;
+  Draft draft(2);
+  for (int from = 0; from < 2; ++from) {
+    const std::int32_t kernel = draft.data_kernel("add", from);
+    draft.builder.workgroup(kernel);
+    draft.builder.atomic_add(draft.c, Draft::tile(from), 0);
+    draft.builder.launch(from, kernel);
+    draft.builder.host(from, HostOpKind::device_synchronize);
+  }
+  EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns, 2 * kTileBytes / 20, kExact);
+}
+
 // The link is free again when the larger one ends.
 TEST(Contention, IsNotWhatATransferWaitedForItsLink) {
   Machine machine = hand::machine(2);
