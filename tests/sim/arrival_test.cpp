@@ -99,8 +99,10 @@ TEST(OperandStages, AreThoseThatFitBesideAFinishedTile) {
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1), 1);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1e6), 8);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 0), 4);  // what a workgroup can have
-  gpu.async_tile_store = true;
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536), 3);
+  gpu.async_tile_store = true;  // a finished tile and what its senders need
+  gpu.lds_bytes_of_senders = 1000;
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 66536), 3);
+  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536 - 8192 + 999), 2);
   EXPECT_EQ(stage_interval_ns(4, 600), 200);
   EXPECT_EQ(stage_interval_ns(1, 600), 600);
 }

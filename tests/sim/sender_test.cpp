@@ -64,6 +64,15 @@ TEST(Sender, ChargesTheWayThroughTheStagingAreaToTheWorkgroup) {
   EXPECT_NEAR(out.result.makespan_ns, 3 * (kStepNs + 150) + 400, kExact);
 }
 
+TEST(Sender, HasAWayThroughTheStagingAreaThatCanDependOnTheTypeOfTheResult) {
+  Machine machine = sending_machine();
+  machine.gpu.stage_gb_per_s = kTileBytes / 100;
+  machine.gpu.matrix[static_cast<std::size_t>(DType::fp16)].stage_gb_per_s = kTileBytes / 300;
+  machine.gpu.matrix[static_cast<std::size_t>(DType::fp8)].stage_gb_per_s = kTileBytes / 700;
+  const Observed out = run(computed_and_sent(3, 1), machine);
+  EXPECT_NEAR(out.result.makespan_ns, 3 * (kStepNs + 300) + 400, kExact);
+}
+
 TEST(Sender, SignalsWhatItStoredWhileTheWorkgroupComputes) {
   Machine machine = sending_machine();
   machine.gpu.release_ns = 30;
