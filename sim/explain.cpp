@@ -44,8 +44,11 @@ std::string describe_rounds(const Schedule& schedule, const Machine& machine) {
   if (rounds.tiles == 0) {
     return "";
   }
-  return fmt::format("{} tiles of a GPU on {} workgroups make {} round{} of {:.1f} us, {:.0f} % filled.",
-                     rounds.tiles, rounds.workers, rounds.rounds, rounds.rounds == 1 ? "" : "s",
+  const bool one = rounds.matmuls() == 1;
+  return fmt::format("{} tile{} of a GPU{} on {} workgroups make{} {} round{} of {:.1f} us, {:.0f} % filled.",
+                     rounds.tiles, rounds.tiles == 1 ? "" : "s",
+                     rounds.parts == 1 ? "" : fmt::format(", each in {} parts of K,", rounds.parts),
+                     rounds.workers, one ? "s" : "", rounds.rounds, rounds.rounds == 1 ? "" : "s",
                      rounds.tile_ns / 1000, 100 * rounds.fill());
 }
 

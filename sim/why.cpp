@@ -35,7 +35,13 @@ std::string count_text(std::int64_t count, std::string_view noun) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::string tile_text(const Rounds& rounds) { return fmt::format("{}x{}", rounds.tile_m, rounds.tile_n); }
+// "288 tiles of 256x64", "2 tiles of 32x32 in 16 parts of K"
+std::string tiles_text(const Rounds& rounds) {
+  std::string text =
+      fmt::format("{} of {}x{}", count_text(rounds.tiles, "tile"), rounds.tile_m, rounds.tile_n);
+  if (rounds.parts > 1) text += fmt::format(" in {} parts of K", rounds.parts);
+  return text;
+}
 
 bool splits_units(const Candidate& candidate) {
   return find_pattern(candidate.pattern, "explanation").uses.splits_cus;
@@ -44,7 +50,7 @@ bool splits_units(const Candidate& candidate) {
 // What the compute units that only send cost the winner, in rounds of its tiles.
 std::string own_split_text(const Candidate& winner) {
   const std::int64_t all_units = winner.knobs.gemm_cus + winner.knobs.comm_cus;
-  const std::int64_t with_all = (winner.rounds.tiles + all_units - 1) / all_units;
+  const std::int64_t with_all = (winner.rounds.matmuls() + all_units - 1) / all_units;
   const std::int64_t extra = winner.rounds.rounds - with_all;
   if (extra <= 0) return fmt::format(": the {} that only send cost no round", winner.rounds.senders);
   return fmt::format(", {} more than on all {}", extra, all_units);
@@ -55,26 +61,50 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
   for (const Candidate& rival : rivals) {
     const Rounds& theirs = rival.rounds;
     if (theirs.workers == 0) continue;
-    const std::int64_t there = (own.tiles + theirs.workers - 1) / theirs.workers;
+    const std::int64_t there = (own.matmuls() + theirs.workers - 1) / theirs.workers;
     if (there <= own.rounds) continue;
     std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
     if (splits_units(rival)) text += fmt::format(" left beside {} that only send", theirs.senders);
     text += fmt::format(" in {}", rival.pattern);
-    const bool same_tile = theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n;
-    if (same_tile) return text;
-    return text + fmt::format(", which does best with {} of {} in {}", count_text(theirs.tiles, "tile"),
-                              tile_text(theirs), count_text(theirs.rounds, "round"));
+    const bool same_tiles =
+        theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n && theirs.parts == own.parts;
+    if (same_tiles) return text;
+    return text + fmt::format(", which does best with {} in {}", tiles_text(theirs),
+                              count_text(theirs.rounds, "round"));
   }
   return {};
+}
+
+// What a winner that splits K gains by it, beside the nearest rival that does not.
+std::string split_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
+  const Rounds& own = winner.rounds;
+  Rounds whole = own;
+  whole.parts = 1;
+  whole.rounds = (own.tiles + own.workers - 1) / own.workers;
+  std::string text = fmt::format(
+      "{} splits K: with all of it, the {} that every GPU computes would take {} on {} compute units "
+      "({} of the slots filled); in {} parts of K they are {} matmuls, each {} times shorter, which "
+      "take {} ({} filled)",
+      winner.pattern, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
+      percent(whole.fill()), own.parts, own.matmuls(), own.parts, count_text(own.rounds, "round"),
+      percent(own.fill()));
+  for (const Candidate& rival : rivals) {
+    const Rounds& theirs = rival.rounds;
+    if (theirs.tiles == 0 || theirs.parts > 1) continue;
+    text += fmt::format("; {} has {} with all of K in {} on {}", rival.pattern, tiles_text(theirs),
+                        count_text(theirs.rounds, "round"), theirs.workers);
+    break;
+  }
+  return text + ".";
 }
 
 // How the winner's tiles fill the compute units, and how they would fill those of its rivals.
 std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
   const Rounds& own = winner.rounds;
-  std::string text =
-      fmt::format("The {} of {} that {} gives every GPU take {} on {} compute units ({} of the slots filled)",
-                  count_text(own.tiles, "tile"), tile_text(own), winner.pattern,
-                  count_text(own.rounds, "round"), own.workers, percent(own.fill()));
+  if (own.parts > 1) return split_sentence(winner, rivals);
+  std::string text = fmt::format(
+      "The {} that {} gives every GPU take {} on {} compute units ({} of the slots filled)", tiles_text(own),
+      winner.pattern, count_text(own.rounds, "round"), own.workers, percent(own.fill()));
   if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
   return text + rival_rounds_text(own, rivals) + ".";
 }
