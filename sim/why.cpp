@@ -167,20 +167,22 @@ std::string peers_sentence(const Candidate& winner) {
       time_text(winner.fixed_order_ns));
 }
 
-// The largest of the three taxes that the winner still pays, by the counterfactual account.
+// The largest of the three taxes that the winner still pays, along its critical path as in the table.
 std::string tax_sentence(const Candidate& winner, const Machine& machine) {
-  const Taxes& taxes = winner.taxes;
+  const TimeAccount& account = winner.taxes.account;
   const std::array<std::pair<double, std::string_view>, 3> paid{
-      {{taxes.launch_ns, "launch"},
-       {taxes.bulk_synchronous_ns, "bulk-synchronous"},
-       {taxes.locality_ns, "locality"}}};
-  const auto largest = std::max_element(paid.begin(), paid.end());
+      {{account.launch_ns, "launch"},
+       {account.bulk_synchronous_ns, "bulk-synchronous"},
+       {account.locality_ns, "locality"}}};
+  const auto largest = std::max_element(paid.begin(), paid.end(),
+                                        [](const auto& a, const auto& b) { return a.first < b.first; });
   if (largest->first < kWorthSaying * winner.time_ns) {
-    return fmt::format("None of the three taxes costs it more than {}; without all of them it would take {}.",
-                       time_text(std::max(0.0, largest->first)), time_text(taxes.all_removed_ns));
+    return fmt::format("None of the three taxes has more than {} of its critical path.",
+                       time_text(largest->first));
   }
-  std::string text = fmt::format("Its largest remaining tax is the {} tax, {} ({})", largest->second,
-                                 time_text(largest->first), percent(largest->first / winner.time_ns));
+  std::string text =
+      fmt::format("The largest tax on its critical path is the {} tax, {} ({})", largest->second,
+                  time_text(largest->first), percent(largest->first / winner.time_ns));
   if (winner.knobs.host_barriers && largest->second == "bulk-synchronous") {
     text += fmt::format("; the host barriers around the measured region are {}",
                         time_text(2 * machine.host.barrier_ns));

@@ -61,5 +61,14 @@ TEST(Why, ARivalThatSplitsKHasItsTilesAndPartsNamed) {
   expect_says(text, "8 tiles of 32x64 in 2 parts of K");
 }
 
+TEST(Why, TheTaxIsTheLargestOfTheCriticalPathAsInTheTable) {
+  Candidate winner = candidate("library", 2000e3, rounds(300, 1, 304, 1));
+  winner.taxes.account.launch_ns = 749.2e3;
+  winner.taxes.account.bulk_synchronous_ns = 294.8e3;
+  winner.taxes.launch_ns = 100e3;
+  winner.taxes.bulk_synchronous_ns = 987.4e3;  // the other account
+  expect_says(why({winner}), "critical path is the launch tax, 749.2 us (37 %)");
+}
+
 }  // namespace
 }  // namespace tritax
