@@ -294,6 +294,26 @@ TEST(Program, AnUnreadableInputIsRefusedWithItsName) {
   expect_user_error(run_tritax("reproduce missing.toml"), {"missing.toml"});
 }
 
+TEST(Program, WhatNeverEndsIsRefusedAsEveryKindOfInput) {
+  const ScratchDirectory scratch;
+  const std::string reader = "timeout 60";  // would end it with 124
+  for (const std::string command : {"simulate /dev/zero", "simulate /dev/urandom", "reproduce /dev/zero",
+                                    "validate --measured /dev/zero", "machines show /dev/zero"}) {
+    expect_user_error(run_tritax(command, reader), {"/dev/", "cannot be read"});
+  }
+  for (const std::string name : {"endless.json", "trace.json"}) {
+    std::filesystem::create_symlink("/dev/zero", scratch.path(name));
+  }
+  expect_user_error(run_tritax("simulate --machine mi300x-8 " + scratch.path("endless.json"), reader),
+                    {"endless.json: cannot be read"});
+  expect_user_error(
+      run_tritax("trace --pattern library " + kSmallProblem + "-o - --measured " + scratch.path("trace.json"),
+                 reader),
+      {"trace.json: cannot be read"});
+  expect_user_error(run_tritax("simulate /dev/stdin", "yes | " + reader),
+                    {"/dev/stdin: cannot be read: it is larger than 64 MB"});
+}
+
 TEST(Program, OptionsThatAScheduleFileCannotFollowAreRefused) {
   const ScratchDirectory scratch;
   const std::string file = scratch.path("s.json");
