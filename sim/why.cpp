@@ -35,6 +35,12 @@ std::string count_text(std::int64_t count, std::string_view noun) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
+// "50 %", and "12 times" where a percentage would be hard to read.
+std::string share_text(double share) {
+  constexpr double most_percent = 5;
+  return share > most_percent ? fmt::format("{:.0f} times", share) : percent(share) + " of";
+}
+
 // "288 tiles of 256x64", "2 tiles of 32x32 in 16 parts of K"
 std::string tiles_text(const Rounds& rounds) {
   std::string text =
@@ -47,12 +53,17 @@ bool splits_units(const Candidate& candidate) {
   return find_pattern(candidate.pattern, "explanation").uses.splits_cus;
 }
 
+// Compute units that are kept for sending, also where some of them have nothing to send.
+std::int32_t sending_units(const Candidate& candidate) {
+  return std::max(candidate.knobs.comm_cus, candidate.rounds.senders);
+}
+
 // What the compute units that only send cost the winner, in rounds of its tiles.
 std::string own_split_text(const Candidate& winner) {
-  const std::int64_t all_units = winner.knobs.gemm_cus + winner.knobs.comm_cus;
+  const std::int64_t all_units = winner.rounds.workers + sending_units(winner);
   const std::int64_t with_all = (winner.rounds.matmuls() + all_units - 1) / all_units;
   const std::int64_t extra = winner.rounds.rounds - with_all;
-  if (extra <= 0) return fmt::format(": the {} that only send cost no round", winner.rounds.senders);
+  if (extra <= 0) return fmt::format(": the {} that only send cost no round", sending_units(winner));
   return fmt::format(", {} more than on all {}", extra, all_units);
 }
 
@@ -64,7 +75,7 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
     const std::int64_t there = (own.matmuls() + theirs.workers - 1) / theirs.workers;
     if (there <= own.rounds) continue;
     std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
-    if (splits_units(rival)) text += fmt::format(" left beside {} that only send", theirs.senders);
+    if (splits_units(rival)) text += fmt::format(" left beside {} that only send", sending_units(rival));
     text += fmt::format(" in {}", rival.pattern);
     const bool same_tiles =
         theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n && theirs.parts == own.parts;
@@ -102,9 +113,10 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
 std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
   const Rounds& own = winner.rounds;
   if (own.parts > 1) return split_sentence(winner, rivals);
-  std::string text = fmt::format(
-      "The {} that {} gives every GPU take {} on {} compute units ({} of the slots filled)", tiles_text(own),
-      winner.pattern, count_text(own.rounds, "round"), own.workers, percent(own.fill()));
+  std::string text =
+      fmt::format("The {} that {} gives every GPU {} {} on {} compute units ({} of the slots filled)",
+                  tiles_text(own), winner.pattern, own.tiles == 1 ? "takes" : "take",
+                  count_text(own.rounds, "round"), own.workers, percent(own.fill()));
   if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
   return text + rival_rounds_text(own, rivals) + ".";
 }
@@ -150,9 +162,9 @@ std::string limit_sentence(const Candidate& winner, const GemmAllScatter& worklo
                                  time_text(bound.compute_ns));
   if (workload.gpus == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
-  text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} of the GEMM)",
+  text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} the GEMM)",
                       winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns),
-                      percent(bound.wire_ns / bound.compute_ns));
+                      share_text(bound.wire_ns / bound.compute_ns));
   text += fmt::format("; {} of sending is on the critical path", time_text(exposed));
   if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
   return text + ".";

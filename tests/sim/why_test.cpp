@@ -70,5 +70,27 @@ TEST(Why, TheTaxIsTheLargestOfTheCriticalPathAsInTheTable) {
   expect_says(why({winner}), "critical path is the launch tax, 749.2 us (37 %)");
 }
 
+TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {
+  Rounds few = rounds(100, 1, 68, 2);
+  few.senders = 56;
+  Candidate rival = candidate("producer-consumer", 2000, few);
+  rival.knobs.gemm_cus = 68;
+  rival.knobs.comm_cus = 64;
+  expect_says(why({candidate("fused-sequential", 1000, rounds(100, 1, 132, 1)), rival}),
+              "take 2 on the 68 left beside 64 that only send");
+}
+
+TEST(Why, OneTileTakesOneRound) {
+  expect_says(why({candidate("fused-sequential", 1000, rounds(1, 1, 304, 1))}),
+              "The 1 tile of 32x64 that fused-sequential gives every GPU takes 1 round");
+}
+
+TEST(Why, LinkTimeOfManyTimesTheGemmIsNoPercentage) {
+  Candidate winner = candidate("fused-sequential", 1000, rounds(1, 1, 304, 1));
+  expect_says(why({winner}), "(50 % of the GEMM)");
+  winner.bound.wire_ns = 104890;
+  expect_says(why({winner}), "(105 times the GEMM)");
+}
+
 }  // namespace
 }  // namespace tritax
