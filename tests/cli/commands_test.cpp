@@ -291,6 +291,19 @@ TEST(Explain, NamesInputsWithAndWithoutEffect) {
   EXPECT_EQ(without_effect.count("fabric.load_efficiency"), 1U);
 }
 
+TEST(Explain, ValuesThatCannotBeRunHaveAHeadingAndAReason) {
+  const std::string text =
+      run_tritax("explain --pattern bulk-synchronous --tile 256x256x64 " + kSmallProblem).out;
+  const std::size_t table = text.find("Inputs that change the time");
+  const std::size_t impossible = text.find("Values that cannot be run");
+  ASSERT_NE(table, std::string::npos) << text;
+  ASSERT_NE(impossible, std::string::npos) << text;
+  EXPECT_EQ(text.substr(0, impossible).find(" -\n"), std::string::npos) << text;
+  const std::size_t tile = text.find("knob tile_n, 256 -> 512: ", impossible);
+  ASSERT_NE(tile, std::string::npos) << text;
+  EXPECT_NE(text.find("256x512x64", tile), std::string::npos) << text;
+}
+
 TEST(Explain, AnswersTheSameOnAnyNumberOfThreads) {
   const std::string command = "explain --pattern bulk-synchronous " + kSmallProblem;
   EXPECT_EQ(run_json(command + "--threads 1"), run_json(command + "--threads 2"));
