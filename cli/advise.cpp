@@ -177,15 +177,15 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
 
 Advice search(const Question& question, const Options& options) {
   InterruptibleWork work;
-  Progress progress("searching");
+  Progress progress("searching, candidates");
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.pins = options.pins;
   search_options.stop = &work.flag();
   search_options.progress = [&progress](const AdviseProgress& state) {
-    const std::int64_t done = state.evaluated + state.pruned;
-    progress.update(static_cast<std::size_t>(done), static_cast<std::size_t>(done + state.remaining));
+    // How many candidates refinement will list is known when it has.
+    progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
   };
   return advise(question.workload, question.machine, search_options);
 }
