@@ -98,10 +98,32 @@ Table candidate_table(const Advice& advice) {
   return table;
 }
 
-ordered_json candidate_json(const Candidate& candidate) {
+// Those that ran: null where the pattern has no such knob, and the tile that it chose where it chooses
+// itself.
+ordered_json knobs_json(const Question& question, const Candidate& candidate) {
+  const Pattern& pattern = find_pattern(candidate.pattern, "advise");
+  Knobs knobs = candidate.knobs;
+  ordered_json json = json_of(knobs);
+  for (const auto& [name, use] : kKnobNames) {
+    if (!(pattern.uses.*use)) json[std::string(name)] = nullptr;
+  }
+  if (pattern.own_tile == nullptr) return json;
+  const MatmulTile tile = pattern.own_tile(question.workload, question.machine);
+  knobs.tile_m = tile.m;
+  knobs.tile_n = tile.n;
+  knobs.tile_k = tile.k;
+  knobs.waves = tile.waves;
+  knobs.pipeline = tile.pipeline;
+  const ordered_json own = json_of(knobs);
+  for (const char* name : {"tile", "waves", "pipeline"}) json[name] = own.at(name);
+  json["parts_of_k"] = candidate.rounds.parts;
+  return json;
+}
+
+ordered_json candidate_json(const Question& question, const Candidate& candidate) {
   const TimeAccount& account = candidate.taxes.account;
   ordered_json json{{"pattern", candidate.pattern},
-                    {"knobs", json_of(candidate.knobs)},
+                    {"knobs", knobs_json(question, candidate)},
                     {"time_us", us(candidate.time_ns)},
                     {"speedup", nullptr},
                     {"taxes",
@@ -121,7 +143,7 @@ ordered_json candidate_json(const Candidate& candidate) {
 ordered_json advice_json(const Question& question, const Advice& advice) {
   ordered_json candidates = ordered_json::array();
   for (const Candidate& candidate : advice.candidates) {
-    candidates.push_back(candidate_json(candidate));
+    candidates.push_back(candidate_json(question, candidate));
   }
   return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.workload)},
           {"machine", question.machine.name},    {"evaluated", advice.evaluated},
@@ -155,15 +177,15 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
 
 Advice search(const Question& question, const Options& options) {
   InterruptibleWork work;
-  Progress progress("searching");
+  Progress progress("searching, candidates");
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.pins = options.pins;
   search_options.stop = &work.flag();
   search_options.progress = [&progress](const AdviseProgress& state) {
-    const std::int64_t done = state.evaluated + state.pruned;
-    progress.update(static_cast<std::size_t>(done), static_cast<std::size_t>(done + state.remaining));
+    // How many candidates refinement will list is known when it has.
+    progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
   };
   return advise(question.workload, question.machine, search_options);
 }

@@ -33,8 +33,10 @@ double change_percent(const Variation& variation, double makespan_ns) {
   return 100 * (variation.makespan_ns / makespan_ns - 1);
 }
 
+enum class Shown { all, that_ran };
+
 // One line a variation of an input.
-Table variation_table(const std::vector<Sensitivity>& inputs, double makespan_ns) {
+Table variation_table(const std::vector<Sensitivity>& inputs, double makespan_ns, Shown shown) {
   Table table{{{"input", "input"},
                {"value", "value"},
                {"varied_to", "varied to"},
@@ -43,6 +45,7 @@ Table variation_table(const std::vector<Sensitivity>& inputs, double makespan_ns
               {}};
   for (const Sensitivity& input : inputs) {
     for (const Variation& variation : input.variations) {
+      if (shown == Shown::that_ran && !variation.obstacle.empty()) continue;
       table.add({input.input, input.value, variation.value, us(variation.makespan_ns),
                  change_percent(variation, makespan_ns)});
     }
@@ -58,6 +61,22 @@ std::string names_of(const std::vector<Sensitivity>& inputs) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Single values that could not be run, of inputs that others could be run of.
+void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
+  std::string lines;
+  for (const auto* inputs : {&explanation.with_effect, &explanation.without_effect}) {
+    for (const Sensitivity& input : *inputs) {
+      for (const Variation& variation : input.variations) {
+        if (variation.obstacle.empty()) continue;
+        lines +=
+            fmt::format("{}, {} -> {}: {}\n", input.input, input.value, variation.value, variation.obstacle);
+      }
+    }
+  }
+  if (lines.empty()) return;
+  outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
+}
+
 void print_explanation(const Subject& subject, const Explanation& explanation, const Outputs& outputs) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   for (const std::string& sentence : explanation.sentences) {
@@ -68,7 +87,7 @@ void print_explanation(const Subject& subject, const Explanation& explanation, c
   outputs.print("\n");
   outputs.print(tax_table(explanation.taxes));
   outputs.print("\n" + styled("Inputs that change the time, strongest first", Style::bold) + "\n");
-  outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns));
+  outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::that_ran));
   if (!explanation.without_effect.empty()) {
     outputs.print(fmt::format("\n{}\n{}", styled("Inputs that had no effect", Style::bold),
                               wrapped(names_of(explanation.without_effect))));
@@ -81,6 +100,7 @@ void print_explanation(const Subject& subject, const Explanation& explanation, c
       outputs.print(fmt::format("{}: {}\n", input.input, reason));
     }
   }
+  print_obstacles(explanation, outputs);
 }
 
 ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
@@ -115,9 +135,9 @@ int run(const Options& options) {
   });
   progress.clear();
   print_explanation(subject, explanation, outputs);
-  Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns);
+  Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::all);
   for (const std::vector<Sensitivity>* inputs : {&explanation.without_effect, &explanation.not_variable}) {
-    for (std::vector<Cell>& row : variation_table(*inputs, explanation.result.makespan_ns).rows) {
+    for (std::vector<Cell>& row : variation_table(*inputs, explanation.result.makespan_ns, Shown::all).rows) {
       all.add(std::move(row));
     }
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -199,10 +200,20 @@ void add_knob_options(CLI::App& app, KnobPins& pins) {
   add_name(app, "--peer-order", pins.peer_order, kPeerOrderNames, "Order in which peers are served");
   add_name(app, "--lock", pins.lock, kLockProtocolNames, "How flags are set and polled");
   add_name(app, "--launch", pins.launch, kLaunchModeNames, "How kernels are launched");
-  for (const char* flag : {"--tile", "--comm-tile", "--waves", "--pipeline", "--gemm-cus", "--comm-cus",
-                           "--group-m", "--xcd-remap", "--peer-order", "--lock", "--launch"}) {
-    app.get_option(flag)->group("Knobs");
-  }
+  for (const KnobName& knob : kKnobNames) app.get_option(knob_option(knob.name))->group("Knobs");
+}
+
+std::array<bool, kKnobNames.size()> given_knobs(const KnobPins& pins) {
+  return {pins.tile_m.has_value(),      pins.waves.has_value(),     pins.pipeline.has_value(),
+          pins.comm_tile_m.has_value(), pins.gemm_cus.has_value(),  pins.comm_cus.has_value(),
+          pins.group_m.has_value(),     pins.xcd_remap.has_value(), pins.peer_order.has_value(),
+          pins.lock.has_value(),        pins.launch.has_value()};
+}
+
+std::string knob_option(std::string_view knob) {
+  std::string option = fmt::format("--{}", knob);
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
 }
 
 Knobs with_pins(Knobs knobs, const KnobPins& pins) {

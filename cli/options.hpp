@@ -3,6 +3,7 @@
 
 #include <tbb/global_control.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,6 +70,12 @@ void add_machine_option(CLI::App& app, std::string& name);
 
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
 void add_knob_options(CLI::App& app, KnobPins& pins);
+
+// Which of kKnobNames are given, in their order.
+std::array<bool, kKnobNames.size()> given_knobs(const KnobPins& pins);
+
+// The option of a knob: "--comm-tile" of "comm_tile".
+std::string knob_option(std::string_view knob);
 
 // `knobs` with the given ones replaced.
 Knobs with_pins(Knobs knobs, const KnobPins& pins);

@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
@@ -24,26 +26,32 @@ struct Options {
 };
 
 struct KnobHelp {
-  bool used;
+  bool used = false;
   std::string knob;
   std::string option;
   std::string meaning;
 };
 
 std::vector<KnobHelp> knob_help(const Pattern& pattern) {
-  const KnobUse& uses = pattern.uses;
-  return {{uses.tile, "tile", "--tile MxNxK", "GEMM tile of a workgroup"},
-          {uses.tile, "waves", "--waves", "waves of a GEMM workgroup"},
-          {uses.tile, "pipeline", "--pipeline", "how a workgroup feeds its matrix cores: serial, overlapped"},
-          {uses.comm_tile, "comm_tile", "--comm-tile MxN", "tile of a communication step"},
-          {uses.gemm_cus, "gemm_cus", "--gemm-cus", "workgroups of the compute role"},
-          {uses.comm_cus, "comm_cus", "--comm-cus", "workgroups of the communication role"},
-          {uses.grid_order, "group_m", "--group-m", "row tiles of a group in the grid order"},
-          {uses.grid_order, "xcd_remap", "--xcd-remap on|off", "every die gets a contiguous range of tiles"},
-          {uses.peer_order, "peer_order", "--peer-order",
-           "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)"},
-          {uses.lock, "lock", "--lock", "how flags are set and polled"},
-          {uses.launch, "launch", "--launch", "kernels one by one (stream) or in one call (graph)"}};
+  // Values of the option and meaning, in the order of kKnobNames.
+  static constexpr std::array<std::array<const char*, 2>, kKnobNames.size()> kWords{
+      {{" MxNxK", "GEMM tile of a workgroup"},
+       {"", "waves of a GEMM workgroup"},
+       {"", "how a workgroup feeds its matrix cores: serial, overlapped"},
+       {" MxN", "tile of a communication step"},
+       {"", "workgroups of the compute role"},
+       {"", "workgroups of the communication role"},
+       {"", "row tiles of a group in the grid order"},
+       {" on|off", "every die gets a contiguous range of tiles"},
+       {"", "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)"},
+       {"", "how flags are set and polled"},
+       {"", "kernels one by one (stream) or in one call (graph)"}}};
+  std::vector<KnobHelp> help;
+  for (std::size_t i = 0; i < kKnobNames.size(); ++i) {
+    const auto& [name, use] = kKnobNames[i];
+    help.push_back({pattern.uses.*use, std::string(name), knob_option(name) + kWords[i][0], kWords[i][1]});
+  }
+  return help;
 }
 
 std::vector<std::string> used_knobs(const Pattern& pattern) {

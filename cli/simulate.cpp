@@ -16,6 +16,7 @@
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/with_place.hpp"
+#include "sim/explain.hpp"
 
 namespace tritax::cli {
 
@@ -92,6 +93,9 @@ void print_run(const Simulated& run, bool links, Outputs& outputs) {
   outputs.print(account_table(result.account));
   outputs.print("\n");
   outputs.print(tax_table(run.taxes));
+  if (const std::string longer = describe_longer(run.taxes); !longer.empty()) {
+    outputs.print(wrapped(longer));
+  }
   outputs.print("\n");
   outputs.print(rank_table(result, run.machine));
   outputs.print(fmt::format(

@@ -105,6 +105,35 @@ Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
   return scenario;
 }
 
+// Refuses a knob of the command line that would change nothing, because no pattern has it. Knobs of a file
+// may be meant for other patterns of it.
+void refuse_unused_knobs(const std::vector<Source>& sources, const KnobPins& pins) {
+  std::vector<const Pattern*> patterns;
+  for (const Source& source : sources) {
+    const std::string& name = source.scenario->pattern;
+    if (!name.empty()) patterns.push_back(&find_pattern(name, source.scenario->where));
+  }
+  const auto has = [&patterns](bool KnobUse::*use) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [use](const Pattern* one) { return one->uses.*use; });
+  };
+  std::vector<std::string> options;
+  for (const auto& [name, use] : kKnobNames) {
+    if (has(use)) options.push_back(knob_option(name));
+  }
+  const auto given = given_knobs(pins);
+  for (std::size_t i = 0; i < given.size() && !patterns.empty(); ++i) {
+    if (!given[i] || has(kKnobNames[i].use)) continue;
+    std::vector<std::string_view> names;
+    for (const Pattern* pattern : patterns) {
+      if (std::find(names.begin(), names.end(), pattern->name) == names.end()) names.push_back(pattern->name);
+    }
+    throw UserError(fmt::format("{}: {} has no such knob; it has {}", knob_option(kKnobNames[i].name),
+                                fmt::join(names, ", "),
+                                options.empty() ? "none" : fmt::format("{}", fmt::join(options, ", "))));
+  }
+}
+
 std::string describe_scenario(const Scenario& scenario, const Machine& machine) {
   const auto* gemm = std::get_if<GemmAllScatter>(&scenario.workload);
   if (gemm == nullptr || scenario.pattern.empty()) {
@@ -191,6 +220,7 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
       source.scenario = std::move(overridden);
     }
   }
+  if (sources.front().scenario) refuse_unused_knobs(sources, options.pins);
   for (Source& source : sources) source.sustained = options.sustained;
   return sources;
 }

@@ -60,7 +60,7 @@ void Progress::clear() {
 void Progress::update(std::size_t done, std::size_t total) {
   using namespace std::chrono_literals;
   constexpr std::size_t kBarWidth = 30;
-  if (!terminal_ || total == 0) {
+  if (!terminal_) {
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -70,6 +70,11 @@ void Progress::update(std::size_t done, std::size_t total) {
   }
   last_draw_ = now;
   drawn_ = true;
+  if (total == 0) {
+    tell(fmt::format("\r{}: {} done\x1b[K", label_, done));
+    std::fflush(stderr);
+    return;
+  }
   const std::size_t filled = kBarWidth * std::min(done, total) / total;
   tell(fmt::format("\r{} [{}{}] {}/{}\x1b[K", label_, std::string(filled, '#'),
                    std::string(kBarWidth - filled, '.'), done, total));

@@ -32,6 +32,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // `total` 0: not known yet; then there is only a count.
   void update(std::size_t done, std::size_t total);
 
   // Removes the bar, so that other text can be written.

@@ -44,8 +44,11 @@ std::string describe_rounds(const Schedule& schedule, const Machine& machine) {
   if (rounds.tiles == 0) {
     return "";
   }
-  return fmt::format("{} tiles of a GPU on {} workgroups make {} round{} of {:.1f} us, {:.0f} % filled.",
-                     rounds.tiles, rounds.workers, rounds.rounds, rounds.rounds == 1 ? "" : "s",
+  const bool one = rounds.matmuls() == 1;
+  return fmt::format("{} tile{} of a GPU{} on {} workgroups make{} {} round{} of {:.1f} us, {:.0f} % filled.",
+                     rounds.tiles, rounds.tiles == 1 ? "" : "s",
+                     rounds.parts == 1 ? "" : fmt::format(", each in {} parts of K,", rounds.parts),
+                     rounds.workers, one ? "s" : "", rounds.rounds, rounds.rounds == 1 ? "" : "s",
                      rounds.tile_ns / 1000, 100 * rounds.fill());
 }
 
@@ -61,15 +64,19 @@ std::string describe_links(const Schedule& schedule, const Machine& machine, con
       edge.name, *busiest / 1e6, percent(*busiest / result.makespan_ns, edge.raw_gb_per_s));
 }
 
-std::string describe_taxes(const Taxes& taxes) {
-  const double saved_ns = taxes.makespan_ns - taxes.all_removed_ns;
-  return fmt::format(
-      "Without the three taxes it would take {:.1f} us, {:.0f} % less: free launches save {:.1f} us, tile "
-      "dependences "
-      "instead of barriers {:.1f} us, intermediates on chip {:.1f} us; {:.1f} us belong to no single one.",
-      taxes.all_removed_ns / 1000, percent(saved_ns, taxes.makespan_ns), taxes.launch_ns / 1000,
-      taxes.bulk_synchronous_ns / 1000, taxes.locality_ns / 1000, taxes.remainder_ns / 1000);
+// One at a time, what the run saves without a tax; negative where it takes longer.
+struct Saving {
+  std::string_view change;
+  double ns;
+};
+
+std::array<Saving, 3> savings_of(const Taxes& taxes) {
+  return {{{"free launches", taxes.launch_ns},
+           {"tile dependences instead of barriers", taxes.bulk_synchronous_ns},
+           {"intermediates on chip", taxes.locality_ns}}};
 }
+
+constexpr double kShownNs = 50;  // less is 0.0 us
 
 std::string describe_strongest(const std::vector<Sensitivity>& inputs) {
   std::vector<std::string> words;
@@ -81,6 +88,37 @@ std::string describe_strongest(const std::vector<Sensitivity>& inputs) {
 }
 
 }  // namespace
+
+std::string describe_taxes(const Taxes& taxes) {
+  const double saved_ns = taxes.makespan_ns - taxes.all_removed_ns;
+  std::string text =
+      fmt::format("Without the three taxes it would take {:.1f} us, {:.0f} % {}", taxes.all_removed_ns / 1000,
+                  std::abs(percent(saved_ns, taxes.makespan_ns)), saved_ns < 0 ? "more" : "less");
+  std::vector<std::string> words;
+  for (const auto& [change, ns] : savings_of(taxes)) {
+    if (ns >= kShownNs) words.push_back(fmt::format("{} {:.1f} us", change, ns / 1000));
+  }
+  if (!words.empty()) text += fmt::format("; one at a time, {} less", fmt::join(words, ", "));
+  if (std::abs(taxes.remainder_ns) >= kShownNs) {
+    text += fmt::format("; together they save {:.1f} us {} than the sum of each alone",
+                        std::abs(taxes.remainder_ns) / 1000, taxes.remainder_ns < 0 ? "less" : "more");
+  }
+  return text + ".";
+}
+
+std::string describe_longer(const Taxes& taxes) {
+  std::vector<std::string> words;
+  for (const auto& [change, ns] : savings_of(taxes)) {
+    if (ns <= -kShownNs)
+      words.push_back(fmt::format("with {} it takes {:.1f} us longer", change, -ns / 1000));
+  }
+  if (words.empty()) return "";
+  words.front().front() = 'W';
+  return fmt::format(
+      "{}: what starts earlier meets other traffic, and full links then serve their requesters in another "
+      "order, which may be a worse one.",
+      fmt::join(words, ", "));
+}
 
 Explanation explain(const Schedule& schedule, const Machine& machine, const Rebuild* rebuild,
                     const SimulationOptions& options, const ProgressCall& progress) {
@@ -97,7 +135,7 @@ Explanation explain(const Schedule& schedule, const Machine& machine, const Rebu
   for (std::string sentence :
        {describe_parts(explanation.result), describe_rounds(schedule, machine),
         describe_links(schedule, machine, explanation.result), describe_taxes(explanation.taxes),
-        describe_strongest(explanation.with_effect)}) {
+        describe_longer(explanation.taxes), describe_strongest(explanation.with_effect)}) {
     if (!sentence.empty()) {
       explanation.sentences.push_back(std::move(sentence));
     }

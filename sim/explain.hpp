@@ -22,6 +22,12 @@ struct Explanation {
   std::vector<Sensitivity> not_variable;    // no variation could run; each says why
 };
 
+// What the run saves without each of the three taxes and without all of them.
+std::string describe_taxes(const Taxes& taxes);
+
+// Without which of the three taxes the run takes longer, and why that can be; empty if without none.
+std::string describe_longer(const Taxes& taxes);
+
 // Explains the run of `schedule` on `machine`. `rebuild` as in `sensitivities`; `options` without observer.
 // Throws UserError as `simulate` does.
 Explanation explain(const Schedule& schedule, const Machine& machine, const Rebuild* rebuild,

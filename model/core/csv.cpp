@@ -160,7 +160,8 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
 }
 
 std::string read_csv_file(const std::string& path, std::string_view writer) {
-  return read_file(path, fmt::format("the path of a CSV file of '{}'", writer));
+  constexpr std::size_t kLargestFileBytes = std::size_t{256} << 20;  // some million rows
+  return read_file(path, fmt::format("the path of a CSV file of '{}'", writer), kLargestFileBytes);
 }
 
 }  // namespace tritax

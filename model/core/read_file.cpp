@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,12 +22,22 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
   if (std::filesystem::is_directory(path, unknown)) refuse("it is a directory");
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(std::strerror(errno));
+  const auto check_size = [&](std::uintmax_t bytes) {
+    if (bytes > largest) refuse(fmt::format("it is larger than {} MB", largest >> 20));
+  };
   std::string text;
+  // Pipes and devices have no size before they have been read.
+  if (const std::uintmax_t bytes = std::filesystem::file_size(path, unknown); !unknown) {
+    check_size(bytes);
+    text.reserve(static_cast<std::size_t>(bytes));
+  }
   std::vector<char> block(1 << 16);
   while (file) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > largest) refuse(fmt::format("it is larger than {} bytes", largest));
+    const std::string_view got(block.data(), static_cast<std::size_t>(file.gcount()));
+    if (got.find('\0') != std::string_view::npos) refuse("it is no text, it has a zero byte");
+    text.append(got);
+    check_size(text.size());
   }
   if (file.bad()) refuse(std::strerror(errno));
   return text;

@@ -1,17 +1,16 @@
 // Reading whole files that a user names.
 #pragma once
 
-#include <limits>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace tritax {
 
-// The bytes of a file. Throws UserError "path: cannot be read: REASON; give WANTED" for what is missing, a
-// directory, unreadable, or larger than `largest` bytes (a device or data file given by mistake would fill
-// memory).
-std::string read_file(const std::string& path, std::string_view wanted,
-                      std::size_t largest = std::numeric_limits<std::size_t>::max());
+// The bytes of a text file. Throws UserError "path: cannot be read: REASON; give WANTED" for what is missing,
+// a directory, unreadable, larger than `largest` bytes, or no text because it has a zero byte: a device or a
+// data file given by mistake would fill memory, or never end.
+std::string read_file(const std::string& path, std::string_view wanted, std::size_t largest);
 
 // `text` without the byte order mark that some editors and spreadsheets put in front of UTF-8.
 std::string_view without_byte_order_mark(std::string_view text);

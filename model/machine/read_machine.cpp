@@ -16,9 +16,7 @@ namespace tritax {
 
 namespace {
 
-// A machine file is a few kilobytes; the limit keeps a device or a data file given by mistake from filling
-// memory.
-constexpr std::size_t kLargestFileBytes = 1 << 20;
+constexpr std::size_t kLargestFileBytes = 1 << 20;  // a machine file is a few kilobytes
 
 std::string dotted(std::string_view table, std::string_view name) {
   return table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);

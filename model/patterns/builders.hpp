@@ -14,6 +14,9 @@ Schedule build_fused_sequential(const GemmAllScatter& workload, const Machine& m
 Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machine& machine,
                                      const Knobs& knobs);
 
+// The tile of the library's GEMM, whatever the knobs say.
+MatmulTile tile_of_library(const GemmAllScatter& workload, const Machine& machine);
+
 // Name of the library's kernel that adds up the parts of a GEMM that is split along K.
 inline constexpr std::string_view kAddingKernel = "library_add_parts";
 

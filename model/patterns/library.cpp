@@ -207,6 +207,10 @@ std::int32_t copy_into_slices(PatternDraft& draft, int rank, std::int16_t gather
 
 }  // namespace
 
+MatmulTile tile_of_library(const GemmAllScatter& workload, const Machine& machine) {
+  return library_tile(workload, vendor_machine(machine)).tile;
+}
+
 Schedule build_gemm_of_tile(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs) {
   TRITAX_ASSERT(workload.gpus == 1, "a GEMM alone runs on one GPU");
   PatternDraft draft("gemm", workload, machine, knobs);

@@ -71,11 +71,30 @@ struct KnobUse {
   bool launch = true;
 };
 
+// The knobs by their names in files; the option of `comm_tile` is --comm-tile. In the order of tables.
+struct KnobName {
+  std::string_view name;
+  bool KnobUse::*use;
+};
+inline constexpr std::array<KnobName, 11> kKnobNames{{{"tile", &KnobUse::tile},
+                                                      {"waves", &KnobUse::tile},
+                                                      {"pipeline", &KnobUse::tile},
+                                                      {"comm_tile", &KnobUse::comm_tile},
+                                                      {"gemm_cus", &KnobUse::gemm_cus},
+                                                      {"comm_cus", &KnobUse::comm_cus},
+                                                      {"group_m", &KnobUse::grid_order},
+                                                      {"xcd_remap", &KnobUse::grid_order},
+                                                      {"peer_order", &KnobUse::peer_order},
+                                                      {"lock", &KnobUse::lock},
+                                                      {"launch", &KnobUse::launch}}};
+
 struct Pattern {
   std::string_view name;     // "producer-consumer"
   std::string_view summary;  // one line for tables
   KnobUse uses;
   Schedule (*build)(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs);
+  // The tile that it chooses where `uses` has none; null for the others.
+  MatmulTile (*own_tile)(const GemmAllScatter& workload, const Machine& machine) = nullptr;
 };
 
 // All patterns, the library baseline first.

@@ -28,7 +28,10 @@ std::string type_name(const toml::node& node) {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) { return read_file(path, "the path of a TOML file"); }
+std::string read_text_file(const std::string& path) {
+  constexpr std::size_t kLargestFileBytes = std::size_t{64} << 20;  // some 100 000 scenarios
+  return read_file(path, "the path of a TOML file", kLargestFileBytes);
+}
 
 TomlReader::TomlReader(std::vector<const toml::table*> chain, std::string origin, std::string what)
     : origin_(std::move(origin)), what_(std::move(what)) {

@@ -414,7 +414,8 @@ Schedule schedule_from_json(std::string_view json, const std::string& origin) {
 }
 
 Schedule read_schedule(const std::string& path) {
-  return schedule_from_json(read_file(path, "the path of a schedule (JSON)"), path);
+  constexpr std::size_t kLargestFileBytes = std::size_t{2} << 30;  // twice the largest that a pattern builds
+  return schedule_from_json(read_file(path, "the path of a schedule (JSON)", kLargestFileBytes), path);
 }
 
 }  // namespace tritax

@@ -480,10 +480,11 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
   std::optional<Machine> vendor;
   const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
   Rounds found;
+  std::int64_t matmuls = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
     MatmulTimes matmul_times(schedule, machine, kernel);
-    std::int64_t tiles = 0;
+    std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;
     for (const Workgroup& workgroup : kernel.workgroups) {
@@ -492,6 +493,7 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
       for (const Op& op : ops_of(schedule, workgroup)) {
         if (op.kind == OpKind::matmul) {
           ++own;
+          found.tiles += op.k_begin == 0;
           found.tile_ns = std::max(found.tile_ns, matmul_times(op));
         } else if (moves_data(op.kind) && op.rank != kernel.rank) {
           sent += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
@@ -500,21 +502,26 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
       found.sent_bytes += sent;
       found.senders += own == 0 && sent > 0;
       workers += own > 0 || (kernel.tile.m > 0 && workgroup.op_count == 0);  // of a grid larger than its work
-      tiles += own;
+      tasks += own;
       rounds = std::max(rounds, own);
     }
-    if (kernel.placement == Placement::dispatch && tiles > 0) {
-      // One workgroup a tile: the units take them as they become free.
+    if (kernel.placement == Placement::dispatch && tasks > 0) {
+      // One workgroup a matmul: the units take them as they become free.
       workers = machine.gpu.cu_count();
-      rounds = (tiles + workers - 1) / workers;
+      rounds = (tasks + workers - 1) / workers;
     }
-    if (tiles > 0) {
+    if (tasks > 0) {
       found.tile_m = kernel.tile.m;
       found.tile_n = kernel.tile.n;
     }
-    found.tiles += tiles;
+    matmuls += tasks;
     found.workers = std::max(found.workers, workers);
     found.rounds += rounds;
+  }
+  if (found.tiles > 0 && matmuls % found.tiles == 0) {
+    found.parts = matmuls / found.tiles;
+  } else {
+    found.tiles = matmuls;  // cut otherwise by hand
   }
   return found;
 }

@@ -43,7 +43,8 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
 
 // How the matmuls of one rank fall onto its compute units.
 struct Rounds {
-  std::int64_t tiles = 0;   // matmul operations
+  std::int64_t tiles = 0;  // of C; each is one matmul, or `parts` of them where K is split
+  std::int64_t parts = 1;
   std::int32_t tile_m = 0;  // their shape
   std::int32_t tile_n = 0;
   std::int32_t workers = 0;  // workgroups or compute units that can run them side by side, also without one
@@ -51,8 +52,9 @@ struct Rounds {
   double tile_ns = 0;        // one matmul, unobstructed, at the clock under full load
   double sent_bytes = 0;     // to all other ranks
   std::int32_t senders = 0;  // workgroups that send and do not compute
-  double fill() const {      // share of the slots in all rounds that have a tile
-    return rounds == 0 ? 0 : static_cast<double>(tiles) / (static_cast<double>(rounds) * workers);
+  std::int64_t matmuls() const { return tiles * parts; }
+  double fill() const {  // share of the slots in all rounds that have a matmul
+    return rounds == 0 ? 0 : static_cast<double>(matmuls()) / (static_cast<double>(rounds) * workers);
   }
 };
 

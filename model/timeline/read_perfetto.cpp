@@ -104,7 +104,9 @@ MeasuredTrace parse_measured_trace(std::string_view text, const std::string& ori
 }
 
 MeasuredTrace read_measured_trace(const std::string& path) {
-  return parse_measured_trace(read_file(path, "a timeline of 'tritax measure --timeline'"), path);
+  constexpr std::size_t kLargestFileBytes = std::size_t{2} << 30;  // some million operations
+  return parse_measured_trace(read_file(path, "a timeline of 'tritax measure --timeline'", kLargestFileBytes),
+                              path);
 }
 
 }  // namespace tritax

@@ -103,14 +103,42 @@ TEST(Advise, TheWinnerCanBeSimulatedWithItsKnobsToTheSameTime) {
   for (const auto& [knob, option] :
        {std::pair{"waves", "--waves"}, std::pair{"gemm_cus", "--gemm-cus"},
         std::pair{"comm_cus", "--comm-cus"}, std::pair{"group_m", "--group-m"}}) {
-    if (knobs.at(knob).get<int>() > 0) {
+    if (!knobs.at(knob).is_null() && knobs.at(knob).get<int>() > 0) {
       arguments += std::string(" ") + option + " " + knobs.at(knob).dump();
     }
   }
-  if (knobs.at("comm_tile") != "0x0") {
+  if (!knobs.at("comm_tile").is_null() && knobs.at("comm_tile") != "0x0") {
     arguments += " --comm-tile " + knobs.at("comm_tile").get<std::string>();
   }
   EXPECT_EQ(run_json(arguments).at("runs").at(0).at("time_us"), winner.at("time_us"));
+}
+
+TEST(Advise, KnobsOfACandidateAreThoseThatItsPatternHas) {
+  const json advice = run_json("advise " + kSmallProblem);
+  for (const json& candidate : advice.at("candidates")) {
+    const std::string pattern = candidate.at("pattern");
+    const json listed = run_json("patterns show " + pattern).at("knobs");
+    std::set<std::string> has{"host_barriers"};
+    for (const json& knob : listed) has.insert(knob.at("knob").get<std::string>());
+    if (pattern == "library") has.insert({"tile", "waves", "pipeline", "parts_of_k"});  // it chooses them
+    for (const auto& [knob, value] : candidate.at("knobs").items()) {
+      EXPECT_EQ(value.is_null(), has.count(knob) == 0) << pattern << ' ' << knob;
+    }
+  }
+}
+
+TEST(Advise, TheTileOfTheLibraryIsTheOneOfItsSchedule) {
+  const std::string problem = "-M 64 -N 64 -K 100000 --machine mi300x-8 --gpus 2";
+  const json schedule = json::parse(run_tritax("schedule --pattern library " + problem).out);
+  for (const json& candidate : run_json("advise " + problem).at("candidates")) {
+    if (candidate.at("pattern") != "library") continue;
+    const json& tile = schedule.at("kernels").at(0).at("tile");
+    const json& knobs = candidate.at("knobs");
+    EXPECT_EQ(knobs.at("tile"), tile.at("m").dump() + 'x' + tile.at("n").dump() + 'x' + tile.at("k").dump());
+    EXPECT_EQ(knobs.at("waves"), tile.at("waves"));
+    EXPECT_EQ(knobs.at("pipeline"), tile.at("pipeline"));
+    EXPECT_GT(knobs.at("parts_of_k").get<int>(), 1);
+  }
 }
 
 TEST(Simulate, PartsOfTheCriticalPathSumToTheTime) {
@@ -261,6 +289,19 @@ TEST(Explain, NamesInputsWithAndWithoutEffect) {
   // Nothing is called from the collective library here, and nothing is loaded from peers.
   EXPECT_EQ(without_effect.count("library.channel_bandwidth"), 1U);
   EXPECT_EQ(without_effect.count("fabric.load_efficiency"), 1U);
+}
+
+TEST(Explain, ValuesThatCannotBeRunHaveAHeadingAndAReason) {
+  const std::string text =
+      run_tritax("explain --pattern bulk-synchronous --tile 256x256x64 " + kSmallProblem).out;
+  const std::size_t table = text.find("Inputs that change the time");
+  const std::size_t impossible = text.find("Values that cannot be run");
+  ASSERT_NE(table, std::string::npos) << text;
+  ASSERT_NE(impossible, std::string::npos) << text;
+  EXPECT_EQ(text.substr(0, impossible).find(" -\n"), std::string::npos) << text;
+  const std::size_t tile = text.find("knob tile_n, 256 -> 512: ", impossible);
+  ASSERT_NE(tile, std::string::npos) << text;
+  EXPECT_NE(text.find("256x512x64", tile), std::string::npos) << text;
 }
 
 TEST(Explain, AnswersTheSameOnAnyNumberOfThreads) {

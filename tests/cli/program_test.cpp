@@ -100,6 +100,30 @@ TEST(Program, ATileThatDoesNotFitAComputeUnitIsRefusedWithTheTile) {
   expect_user_error(run_tritax("advise " + kSmallProblem + "--tile 0x256x64"), {"--tile"});
 }
 
+TEST(Program, AKnobThatThePatternLacksIsRefusedWithThoseThatItHas) {
+  for (const std::string command : {"simulate ", "explain ", "check ", "trace -o - ", "schedule "}) {
+    expect_user_error(run_tritax(command + kSmallProblem + "--pattern fused-sequential --comm-cus 48"),
+                      {"--comm-cus: fused-sequential has no such knob", "--tile, --waves", "--gemm-cus"});
+    expect_user_error(run_tritax(command + kSmallProblem + "--pattern library --tile 128x128x64"),
+                      {"--tile: library has no such knob; it has none"});
+  }
+}
+
+TEST(Program, AKnobThatOneOfSeveralPatternsHasIsTaken) {
+  const ScratchDirectory scratch;
+  const std::string file =
+      scratch.write("list.toml",
+                    "[[scenario]]\nid = \"one\"\nmachine = \"mi300x-8\"\n"
+                    "workload = \"gemm-all-scatter\"\nm = 512\nn = 512\nk = 256\ngpus = 2\n"
+                    "pattern = [\"library\", \"fused-sequential\", \"producer-consumer\"]\n"
+                    "knobs = { comm_cus = 16 }\n");
+  EXPECT_EQ(run_tritax("simulate " + file + " --lock exchange").exit_code, 0);
+  EXPECT_EQ(run_tritax("simulate " + file + " --id one/fused-sequential").exit_code, 0);  // the file's knobs
+  expect_user_error(run_tritax("simulate " + file + " --id one/fused-sequential --lock exchange"),
+                    {"--lock: fused-sequential has no such knob"});
+  EXPECT_EQ(run_tritax("advise " + file + " --id one/fused-sequential --lock exchange").exit_code, 0);
+}
+
 TEST(Program, AnUnwritableOutputIsRefusedBeforeTheWorkStarts) {
   const ScratchDirectory scratch;
   // The search would take minutes on one core; `timeout` would end it with 124.
@@ -292,6 +316,26 @@ TEST(Program, AnUnreadableInputIsRefusedWithItsName) {
   expect_user_error(run_tritax("simulate missing.toml"), {"missing.toml"});
   expect_user_error(run_tritax("simulate missing.json --machine mi300x-8"), {"missing.json"});
   expect_user_error(run_tritax("reproduce missing.toml"), {"missing.toml"});
+}
+
+TEST(Program, WhatNeverEndsIsRefusedAsEveryKindOfInput) {
+  const ScratchDirectory scratch;
+  const std::string reader = "timeout 60";  // would end it with 124
+  for (const std::string command : {"simulate /dev/zero", "simulate /dev/urandom", "reproduce /dev/zero",
+                                    "validate --measured /dev/zero", "machines show /dev/zero"}) {
+    expect_user_error(run_tritax(command, reader), {"/dev/", "cannot be read"});
+  }
+  for (const std::string name : {"endless.json", "trace.json"}) {
+    std::filesystem::create_symlink("/dev/zero", scratch.path(name));
+  }
+  expect_user_error(run_tritax("simulate --machine mi300x-8 " + scratch.path("endless.json"), reader),
+                    {"endless.json: cannot be read"});
+  expect_user_error(
+      run_tritax("trace --pattern library " + kSmallProblem + "-o - --measured " + scratch.path("trace.json"),
+                 reader),
+      {"trace.json: cannot be read"});
+  expect_user_error(run_tritax("simulate /dev/stdin", "yes | " + reader),
+                    {"/dev/stdin: cannot be read: it is larger than 64 MB"});
 }
 
 TEST(Program, OptionsThatAScheduleFileCannotFollowAreRefused) {

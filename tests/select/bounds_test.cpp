@@ -48,6 +48,22 @@ TEST(GemmRounds, OfThePaperShapesAreOneOnAllUnitsAndTwoBesideTheCommunication) {
   EXPECT_EQ(rounds_of("workgroup-specialised", narrow, split).rounds, 1);
 }
 
+// 64 rows of 32 columns a GPU are few tiles, and K is deep.
+TEST(GemmRounds, OfASplitKCountTilesOfTheResultAndPartsOfKApart) {
+  const GemmAllScatter workload{64, 64, 1000000, DType::fp16, 2};
+  const Machine machine = find_machine("mi300x-8");
+  const Schedule schedule = build_schedule(find_pattern("library", "test"), workload, machine, {});
+  const Rounds rounds = gemm_rounds(schedule, machine);
+  const std::int64_t rows = (64 + rounds.tile_m - 1) / rounds.tile_m;
+  const std::int64_t cols = (32 + rounds.tile_n - 1) / rounds.tile_n;
+  EXPECT_EQ(rounds.tiles, rows * cols);
+  EXPECT_GT(rounds.parts, 1);
+  std::int64_t matmuls = 0;
+  for (const Op& op : schedule.ops) matmuls += op.kind == OpKind::matmul;
+  EXPECT_EQ(rounds.matmuls(), matmuls / 2);  // of one of the two GPUs
+  EXPECT_DOUBLE_EQ(rounds.fill(), static_cast<double>(rounds.matmuls()) / machine.gpu.cu_count());
+}
+
 TEST(GemmRounds, CountTheBytesThatARankSends) {
   const GemmAllScatter workload{8192, 4608, 36864, DType::fp16, 8};
   for (const char* pattern :

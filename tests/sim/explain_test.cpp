@@ -130,6 +130,26 @@ TEST(Explain, NamesTheMachinePartsThatTheRunNeverTouches) {
   EXPECT_NE(find_input(why.with_effect, "fabric.store_efficiency"), nullptr);
 }
 
+// Removing a tax moves everything behind it, so the run may get longer.
+TEST(Explain, ARunThatIsLongerWithoutATaxIsNotSaidToSaveTime) {
+  Taxes taxes;
+  taxes.makespan_ns = 1000e3;
+  taxes.launch_ns = -12.7e3;
+  taxes.bulk_synchronous_ns = 80e3;
+  taxes.locality_ns = -1;  // rounding
+  taxes.all_removed_ns = 1010e3;
+  taxes.remainder_ns = -10e3 - 67.3e3;
+  const std::string saved = describe_taxes(taxes);
+  EXPECT_EQ(saved.find('-'), std::string::npos) << saved;
+  EXPECT_NE(saved.find("1010.0 us, 1 % more"), std::string::npos) << saved;
+  EXPECT_NE(saved.find("tile dependences instead of barriers 80.0 us"), std::string::npos) << saved;
+  const std::string longer = describe_longer(taxes);
+  EXPECT_EQ(longer.rfind("With free launches it takes 12.7 us longer: ", 0), 0U) << longer;
+  EXPECT_EQ(longer.find("chip"), std::string::npos) << longer;
+  taxes.launch_ns = 0;
+  EXPECT_EQ(describe_longer(taxes), "");
+}
+
 TEST(Explain, ReportsProgressUpToTheLastSimulation) {
   const ExampleRun run;
   std::atomic<std::size_t> largest{0};

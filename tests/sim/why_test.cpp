@@ -1,0 +1,96 @@
+// The sentences about the winner of a search, from runs with given numbers.
+#include "sim/why.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tritax {
+namespace {
+
+Candidate candidate(const char* pattern, double time_ns, const Rounds& rounds) {
+  Candidate made;
+  made.pattern = find_pattern(pattern, "test").name;
+  made.time_ns = time_ns;
+  made.taxes.account.compute_ns = time_ns;
+  made.rounds = rounds;
+  made.bound.compute_ns = 1000;
+  made.bound.wire_ns = 500;
+  return made;
+}
+
+Rounds rounds(std::int64_t tiles, std::int64_t parts, std::int32_t workers, std::int64_t count) {
+  Rounds made;
+  made.tiles = tiles;
+  made.parts = parts;
+  made.tile_m = 32;
+  made.tile_n = 64;
+  made.workers = workers;
+  made.rounds = count;
+  return made;
+}
+
+// All sentences in one text.
+std::string why(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (const std::string& sentence :
+       explain_winner(candidates, {64, 64, 64, DType::fp16, 2}, find_machine("mi300x-8"))) {
+    text += sentence + '\n';
+  }
+  return text;
+}
+
+void expect_says(const std::string& text, const std::string& words) {
+  EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: " << text;
+}
+
+TEST(Why, AWinnerThatSplitsKHasThatAsItsReasonAndNoMoreTilesThanItsResult) {
+  const std::string text = why({candidate("library", 1000, rounds(2, 16, 304, 1)),
+                                candidate("fused-sequential", 2000, rounds(4, 1, 304, 1))});
+  expect_says(text, "library splits K");
+  expect_says(text, "2 tiles of 32x64");
+  expect_says(text, "16 parts of K");
+  expect_says(text, "fused-sequential has 4 tiles of 32x64 with all of K");
+  EXPECT_EQ(text.find("32 tiles"), std::string::npos) << text;
+}
+
+TEST(Why, ARivalThatSplitsKHasItsTilesAndPartsNamed) {
+  const std::string text = why({candidate("fused-sequential", 1000, rounds(300, 1, 304, 1)),
+                                candidate("library", 2000, rounds(8, 2, 200, 1))});
+  expect_says(text, "8 tiles of 32x64 in 2 parts of K");
+}
+
+TEST(Why, TheTaxIsTheLargestOfTheCriticalPathAsInTheTable) {
+  Candidate winner = candidate("library", 2000e3, rounds(300, 1, 304, 1));
+  winner.taxes.account.launch_ns = 749.2e3;
+  winner.taxes.account.bulk_synchronous_ns = 294.8e3;
+  winner.taxes.launch_ns = 100e3;
+  winner.taxes.bulk_synchronous_ns = 987.4e3;  // the other account
+  expect_says(why({winner}), "critical path is the launch tax, 749.2 us (37 %)");
+}
+
+TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {
+  Rounds few = rounds(100, 1, 68, 2);
+  few.senders = 56;
+  Candidate rival = candidate("producer-consumer", 2000, few);
+  rival.knobs.gemm_cus = 68;
+  rival.knobs.comm_cus = 64;
+  expect_says(why({candidate("fused-sequential", 1000, rounds(100, 1, 132, 1)), rival}),
+              "take 2 on the 68 left beside 64 that only send");
+}
+
+TEST(Why, OneTileTakesOneRound) {
+  expect_says(why({candidate("fused-sequential", 1000, rounds(1, 1, 304, 1))}),
+              "The 1 tile of 32x64 that fused-sequential gives every GPU takes 1 round");
+}
+
+TEST(Why, LinkTimeOfManyTimesTheGemmIsNoPercentage) {
+  Candidate winner = candidate("fused-sequential", 1000, rounds(1, 1, 304, 1));
+  expect_says(why({winner}), "(50 % of the GEMM)");
+  winner.bound.wire_ns = 104890;
+  expect_says(why({winner}), "(105 times the GEMM)");
+}
+
+}  // namespace
+}  // namespace tritax
