@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/cost/matmul_power.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "model/schedule/relax.hpp"
 
@@ -245,7 +246,7 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const Gpu& gpu = machine_.gpu;
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
-  shape.work = work_of(shape);
+  shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
   const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;

@@ -166,7 +166,6 @@ class Engine : private EngineState {
   void find_clock_factors(GpuState& gpu) const;
   double most_clock_factor(const GpuState& gpu, DType dtype) const;
   double clock_at(const GpuState& gpu, DType dtype, double power) const;
-  double work_of(const MatmulShape& shape) const;
   void update_clock(std::int32_t rank);
   void apply_clock(GpuState& gpu);
   void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);

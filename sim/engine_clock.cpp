@@ -21,34 +21,17 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/cost/matmul_power.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
 
 namespace {
 constexpr int kBusyBins = 32;
-constexpr double kClockStep = 0.02;  // of the draw: smaller changes leave the clock as it is
-
-double inverse_cube(double x) { return 1 / (x * x * x); }
-
-// Of an energy at the boost clock: per byte and clk.
-double power_per_byte(double pj_per_byte, const Gpu& gpu) {
-  return pj_per_byte * 1e-3 / (gpu.boost_clock_ghz * gpu.boost_clock_ghz * gpu.power_limit_w);
-}
 }  // namespace
 
-double Engine::work_of(const MatmulShape& shape) const {
-  const Gpu& gpu = machine_.gpu;
-  if (!gpu.knows_energies()) return 0;
-  const MatrixRate& rate = gpu.rate(shape.dtype);
-  const double flops = 2.0 * shape.rows * shape.cols * shape.k;
-  return flops / (gpu.cu_count() * rate.flop_per_clk_per_cu) * inverse_cube(rate.load_clock_ghz) +
-         power_per_byte(gpu.operand_pj_per_byte, gpu) * shape.cost.a_bytes;
-}
-
 double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
-  const MatrixRate& rate = machine_.gpu.rate(dtype);
-  const double light = rate.light_clock_ghz > 0 ? rate.light_clock_ghz : machine_.gpu.boost_clock_ghz;
+  const double light = light_clock_ghz(machine_.gpu, dtype);
   double clock_ghz = power > 0 ? std::min(light, std::cbrt(1 / power)) : light;
   if (gpu.power.most_ghz > 0) clock_ghz = std::min(clock_ghz, gpu.power.most_ghz);
   return clock_ghz;
@@ -58,8 +41,7 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = machine_.gpu.rate(dtype);
   if (machine_.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
-  const double light = rate.light_clock_ghz > 0 ? rate.light_clock_ghz : machine_.gpu.boost_clock_ghz;
-  return std::min(std::cbrt(1.0 / busy), light / rate.load_clock_ghz);
+  return std::min(std::cbrt(1.0 / busy), light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
 }
 
 // That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.
@@ -87,7 +69,7 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
   const Gpu& machine = machine_.gpu;
   if (!machine.knows_energies()) return;
   Power& power = gpus_[static_cast<std::size_t>(wg.rank)].power;
-  const double per_byte = power_per_byte(machine.miss_pj_per_byte, machine);
+  const double per_byte = draw_per_byte(machine, machine.miss_pj_per_byte);
   wg.power = shape.work / clk;
   wg.power_if_missed = per_byte * shape.cost.operand_bytes / clk;
   power.now += wg.power;

@@ -10,8 +10,8 @@
 //    of program order, signal and wait, kernel end, stream order or host barrier that orders the write
 //    before;
 //  * with a machine: buffers that its memory does not hold, workgroups that do not fit a compute unit
-//    (threads, registers, LDS), persistent kernels that cannot all be resident together, workgroups that spin
-//    on workgroups which may never become resident.
+//    (threads, registers, LDS), persistent kernels that cannot all be resident together, workgroups that may
+//    never get a place because others hold all of them and spin, for whatever they wait (check_places.cpp).
 //
 // Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits
 // (sync_graph.hpp): order is reachability in it, a deadlock is a cycle among what an execution without time

@@ -199,7 +199,7 @@ void check_progress(const SyncGraph& graph, Findings& findings) {
   if (!findings.empty()) {
     return;  // what can never be signalled would show up as cycles, too
   }
-  const std::vector<char> reached = reached_vertices(graph, {});
+  const std::vector<char> reached = reached_vertices(graph);
   if (std::find(reached.begin(), reached.end(), 0) == reached.end()) {
     return;
   }

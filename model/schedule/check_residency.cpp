@@ -2,22 +2,15 @@
 //
 // Residency, per rank:
 //  * all workgroups of a persistent kernel must be resident at once;
-//  * kernels that can run at the same time and of which one spins on flags that another one sets (also by way
-//  of other
-//    ranks) form a group: its persistent kernels must be resident together, and every other kernel of the
-//    group needs room for at least one workgroup beside them;
-//  * a spinning grid that is launched before the kernel it spins on may take every place; the other must
-//  still find one;
-//  * in a grid that is larger than what is resident at once, a workgroup may only spin on workgroups that get
-//  a place
-//    without it ending: the schedule is executed with as many places as there are.
+//  * so must persistent kernels that can run at the same time and of which one spins on flags that another
+//    one sets, also by way of other ranks;
+//  * no workgroup may be kept from its place by those that spin on it (check_places.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "model/schedule/findings.hpp"
-#include "model/schedule/progress.hpp"
 #include "model/schedule/residency.hpp"
 #include "model/schedule/sync_graph.hpp"
 
@@ -82,10 +75,10 @@ class ResidencyChecker {
   void check() {
     check_persistent();
     if (findings_.empty()) {
-      check_grids();
+      check_groups();
     }
     if (findings_.empty()) {
-      check_groups();
+      check_places(graph_, machine_.gpu, findings_);
     }
   }
 
@@ -100,51 +93,18 @@ class ResidencyChecker {
   void check_persistent() {
     std::set<std::uint32_t> seen;
     for (std::uint32_t run = 0; run < graph_.runs().size(); ++run) {
-      places_.push_back(ResidentWorkgroups(machine_.gpu).add(kernel_of(run), size_of(run)));
-      if (persistent(run) && places_[run] < size_of(run) && seen.insert(graph_.runs()[run].kernel).second) {
+      if (!persistent(run) || !seen.insert(graph_.runs()[run].kernel).second) {
+        continue;
+      }
+      const std::uint64_t places = ResidentWorkgroups(machine_.gpu).add(kernel_of(run), size_of(run));
+      if (places < size_of(run)) {
         findings_.add(
             Kind::resources, name_of(run),
             fmt::format("is persistent with {} workgroups, but only {} of them are resident at once on {}; "
                         "launch fewer or let each take less",
-                        size_of(run), places_[run], machine_.gpu.name));
+                        size_of(run), places, machine_.gpu.name));
       }
     }
-  }
-
-  // Waits inside a grid on workgroups that are dispatched later.
-  void check_grids() {
-    const std::vector<char> reached = reached_vertices(graph_, places_);
-    for (std::uint32_t i = 0; i < graph_.workgroups().size(); ++i) {
-      const WorkgroupRun& workgroup = graph_.workgroups()[i];
-      if (places_[workgroup.run] >= size_of(workgroup.run) ||
-          reached[graph_.runs()[workgroup.run].end] != 0) {
-        continue;
-      }
-      const std::uint32_t blocked = first_blocked_wait(workgroup, reached);
-      if (blocked != 0) {
-        const Op& op = graph_.op_of(blocked);
-        findings_.add(
-            Kind::resources, graph_.describe_vertex(blocked),
-            fmt::format("waits for {} >= {}, but only {} of the {} workgroups of its kernel are resident at "
-                        "once on {} and those that would signal are dispatched later; make the grid smaller "
-                        "or signal from workgroups that come first",
-                        describe_flag(graph_.schedule(), op.flag, op.index, op.rank), op.value,
-                        places_[workgroup.run], size_of(workgroup.run), machine_.gpu.name));
-        return;  // the others wait behind this one
-      }
-    }
-  }
-
-  // The wait at which a workgroup that has begun stops; 0 (no wait: vertex 0 is the start of a kernel) if
-  // there is none.
-  std::uint32_t first_blocked_wait(const WorkgroupRun& workgroup, const std::vector<char>& reached) const {
-    const std::uint32_t end = workgroup.first_vertex + workgroup.vertex_count;
-    for (std::uint32_t vertex = workgroup.first_vertex + 1; vertex < end; ++vertex) {
-      if (reached[vertex] == 0) {
-        return reached[vertex - 1] != 0 ? vertex : 0;
-      }
-    }
-    return 0;
   }
 
   void check_groups() {
@@ -164,9 +124,10 @@ class ResidencyChecker {
     }
   }
 
-  // Runs of the same rank on whose signals `run` spins and that can run at the same time.
-  std::vector<std::uint32_t> targets_of(std::uint32_t run, const std::vector<char>& past_of_start) const {
+  // Persistent runs of the same rank on whose signals `run` spins and that can run at the same time.
+  std::set<std::uint32_t> targets_of(std::uint32_t run) const {
     const std::vector<char> past = past_of(graph_, waits_[run]);
+    const std::vector<char> past_of_start = past_of(graph_, {graph_.runs()[run].start});
     std::set<std::uint32_t> targets;
     for (std::uint32_t vertex = 0; vertex < past.size(); ++vertex) {
       if (past[vertex] == 0 || graph_.vertices()[vertex].kind != SyncVertex::Kind::signal) {
@@ -174,51 +135,23 @@ class ResidencyChecker {
       }
       const std::uint32_t other = graph_.workgroups()[graph_.vertices()[vertex].owner].run;
       const bool same_rank = graph_.runs()[other].rank == graph_.runs()[run].rank;
-      if (other != run && same_rank && past_of_start[graph_.runs()[other].end] == 0) {
+      if (other != run && same_rank && persistent(other) && past_of_start[graph_.runs()[other].end] == 0) {
         targets.insert(other);
       }
     }
-    return {targets.begin(), targets.end()};
-  }
-
-  // True if whatever the start of `other` needs, the start of `run` needs as well, and it was launched first.
-  bool dispatched_first(std::uint32_t other, std::uint32_t run,
-                        const std::vector<char>& past_of_start) const {
-    const auto [begin, end] = boost::in_edges(graph_.runs()[other].start, graph_.graph());
-    return other < run && std::all_of(begin, end, [&](const auto& edge) {
-             return past_of_start[boost::source(edge, graph_.graph())] != 0;
-           });
+    return targets;
   }
 
   void check_group(std::uint32_t run) {
-    const std::vector<char> past_of_start = past_of(graph_, {graph_.runs()[run].start});
-    std::vector<std::uint32_t> group = targets_of(run, past_of_start);
-    if (group.empty()) {
-      return;
+    std::set<std::uint32_t> group = targets_of(run);
+    if (persistent(run) && !group.empty()) {
+      group.insert(run);
     }
-    const std::vector<std::uint32_t> targets = group;
-    group.push_back(run);
-    std::sort(group.begin(), group.end());
     ResidentWorkgroups resident(machine_.gpu);
     std::string held;
     for (const std::uint32_t member : group) {
-      if (persistent(member) && !place_all(resident, member, held)) {
+      if (!place_all(resident, member, held)) {
         return;
-      }
-    }
-    for (const std::uint32_t member : group) {
-      if (!persistent(member) && !place_one(resident, member, held)) {
-        return;
-      }
-    }
-    if (!persistent(run)) {
-      ResidentWorkgroups taken = resident;
-      taken.add(kernel_of(run), size_of(run));
-      for (const std::uint32_t target : targets) {
-        if (!persistent(target) && !dispatched_first(target, run, past_of_start) &&
-            !place_one(taken, target, name_of(run))) {
-          return;
-        }
       }
     }
   }
@@ -237,23 +170,9 @@ class ResidencyChecker {
     return true;
   }
 
-  bool place_one(ResidentWorkgroups resident, std::uint32_t run, const std::string& held) {
-    if (resident.add(kernel_of(run), std::min<std::uint64_t>(
-                                         size_of(run), static_cast<std::uint64_t>(machine_.gpu.xcds))) > 0) {
-      return true;
-    }
-    findings_.add(
-        Kind::resources, name_of(run),
-        fmt::format("may never become resident on {}: {} can take every place and then spin on its flags; "
-                    "launch fewer of those, or launch this kernel first",
-                    machine_.gpu.name, held));
-    return false;
-  }
-
   const SyncGraph& graph_;
   const Machine& machine_;
   Findings& findings_;
-  std::vector<std::uint64_t> places_;              // by run: resident workgroups when it is alone
   std::vector<std::vector<std::uint32_t>> waits_;  // by run
 };
 

@@ -36,6 +36,8 @@ void check_limits(const Schedule& schedule, Findings& findings);
 void check_overflow(const SyncGraph& graph, Findings& findings);
 void check_progress(const SyncGraph& graph, Findings& findings);
 void check_order(const SyncGraph& graph, Findings& findings);
+// Needs workgroups that each fit an empty GPU.
+void check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings);
 
 // "kernel 'scatter' rank 2"; "host operation 3 (launch) of rank 1"; "C[0:256, 512:768] of rank 1".
 std::string describe_kernel(const Schedule& schedule, std::size_t kernel);

@@ -11,9 +11,36 @@
 
 namespace tritax {
 
-// Which vertices are reached. `resident[run]` workgroups of a run have a place at once, dispatched in order,
-// the next one when one ends; an empty vector: all have one. Operations behind a claim are taken to be
-// executed.
-std::vector<char> reached_vertices(const SyncGraph& graph, const std::vector<std::uint64_t>& resident);
+// A workgroup begins once its kernel has started and it has been given a place. Operations behind a claim are
+// taken to be executed.
+class Execution {
+ public:
+  explicit Execution(const SyncGraph& graph);
+
+  // To be called once for every workgroup that gets one.
+  void give_place(std::uint32_t workgroup_run);
+
+  // Goes on until nothing more can happen; returns the vertices that this has reached.
+  std::vector<std::uint32_t> advance();
+
+  bool reached(std::uint32_t vertex) const { return reached_[vertex] != 0; }
+
+ private:
+  std::uint32_t skippable_signals_of(std::uint32_t event) const;
+  void release(std::uint32_t vertex);
+  void count(std::uint32_t signal);
+
+  const SyncGraph& graph_;
+  const std::vector<SyncVertex>& vertices_;
+  std::vector<std::uint32_t> pending_;  // by vertex: what it still needs
+  std::vector<char> reached_;           // by vertex
+  std::vector<std::int64_t> counters_;  // by cell
+  std::vector<std::uint32_t> skippable_reached_;
+  std::vector<std::size_t> next_event_;
+  std::vector<std::uint32_t> ready_;
+};
+
+// Which vertices are reached if every workgroup has a place.
+std::vector<char> reached_vertices(const SyncGraph& graph);
 
 }  // namespace tritax

@@ -4,12 +4,32 @@
 
 namespace tritax {
 
+namespace {
+
+std::int32_t end_of_units(const Gpu& gpu, const Kernel& kernel) {
+  return kernel.cu_end > 0 ? kernel.cu_end : gpu.cu_count();
+}
+
+}  // namespace
+
 std::int64_t waves_of(const Gpu& gpu, const Resources& resources) {
   return (std::int64_t{resources.threads} + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
 }
 
 std::int64_t registers_of(const Gpu& gpu, const Resources& resources) {
   return waves_of(gpu, resources) * gpu.lanes_per_wave * resources.registers_per_thread;
+}
+
+Dies dies_of(const Gpu& gpu, const Kernel& kernel) {
+  const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
+  return {first, (end_of_units(gpu, kernel) - 1) / gpu.cus_per_xcd - first + 1};
+}
+
+bool fits_wherever(const Gpu& gpu, const Kernel& one, const Kernel& other) {
+  return waves_of(gpu, one.resources) <= waves_of(gpu, other.resources) &&
+         registers_of(gpu, one.resources) <= registers_of(gpu, other.resources) &&
+         one.resources.lds_bytes <= other.resources.lds_bytes && one.cu_begin <= other.cu_begin &&
+         end_of_units(gpu, one) >= end_of_units(gpu, other);
 }
 
 ResidentWorkgroups::ResidentWorkgroups(const Gpu& gpu) : gpu_(gpu) {
@@ -21,51 +41,58 @@ ResidentWorkgroups::ResidentWorkgroups(const Gpu& gpu) : gpu_(gpu) {
 }
 
 std::uint64_t ResidentWorkgroups::add(const Kernel& kernel, std::uint64_t limit) {
-  const std::int32_t begin = kernel.cu_begin;
-  const std::int32_t end = kernel.cu_end > 0 ? kernel.cu_end : gpu_.cu_count();
-  const std::int32_t first_die = begin / gpu_.cus_per_xcd;
-  const std::int32_t dies = (end - 1) / gpu_.cus_per_xcd - first_die + 1;
-  std::vector<char> full(static_cast<std::size_t>(dies), 0);
-  std::int32_t dies_full = 0;
+  const auto dies = static_cast<std::uint64_t>(dies_of(gpu_, kernel).count);
+  std::vector<char> full(dies, 0);
+  std::uint64_t dies_full = 0;
   std::uint64_t placed = 0;
   for (std::uint64_t w = 0; w < limit && dies_full < dies; ++w) {
-    const auto die = static_cast<std::int32_t>(w % static_cast<std::uint64_t>(dies));
-    if (full[static_cast<std::size_t>(die)] != 0) {
+    if (full[w % dies] != 0) {
       continue;  // a full die is not helped by the others
     }
-    if (add_to_die(kernel, first_die + die)) {
+    if (add_workgroup(kernel, w)) {
       ++placed;
     } else {
-      full[static_cast<std::size_t>(die)] = 1;
+      full[w % dies] = 1;
       ++dies_full;
     }
   }
   return placed;
 }
 
-bool ResidentWorkgroups::add_to_die(const Kernel& kernel, std::int32_t die) {
-  const std::int32_t range_end = kernel.cu_end > 0 ? kernel.cu_end : gpu_.cu_count();
+bool ResidentWorkgroups::add_workgroup(const Kernel& kernel, std::uint64_t workgroup) {
+  const std::optional<std::size_t> room = find_room(kernel, workgroup);
+  if (room) {
+    ComputeUnit& cu = cus_[*room];
+    cu.waves_free -= waves_of(gpu_, kernel.resources);
+    cu.registers_free -= registers_of(gpu_, kernel.resources);
+    cu.lds_bytes_free -= kernel.resources.lds_bytes;
+    ++cu.workgroups;
+  }
+  return room.has_value();
+}
+
+bool ResidentWorkgroups::has_room(const Kernel& kernel, std::uint64_t workgroup) const {
+  return find_room(kernel, workgroup).has_value();
+}
+
+std::optional<std::size_t> ResidentWorkgroups::find_room(const Kernel& kernel,
+                                                         std::uint64_t workgroup) const {
+  const Dies dies = dies_of(gpu_, kernel);
+  const auto die = dies.first + static_cast<std::int32_t>(workgroup % static_cast<std::uint64_t>(dies.count));
   const std::int32_t begin = std::max(die * gpu_.cus_per_xcd, kernel.cu_begin);
-  const std::int32_t end = std::min((die + 1) * gpu_.cus_per_xcd, range_end);
+  const std::int32_t end = std::min((die + 1) * gpu_.cus_per_xcd, end_of_units(gpu_, kernel));
   const std::int64_t waves = waves_of(gpu_, kernel.resources);
   const std::int64_t registers = registers_of(gpu_, kernel.resources);
-  ComputeUnit* best = nullptr;
-  for (std::int32_t i = begin; i < end; ++i) {
-    ComputeUnit& cu = cus_[static_cast<std::size_t>(i)];
+  std::optional<std::size_t> best;
+  for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+    const ComputeUnit& cu = cus_[i];
     const bool room = cu.waves_free >= waves && cu.registers_free >= registers &&
                       cu.lds_bytes_free >= kernel.resources.lds_bytes;
-    if (room && (best == nullptr || cu.workgroups < best->workgroups)) {
-      best = &cu;
+    if (room && (!best || cu.workgroups < cus_[*best].workgroups)) {
+      best = i;
     }
   }
-  if (best == nullptr) {
-    return false;
-  }
-  best->waves_free -= waves;
-  best->registers_free -= registers;
-  best->lds_bytes_free -= kernel.resources.lds_bytes;
-  ++best->workgroups;
-  return true;
+  return best;
 }
 
 }  // namespace tritax

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -19,6 +20,10 @@ class ResidentWorkgroups {
   // Adds up to `limit` workgroups of the kernel and returns how many found a place.
   std::uint64_t add(const Kernel& kernel, std::uint64_t limit);
 
+  // The same for its workgroup of this number alone.
+  bool add_workgroup(const Kernel& kernel, std::uint64_t workgroup);
+  bool has_room(const Kernel& kernel, std::uint64_t workgroup) const;
+
  private:
   struct ComputeUnit {
     std::int64_t waves_free = 0;
@@ -27,7 +32,8 @@ class ResidentWorkgroups {
     std::int32_t workgroups = 0;
   };
 
-  bool add_to_die(const Kernel& kernel, std::int32_t die);
+  // On the die of that workgroup; nothing if it is full.
+  std::optional<std::size_t> find_room(const Kernel& kernel, std::uint64_t workgroup) const;
 
   const Gpu& gpu_;
   std::vector<ComputeUnit> cus_;
@@ -36,5 +42,15 @@ class ResidentWorkgroups {
 // What a workgroup takes: whole waves, and registers for all their lanes.
 std::int64_t waves_of(const Gpu& gpu, const Resources& resources);
 std::int64_t registers_of(const Gpu& gpu, const Resources& resources);
+
+// The dies on which a kernel may run: [first, first + count).
+struct Dies {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+Dies dies_of(const Gpu& gpu, const Kernel& kernel);
+
+// True if a workgroup of `one` finds room wherever one of `other` does.
+bool fits_wherever(const Gpu& gpu, const Kernel& one, const Kernel& other);
 
 }  // namespace tritax

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "model/cost/matmul_cost.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/select/power_bound.hpp"
 
 namespace tritax {
 
@@ -57,46 +57,6 @@ std::span<const Op> ops_of(const Schedule& schedule, const Workgroup& workgroup)
   return {schedule.ops.data() + workgroup.first_op, workgroup.op_count};
 }
 
-// Shortest matmul times of a kernel; nearly all of them are alike, so the last one is kept.
-class MatmulTimes {
- public:
-  MatmulTimes(const Schedule& schedule, const Machine& machine, const Kernel& kernel)
-      : schedule_(schedule), gpu_(machine.gpu), tile_(kernel.tile), share_(kernel.matmul_share) {}
-
-  double operator()(const Op& op) {
-    const std::int32_t k = op.k_end - op.k_begin;
-    if (k != k_ || op.src_buffer != buffer_ || op.rect.rows != rows_ || op.rect.cols != cols_) {
-      k_ = k;
-      rows_ = op.rect.rows;
-      cols_ = op.rect.cols;
-      buffer_ = op.src_buffer;
-      const DType dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-      ns_ = matmul_cost(gpu_, dtype, tile_, op.rect.rows, op.rect.cols, k).compute_ns;
-      MatmulTile overlapped = tile_;
-      overlapped.pipeline = Pipeline::overlapped;
-      gain_ = std::max(gain_,
-                       ns_ / matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k).compute_ns);
-      boost_ = std::max(boost_, gpu_.boost_clock_ghz / gpu_.rate(dtype).load_clock_ghz);
-      ns_ /= share_ * (1 + std::sqrt(3.0) * gpu_.matmul_spread);  // equal tiles differ: uniformly, by no more
-    }
-    return ns_;
-  }
-
-  double gain() const { return gain_; }    // of several workgroups on one compute unit over one, largest seen
-  double boost() const { return boost_; }  // highest clock over the clock under full load
-
- private:
-  const Schedule& schedule_;
-  const Gpu& gpu_;
-  MatmulTile tile_;
-  double share_;
-  std::int32_t k_ = -1, rows_ = -1, cols_ = -1;
-  std::int16_t buffer_ = -1;
-  double ns_ = 0;
-  double gain_ = 1;
-  double boost_ = 1;
-};
-
 // Rate limit of one compute unit for a data operation; what the simulator allows one workgroup is not above
 // it.
 double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
@@ -125,8 +85,8 @@ double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& k
 }
 
 struct Chain {
-  double matmul_ns = 0;  // at the clock under full load
-  double total_ns = 0;   // matmuls at the boost clock, with what the workgroup moves
+  MatmulWork matmuls;
+  double total_ns = 0;  // matmuls at the highest clock, with what the workgroup moves
 };
 
 Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
@@ -142,9 +102,10 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
     if (has_sender && (op.kind == OpKind::store || op.kind == OpKind::signal)) continue;
     if (drains(op.kind)) now = std::max(now, store_done);
     if (op.kind == OpKind::matmul) {
-      const double ns = matmul_times(op);
-      chain.matmul_ns += ns;
-      now += ns / matmul_times.boost();
+      const MatmulWork work = matmul_times(op);
+      chain.matmuls.ns += work.ns;
+      chain.matmuls.draw += work.draw;
+      now += work.ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
       const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank), highest_weight);
       (drains(op.kind) ? store_done : now) = now + ns;
@@ -156,37 +117,6 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
   return chain;
 }
 
-// ∫ (N(s) / C)^(1/3) ds; `works` is sorted here.
-double power_bound_ns(std::vector<double>& works, int compute_units) {
-  std::sort(works.begin(), works.end());
-  double total = 0;
-  double done = 0;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    if (works[i] <= done) continue;
-    total += std::cbrt(static_cast<double>(works.size() - i) / compute_units) * (works[i] - done);
-    done = works[i];
-  }
-  return total;
-}
-
-// Workgroups of the kernel that fit one compute unit together.
-int residents_at_most(const Gpu& gpu, const Resources& resources) {
-  const int waves = (resources.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
-  double residents = static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / std::max(1, waves);
-  const double registers = static_cast<double>(waves * gpu.lanes_per_wave) * resources.registers_per_thread;
-  if (registers > 0) residents = std::min(residents, gpu.registers_per_cu / registers);
-  if (resources.lds_bytes > 0) residents = std::min(residents, gpu.lds_bytes_per_cu / resources.lds_bytes);
-  return std::max(1, static_cast<int>(residents));
-}
-
-// Most matmul work that one compute unit does per unit of time, relative to one workgroup alone on it. A
-// matmul keeps the share that it started with: the i-th resident starts with min(i, gain) / i.
-double shared_gain(double gain, int residents) {
-  double sum = 0;
-  for (int i = 1; i <= residents; ++i) sum += std::min<double>(i, gain) / i;
-  return sum;
-}
-
 struct KernelBound {
   double compute_ns = 0;
   double total_ns = 0;
@@ -195,25 +125,18 @@ struct KernelBound {
 KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
                           bool may_share) {
   MatmulTimes matmul_times(schedule, machine, kernel);
-  std::vector<double> works;
-  double work = 0;
+  std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
   for (const Workgroup& workgroup : kernel.workgroups) {
     const Chain chain = chain_of(schedule, machine, kernel, workgroup, matmul_times);
-    if (chain.matmul_ns > 0) works.push_back(chain.matmul_ns);
-    work += chain.matmul_ns;
-    longest_matmuls = std::max(longest_matmuls, chain.matmul_ns);
+    if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
+    longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);
   }
   if (!works.empty()) {
-    const int cus = machine.gpu.cu_count();
-    const int residents = may_share ? residents_at_most(machine.gpu, kernel.resources) : 1;
-    double power = work / (shared_gain(matmul_times.gain(), residents) * cus);
-    if (residents == 1 && works.size() <= static_cast<std::size_t>(cus)) power = power_bound_ns(works, cus);
-    // Matrix cores that wait do not draw what limits the clock.
-    if (kernel.matmul_share < 1) power /= matmul_times.boost();
-    bound.compute_ns = std::max(power, longest_matmuls / matmul_times.boost());
+    const double power_ns = power_bound_ns(machine.gpu, kernel, works, matmul_times, may_share);
+    bound.compute_ns = std::max(power_ns, longest_matmuls / matmul_times.boost());
   }
   bound.total_ns = std::max(bound.total_ns, bound.compute_ns);
   return bound;
@@ -494,7 +417,7 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
         if (op.kind == OpKind::matmul) {
           ++own;
           found.tiles += op.k_begin == 0;
-          found.tile_ns = std::max(found.tile_ns, matmul_times(op));
+          found.tile_ns = std::max(found.tile_ns, matmul_times(op).ns);
         } else if (moves_data(op.kind) && op.rank != kernel.rank) {
           sent += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
         }

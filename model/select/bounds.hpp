@@ -1,21 +1,14 @@
 // A lower bound of the time of a schedule, without simulating it.
 //
 // The bound walks the host programs of all ranks, as the simulator does, with every kernel at a time that it
-// cannot beat. With u_w the unobstructed matmul time of workgroup w at the clock under full load, C the
-// compute units of a GPU, and f the clock relative to that load clock:
+// cannot beat:
 //
 //   kernel >= chain    operations of a workgroup follow each other; stores, copies and signals wait for the
-//                      store before them, the rest runs beside it. Matmuls count at the boost clock, stores
+//                      store before them, the rest runs beside it. Matmuls count at the highest clock, stores
 //                      at the limit of one compute unit and the largest arbitration weight.
-//   kernel >= power    ∫ (N(s) / C)^(1/3) ds, N(s) = number of workgroups with u_w > s
+//   kernel >= power    what the power limit leaves its matmuls together (power_bound.hpp)
 //   kernel >= wire     bytes / rate of every link and fabric port that the kernel sends over
 //   rank   >= memory   operands and results over the HBM rate, from the first launch on
-//
-// Power: b busy compute units run at f <= (C/b)^(1/3), so a piece ds of progress of all of them takes at
-// least (b/C)^(1/3) ds. That cost is concave in b and 0 at b = 0, hence least when the busy times of the
-// workgroups are nested, all starting together; this is the integral. Where workgroups may share compute
-// units, or there are more of them than units, a unit does at most `gain` times the work of one workgroup
-// alone, and the cost is least with all units busy: Σ u_w / (gain · C).
 //
 // Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only
 // delays. The bound knows no pattern, it reads the schedule: a new pattern needs no bound of its own.

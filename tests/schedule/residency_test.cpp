@@ -166,17 +166,19 @@ TEST(CheckResidency, KernelsThatDoNotSpinOnEachOtherNeedNotFitTogether) {
   expect_fits(s.builder.finish());
 }
 
-TEST(CheckResidency, AGridNeedsOnePlaceBesideThePersistentKernelThatSpinsOnIt) {
-  expect_fits(two_kernels(Placement::dispatch, 16, Placement::persistent, 7, true));
-  expect_finding(two_kernels(Placement::dispatch, 16, Placement::persistent, 8, true),
-                 "kernel 'producer' rank 0",
-                 "may never become resident on Small: 8 workgroups of kernel 'consumer' rank 0");
+TEST(CheckResidency, AGridNeedsAPlaceOnEachDieBesideThePersistentKernelThatSpinsOnIt) {
+  expect_fits(two_kernels(Placement::dispatch, 16, Placement::persistent, 6, true));
+  expect_finding(
+      two_kernels(Placement::dispatch, 16, Placement::persistent, 8, true),
+      "kernel 'consumer' rank 0 workgroup 0 operation 0 (wait)",
+      "waits for ready[0] of rank 0 >= 1, but kernel 'producer' rank 0 workgroup 0, on which that "
+      "depends, may never get a place on Small: 8 workgroups of kernel 'consumer' rank 0 can take");
 }
 
 TEST(CheckResidency, ASpinningGridMayOnlyFillTheMachineBehindItsProducer) {
   expect_fits(two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, false));
   expect_finding(two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, true),
-                 "kernel 'producer' rank 0", "may never become resident");
+                 "kernel 'consumer' rank 0 workgroup 0 operation 0 (wait)", "may never get a place");
 }
 
 // Workgroup i waits for the flag of workgroup i + 1 (or i - 1), in one grid.
@@ -203,8 +205,9 @@ TEST(CheckResidency, AGridMaySpinOnWorkgroupsThatWereDispatchedBefore) {
 
 TEST(CheckResidency, AGridMayNotSpinOnWorkgroupsThatGetNoPlace) {
   expect_finding(
-      chain(9, true), "kernel 'k' rank 0 workgroup 0 operation 0 (wait)",
-      "waits for chain[1] of rank 0 >= 1, but only 8 of the 9 workgroups of its kernel are resident");
+      chain(9, true), "kernel 'k' rank 0 workgroup 7 operation 0 (wait)",
+      "waits for chain[8] of rank 0 >= 1, but kernel 'k' rank 0 workgroup 8, on which that depends, "
+      "may never get a place on Small: 8 workgroups of kernel 'k' rank 0 can take");
 }
 
 TEST(CheckResidency, SpinningByWayOfAnotherRankCountsToo) {
@@ -227,7 +230,8 @@ TEST(CheckResidency, SpinningByWayOfAnotherRankCountsToo) {
   s.builder.launch(0, here, 0);
   s.builder.launch(0, source, 1);
   s.builder.launch(1, there);
-  expect_finding(s.builder.finish(), "kernel 'source' rank 0", "may never become resident");
+  expect_finding(s.builder.finish(), "kernel 'relay' rank 1 workgroup 0 operation 0 (wait)",
+                 "kernel 'source' rank 0 workgroup 0, on which that depends, may never get a place");
 }
 
 }  // namespace

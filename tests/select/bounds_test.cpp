@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "model/cost/matmul_cost.hpp"
+#include "model/cost/matmul_power.hpp"
 #include "model/patterns/pattern.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -112,6 +112,29 @@ TEST(TimeBound, OfATailLiesBetweenTheBoostClockAndAFullRound) {
   EXPECT_GT(one_more, round);
   EXPECT_LT(one_more, 2 * round);
   EXPECT_NEAR(compute_ns(1), round / boost, 1e-6 * round);
+}
+
+// Of equal tiles on all units at once: no faster than the light clock, and no slower than at the clock f that
+// leaves their draw P f^3 = 1.
+TEST(TimeBound, OfAFullRoundWithKnownEnergiesLiesBetweenTheLightClockAndThePowerLimit) {
+  const Machine machine = find_machine("h200-4");
+  const MatrixRate& rate = machine.gpu.rate(DType::fp16);
+  for (const std::int32_t tile_n : {16, 64, 128, 256}) {
+    const GemmAllScatter workload{machine.gpu.cu_count() * 128, tile_n, 4096, DType::fp16, 1};
+    Knobs knobs = paper_knobs(tile_n);
+    knobs.tile_m = 128;
+    const Schedule schedule =
+        build_schedule(find_pattern("fused-sequential", "test"), workload, machine, knobs);
+    const MatmulCost cost =
+        matmul_cost(machine.gpu, DType::fp16, schedule.kernels[0].tile, 128, tile_n, 4096);
+    const double clk = cost.compute_ns * rate.load_clock_ghz;
+    const double draw = machine.gpu.cu_count() * matmul_draw(machine.gpu, DType::fp16, cost) / clk;
+    const double ghz = std::min(rate.light_clock_ghz, std::cbrt(1 / draw));
+    const double luck = 1 + std::sqrt(3.0) * machine.gpu.matmul_spread;
+    const double bound_ns = time_bound(schedule, machine, build_topology(machine, 1)).compute_ns;
+    EXPECT_GE(bound_ns, (1 - 1e-9) * clk / (luck * rate.light_clock_ghz)) << tile_n;
+    EXPECT_LE(bound_ns, (1 + 1e-9) * clk / (luck * ghz)) << tile_n;
+  }
 }
 
 TEST(TimeBound, CountsTheHostProgram) {

@@ -1,0 +1,329 @@
+// Deadlocks for want of room on the compute units.
+//
+// Who has a place keeps it until it ends, so a workgroup that spins can keep out the one that would release
+// it, also by way of other kernels and ranks. The schedule is executed without time, and a workgroup begins
+// only if its place is certain: if it finds room beside all of its rank that may spin for ever as far as is
+// known so far. What such an execution reaches is reached in every execution, by induction: once all that has
+// been reached before has happened, only those that may spin still hold places, the dispatcher leaves no room
+// empty that somebody waits for, and so the workgroup has its place. The rest may deadlock, and is refused.
+//
+// A workgroup may spin for ever while one of its waits is for something not yet reached. Against kernel T it
+// is left out if its own kernel
+//  * is of the same stream, or starts only after all of T that has no place yet has begun;
+//  * is served after T: launched later, needing all that T needs, and either T finds room wherever it does
+//    or T finds the GPU empty (whoever runs beside T is served after it) and fills the places that it leaves;
+//  * shares a stream with another kernel that spins meanwhile. All choices of one kernel a stream are tried
+//    if they are few; else all count together, which refuses more than can deadlock.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "model/core/error.hpp"
+#include "model/schedule/findings.hpp"
+#include "model/schedule/progress.hpp"
+#include "model/schedule/residency.hpp"
+#include "model/schedule/sync_graph.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Runs = std::vector<std::uint32_t>;
+
+constexpr std::size_t kMostChoices = 64;
+
+class PlaceChecker {
+ public:
+  PlaceChecker(const SyncGraph& graph, const Gpu& gpu)
+      : graph_(graph),
+        gpu_(gpu),
+        execution_(graph),
+        open_waits_(graph.workgroups().size(), 0),
+        has_place_(graph.workgroups().size(), 0),
+        spinning_(graph.runs().size(), 0),
+        without_place_(graph.runs().size(), 0) {
+    for (const FlagEvent& event : graph.events()) {
+      for (const std::uint32_t wait : event.waits) {
+        spinning_[run_of(wait)] += open_waits_[graph.vertices()[wait].owner]++ == 0 ? 1 : 0;
+      }
+    }
+    for (const WorkgroupRun& workgroup : graph.workgroups()) {
+      ++without_place_[workgroup.run];
+    }
+  }
+
+  void check(Findings& findings) {
+    if (graph_.events().empty()) {
+      return;  // nobody spins
+    }
+    for (bool more = true; more;) {
+      close_waits(execution_.advance());
+      more = false;
+      for (std::uint32_t run = 0; run < graph_.runs().size(); ++run) {
+        more = (is_dispatching(run) && give_certain_places(run)) || more;
+      }
+    }
+    report(findings);
+  }
+
+ private:
+  std::uint32_t run_of(std::uint32_t vertex) const {
+    return graph_.workgroups()[graph_.vertices()[vertex].owner].run;
+  }
+  const Kernel& kernel_of(std::uint32_t run) const { return graph_.kernel_of(graph_.runs()[run]); }
+  std::uint32_t size_of(std::uint32_t run) const {
+    return static_cast<std::uint32_t>(kernel_of(run).workgroups.size());
+  }
+  std::uint32_t first_of(std::uint32_t run) const { return graph_.runs()[run].first_workgroup; }
+  std::uint32_t begin_of(std::uint32_t workgroup) const {
+    return graph_.workgroups()[workgroup].first_vertex;
+  }
+  bool is_dispatching(std::uint32_t run) const {
+    return without_place_[run] > 0 && execution_.reached(graph_.runs()[run].start);
+  }
+
+  void close_waits(const std::vector<std::uint32_t>& reached) {
+    for (const std::uint32_t vertex : reached) {
+      if (graph_.vertices()[vertex].kind != SyncVertex::Kind::event) {
+        continue;
+      }
+      for (const std::uint32_t wait : graph_.events()[graph_.vertices()[vertex].owner].waits) {
+        spinning_[run_of(wait)] -= --open_waits_[graph_.vertices()[wait].owner] == 0 ? 1 : 0;
+      }
+    }
+  }
+
+  // True if any workgroup got one.
+  bool give_certain_places(std::uint32_t run) {
+    std::vector<char> certain = places_beside(run, spinning_on_rank_of(run));
+    if (std::find(certain.begin(), certain.end(), 0) != certain.end()) {
+      certain.assign(certain.size(), 1);
+      for (const Runs& holders : choices_of_holders(run)) {
+        const std::vector<char> places = places_beside(run, holders);
+        std::transform(certain.begin(), certain.end(), places.begin(), certain.begin(),
+                       [](char one, char other) { return std::min(one, other); });
+      }
+    }
+    bool any = false;
+    for (std::uint32_t w = 0; w < certain.size(); ++w) {
+      const std::uint32_t workgroup = first_of(run) + w;
+      if (certain[w] != 0 && has_place_[workgroup] == 0) {
+        has_place_[workgroup] = 1;
+        --without_place_[run];
+        execution_.give_place(workgroup);
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  // By workgroup of `run`: does it find room once those that may spin in `holders` and, before it in its own
+  // kernel, have taken theirs? Others of its kernel end and leave theirs.
+  std::vector<char> places_beside(std::uint32_t run, const Runs& holders) const {
+    ResidentWorkgroups resident(gpu_);
+    for (const std::uint32_t holder : holders) {
+      for (std::uint32_t w = 0; w < size_of(holder); ++w) {
+        if (open_waits_[first_of(holder) + w] > 0) {
+          resident.add_workgroup(kernel_of(holder), w);
+        }
+      }
+    }
+    const Kernel& kernel = kernel_of(run);
+    const auto dies = static_cast<std::size_t>(dies_of(gpu_, kernel).count);
+    std::vector<char> full(dies, 0);
+    std::vector<char> places(size_of(run), 1);
+    for (std::uint32_t w = 0; w < size_of(run); ++w) {
+      const bool spins = open_waits_[first_of(run) + w] > 0;
+      if (spins || has_place_[first_of(run) + w] == 0) {
+        places[w] =
+            full[w % dies] == 0 && (spins ? resident.add_workgroup(kernel, w) : resident.has_room(kernel, w));
+        full[w % dies] = places[w] == 0;  // a die takes its workgroups in order
+      }
+    }
+    return places;
+  }
+
+  Runs spinning_on_rank_of(std::uint32_t run) const {
+    Runs runs;
+    for (std::uint32_t other = 0; other < graph_.runs().size(); ++other) {
+      if (spinning_[other] > 0 && graph_.runs()[other].rank == graph_.runs()[run].rank &&
+          graph_.runs()[other].stream != graph_.runs()[run].stream) {
+        runs.push_back(other);
+      }
+    }
+    return runs;
+  }
+
+  // Those that may keep `run` from a place at the same time.
+  std::vector<Runs> choices_of_holders(std::uint32_t run) {
+    std::map<std::int32_t, Runs> by_stream;
+    Runs all;
+    for (const std::uint32_t other : spinning_on_rank_of(run)) {
+      if (!starts_after_dispatch_of(other, run) && !is_served_first(run, other)) {
+        by_stream[graph_.runs()[other].stream].push_back(other);
+        all.push_back(other);
+      }
+    }
+    std::vector<Runs> choices(1);
+    for (const auto& [stream, runs] : by_stream) {
+      if (choices.size() * runs.size() > kMostChoices) {
+        return {all};
+      }
+      std::vector<Runs> longer;
+      for (const Runs& choice : choices) {
+        for (const std::uint32_t next : runs) {
+          longer.push_back(choice);
+          longer.back().push_back(next);
+        }
+      }
+      choices = std::move(longer);
+    }
+    for (Runs& choice : choices) {
+      std::sort(choice.begin(), choice.end());
+    }
+    return choices;
+  }
+
+  bool starts_after_dispatch_of(std::uint32_t other, std::uint32_t run) {
+    const std::vector<bool>& past = past_of_start(other);
+    for (std::uint32_t w = 0; w < size_of(run); ++w) {
+      if (has_place_[first_of(run) + w] == 0 && !past[begin_of(first_of(run) + w)]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_served_first(std::uint32_t run, std::uint32_t other) {
+    return starts_first(run, other) &&
+           (fits_wherever(gpu_, kernel_of(run), kernel_of(other)) || finds_empty_gpu(run));
+  }
+
+  // True if whatever the start of `run` needs, the start of `other` needs as well, and it was launched first.
+  bool starts_first(std::uint32_t run, std::uint32_t other) {
+    const std::vector<bool>& past = past_of_start(other);
+    const auto [begin, end] = boost::in_edges(graph_.runs()[run].start, graph_.graph());
+    return run < other && std::all_of(begin, end, [&](const auto& edge) {
+             return past[boost::source(edge, graph_.graph())];
+           });
+  }
+
+  bool finds_empty_gpu(std::uint32_t run) {
+    for (std::uint32_t other = 0; other < graph_.runs().size(); ++other) {
+      const Run& its = graph_.runs()[other];
+      const bool beside = other != run && its.rank == graph_.runs()[run].rank && size_of(other) > 0 &&
+                          its.stream != graph_.runs()[run].stream;
+      if (beside && !past_of_start(run)[its.end] && !past_of_start(other)[graph_.runs()[run].end] &&
+          !starts_first(run, other)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const std::vector<bool>& past_of_start(std::uint32_t run) {
+    const auto [entry, added] = past_of_start_.try_emplace(run);
+    if (added) {
+      const std::vector<char> past = past_of(graph_, {graph_.runs()[run].start});
+      entry->second.assign(past.begin(), past.end());
+    }
+    return entry->second;
+  }
+
+  // One finding: the others follow from it.
+  void report(Findings& findings) {
+    std::uint32_t stuck = kNoVertex;
+    std::uint32_t wait = kNoVertex;
+    for (std::uint32_t run = 0; run < graph_.runs().size() && wait == kNoVertex; ++run) {
+      if (is_dispatching(run)) {
+        stuck = run;
+        wait = nearest_wait_for(begin_of(first_without_place(run)));
+      }
+    }
+    if (stuck == kNoVertex) {
+      return;
+    }
+    const std::string begin = describe_kernel(graph_.schedule(), graph_.runs()[stuck].kernel) +
+                              fmt::format(" workgroup {}", first_without_place(stuck) - first_of(stuck));
+    if (wait == kNoVertex) {  // nobody needs this very workgroup, as far as is certain
+      findings.add(Finding::Kind::resources, begin,
+                   fmt::format("may never get a place on {}: {}", gpu_.name, describe_holders(stuck)));
+      return;
+    }
+    const Op& op = graph_.op_of(wait);
+    findings.add(
+        Finding::Kind::resources, graph_.describe_vertex(wait),
+        fmt::format("waits for {} >= {}, but {}, on which that depends, may never get a place on {}: {}",
+                    describe_flag(graph_.schedule(), op.flag, op.index, graph_.runs()[run_of(wait)].rank),
+                    op.value, begin, gpu_.name, describe_holders(stuck)));
+  }
+
+  std::uint32_t first_without_place(std::uint32_t run) const {
+    const auto first = has_place_.begin() + first_of(run);
+    return static_cast<std::uint32_t>(std::find(first, first + size_of(run), 0) - has_place_.begin());
+  }
+
+  // A wait of another workgroup behind `begin`, as few steps away as any.
+  std::uint32_t nearest_wait_for(std::uint32_t begin) const {
+    std::vector<char> seen(graph_.vertices().size(), 0);
+    std::deque<std::uint32_t> queue{begin};
+    while (!queue.empty()) {
+      const std::uint32_t vertex = queue.front();
+      queue.pop_front();
+      const SyncVertex& v = graph_.vertices()[vertex];
+      if (v.kind == SyncVertex::Kind::wait && v.owner != graph_.vertices()[begin].owner) {
+        return vertex;
+      }
+      const auto [first, last] = boost::out_edges(vertex, graph_.graph());
+      for (auto edge = first; edge != last; ++edge) {
+        const auto next = static_cast<std::uint32_t>(boost::target(*edge, graph_.graph()));
+        if (seen[next] == 0) {
+          seen[next] = 1;
+          queue.push_back(next);
+        }
+      }
+    }
+    return kNoVertex;
+  }
+
+  std::string describe_holders(std::uint32_t run) {
+    const std::vector<Runs> choices = choices_of_holders(run);
+    const std::uint32_t workgroup = first_without_place(run) - first_of(run);
+    const auto found = std::find_if(choices.begin(), choices.end(), [&](const Runs& holders) {
+      return places_beside(run, holders)[workgroup] == 0;
+    });
+    TRITAX_ASSERT(found != choices.end(), "somebody holds the places that a workgroup does not get");
+    Runs holders = *found;
+    if (spinning_[run] > 0) {
+      holders.push_back(run);
+    }
+    std::string text;
+    for (const std::uint32_t holder : holders) {
+      text += fmt::format("{}{} workgroups of {}", text.empty() ? "" : " and ", spinning_[holder],
+                          describe_kernel(graph_.schedule(), graph_.runs()[holder].kernel));
+    }
+    return text +
+           " can take every place that it could have, and spin; launch fewer of those, let each take "
+           "less, or launch first what they wait for";
+  }
+
+  const SyncGraph& graph_;
+  const Gpu& gpu_;
+  Execution execution_;
+  std::vector<std::uint32_t> open_waits_;     // by workgroup run: waits for what is not certain
+  std::vector<char> has_place_;               // by workgroup run
+  std::vector<std::uint32_t> spinning_;       // by run: workgroups with open waits
+  std::vector<std::uint32_t> without_place_;  // by run: workgroups
+  std::unordered_map<std::uint32_t, std::vector<bool>> past_of_start_;  // by run
+};
+
+}  // namespace
+
+void check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings) {
+  PlaceChecker(graph, gpu).check(findings);
+}
+
+}  // namespace tritax
