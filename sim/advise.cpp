@@ -197,6 +197,7 @@ void Search::list(std::size_t pattern, const std::vector<Knobs>& knobs) {
 }
 
 // The contenders from `first` on: the most promising of every pattern, then the second of every pattern, …
+// At the start of the search the default knobs go first: from then on there is an answer, and a time to beat.
 std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   std::vector<std::vector<std::size_t>> queues(searches_.size());
   for (std::size_t i = first; i < contenders_.size(); ++i) {
@@ -204,7 +205,8 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   }
   std::size_t longest = 0;
   for (auto& queue : queues) {
-    std::stable_sort(queue.begin(), queue.end(), [&](std::size_t a, std::size_t b) {
+    const auto sorted = queue.begin() + (first == 0 && !queue.empty() ? 1 : 0);
+    std::stable_sort(sorted, queue.end(), [&](std::size_t a, std::size_t b) {
       return contenders_[a].least_ns < contenders_[b].least_ns;
     });
     longest = std::max(longest, queue.size());
@@ -298,11 +300,14 @@ void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
 // Decides every contender that has been listed since the last call.
 void Search::evaluate_listed() {
   const std::vector<std::size_t> order = by_promise(listed_);
+  const bool starts = listed_ == 0;
   listed_ = contenders_.size();
   std::size_t next = 0;
   while (next < order.size() && !stopped()) {
     std::vector<std::size_t> batch;
-    for (; next < order.size() && batch.size() < kBatch; ++next) {
+    // The first batch is small: nothing can be given up before each pattern has a best.
+    const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
+    for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
       if (contender.least_ns >= best_ns(contender.pattern)) {
         ++advice_.pruned;
@@ -402,15 +407,9 @@ std::vector<Candidate> Search::winners() {
 }
 
 Advice Search::run() {
-  // The default knobs of every pattern first: from then on there is an answer, and a time to beat.
-  std::vector<std::vector<Knobs>> coarse(searches_.size());
   for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (!searches_[p].space) continue;
-    coarse[p] = coarse_candidates(*searches_[p].space, workload_);
-    list(p, {coarse[p].front()});
+    if (searches_[p].space) list(p, coarse_candidates(*searches_[p].space, workload_));
   }
-  evaluate_listed();
-  for (std::size_t p = 0; p < searches_.size() && !stopped(); ++p) list(p, coarse[p]);
   evaluate_listed();
   // Pins that leave only the baseline, which has no knobs, answer nobody's question.
   const auto impossible = [](const PatternSearch& search) { return !search.best && !search.refusal.empty(); };

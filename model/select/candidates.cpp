@@ -75,17 +75,18 @@ std::vector<std::int32_t> sides_for(std::int64_t extent, const std::optional<std
 }
 
 // A side below the usual ones asks for more operands per product. It is worth that where the extent is no
-// longer, or where tiles twice as long leave compute units idle.
+// longer, or where neither the smallest usual tiles nor tiles twice as long give all compute units work.
 bool is_worth_trying(const GemmAllScatter& workload, const Gpu& gpu, const KnobPins& pins, std::int32_t m,
                      std::int32_t n) {
   const auto leaves_idle = [&](std::int32_t tile_m, std::int32_t tile_n) {
     return tiles_of_shard(workload, tile_m, tile_n) < gpu.cu_count();
   };
+  const bool usual_leave_idle = leaves_idle(kSmallestUsualSide, kSmallestUsualSide);
   const auto is_short = [](std::int32_t side, std::int64_t extent, const std::optional<std::int32_t>& pin) {
     return !pin && side < kSmallestUsualSide && side < extent;
   };
-  if (is_short(m, workload.m, pins.tile_m) && !leaves_idle(2 * m, n)) return false;
-  return !is_short(n, largest_shard(workload), pins.tile_n) || leaves_idle(m, 2 * n);
+  if (is_short(m, workload.m, pins.tile_m) && !(usual_leave_idle && leaves_idle(2 * m, n))) return false;
+  return !is_short(n, largest_shard(workload), pins.tile_n) || (usual_leave_idle && leaves_idle(m, 2 * n));
 }
 
 // Depths worth trying, the usual one first. Deeper ones end where one step is all of K.

@@ -10,9 +10,9 @@
 // at a time, and `with_tile_of` carries what is good for one pattern to another.
 //
 // Tiles follow from the problem. Sides are powers of two up to the extents; those below 64 ask for more
-// operands per product and are in the space where tiles twice as long leave compute units idle, as in
-// products of a few rows. Depths go from half the usual 128 bytes of K to four times that: the deeper a
-// stage, the more operands are on their way at once where they come from memory.
+// operands per product and are in the space where tiles of 64×64 leave compute units idle, as in products of
+// a few rows, down to where tiles twice as long do not. Depths go from half to four times the usual 128 bytes
+// of K: the deeper a stage, the more operands are on their way at once out of memory.
 #pragma once
 
 #include <cstdint>
