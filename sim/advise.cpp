@@ -8,12 +8,12 @@
 #include <tbb/task_group.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <limits>
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "model/select/gemm_bound.hpp"
 #include "sim/same_time.hpp"
 #include "sim/why.hpp"
 
@@ -22,23 +22,21 @@ namespace tritax {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBatch = 32;    // candidates between two pruning decisions, for any number of threads
-constexpr std::size_t kFrontier = 2;  // candidates of a pattern whose neighbours are tried
-constexpr int kRefinements = 4;       // rounds of that, while there is something to gain
+constexpr std::size_t kBatch = 32;  // candidates between two pruning decisions, for any number of threads
+constexpr std::size_t kFrontier =
+    2;                           // shapes of tiles of a pattern, of which the best's neighbours are tried
+constexpr int kRefinements = 4;  // rounds of that, while there is something to gain
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-// A simulation ends once it is so much slower than its pattern's best, or slower than the best whose
-// neighbours will be tried: nobody would look at its time.
+// A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
-constexpr std::size_t kKeptBytes = std::size_t{256}
-                                   << 20;  // of schedules between their bound and their simulation
 
 struct Contender {
   std::size_t pattern = 0;
   Knobs knobs;
-  TimeBound bound;
-  std::string refusal;               // why it cannot be built; empty if it can
-  std::optional<Schedule> schedule;  // until it is simulated, if there was room for it
-  bool simulated = false;            // in full; only then has it a time
+  double least_ns = 0;     // no schedule of the knobs is faster; known before any is built
+  TimeBound bound;         // of the schedule
+  std::string refusal;     // why it cannot be built; empty if it can
+  bool simulated = false;  // in full; only then has it a time
   double time_ns = kNever;
   bool expanded = false;  // its neighbours have been listed
 };
@@ -49,8 +47,10 @@ struct PatternSearch {
   std::string refusal;               // why nothing of it can be built
   std::vector<std::size_t> members;  // contenders, in order of listing
   std::optional<std::size_t> best;
-  std::array<double, kFrontier> least_ns;  // of the times, ascending
-  double refined_ns = kNever;              // time of the best when its neighbours were last listed
+  // The fastest member of every one of the fastest tile shapes m × n, fastest first: those whose neighbours
+  // are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
+  std::vector<std::size_t> frontier;
+  double refined_ns = kNever;  // time of the best when its neighbours were last listed
   SimulationResult best_result;
   bool accounted = false;  // the following three are known or being computed
   CounterfactualMakespans makespans;
@@ -87,6 +87,8 @@ class Background {
   tbb::task_group tasks_;
 };
 
+bool same_shape(const Knobs& a, const Knobs& b) { return a.tile_m == b.tile_m && a.tile_n == b.tile_n; }
+
 class Search {
  public:
   Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options);
@@ -95,11 +97,15 @@ class Search {
  private:
   void list(std::size_t pattern, const std::vector<Knobs>& knobs);
   void evaluate_listed();
-  void compute_bounds(std::size_t first);
   std::vector<std::size_t> by_promise(std::size_t first) const;
-  void simulate_batch(const std::vector<std::size_t>& batch);
+  enum class Outcome : std::uint8_t { stopped, refused, pruned, simulated };
+  Outcome evaluate(Contender& contender, SimulationResult& result) const;
+  void evaluate_batch(const std::vector<std::size_t>& batch);
+  void take(std::size_t contender, SimulationResult result);
+  double give_up_after_ns(const Contender& contender) const;
   bool refine();
   void account(std::size_t pattern);
+  void list_tiles_of_others(std::size_t pattern);
   std::vector<Candidate> winners();
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   double best_ns(std::size_t pattern) const;
@@ -149,7 +155,6 @@ Search::Search(const GemmAllScatter& workload, const Machine& machine, const Adv
   for (const Pattern& pattern : patterns()) {
     PatternSearch search;
     search.pattern = &pattern;
-    search.least_ns.fill(kNever);
     try {
       search.space = knob_space(pattern, workload, machine, options.pins);
     } catch (const UserError& error) {
@@ -181,35 +186,18 @@ void Search::list(std::size_t pattern, const std::vector<Knobs>& knobs) {
     Contender contender;
     contender.pattern = pattern;
     contender.knobs = wanted;
+    try {
+      contender.least_ns = gemm_bound_ns(*search.pattern, workload_, machine_, wanted);
+    } catch (const UserError& error) {
+      contender.refusal = error.what();
+      if (search.refusal.empty()) search.refusal = contender.refusal;
+    }
     contenders_.push_back(std::move(contender));
   }
 }
 
-void Search::compute_bounds(std::size_t first) {
-  std::atomic<std::size_t> kept_bytes = 0;
-  parallel(contenders_.size() - first, [&](std::size_t i) {
-    if (stopped()) return;
-    Contender& contender = contenders_[first + i];
-    try {
-      Schedule schedule = build(contender);
-      contender.bound = time_bound(schedule, machine_, topology_);
-      if (contender.bound.total_ns >= best_ns(contender.pattern)) return;  // will not be simulated
-      const std::size_t bytes = schedule.ops.capacity() * sizeof(Op);
-      if (kept_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kKeptBytes) {
-        contender.schedule = std::move(schedule);
-      }
-    } catch (const UserError& error) {
-      contender.refusal = error.what();
-    }
-  });
-  for (std::size_t i = first; i < contenders_.size(); ++i) {
-    std::string& refusal = searches_[contenders_[i].pattern].refusal;
-    if (refusal.empty()) refusal = contenders_[i].refusal;
-  }
-}
-
-// The buildable contenders from `first` on: the most promising of every pattern, then the second of every
-// pattern, …
+// The contenders from `first` on: the most promising of every pattern, then the second of every pattern, …
+// At the start of the search the default knobs go first: from then on there is an answer, and a time to beat.
 std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   std::vector<std::vector<std::size_t>> queues(searches_.size());
   for (std::size_t i = first; i < contenders_.size(); ++i) {
@@ -217,8 +205,9 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   }
   std::size_t longest = 0;
   for (auto& queue : queues) {
-    std::stable_sort(queue.begin(), queue.end(), [&](std::size_t a, std::size_t b) {
-      return contenders_[a].bound.total_ns < contenders_[b].bound.total_ns;
+    const auto sorted = queue.begin() + (first == 0 && !queue.empty() ? 1 : 0);
+    std::stable_sort(sorted, queue.end(), [&](std::size_t a, std::size_t b) {
+      return contenders_[a].least_ns < contenders_[b].least_ns;
     });
     longest = std::max(longest, queue.size());
   }
@@ -231,96 +220,137 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   return order;
 }
 
-void Search::simulate_batch(const std::vector<std::size_t>& batch) {
-  std::vector<SimulationResult> results(batch.size());
-  std::vector<std::uint8_t> ran(batch.size(), 0);
-  parallel(batch.size(), [&](std::size_t i) {
-    if (stopped()) return;
-    Contender& contender = contenders_[batch[i]];
+// How long it may take to be of use: to be the fastest of its pattern, or of a tile shape of the frontier.
+double Search::give_up_after_ns(const Contender& contender) const {
+  const PatternSearch& search = searches_[contender.pattern];
+  if (!search.best) return 0;
+  const double hopeless = kHopelessFactor * best_ns(contender.pattern);
+  for (const std::size_t member : search.frontier) {
+    if (same_shape(contenders_[member].knobs, contender.knobs)) {
+      return std::min(hopeless, contenders_[member].time_ns);
+    }
+  }
+  if (search.frontier.size() < kFrontier) return hopeless;
+  return std::min(hopeless, contenders_[search.frontier.back()].time_ns);
+}
+
+// Builds, bounds and, unless the bound rules it out, simulates one contender. On any thread: it changes
+// nothing but its arguments.
+Search::Outcome Search::evaluate(Contender& contender, SimulationResult& result) const {
+  if (stopped()) return Outcome::stopped;
+  try {
+    const Schedule schedule = build(contender);
+    contender.bound = time_bound(schedule, machine_, topology_);
+    if (contender.bound.total_ns >= best_ns(contender.pattern)) return Outcome::pruned;
+    if (stopped()) return Outcome::stopped;
     SimulationOptions options;
     options.seed = options_.seed;
-    const double best = best_ns(contender.pattern);
-    const double frontier = searches_[contender.pattern].least_ns.back();
-    options.give_up_after_ns = best < kNever ? std::min(kHopelessFactor * best, frontier) : 0;
-    if (!contender.schedule) contender.schedule = build(contender);
-    results[i] = simulate(*contender.schedule, machine_, options);
-    contender.schedule.reset();
-    ran[i] = 1;
+    options.give_up_after_ns = give_up_after_ns(contender);
+    result = simulate(schedule, machine_, options);
+    return Outcome::simulated;
+  } catch (const UserError& error) {
+    contender.refusal = error.what();
+    return Outcome::refused;
+  }
+}
+
+// Enters a full simulation of a contender.
+void Search::take(std::size_t index, SimulationResult result) {
+  Contender& contender = contenders_[index];
+  PatternSearch& search = searches_[contender.pattern];
+  contender.simulated = true;
+  contender.time_ns = result.makespan_ns;
+  if (later(best_ns(contender.pattern), contender.time_ns)) {  // rounding decides nothing
+    search.best = index;
+    search.best_result = std::move(result);
+  }
+  auto& frontier = search.frontier;
+  const auto same = std::find_if(frontier.begin(), frontier.end(), [&](std::size_t member) {
+    return same_shape(contenders_[member].knobs, contender.knobs);
   });
+  if (same == frontier.end()) {
+    frontier.push_back(index);
+  } else if (later(contenders_[*same].time_ns, contender.time_ns)) {
+    *same = index;
+  }
+  std::stable_sort(frontier.begin(), frontier.end(), [&](std::size_t a, std::size_t b) {
+    return contenders_[a].time_ns < contenders_[b].time_ns;
+  });
+  if (frontier.size() > kFrontier) frontier.resize(kFrontier);
+}
+
+void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
+  std::vector<SimulationResult> results(batch.size());
+  std::vector<Outcome> outcomes(batch.size(), Outcome::stopped);
+  parallel(batch.size(), [&](std::size_t i) { outcomes[i] = evaluate(contenders_[batch[i]], results[i]); });
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (!ran[i]) continue;
+    std::string& refusal = searches_[contenders_[batch[i]].pattern].refusal;
+    if (refusal.empty()) refusal = contenders_[batch[i]].refusal;
+    advice_.pruned += outcomes[i] == Outcome::pruned;
+    if (outcomes[i] != Outcome::simulated) continue;
     ++advice_.evaluated;
     if (results[i].gave_up) {
       ++advice_.given_up;
-      continue;
-    }
-    Contender& contender = contenders_[batch[i]];
-    contender.simulated = true;
-    contender.time_ns = results[i].makespan_ns;
-    auto& least = searches_[contender.pattern].least_ns;
-    least.back() = std::min(least.back(), contender.time_ns);
-    std::inplace_merge(least.begin(), least.end() - 1, least.end());
-    if (later(best_ns(contender.pattern), contender.time_ns)) {  // rounding decides nothing
-      searches_[contender.pattern].best = batch[i];
-      searches_[contender.pattern].best_result = std::move(results[i]);
+    } else {
+      take(batch[i], std::move(results[i]));
     }
   }
 }
 
 // Decides every contender that has been listed since the last call.
 void Search::evaluate_listed() {
-  const std::size_t first = listed_;
+  const std::vector<std::size_t> order = by_promise(listed_);
+  const bool starts = listed_ == 0;
   listed_ = contenders_.size();
-  compute_bounds(first);
-  if (stopped()) return;
-  const std::vector<std::size_t> order = by_promise(first);
   std::size_t next = 0;
   while (next < order.size() && !stopped()) {
     std::vector<std::size_t> batch;
     // The first batch is small: nothing can be given up before each pattern has a best.
-    const std::size_t size = next == 0 ? searches_.size() : kBatch;
+    const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
     for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
-      if (contender.bound.total_ns >= best_ns(contender.pattern)) {
+      if (contender.least_ns >= best_ns(contender.pattern)) {
         ++advice_.pruned;
-        contenders_[order[next]].schedule.reset();
       } else {
         batch.push_back(order[next]);
       }
     }
-    simulate_batch(batch);
+    evaluate_batch(batch);
     report(order.size() - next);
   }
 }
 
-// Lists the neighbours of the best few of every pattern that still gains; false if none does.
+// Lists the pattern's best with the tiles that are best for the other patterns.
+void Search::list_tiles_of_others(std::size_t pattern) {
+  const PatternSearch& search = searches_[pattern];
+  const Knobs own = contenders_[*search.best].knobs;
+  for (const PatternSearch& other : searches_) {
+    if (&other == &search || !other.best || !other.pattern->uses.tile) continue;
+    const auto knobs = with_tile_of(*search.space, workload_, own, contenders_[*other.best].knobs);
+    if (knobs) list(pattern, {*knobs});
+  }
+}
+
+// Lists the neighbours of the best few of every pattern that still gains, and what is best for the other
+// patterns; false if there is nothing new.
 bool Search::refine() {
-  bool found = false;
+  const std::size_t first = contenders_.size();
   for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (!searches_[p].best) continue;
+    PatternSearch& search = searches_[p];
+    if (!search.best || search.accounted) continue;
     const std::size_t listed = contenders_.size();
-    if (best_ns(p) > (1 - kWorthRefining) * searches_[p].refined_ns) {
-      account(p);
-      continue;
+    if (best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
+      search.refined_ns = best_ns(p);
+      for (const std::size_t member : search.frontier) {
+        if (contenders_[member].expanded) continue;
+        contenders_[member].expanded = true;
+        list(p, neighbours(*search.space, workload_, contenders_[member].knobs));
+      }
     }
-    searches_[p].refined_ns = best_ns(p);
-    std::vector<std::size_t> ranked;
-    for (const std::size_t member : searches_[p].members) {
-      if (contenders_[member].simulated) ranked.push_back(member);
-    }
-    std::stable_sort(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
-      return contenders_[a].time_ns < contenders_[b].time_ns;
-    });
-    if (ranked.size() > kFrontier) ranked.resize(kFrontier);
-    for (const std::size_t member : ranked) {
-      if (contenders_[member].expanded) continue;
-      contenders_[member].expanded = true;
-      list(p, neighbours(*searches_[p].space, workload_, contenders_[member].knobs));
-      found = true;
-    }
+    if (search.pattern->uses.tile) list_tiles_of_others(p);
     if (contenders_.size() == listed) account(p);  // its best stays the best
   }
-  return found;
+  return contenders_.size() > first;
 }
 
 // Starts to find out where the time of the pattern's best goes. Two tasks, so that the slowest pattern does

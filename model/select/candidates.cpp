@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
@@ -13,9 +15,8 @@ namespace {
 
 // Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
 constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
+constexpr std::int32_t kSmallestUsualSide = 64;
 constexpr std::int32_t kSmallestPiece = 32;
-constexpr std::int32_t kSmallestUsefulSide =
-    64;  // smaller ones only for matrices that are smaller themselves
 constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
 constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
 constexpr std::array<CommPiece, 4> kPieces{{{1, 1}, {2, 1}, {4, 1}, {2, 2}}};
@@ -29,7 +30,9 @@ std::int64_t largest_shard(const GemmAllScatter& workload) { return owned_column
 
 // What a tile depth changes: the time of a tile, and how many workgroups a compute unit holds.
 struct DepthEffect {
-  double tile_ns = 0;
+  double cached_ns = 0;  // with operands out of caches
+  double memory_ns =
+      0;  // with operands out of memory, which come no faster than its latency lets stages pass
   std::int32_t residents = 0;
   bool operator==(const DepthEffect&) const = default;
 };
@@ -48,50 +51,113 @@ std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmAllScatter& workl
       {static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / shape.waves,
        gpu.registers_per_cu / (static_cast<double>(resources.threads) * resources.registers_per_thread),
        gpu.lds_bytes_per_cu / resources.lds_bytes});
-  return DepthEffect{matmul_cost(gpu, workload.dtype, tile, shape.m, shape.n, workload.k).compute_ns,
-                     static_cast<std::int32_t>(residents)};
+  const double cached_ns = matmul_cost(gpu, workload.dtype, tile, shape.m, shape.n, workload.k).compute_ns;
+  const std::int32_t stages = operand_stages(gpu, workload.dtype, tile, resources.lds_bytes);
+  const double steps = std::ceil(static_cast<double>(workload.k) / shape.k);
+  const double latency_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
+  const double arrives_ns = steps * stage_interval_ns(stages, latency_ns);
+  return DepthEffect{cached_ns, std::max(cached_ns, arrives_ns), static_cast<std::int32_t>(residents)};
 }
 
-// Sides worth trying for an extent: the usual ones, but none of more than twice the (rounded) extent, and the
-// ones below the usual only when the extent itself is that small.
+std::int64_t tiles_of_shard(const GemmAllScatter& workload, std::int32_t m, std::int32_t n) {
+  return (workload.m + m - 1) / m * ((largest_shard(workload) + n - 1) / n);
+}
+
+// Sides worth trying for an extent: none above the (rounded) extent.
 std::vector<std::int32_t> sides_for(std::int64_t extent, const std::optional<std::int32_t>& pin) {
   if (pin) return {*pin};
   const auto rounded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
-  const std::int64_t smallest = std::clamp<std::int64_t>(rounded, kTileSides.back(), kSmallestUsefulSide);
   std::vector<std::int32_t> sides;
   for (const std::int32_t side : kTileSides) {
-    if (side >= smallest && side <= std::max<std::int64_t>(rounded, smallest)) sides.push_back(side);
+    if (side <= std::max<std::int64_t>(rounded, kTileSides.back())) sides.push_back(side);
   }
   return sides;
 }
 
-std::vector<TileShape> tiles_for(const GemmAllScatter& workload, const Machine& machine, const KnobPins& pins,
-                                 const Knobs& base) {
-  std::vector<std::int32_t> depths{base.tile_k, base.tile_k / 2, base.tile_k * 2};
-  if (pins.tile_k) depths = {*pins.tile_k};
-  std::vector<TileShape> tiles;
-  const auto try_shape = [&](std::int32_t m, std::int32_t n) {
+// A side below the usual ones asks for more operands per product. It is worth that where the extent is no
+// longer, or where neither the smallest usual tiles nor tiles twice as long give all compute units work.
+bool is_worth_trying(const GemmAllScatter& workload, const Gpu& gpu, const KnobPins& pins, std::int32_t m,
+                     std::int32_t n) {
+  const auto leaves_idle = [&](std::int32_t tile_m, std::int32_t tile_n) {
+    return tiles_of_shard(workload, tile_m, tile_n) < gpu.cu_count();
+  };
+  const bool usual_leave_idle = leaves_idle(kSmallestUsualSide, kSmallestUsualSide);
+  const auto is_short = [](std::int32_t side, std::int64_t extent, const std::optional<std::int32_t>& pin) {
+    return !pin && side < kSmallestUsualSide && side < extent;
+  };
+  if (is_short(m, workload.m, pins.tile_m) && !(usual_leave_idle && leaves_idle(2 * m, n))) return false;
+  return !is_short(n, largest_shard(workload), pins.tile_n) || (usual_leave_idle && leaves_idle(m, 2 * n));
+}
+
+// Depths worth trying, the usual one first. Deeper ones end where one step is all of K.
+std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
+                                     const std::optional<std::int32_t>& pin) {
+  if (pin) return {*pin};
+  std::vector<std::int32_t> depths{usual, usual / 2};
+  for (const std::int32_t factor : {2, 4}) {
+    const bool one_step_before = usual * factor / 2 >= k;
+    if (!one_step_before) depths.push_back(usual * factor);
+  }
+  return depths;
+}
+
+// Collects the tiles of a search, shape by shape.
+class TileList {
+ public:
+  TileList(const GemmAllScatter& workload, const Gpu& gpu, const Knobs& base,
+           std::vector<std::int32_t> depths)
+      : workload_(workload), gpu_(gpu), base_(base), depths_(std::move(depths)) {}
+
+  // The depths of m × n that differ in what they change; to `coarse` the first that fits, and the one whose
+  // operands come soonest out of memory.
+  void add(std::int32_t m, std::int32_t n) {
     std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
-    for (const std::int32_t k : depths) {
-      const TileShape tile{m, n, k, base.waves};
-      const auto effect = effect_of(machine.gpu, workload, tile, base.pipeline);
+    std::vector<TileShape> shapes;
+    for (const std::int32_t k : depths_) {
+      const TileShape tile{m, n, k, base_.waves};
+      const auto effect = effect_of(gpu_, workload_, tile, base_.pipeline);
       if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
       effects.push_back(*effect);
+      shapes.push_back(tile);
       add_unique(tiles, tile);
     }
-  };
-  for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {
-    for (const std::int32_t n : sides_for(largest_shard(workload), pins.tile_n)) try_shape(m, n);
+    if (shapes.empty()) return;
+    const auto soonest = std::min_element(
+        effects.begin(), effects.end(),
+        [](const DepthEffect& a, const DepthEffect& b) { return a.memory_ns < b.memory_ns; });
+    add_unique(coarse, shapes.front());
+    add_unique(coarse, shapes[static_cast<std::size_t>(soonest - effects.begin())]);
   }
-  try_shape(base.tile_m, base.tile_n);
-  if (tiles.empty()) {
+
+  std::vector<TileShape> tiles;
+  std::vector<TileShape> coarse;
+
+ private:
+  const GemmAllScatter& workload_;
+  const Gpu& gpu_;
+  const Knobs& base_;
+  std::vector<std::int32_t> depths_;
+};
+
+void set_tiles(KnobSpace& space, const GemmAllScatter& workload, const Machine& machine,
+               const KnobPins& pins) {
+  const Knobs& base = space.base;
+  TileList list(workload, machine.gpu, base, depths_for(workload.k, base.tile_k, pins.tile_k));
+  for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {
+    for (const std::int32_t n : sides_for(largest_shard(workload), pins.tile_n)) {
+      if (is_worth_trying(workload, machine.gpu, pins, m, n)) list.add(m, n);
+    }
+  }
+  list.add(base.tile_m, base.tile_n);
+  if (list.tiles.empty()) {
     // Nothing fits: let the law of resources say why, for the pinned values.
     matmul_resources(machine.gpu, workload.dtype,
                      {base.tile_m, base.tile_n, base.tile_k, base.waves, base.pipeline});
     throw UserError("no GEMM tile of the search fits a compute unit of " + machine.gpu.name +
                     "; pin tile_m, tile_n and tile_k to ones that do");
   }
-  return tiles;
+  space.tiles = std::move(list.tiles);
+  space.coarse_tiles = std::move(list.coarse);
 }
 
 // The split of patterns that say nothing (ROCm/iris example 11): the largest power of two computes, the rest
@@ -244,9 +310,10 @@ KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, con
   space.base = pinned_base(machine, workload.dtype, pins);
   space.comm_tile_pinned = pins.comm_tile_m || pins.comm_tile_n;
   if (uses.tile) {
-    space.tiles = tiles_for(workload, machine, pins, space.base);
+    set_tiles(space, workload, machine, pins);
   } else {
     space.tiles = {{space.base.tile_m, space.base.tile_n, space.base.tile_k, space.base.waves}};
+    space.coarse_tiles = space.tiles;
   }
   set_splits(space, uses, workload, machine, pins);
   space.pieces = {CommPiece{}};
@@ -265,12 +332,7 @@ KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, con
 std::vector<Knobs> coarse_candidates(const KnobSpace& space, const GemmAllScatter& workload) {
   Choice choice = default_choice(space);
   std::vector<Knobs> candidates{to_knobs(space, workload, choice)};
-  std::int32_t last_m = 0;
-  std::int32_t last_n = 0;
-  for (const TileShape& tile : space.tiles) {
-    if (tile.m == last_m && tile.n == last_n) continue;  // the other depths of a shape are neighbours
-    last_m = tile.m;
-    last_n = tile.n;
+  for (const TileShape& tile : space.coarse_tiles) {
     choice.tile = tile;
     for (const CuSplit& split : space.splits) {
       choice.split = split;
@@ -327,6 +389,20 @@ std::vector<Knobs> neighbours(const KnobSpace& space, const GemmAllScatter& work
     consider(choice);
   }
   return found;
+}
+
+std::optional<Knobs> with_tile_of(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs,
+                                  const Knobs& other) {
+  const TileShape tile{other.tile_m, other.tile_n, other.tile_k, other.waves};
+  if (std::find(space.tiles.begin(), space.tiles.end(), tile) == space.tiles.end()) return std::nullopt;
+  Choice choice = to_choice(space, workload, knobs);
+  choice.tile = tile;
+  if (tile.m / choice.piece.rows < kSmallestPiece || tile.n / choice.piece.cols < kSmallestPiece) {
+    choice.piece = space.pieces.front();
+  }
+  if (space.groups.size() > 1) choice.group_m = other.group_m;
+  if (space.xcd_remaps.size() > 1) choice.xcd_remap = other.xcd_remap;
+  return to_knobs(space, workload, choice);
 }
 
 }  // namespace tritax

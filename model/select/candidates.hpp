@@ -7,7 +7,12 @@
 //
 // The search is coarse to fine: `coarse_candidates` crosses tiles and CU splits at the default order knobs,
 // because they decide the rounds of the GEMM; `neighbours` then varies one group of knobs of a good candidate
-// at a time.
+// at a time, and `with_tile_of` carries what is good for one pattern to another.
+//
+// Tiles follow from the problem. Sides are powers of two up to the extents; those below 64 ask for more
+// operands per product and are in the space where tiles of 64×64 leave compute units idle, as in products of
+// a few rows, down to where tiles twice as long do not. Depths go from half to four times the usual 128 bytes
+// of K: the deeper a stage, the more operands are on their way at once out of memory.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +70,9 @@ struct KnobSpace {
   Knobs base;  // defaults and pins: values of everything that the lists below do not cover, and where a
                // search starts
   bool comm_tile_pinned = false;
-  std::vector<TileShape> tiles;  // the first of a shape m × n is the one that the coarse search takes
-  std::vector<CuSplit> splits;   // by communication units, ascending
+  std::vector<TileShape> tiles;
+  std::vector<TileShape> coarse_tiles;  // of every m × n the usual depth, and the best out of memory
+  std::vector<CuSplit> splits;          // by communication units, ascending
   CuSplit default_split;
   std::vector<CommPiece> pieces;
   std::vector<std::int32_t> groups;  // group_m; the first of this and of the following lists is the default
@@ -80,7 +86,8 @@ struct KnobSpace {
 KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, const Machine& machine,
                      const KnobPins& pins = {});
 
-// Tiles × splits, everything else at its default; the defaults themselves are the first. No duplicates.
+// Coarse tiles × splits, everything else at its default; the defaults themselves are the first. No
+// duplicates.
 std::vector<Knobs> coarse_candidates(const KnobSpace& space, const GemmAllScatter& workload);
 
 // All members of the space that differ from `knobs` in one group: tile depth, split, communication piece,
@@ -88,5 +95,10 @@ std::vector<Knobs> coarse_candidates(const KnobSpace& space, const GemmAllScatte
 // units. No duplicates, and not `knobs` itself. Depths at which a tile takes equally long and a compute unit
 // holds equally many workgroups are one: the first of them is in the space.
 std::vector<Knobs> neighbours(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs);
+
+// `knobs` with the tile and the grid order of `other`, the knobs of another pattern for the same workload:
+// what suits the GEMM of one suits that of the next. Empty if the space does not have the tile.
+std::optional<Knobs> with_tile_of(const KnobSpace& space, const GemmAllScatter& workload, const Knobs& knobs,
+                                  const Knobs& other);
 
 }  // namespace tritax

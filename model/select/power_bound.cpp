@@ -37,6 +37,21 @@ void MatmulTimes::find_work(DType dtype, const Op& op) {
   work_ = {cost.compute_ns / (share_ * luck), draw / luck};
 }
 
+int residents_at_most(const Gpu& gpu, const Resources& resources) {
+  const int waves = (resources.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
+  double residents = static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / std::max(1, waves);
+  const double registers = static_cast<double>(waves * gpu.lanes_per_wave) * resources.registers_per_thread;
+  if (registers > 0) residents = std::min(residents, gpu.registers_per_cu / registers);
+  if (resources.lds_bytes > 0) residents = std::min(residents, gpu.lds_bytes_per_cu / resources.lds_bytes);
+  return std::max(1, static_cast<int>(residents));
+}
+
+double shared_gain(double gain, int residents) {
+  double sum = 0;
+  for (int i = 1; i <= residents; ++i) sum += std::min<double>(i, gain) / i;
+  return sum;
+}
+
 namespace {
 
 // ∫ cost(N(s)) ds, N(s) = number of `works` above s.
@@ -51,24 +66,6 @@ double nested_ns(std::vector<double> works, const Cost& cost) {
     done = works[i];
   }
   return total;
-}
-
-// Workgroups of the kernel that fit one compute unit together.
-int residents_at_most(const Gpu& gpu, const Resources& resources) {
-  const int waves = (resources.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
-  double residents = static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / std::max(1, waves);
-  const double registers = static_cast<double>(waves * gpu.lanes_per_wave) * resources.registers_per_thread;
-  if (registers > 0) residents = std::min(residents, gpu.registers_per_cu / registers);
-  if (resources.lds_bytes > 0) residents = std::min(residents, gpu.lds_bytes_per_cu / resources.lds_bytes);
-  return std::max(1, static_cast<int>(residents));
-}
-
-// Most matmul work that one compute unit does per unit of time, relative to one workgroup alone on it. A
-// matmul keeps the share that it started with: the i-th resident starts with min(i, gain) / i.
-double shared_gain(double gain, int residents) {
-  double sum = 0;
-  for (int i = 1; i <= residents; ++i) sum += std::min<double>(i, gain) / i;
-  return sum;
 }
 
 std::vector<double> values_of(const std::vector<MatmulWork>& works, double MatmulWork::*member) {

@@ -39,6 +39,14 @@
 
 namespace tritax {
 
+// Workgroups of a kernel that fit one compute unit together.
+int residents_at_most(const Gpu& gpu, const Resources& resources);
+
+// Most matmul work that one compute unit does per unit of time, relative to one workgroup alone on it, where
+// several together are `gain` times as fast as one. A matmul keeps the share that it started with: the i-th
+// resident starts with min(i, gain) / i.
+double shared_gain(double gain, int residents);
+
 struct MatmulWork {
   double ns = 0;    // shortest time at the clock under full load
   double draw = 0;  // least draw, in clk / GHz^3; 0 where energies are not known

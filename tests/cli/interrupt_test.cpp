@@ -20,23 +20,20 @@ using test::read_file;
 using test::run_tritax;
 using test::ScratchDirectory;
 
-TEST(Interrupt, CtrlCInASearchEndsWith130AndLeavesNoPartialFile) {
+// The whole search takes minutes, the default knobs that it begins with a second.
+TEST(Interrupt, CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar) {
   const ScratchDirectory scratch;
   const std::string file = scratch.path("advice.json");
   const Outcome outcome =
-      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " + file,
+      run_tritax("advise -M 32768 -N 32768 -K 32768 --machine mi300x-8 --threads 1 --json " + file,
                  "timeout --preserve-status --signal INT 2");
   EXPECT_EQ(outcome.exit_code, 130);
-  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
-  if (std::filesystem::exists(file)) {
-    const json advice = json::parse(read_file(file));
-    EXPECT_TRUE(advice.at("interrupted").get<bool>());
-    EXPECT_FALSE(advice.at("candidates").empty());
-    EXPECT_NE(outcome.out.find("pattern"), std::string::npos);
-    EXPECT_EQ(scratch.file_count(), 1U);
-  } else {
-    EXPECT_EQ(scratch.file_count(), 0U);
-  }
+  EXPECT_NE(outcome.err.find("this is the best so far"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("pattern"), std::string::npos);
+  EXPECT_EQ(scratch.file_count(), 1U);
+  const json advice = json::parse(read_file(file));
+  EXPECT_TRUE(advice.at("interrupted").get<bool>());
+  EXPECT_FALSE(advice.at("candidates").empty());
 }
 
 TEST(Interrupt, BeingTerminatedLeavesNoFile) {
@@ -60,16 +57,15 @@ TEST(Interrupt, CtrlCInASimulationEndsWith130AndLeavesNoFile) {
   EXPECT_EQ(scratch.file_count(), 0U);
 }
 
-TEST(Interrupt, ASearchThatFoundNothingYetStillPrintsJson) {
-  // The first candidate takes longer than this, so that there is none.
+TEST(Interrupt, ASearchThatIsCutShortStillPrintsJson) {
   const Outcome outcome =
-      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json -",
+      run_tritax("advise -M 32768 -N 32768 -K 32768 --machine mi300x-8 --threads 1 --json -",
                  "timeout --foreground --preserve-status --signal INT 1");
   EXPECT_EQ(outcome.exit_code, 130);
   const json advice = json::parse(outcome.out);
   EXPECT_EQ(advice.at("schema"), "tritax.advise/1");
   EXPECT_TRUE(advice.at("interrupted").get<bool>());
-  EXPECT_TRUE(advice.at("candidates").empty());
+  EXPECT_TRUE(advice.at("candidates").is_array());  // empty if the first one had not been simulated yet
 }
 
 TEST(Interrupt, AnOldCsvIsNotReplacedByOneThatLacksRows) {

@@ -53,18 +53,62 @@ TEST(Candidates, OfThePaperShapeAreAFewHundredBeforeRefinement) {
   EXPECT_LE(total, 1000u);
 }
 
+bool has_tile(const KnobSpace& space, std::int32_t m, std::int32_t n, std::int32_t k) {
+  return std::any_of(space.tiles.begin(), space.tiles.end(),
+                     [&](const TileShape& tile) { return tile.m == m && tile.n == n && tile.k == k; });
+}
+
 TEST(Candidates, HaveDepthsOfATileThatDifferInTimeOrInWorkgroupsToAComputeUnit) {
   const Machine machine = find_machine("mi300x-8");
   const KnobSpace space = knob_space(find_pattern("fused-sequential", "test"), kPaperShape, machine);
-  const auto has = [&](std::int32_t depth) {
-    return std::any_of(space.tiles.begin(), space.tiles.end(), [&](const TileShape& tile) {
-      return tile.m == 128 && tile.n == 64 && tile.k == depth;
-    });
-  };
-  EXPECT_TRUE(has(64));
-  EXPECT_TRUE(has(32)) << "two stages of 12 KiB leave room for a second workgroup";
-  EXPECT_FALSE(has(128))
+  EXPECT_TRUE(has_tile(space, 128, 64, 64));
+  EXPECT_TRUE(has_tile(space, 128, 64, 32)) << "two stages of 12 KiB leave room for a second workgroup";
+  EXPECT_FALSE(has_tile(space, 128, 64, 128))
       << "one stage of 48 KiB is as much LDS as two of 24, and the matrix cores set the pace";
+  EXPECT_TRUE(has_tile(space, 64, 64, 128)) << "memory sets the pace, and brings twice as much per latency";
+}
+
+TEST(Candidates, HaveSidesBelowTheUsualOnlyWhereTilesTwiceAsLongLeaveComputeUnitsIdle) {
+  const Machine machine = find_machine("mi300x-8");  // 304 compute units
+  const Pattern& pattern = find_pattern("fused-sequential", "test");
+  for (const TileShape& tile : knob_space(pattern, kPaperShape, machine).tiles) {
+    EXPECT_GE(std::min(tile.m, tile.n), 64) << "1152 tiles of 64x64 a GPU are enough";
+  }
+  const GemmAllScatter few_rows{64, 16384, 53248, DType::fp16, 8};  // a shard of 2048 columns
+  const KnobSpace space = knob_space(pattern, few_rows, machine);
+  EXPECT_TRUE(has_tile(space, 32, 32, 256)) << "64x32 makes 64 tiles";
+  EXPECT_TRUE(has_tile(space, 16, 32, 256)) << "32x32 makes 128";
+  EXPECT_TRUE(has_tile(space, 16, 16, 256)) << "32x16 and 16x32 make 256";
+  const GemmAllScatter more_rows{128, 16384, 53248, DType::fp16, 8};
+  EXPECT_FALSE(has_tile(knob_space(pattern, more_rows, machine), 16, 16, 256)) << "32x16 makes 512";
+}
+
+TEST(Candidates, AreNoDeeperThanOneStepThroughK) {
+  const Machine machine = find_machine("mi300x-8");
+  const GemmAllScatter shallow{64, 1024, 100, DType::fp16, 8};
+  for (const TileShape& tile : knob_space(patterns()[1], shallow, machine).tiles) EXPECT_LE(tile.k, 128);
+}
+
+TEST(Candidates, TakeTheTileOfAnotherPatternsCandidate) {
+  const Machine machine = find_machine("mi300x-8");
+  const KnobSpace fused = knob_space(find_pattern("fused-sequential", "test"), kPaperShape, machine);
+  const KnobSpace split = knob_space(find_pattern("producer-consumer", "test"), kPaperShape, machine);
+  const Knobs own = coarse_candidates(split, kPaperShape).front();
+  Knobs other = coarse_candidates(fused, kPaperShape).front();
+  other.tile_m = 128;
+  other.tile_n = 64;
+  other.tile_k = 32;
+  other.group_m = 4;
+  const auto taken = with_tile_of(split, kPaperShape, own, other);
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->tile_m, 128);
+  EXPECT_EQ(taken->tile_n, 64);
+  EXPECT_EQ(taken->tile_k, 32);
+  EXPECT_EQ(taken->group_m, 4);
+  EXPECT_EQ(taken->gemm_cus, own.gemm_cus);
+  EXPECT_EQ(taken->comm_cus, own.comm_cus);
+  other.tile_m = 48;
+  EXPECT_FALSE(with_tile_of(split, kPaperShape, own, other).has_value());
 }
 
 TEST(Candidates, StartWithTheDefaultKnobsOfTheMachine) {

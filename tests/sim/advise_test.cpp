@@ -5,10 +5,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <set>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "model/select/gemm_bound.hpp"
 
 namespace tritax {
 namespace {
@@ -42,12 +46,14 @@ RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
   const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
   const TimeBound bound = time_bound(schedule, machine, build_topology(machine, workload.gpus));
+  const double unbuilt_ns = gemm_bound_ns(pattern, workload, machine, knobs);
   SimulationOptions options;
   options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
   const SimulationResult result = simulate(schedule, machine, options);
-  RC_LOG() << pattern.name << " on " << machine.name << ": bound " << bound.total_ns << " ns, simulated "
-           << result.makespan_ns << " ns\n";
+  RC_LOG() << pattern.name << " on " << machine.name << ": bound " << bound.total_ns
+           << " ns, before it is built " << unbuilt_ns << " ns, simulated " << result.makespan_ns << " ns\n";
   RC_ASSERT(bound.total_ns <= result.makespan_ns * (1 + 1e-9));
+  RC_ASSERT(unbuilt_ns <= result.makespan_ns * (1 + 1e-9));
   RC_ASSERT(bound.total_ns > 0);
 }
 
@@ -153,6 +159,60 @@ TEST(Advise, IsNotWorseThanTheDefaultKnobsForAnyPattern) {
   }
 }
 
+double time_of(const Advice& advice, std::string_view pattern) {
+  for (const Candidate& candidate : advice.candidates) {
+    if (candidate.pattern == pattern) return candidate.time_ns;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+// Products of a few rows stream a matrix of weights that no cache holds: what counts is how many compute
+// units and how deep stages ask for it.
+TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
+  struct Case {
+    const char* machine;
+    GemmAllScatter workload;
+  };
+  const std::vector<Case> cases{{"h200-8", {64, 8192, 28672, DType::bf16, 8}},
+                                {"mi325x-8", {16, 8192, 28672, DType::bf16, 8}},
+                                {"mi300x-8", {64, 16384, 53248, DType::fp16, 8}},
+                                {"mi300x-8", {64, 64, 1000000, DType::fp16, 2}}};
+  const std::vector<std::array<std::int32_t, 3>> tiles{{16, 16, 256}, {16, 32, 256}, {32, 16, 256},
+                                                       {32, 32, 128}, {32, 32, 256}, {16, 64, 128},
+                                                       {32, 64, 128}, {64, 64, 128}};
+  const Pattern& pattern = find_pattern("fused-sequential", "test");
+  for (const auto& [name, workload] : cases) {
+    const Machine machine = find_machine(name);
+    const double found_ns = time_of(advise(workload, machine, threads(2)), pattern.name);
+    for (const auto& [m, n, k] : tiles) {
+      Knobs knobs = default_knobs(machine, workload.dtype);
+      knobs.tile_m = m;
+      knobs.tile_n = n;
+      knobs.tile_k = k;
+      knobs.pipeline = Pipeline::overlapped;
+      knobs.peer_order = PeerOrder::staggered;
+      const double pinned_ns =
+          simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+      EXPECT_LE(found_ns, pinned_ns) << name << ", tile " << m << "x" << n << "x" << k;
+    }
+  }
+}
+
+// The patterns differ in how they send, not in what suits their GEMM.
+TEST(Advise, FindsForAPatternTheTileThatIsBestForAnother) {
+  const GemmAllScatter workload{1, 8192, 8192, DType::bf16, 8};
+  const Machine machine = find_machine("mi300x-8");
+  Knobs knobs = default_knobs(machine, workload.dtype);
+  knobs.tile_m = 16;
+  knobs.tile_n = 64;
+  knobs.tile_k = 128;
+  knobs.pipeline = Pipeline::overlapped;
+  knobs.peer_order = PeerOrder::staggered;
+  const Pattern& pattern = find_pattern("bulk-synchronous", "test");
+  const double pinned_ns = simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+  EXPECT_LE(time_of(advise(workload, machine, threads(2)), pattern.name), pinned_ns);
+}
+
 TEST(Advise, DoesNotDependOnTheNumberOfThreads) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{700, 1100, 1000, DType::bf16, 3};
@@ -188,6 +248,30 @@ TEST(Advise, StopsWhenAskedWithTheBestSoFar) {
   EXPECT_FALSE(stopped.candidates.empty());
   EXPECT_FALSE(stopped.explanation.empty());
   EXPECT_LT(stopped.evaluated, advise(kSmall, machine, threads(2)).evaluated);
+}
+
+// Before anything else is built, so that Ctrl-C finds an answer early in a search that takes long.
+TEST(Advise, StoppedAtTheFirstReportHasTheDefaultKnobsOfEveryPattern) {
+  std::atomic<bool> stop{false};
+  AdviseOptions options = threads(2);
+  options.stop = &stop;
+  std::int64_t remaining = 0;
+  options.progress = [&](const AdviseProgress& progress) {
+    stop = true;
+    remaining = progress.remaining;
+  };
+  const GemmAllScatter workload{4096, 4096, 4096, DType::fp16, 8};
+  const Machine machine = find_machine("mi300x-8");
+  const Advice stopped = advise(workload, machine, options);
+  EXPECT_EQ(stopped.evaluated, static_cast<std::int64_t>(patterns().size()));
+  EXPECT_EQ(stopped.pruned, 0);
+  EXPECT_GT(remaining, 100);
+  ASSERT_EQ(stopped.candidates.size(), patterns().size());
+  for (const Candidate& candidate : stopped.candidates) {
+    const Pattern& pattern = find_pattern(candidate.pattern, "test");
+    const KnobSpace space = knob_space(pattern, workload, machine);
+    EXPECT_EQ(candidate.knobs, coarse_candidates(space, workload).front()) << candidate.pattern;
+  }
 }
 
 TEST(Advise, StoppedBeforeItStartsHasNoCandidates) {

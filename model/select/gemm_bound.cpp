@@ -1,0 +1,56 @@
+#include "model/select/gemm_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/cost/matmul_cost.hpp"
+#include "model/select/power_bound.hpp"
+
+namespace tritax {
+
+namespace {
+
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Workgroups go round robin over the dies; where no die has more than compute units, none shares one.
+bool may_share(const KnobUse& uses, const Gpu& gpu, const Knobs& knobs) {
+  std::int64_t on_die = ceil_of(knobs.gemm_cus, gpu.xcds);
+  if (uses.splits_cus) on_die += ceil_of(knobs.comm_cus, gpu.xcds);
+  return on_die > gpu.cus_per_xcd;
+}
+
+}  // namespace
+
+double gemm_bound_ns(const Pattern& pattern, const GemmAllScatter& workload, const Machine& machine,
+                     const Knobs& knobs) {
+  if (!pattern.uses.tile || !pattern.uses.gemm_cus || knobs.gemm_cus <= 0) return 0;
+  const Gpu& gpu = machine.gpu;
+  const MatmulTile tile{knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.waves, knobs.pipeline};
+  MatmulTile overlapped = tile;
+  overlapped.pipeline = Pipeline::overlapped;
+  const auto cost_ns = [&](const MatmulTile& of) {
+    return matmul_cost(gpu, workload.dtype, of, of.m, of.n, workload.k).compute_ns;
+  };
+  const double gain = std::max(1.0, cost_ns(tile) / cost_ns(overlapped));
+  const double tile_ns = cost_ns(tile) / (1 + std::sqrt(3.0) * gpu.matmul_spread);
+  const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(workload.dtype).load_clock_ghz);
+
+  const std::int64_t tiles =
+      ceil_of(workload.m, knobs.tile_m) * ceil_of(owned_columns(workload, 0).size(), knobs.tile_n);
+  const std::int64_t workgroups = knobs.gemm_cus;
+  const double cus = gpu.cu_count();
+  const double chain = static_cast<double>(ceil_of(tiles, workgroups)) / boost;
+  double power = 0;  // in tiles, as the chain
+  if (!gpu.knows_energies() && may_share(pattern.uses, gpu, knobs)) {
+    const int residents = residents_at_most(gpu, matmul_resources(gpu, workload.dtype, tile));
+    power = static_cast<double>(tiles) / (shared_gain(gain, residents) * cus);
+  } else if (!gpu.knows_energies()) {
+    power = static_cast<double>(tiles / workgroups) * std::cbrt(static_cast<double>(workgroups) / cus) +
+            std::cbrt(static_cast<double>(tiles % workgroups) / cus);
+  }
+  const HostCosts& host = machine.host;
+  const double host_ns = host.launch_latency_ns + (knobs.host_barriers ? 2 * host.barrier_ns : 0);
+  return host_ns + std::max(chain, power) * tile_ns;
+}
+
+}  // namespace tritax
