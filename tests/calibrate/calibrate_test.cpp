@@ -61,6 +61,7 @@ Machine true_machine() {
                                                            {"gpu.guarded_copy_time", 350},
                                                            {"gpu.guarded_copy_bandwidth", 30},
                                                            {"gpu.stage_bandwidth", 40},
+                                                           {"gpu.matrix.fp8.stage_bandwidth", 25},
                                                            {"gpu.accumulate_bandwidth", 60},
                                                            {"gpu.hbm_bandwidth", 1300},
                                                            {"gpu.hbm_write_bandwidth", 1000},

@@ -141,7 +141,7 @@ TEST(MatmulResources, HoldAsManyStagesAsThePipelineWantsAndLdsAllows) {
   Gpu sending = nvidia;  // a finished tile lies in LDS as well
   sending.async_tile_store = true;
   EXPECT_EQ(matmul_resources(sending, DType::fp16, {128, 256, 64, 8, Pipeline::overlapped}).lds_bytes,
-            3 * 49152 + 65536);
+            3 * 49152 + 65536 + static_cast<std::int32_t>(sending.lds_bytes_of_senders));
 }
 
 }  // namespace

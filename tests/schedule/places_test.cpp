@@ -1,4 +1,5 @@
 // Schedules that deadlock, or do not, according to who gets a place on the compute units.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -302,7 +303,7 @@ Schedule any_spinning_schedule() {
   }
   for (int k = 0; k < kernels; ++k) {
     Kernel kernel;
-    kernel.name = "k" + std::to_string(k);
+    kernel.name = fmt::format("k{}", k);
     kernel.rank = *rc::gen::inRange(0, 2);
     kernel.resources = {256, 16, 65536};
     const int rank = kernel.rank;

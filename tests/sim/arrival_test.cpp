@@ -99,7 +99,7 @@ TEST(OperandStages, AreThoseThatFitBesideAFinishedTile) {
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1), 1);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1e6), 8);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 0), 4);  // what a workgroup can have
-  gpu.async_tile_store = true;  // a finished tile and what its senders need
+  gpu.async_tile_store = true;                              // a finished tile and what its senders need
   gpu.lds_bytes_of_senders = 1000;
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 66536), 3);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536 - 8192 + 999), 2);
