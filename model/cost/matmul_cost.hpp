@@ -46,7 +46,7 @@ struct MatmulCost {
 };
 
 // Stages of operands that `lds_bytes` of a workgroup hold, 1 to 8; 0: as many as it can have. Asynchronous
-// tile stores take the room of a finished tile, and of what its senders need, first, as CUTLASS 3 carves it out
+// tile stores take the room of a finished tile, and of what its senders need, first: CUTLASS 3 carves it out
 // (StageCountAutoCarveout).
 std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes);
 
