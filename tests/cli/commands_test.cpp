@@ -130,7 +130,8 @@ TEST(Advise, KnobsOfACandidateAreThoseThatItsPatternHas) {
 TEST(Advise, TheTileOfTheLibraryIsTheOneOfItsSchedule) {
   const std::string problem = "-M 64 -N 64 -K 100000 --machine mi300x-8 --gpus 2";
   const json schedule = json::parse(run_tritax("schedule --pattern library " + problem).out);
-  for (const json& candidate : run_json("advise " + problem).at("candidates")) {
+  const json advice = run_json("advise " + problem);
+  for (const json& candidate : advice.at("candidates")) {
     if (candidate.at("pattern") != "library") continue;
     const json& tile = schedule.at("kernels").at(0).at("tile");
     const json& knobs = candidate.at("knobs");
