@@ -46,7 +46,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
   HeapLayout heap;
   const std::vector<bool> is_a = operands(schedule, &Op::src_buffer);
   const std::vector<bool> is_b = operands(schedule, &Op::b_buffer);
-  std::size_t read_up_to = 0;  // by boxes that no map clips: see lower.hpp
+  std::size_t read_up_to = 0;  // by boxes that no map clips, see add_operand_maps in lower.cpp
   const auto room_behind = [&](std::size_t end, std::int32_t pitch) {
     read_up_to = std::max(read_up_to, end + rows_behind(device) * static_cast<std::size_t>(pitch));
   };
