@@ -109,7 +109,8 @@ class Engine : private EngineState {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
-  bool is_guarded_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
+  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
+  double busy_copy_ns(const GpuState& gpu) const;
   double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);

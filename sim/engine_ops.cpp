@@ -188,20 +188,25 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.matrix_busy_ns -= more * now;
 }
 
-// Whether an operation is a copy out of own memory that overlaps no other: none is right before it, and its
-// kernel has the registers that would let it overlap.
-bool Engine::is_guarded_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
+// Whether an operation is a copy out of own memory that overlaps no other: none is right before it.
+bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   using Kind = DataPath::Kind;
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  const bool copies = path.kind == Kind::remote_copy || path.kind == Kind::local_copy;
-  if (!copies || kernel.tile.m > 0 || !machine_.gpu.knows_guarded_copies()) return false;
-  const std::uint32_t first = kernel.workgroups[wg.number].first_op;
+  if (path.kind != Kind::remote_copy && path.kind != Kind::local_copy) return false;
+  const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
   const auto stands_for_order = [&](const Op& op) {
     return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
   };
   std::uint32_t before = op_index;
   while (before > first && stands_for_order(schedule_.ops[before - 1])) --before;
   return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
+}
+
+// What a lone copy takes longer beside matmuls. In eighths of the compute units: every other value is another
+// class of transfers.
+double Engine::busy_copy_ns(const GpuState& gpu) const {
+  constexpr double kParts = 8;
+  const double busy = static_cast<double>(gpu.busy_matrix_cus) / machine_.gpu.cu_count();
+  return machine_.gpu.busy_copy_ns * std::round(kParts * busy) / kParts;
 }
 
 // What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and then the
@@ -213,10 +218,16 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const bool loads = op.kind == OpKind::load || op.kind == OpKind::reduce;
   // A library's kernel that adds several tiles has asked for all of them when the first comes.
   const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
-  const bool guarded = is_guarded_copy(wg, op_index, path);
+  const GpuState& gpu = gpus_[path.rank];
+  const bool in_matmul_kernel = schedule_.kernels[wg.kernel].tile.m > 0;
+  const bool busy = machine_.gpu.busy_copy_ns > 0 && gpu.busy_matrix_cus > 0;
+  const bool lone = (busy || machine_.gpu.knows_guarded_copies()) && is_lone_copy(wg, op_index, path);
+  // The kernel has the registers that would let it overlap.
+  const bool guarded = lone && !in_matmul_kernel && machine_.gpu.knows_guarded_copies();
   const double op_ns = guarded ? machine_.gpu.guarded_op_ns() : machine_.gpu.copy_op_ns;
   double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? machine_.gpu.store_op_ns : op_ns);
   latency += ragged_ns(op);
+  if (lone && busy) latency += busy_copy_ns(gpu);
   if (loads && machine_.gpu.accumulate_gb_per_s > 0) latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
@@ -227,10 +238,9 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
     rate = std::min(rate, machine_.gpu.guarded_copy_gb_per_s);
   }
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
-  const GpuState& gpu = gpus_[path.rank];
   const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
   double cap = bytes > 0 ? clock_share * bytes / (latency + bytes / rate) : path.cap_gb_per_s;
-  if (!stores && schedule_.kernels[wg.kernel].tile.m > 0 && machine_.gpu.specialised_copy_efficiency > 0) {
+  if (!stores && in_matmul_kernel && machine_.gpu.specialised_copy_efficiency > 0) {
     cap *= machine_.gpu.specialised_copy_efficiency;
   }
   return cap;

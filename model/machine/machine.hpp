@@ -87,6 +87,9 @@ struct Gpu {
   // takes besides latency and bytes, and what one workgroup moves at most. 0: the same as behind a copy.
   double guarded_copy_ns = 0;
   double guarded_copy_gb_per_s = 0;
+  // More of a copy behind anything but a copy while every compute unit is at work on a matmul, whose operands
+  // its loads wait for; in proportion to those that are.
+  double busy_copy_ns = 0;
   double ragged_copy_ns = 0;     // more of a copy whose rows begin or end off the multiples of 16 bytes
   double store_op_ns = 0;        // of a store or atomic addition besides its bytes
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes

@@ -98,6 +98,11 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "guarded_copy_bandwidth", &Gpu::guarded_copy_gb_per_s, D::rate, kRate,
                   "what one workgroup then copies at most, as its loads overlap no stores; 0: no limit",
                   Presence::optional},
+    ParameterSpec{
+        "gpu", "busy_copy_time", &Gpu::busy_copy_ns, D::time, kTime,
+        "more of a copy behind anything but a copy while every compute unit is at work on a matmul, "
+        "in proportion to those that are",
+        Presence::optional},
     ParameterSpec{"gpu", "ragged_copy_time", &Gpu::ragged_copy_ns, D::time, kTime,
                   "more of a copy whose rows begin or end off the multiples of 16 bytes", Presence::optional},
     ParameterSpec{"gpu", "store_op_time", &Gpu::store_op_ns, D::time, kTime,

@@ -47,6 +47,7 @@ class Cases {
     flag_cost();
     tile_sizes();
     guarded_copies();
+    beside();
     motions("local", Traffic::local, 1);
     stored_tiles("local", Traffic::local, 1);
     matrix();
@@ -120,6 +121,7 @@ class Cases {
   void tile_sizes();
   void guarded_copies();
   void guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int threads);
+  void beside();
   void motions(const std::string& group, Traffic traffic, int ranks);
   void stored_tiles(const std::string& group, Traffic traffic, int ranks);
   void matrix();

@@ -157,6 +157,37 @@ void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int wo
   add(2, {per(std::move(made), "ns/tile", 1e3 / kTiles)}, [=] { return motion(c); });
 }
 
+// Guarded copies beside a product that works on from before their begin until after their end.
+void Cases::beside() {
+  constexpr int kTiles = 64;  // of a workgroup
+  constexpr int kMostCopying = 16;
+  for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
+    for (const int threads : {0, 256}) {
+      for (const int workgroups : {4, kMostCopying}) {
+        for (const int quarters : {1, 2, 3, 4}) {
+          for (const auto& [product_m, product_n] : {std::pair{128, 256}, std::pair{64, 128}}) {
+            MotionCase c = matrix_copies(2, workgroups, m, n);
+            c.traffic = Traffic::one_pair;
+            c.threads = threads;
+            c.bytes = std::int64_t{2} * m * n * workgroups * kTiles;
+            c.guarded = c.flag_each = true;
+            c.products = std::max(1, (compute_units_ - kMostCopying) * quarters / 4);
+            c.product_rows = product_m;
+            c.product_cols = product_n;
+            MicrobenchRow made = row("beside", std::string(name_of(c.motion)),
+                                     parameters("kernel", threads == 0 ? "matmul" : "data", "workgroups",
+                                                workgroups, "tile", tile_text(m, n), "products", c.products,
+                                                "product tile", tile_text(product_m, product_n)),
+                                     MicrobenchMetric::kernel_time);
+            made.kernel = 2;  // after the one that sets the flags and the product
+            add(2, {per(std::move(made), "ns/tile", 1e3 / kTiles)}, [=] { return motion(c); });
+          }
+        }
+      }
+    }
+  }
+}
+
 void Cases::motions(const std::string& group, Traffic traffic, int ranks) {
   constexpr int kAtomicShare = 16;  // fewer bytes: atomics are slow
   for (std::size_t kind = 0; kind < kMotionNames.size(); ++kind) {

@@ -11,6 +11,7 @@
 //   flag-cost   what a signal, and a wait for a flag that is set, take alone
 //   tile-size   loads and copies of tiles of several sizes, from memory and from L2
 //   guarded     the same copies, each behind a wait for a flag that is set
+//   beside      and beside products
 //   local       store, load, copy and atomic addition within a GPU, by workgroups; stores of finished tiles
 //   matrix      copies to peers out of a wide matrix, as the patterns move tiles
 //   stores      finished tiles stored into a wide matrix of peers, likewise
@@ -42,10 +43,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 23> kMicrobenchGroups{
-    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded",     "local", "matrix",
-    "stores",     "ragged",  "remote", "matmul",      "staging",   "fp8-staging", "power", "clock",
-    "contention", "cold",    "spread", "arbitration", "stream",    "l2",          "size"};
+inline constexpr std::array<std::string_view, 24> kMicrobenchGroups{
+    "launch", "barrier",    "flag",   "flag-cost", "tile-size",   "guarded", "beside",      "local",
+    "matrix", "stores",     "ragged", "remote",    "matmul",      "staging", "fp8-staging", "power",
+    "clock",  "contention", "cold",   "spread",    "arbitration", "stream",  "l2",          "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

@@ -1,6 +1,7 @@
 #include "model/microbench/schedules.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ constexpr std::int32_t kTileRows = 128;
 constexpr std::int32_t kTileCols = 128;
 constexpr std::int64_t kTileBytes = std::int64_t{kTileRows} * kTileCols * 2;
 constexpr MatmulTile kMatmulTile{128, 256, 64, 8, Pipeline::overlapped};
+constexpr int kProductStream = 1;  // of a product that runs beside
 
 // `threads` == 0: with the tile of a matmul kernel.
 std::int32_t plain_kernel(ScheduleBuilder& builder, const char* name, int rank, int threads) {
@@ -75,6 +77,40 @@ void move_tile(ScheduleBuilder& builder, const MotionCase& c, std::int16_t from,
       break;
   }
 }
+
+// A kernel of `rank` that computes a product of 8192³ by persistent workgroups.
+struct LargeProduct {
+  static constexpr std::int32_t kSize = 8192;
+  std::int16_t a = -1, b = -1, c = -1;
+  MatmulTile tile{128, 256, 64, 8, Pipeline::overlapped};
+
+  LargeProduct(ScheduleBuilder& builder, std::int32_t rows, std::int32_t cols) {
+    tile.m = rows;
+    tile.n = cols;
+    a = builder.buffer({"large A", DType::bf16, kSize, kSize, rows, tile.k});
+    b = builder.buffer({"large B", DType::bf16, kSize, kSize, tile.k, cols});
+    c = builder.buffer({"large C", DType::bf16, kSize, kSize, rows, cols});
+  }
+
+  std::int32_t kernel(ScheduleBuilder& builder, int rank, int workgroups) const {
+    Kernel kernel;
+    kernel.name = "gemm";
+    kernel.rank = rank;
+    kernel.tile = tile;
+    const std::int32_t id = builder.kernel(std::move(kernel));
+    const TileGrid grid{kSize / tile.m, kSize / tile.n};
+    for (int p = 0; p < workgroups; ++p) {
+      builder.workgroup(id);
+      for (std::int32_t t = p; t < grid.count(); t += workgroups) {
+        const TileIndex index = grouped_tile(t, grid, 8);
+        const Rect rect{index.row * tile.m, index.col * tile.n, tile.m, tile.n};
+        builder.matmul(a, b, rect, 0, kSize);
+        builder.store(c, rect, rank);
+      }
+    }
+    return id;
+  }
+};
 
 // A kernel of `rank` sets `count` flags there, and its host waits for it.
 void set_flags(ScheduleBuilder& builder, int rank, std::int16_t flag, std::int64_t count) {
@@ -221,9 +257,14 @@ Schedule motion(const MotionCase& c) {
   for (int rank = 0; c.guarded && rank < c.ranks; ++rank) {
     if (!is_idle(rank)) set_flags(builder, rank, ready, flags);
   }
+  std::optional<LargeProduct> product_beside;
+  if (c.products > 0) product_beside.emplace(builder, c.product_rows, c.product_cols);
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < c.ranks; ++rank) {
     const bool idle = is_idle(rank);
+    if (product_beside && !idle) {
+      builder.launch(rank, product_beside->kernel(builder, rank, c.products), kProductStream);
+    }
     kernels.push_back(idle ? -1 : plain_kernel(builder, "move", rank, c.threads));
     if (idle) continue;
     for (int p = 0; p < c.workgroups; ++p) {
@@ -393,11 +434,8 @@ Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks
 
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes,
                             bool fetch) {
-  constexpr std::int32_t kSize = 8192;
   ScheduleBuilder builder("gemm beside copies", 2);
-  const std::int16_t a = builder.buffer({"A", DType::bf16, kSize, kSize, 128, 64});
-  const std::int16_t b = builder.buffer({"B", DType::bf16, kSize, kSize, 64, 256});
-  const std::int16_t c = builder.buffer({"C", DType::bf16, kSize, kSize, 128, 256});
+  const LargeProduct product(builder, 128, 256);
   const std::int64_t tiles = std::max<std::int64_t>(1, copy_bytes / kTileBytes);
   const std::int16_t from = tile_column(builder, "from", tiles);
   const std::int16_t to = tile_column(builder, "to", tiles);
@@ -416,21 +454,7 @@ Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::in
       }
       builder.launch(rank, sender, 1);
     }
-    Kernel kernel;
-    kernel.name = "gemm";
-    kernel.rank = rank;
-    kernel.tile = {128, 256, 64, 8, Pipeline::overlapped};
-    const std::int32_t gemm = builder.kernel(std::move(kernel));
-    constexpr std::int32_t kTiles = (kSize / 128) * (kSize / 256);
-    for (int p = 0; p < gemm_workgroups; ++p) {
-      builder.workgroup(gemm);
-      for (std::int32_t t = p; t < kTiles; t += gemm_workgroups) {
-        const TileIndex tile = grouped_tile(t, {kSize / 128, kSize / 256}, 8);
-        const Rect rect{tile.row * 128, tile.col * 256, 128, 256};
-        builder.matmul(a, b, rect, 0, kSize);
-        builder.store(c, rect, rank);
-      }
-    }
+    const std::int32_t gemm = product.kernel(builder, rank, gemm_workgroups);
     builder.launch(rank, gemm, 0);
     builder.host(rank, HostOpKind::device_synchronize);
     builder.host(rank, HostOpKind::barrier);

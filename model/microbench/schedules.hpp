@@ -59,6 +59,9 @@ struct MotionCase {
   std::int32_t first_col = 0;  // of the matrix, where the tiles begin
   bool guarded = false;        // a wait before every tile, for a flag that a kernel before has set
   bool flag_each = false;      // then for one of its own
+  int products =
+      0;  // workgroups of every sending rank that are at work on a product beside, until after the end
+  std::int32_t product_rows = 128, product_cols = 256;  // their tile
 };
 
 // Every workgroup moves tiles of bf16 elements, round robin over the peers. A footprint

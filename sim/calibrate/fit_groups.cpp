@@ -203,6 +203,16 @@ FitGroup specialised_group() {
   return group;
 }
 
+// Copies behind a wait beside products.
+FitGroup beside_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.busy_copy_time"}, 300, "", "beside"}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "beside" && row.text("kernel") == "data";
+  };
+  return group;
+}
+
 FitGroup atomic_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.cu_remote_atomic_bandwidth"}, 0, "", ""}};
@@ -434,6 +444,7 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
                                 start_store_ports));
     groups.push_back(
         port_group({"fabric.load_ingress", "fabric.load_egress"}, {"load", "copy-in"}, lift_links));
+    groups.push_back(beside_group());
   }
   return groups;
 }

@@ -84,6 +84,32 @@ TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_wh
   EXPECT_GT(ragged, 0);
 }
 
+TEST(MicrobenchCases, copies_beside_a_product_leave_it_compute_units_of_its_own) {
+  constexpr int kComputeUnits = 64;
+  int seen = 0;
+  for (const Microbench& bench : microbenchmarks(2, kComputeUnits)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "beside") continue;
+    ++seen;
+    const Schedule schedule = bench.schedule();
+    ASSERT_EQ(schedule.kernels.size(), 3u) << key_of(row);
+    const Kernel& product = schedule.kernels[1];
+    const Kernel& copies = schedule.kernels[static_cast<std::size_t>(row.kernel)];
+    EXPECT_EQ(product.workgroups.size(), row.number("products")) << key_of(row);
+    EXPECT_EQ(std::pair(product.tile.m, product.tile.n), tile_of(row.text("product tile"))) << key_of(row);
+    EXPECT_EQ(copies.workgroups.size(), row.number("workgroups")) << key_of(row);
+    EXPECT_LE(product.workgroups.size() + copies.workgroups.size(), kComputeUnits) << key_of(row);
+    EXPECT_EQ(product.rank, copies.rank) << key_of(row);
+    for (const Workgroup& workgroup : copies.workgroups) {
+      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+        if (schedule.ops[i].kind != OpKind::copy) continue;
+        ASSERT_EQ(schedule.ops[i - 1].kind, OpKind::wait) << key_of(row);
+      }
+    }
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST(MicrobenchCases, stores_go_where_a_product_in_a_matrix_of_so_many_columns_would_put_them) {
   int seen = 0;
   for (const Microbench& bench : microbenchmarks(4, 64)) {

@@ -63,6 +63,57 @@ TEST(Copies, OfAMatmulKernelKnowNoDifference) {
   EXPECT_NEAR(copies_ns(two_gpus(), true, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
 }
 
+// Two copies, each behind a wait or behind each other, while `products` of the eight compute units are at
+// work on matmuls from before until after.
+double copies_beside_ns(const Machine& machine, int products, bool matmul_kernel,
+                        std::set<int> guarded = {0, 1}) {
+  Draft draft(2);
+  const std::int16_t ready = draft.builder.flags("ready", 1);
+  const auto product = draft.gemm_kernel("product", 0);
+  for (int p = 0; p < products; ++p) {
+    draft.builder.workgroup(product);
+    for (int step = 0; step < 100; ++step) draft.matmul(p);
+    if (p == 0) draft.signal(ready, 0, 0);
+    for (int step = 0; step < 100; ++step) draft.matmul(p);
+  }
+  const auto kernel = matmul_kernel ? draft.gemm_kernel("copy", 0) : draft.data_kernel("copy", 0);
+  draft.builder.workgroup(kernel);
+  draft.wait(ready, 0);
+  const std::uint32_t first = 1;
+  for (int t = 0; t < 2; ++t) {
+    if (guarded.count(t) > 0) draft.wait(ready, 0);
+    const Rect tile = Draft::tile(t);
+    draft.builder.copy(draft.c, tile, 1, draft.a, tile.row, tile.col, 0);
+  }
+  draft.builder.launch(0, product, 0);
+  draft.builder.launch(0, kernel, 1);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const auto observed = hand::run(draft.builder.finish(), machine);
+  const double begin_ns = observed.seen.ops.at({static_cast<std::uint32_t>(kernel), 0, first}).begin_ns;
+  return observed.seen.kernels.at(static_cast<std::uint32_t>(kernel)).end_ns - begin_ns;
+}
+
+TEST(Copies, BehindAWaitTakeLongerTheMoreComputeUnitsAreAtWorkOnMatmuls) {
+  constexpr double kBusyNs = 400;
+  Machine machine = two_gpus();
+  machine.gpu.busy_copy_ns = kBusyNs;
+  machine.gpu.specialised_copy_efficiency = 0.5;
+  for (const int products : {1, 4, 7}) {
+    const double more = kBusyNs * products / 8;
+    EXPECT_NEAR(copies_beside_ns(machine, products, false), 2 * (kGuardedNs + more), kExact);
+    EXPECT_NEAR(copies_beside_ns(machine, products, true), 2 * (kFollowingNs + more) / 0.5, kExact);
+  }
+  // The second one's loads overlap stores of the first.
+  EXPECT_NEAR(copies_beside_ns(machine, 4, false, {0}), kGuardedNs + kBusyNs / 2 + kFollowingNs, kExact);
+}
+
+TEST(Copies, TakeNoLongerBesideNothingAndWhereItIsUnknown) {
+  Machine machine = two_gpus();
+  EXPECT_NEAR(copies_beside_ns(machine, 4, false), 2 * kGuardedNs, kExact);
+  machine.gpu.busy_copy_ns = 400;
+  EXPECT_NEAR(copies_ns(machine, false, 2, 1, {0, 1}), 2 * kGuardedNs, kExact);
+}
+
 TEST(Copies, OfMachinesOnWhichItIsUnknownAreAlike) {
   Machine machine = two_gpus();
   machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = 0;
