@@ -23,7 +23,8 @@
 //   power       the clock of the matrix cores during products: by tile and by how operands are shared
 //   clock       the clock that the matrix cores sustain, by how many of them work
 //   contention  a GEMM beside remote copies
-//   cold        one tile a workgroup, with the caches as the last run left them and overwritten
+//   cold        one tile a workgroup, with the caches as the last run left them and overwritten; copies alone
+//               and behind a short kernel, which nothing is fitted to
 //   spread      how unequal the times of equal tiles are
 //   arbitration how unequal the service of a full link is, and on one GPU that of a full memory
 //   stream      tiles whose columns of B come from memory

@@ -33,9 +33,13 @@ std::int32_t plain_kernel(ScheduleBuilder& builder, const char* name, int rank, 
   return builder.kernel(std::move(kernel));
 }
 
-void launch_and_wait(ScheduleBuilder& builder, int ranks, const std::vector<std::int32_t>& kernels) {
+// `before`: kernels of the first ranks that theirs follow.
+void launch_and_wait(ScheduleBuilder& builder, int ranks, const std::vector<std::int32_t>& kernels,
+                     const std::vector<std::int32_t>& before = {}) {
   for (int rank = 0; rank < ranks; ++rank) {
     builder.host(rank, HostOpKind::barrier);
+    if (static_cast<std::size_t>(rank) < before.size())
+      builder.launch(rank, before[static_cast<std::size_t>(rank)]);
     if (kernels[static_cast<std::size_t>(rank)] >= 0)
       builder.launch(rank, kernels[static_cast<std::size_t>(rank)]);
     builder.host(rank, HostOpKind::device_synchronize);
@@ -244,7 +248,7 @@ Schedule motion(const MotionCase& c) {
   const bool in_matmul_kernel = c.threads == 0;
   const MatmulTile& m = kMatmulTile;
   std::int16_t a = -1, b = -1, product = -1;
-  if (in_matmul_kernel) {
+  if (in_matmul_kernel || c.behind_matmul) {
     a = builder.buffer({"A", DType::bf16, m.m, m.k, m.m, m.k});
     b = builder.buffer({"B", DType::bf16, m.k, m.n, m.k, m.n});
     product = builder.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
@@ -259,9 +263,17 @@ Schedule motion(const MotionCase& c) {
   }
   std::optional<LargeProduct> product_beside;
   if (c.products > 0) product_beside.emplace(builder, c.product_rows, c.product_cols);
-  std::vector<std::int32_t> kernels;
+  std::vector<std::int32_t> kernels, before;
   for (int rank = 0; rank < c.ranks; ++rank) {
     const bool idle = is_idle(rank);
+    if (c.behind_matmul && !idle) {
+      before.push_back(plain_kernel(builder, "matmul", rank, 0));
+      for (int p = 0; p < c.workgroups; ++p) {
+        builder.workgroup(before.back());
+        builder.matmul(a, b, {0, 0, m.m, m.n}, 0, m.k);
+        builder.store(product, {0, p * m.n, m.m, m.n}, rank);
+      }
+    }
     if (product_beside && !idle) {
       builder.launch(rank, product_beside->kernel(builder, rank, c.products), kProductStream);
     }
@@ -286,7 +298,7 @@ Schedule motion(const MotionCase& c) {
       }
     }
   }
-  launch_and_wait(builder, c.ranks, kernels);
+  launch_and_wait(builder, c.ranks, kernels, before);
   return builder.finish();
 }
 

@@ -59,6 +59,8 @@ struct MotionCase {
   std::int32_t first_col = 0;  // of the matrix, where the tiles begin
   bool guarded = false;        // a wait before every tile, for a flag that a kernel before has set
   bool flag_each = false;      // then for one of its own
+  // Every sending rank runs a kernel of as many workgroups before, a short matmul each.
+  bool behind_matmul = false;
   int products =
       0;  // workgroups of every sending rank that are at work on a product beside, until after the end
   std::int32_t product_rows = 128, product_cols = 256;  // their tile

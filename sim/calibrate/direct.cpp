@@ -246,7 +246,8 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
   const auto all_work = [&](const MicrobenchRow& row) {
     return row.number("workgroups") == machine.gpu.cu_count();
   };
-  const std::vector<Flushed> short_ones = flushed_rows(table, "cold", all_work);
+  const auto matmuls = [&](const MicrobenchRow& row) { return all_work(row) && row.text("traffic").empty(); };
+  const std::vector<Flushed> short_ones = flushed_rows(table, "cold", matmuls);
   const std::vector<Flushed> streams = flushed_rows(table, "stream", all_work);
   Machine tried = machine;
   std::vector<FittedUnknown> found;

@@ -101,6 +101,7 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h200-random-2.csv", "h200-4", 224, 0.03, 0.08, 0.01},
                          {"h200-2-random-3.csv", "h200-4", 128, 0.03, 0.09, 0.01},
                          {"h200-2-random-4.csv", "h200-4", 128, 0.045, 0.09, 0.01},
+                         {"h200-2-random-5.csv", "h200-4", 128, 0.045, 0.105, 0.01},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
@@ -111,21 +112,25 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
 }
 
 // Short kernels, and hosts that launch slower than those of the calibration: mostly too fast.
-TEST(StoredMeasurements, OfTheFourthDrawOnH100ArePredictedWithinTheseBounds) {
-  const ValidationSummary summary = summary_of("h100-2-random-4.csv", "h100-4", 128);
-  EXPECT_LE(summary.errors.median_abs_error, 0.075);
-  EXPECT_LE(summary.errors.p90_abs_error, 0.165);
-  EXPECT_LE(summary.mean_regret.value(), 0.01);
-  EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
+TEST(StoredMeasurements, OfTheLastDrawsOnH100ArePredictedWithinTheseBounds) {
+  for (const char* file : {"h100-2-random-4.csv", "h100-2-random-5.csv"}) {
+    const ValidationSummary summary = summary_of(file, "h100-4", 128);
+    EXPECT_LE(summary.errors.median_abs_error, 0.075) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.165) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.01) << file;
+    EXPECT_GE(summary.best_pattern_picked.value(), 0.85) << file;
+  }
 }
 
-// Copies by 6 to 40 workgroups; those of few are taken to be 4 to 13 % faster than they are.
+// Copies by 6 to 40 workgroups.
 TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
-  const ValidationSummary summary = summary_of("h200-2-few-copies.csv", "h200-4", 64);
-  EXPECT_LE(summary.errors.median_abs_error, 0.046);
-  EXPECT_LE(summary.errors.p90_abs_error, 0.115);
-  EXPECT_LE(summary.mean_regret.value(), 0.05);
-  EXPECT_GE(summary.band_coverage.value(), 0.80);
+  for (const char* file : {"h200-2-few-copies.csv", "h200-2-few-copies-2.csv"}) {
+    const ValidationSummary summary = summary_of(file, "h200-4", 64);
+    EXPECT_LE(summary.errors.median_abs_error, 0.035) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.1) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.05) << file;
+    EXPECT_GE(summary.band_coverage.value(), 0.85) << file;
+  }
 }
 
 // No communication: what kernels take, and what they take more after the caches were overwritten. Between
