@@ -110,6 +110,29 @@ TEST(MicrobenchCases, copies_beside_a_product_leave_it_compute_units_of_its_own)
   EXPECT_GT(seen, 0);
 }
 
+TEST(MicrobenchCases, cold_copies_come_alone_or_behind_a_matmul_in_the_same_stream) {
+  int alone = 0, behind = 0;
+  for (const Microbench& bench : microbenchmarks(2, 64)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "cold" || row.text("traffic").empty()) continue;
+    const Schedule schedule = bench.schedule();
+    const bool follows = row.name == "copy-out behind a matmul";
+    ++(follows ? behind : alone);
+    std::vector<std::pair<bool, int>> launches;  // whether with matmuls, and the stream
+    for (const HostOp& op : schedule.host[0]) {
+      if (op.kind != HostOpKind::launch) continue;
+      launches.emplace_back(schedule.kernels[static_cast<std::size_t>(op.kernel)].tile.m > 0, op.stream);
+    }
+    if (follows) {
+      EXPECT_EQ(launches, (std::vector<std::pair<bool, int>>{{true, 0}, {false, 0}})) << key_of(row);
+    } else {
+      EXPECT_EQ(launches, (std::vector<std::pair<bool, int>>{{false, 0}})) << key_of(row);
+    }
+  }
+  EXPECT_EQ(alone, 4);
+  EXPECT_EQ(behind, 4);
+}
+
 TEST(MicrobenchCases, stores_go_where_a_product_in_a_matrix_of_so_many_columns_would_put_them) {
   int seen = 0;
   for (const Microbench& bench : microbenchmarks(4, 64)) {
