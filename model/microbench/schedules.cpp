@@ -228,79 +228,110 @@ Schedule flag_costs(bool two_gpus, int count, LockProtocol protocol) {
   return builder.finish();
 }
 
-Schedule motion(const MotionCase& c) {
-  ScheduleBuilder builder("motion", c.ranks);
-  const std::int64_t tile_bytes = std::int64_t{c.tile_rows} * c.tile_cols * 2;
-  const auto tiles_of = [&](std::int64_t bytes) {
-    return std::max<std::int64_t>(c.workgroups, bytes / tile_bytes);
-  };
-  const std::int64_t moves = tiles_of(c.bytes);
-  const std::int64_t wanted = c.footprint > 0 ? tiles_of(c.footprint) : moves;
-  const std::int32_t columns = c.matrix_cols > 0 ? c.matrix_cols / c.tile_cols : 1;
-  const auto rows = static_cast<std::int32_t>((wanted + columns - 1) / columns);
-  const std::int64_t tiles = std::int64_t{rows} * columns;
-  const auto matrix = [&](const char* name) {
-    return builder.buffer({name, DType::bf16, rows * c.tile_rows, c.first_col + columns * c.tile_cols,
-                           c.tile_rows, c.tile_cols});
-  };
-  const std::int16_t from = matrix("from");
-  const std::int16_t to = matrix("to");
-  const bool in_matmul_kernel = c.threads == 0;
-  const MatmulTile& m = kMatmulTile;
-  std::int16_t a = -1, b = -1, product = -1;
-  if (in_matmul_kernel || c.behind_matmul) {
-    a = builder.buffer({"A", DType::bf16, m.m, m.k, m.m, m.k});
-    b = builder.buffer({"B", DType::bf16, m.k, m.n, m.k, m.n});
-    product = builder.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
-  }
-  const bool writes_accumulator = c.motion == Motion::store || c.motion == Motion::atomic_add;
-  const auto is_idle = [&](int rank) { return c.traffic == Traffic::one_pair && rank != 0; };
-  const std::int64_t flags = c.flag_each ? moves : 1;
-  const std::int16_t ready =
-      c.guarded ? builder.flags("ready", static_cast<std::int32_t>(flags)) : std::int16_t{-1};
-  for (int rank = 0; c.guarded && rank < c.ranks; ++rank) {
-    if (!is_idle(rank)) set_flags(builder, rank, ready, flags);
-  }
-  std::optional<LargeProduct> product_beside;
-  if (c.products > 0) product_beside.emplace(builder, c.product_rows, c.product_cols);
-  std::vector<std::int32_t> kernels, before;
-  for (int rank = 0; rank < c.ranks; ++rank) {
-    const bool idle = is_idle(rank);
-    if (c.behind_matmul && !idle) {
-      before.push_back(plain_kernel(builder, "matmul", rank, 0));
-      for (int p = 0; p < c.workgroups; ++p) {
-        builder.workgroup(before.back());
-        builder.matmul(a, b, {0, 0, m.m, m.n}, 0, m.k);
-        builder.store(product, {0, p * m.n, m.m, m.n}, rank);
-      }
+namespace {
+
+// The schedule of a MotionCase as it grows.
+class MotionDraft {
+ public:
+  explicit MotionDraft(const MotionCase& c)
+      : c_(c), moves_(tiles_of(c.bytes)), flags_(c.flag_each ? moves_ : 1), builder_("motion", c.ranks) {
+    columns_ = c.matrix_cols > 0 ? c.matrix_cols / c.tile_cols : 1;
+    const std::int64_t wanted = c.footprint > 0 ? tiles_of(c.footprint) : moves_;
+    rows_ = static_cast<std::int32_t>((wanted + columns_ - 1) / columns_);
+    from_ = matrix("from");
+    to_ = matrix("to");
+    if (c.threads == 0 || c.behind_matmul) {
+      const MatmulTile& m = kMatmulTile;
+      a_ = builder_.buffer({"A", DType::bf16, m.m, m.k, m.m, m.k});
+      b_ = builder_.buffer({"B", DType::bf16, m.k, m.n, m.k, m.n});
+      product_ = builder_.buffer({"C", DType::bf16, m.m, c.workgroups * m.n, m.m, m.n});
     }
-    if (product_beside && !idle) {
-      builder.launch(rank, product_beside->kernel(builder, rank, c.products), kProductStream);
+    if (c.guarded) ready_ = builder_.flags("ready", static_cast<std::int32_t>(flags_));
+  }
+
+  Schedule finish() {
+    for (int rank = 0; c_.guarded && rank < c_.ranks; ++rank) {
+      if (!is_idle(rank)) set_flags(builder_, rank, ready_, flags_);
     }
-    kernels.push_back(idle ? -1 : plain_kernel(builder, "move", rank, c.threads));
-    if (idle) continue;
-    for (int p = 0; p < c.workgroups; ++p) {
-      builder.workgroup(kernels.back());
-      const auto tile = [&](std::int64_t t) {
-        const TileIndex at = grouped_tile(static_cast<std::int32_t>(t % tiles), {rows, columns}, 8);
-        return Rect{at.row * c.tile_rows, c.first_col + at.col * c.tile_cols, c.tile_rows, c.tile_cols};
-      };
-      if (in_matmul_kernel) {
-        builder.matmul(a, b, {0, 0, m.m, m.n}, 0, m.k);
-        builder.store(product, {0, p * m.n, m.m, m.n}, rank);
+    std::optional<LargeProduct> beside;
+    if (c_.products > 0) beside.emplace(builder_, c_.product_rows, c_.product_cols);
+    std::vector<std::int32_t> kernels, before;
+    for (int rank = 0; rank < c_.ranks; ++rank) {
+      if (is_idle(rank)) {
+        kernels.push_back(-1);
+        continue;
       }
-      if (writes_accumulator) builder.load(from, tile(p), rank);
-      for (std::int64_t t = p; t < moves; t += c.workgroups) {
-        if (c.guarded) {
-          builder.wait(ready, static_cast<std::int32_t>(t % flags), 1, Scope::gpu, LockProtocol::load_store);
+      if (c_.behind_matmul) before.push_back(short_matmuls(rank));
+      if (beside) builder_.launch(rank, beside->kernel(builder_, rank, c_.products), kProductStream);
+      kernels.push_back(moving_kernel(rank));
+    }
+    launch_and_wait(builder_, c_.ranks, kernels, before);
+    return builder_.finish();
+  }
+
+ private:
+  std::int64_t tiles_of(std::int64_t bytes) const {
+    return std::max<std::int64_t>(c_.workgroups, bytes / (std::int64_t{c_.tile_rows} * c_.tile_cols * 2));
+  }
+
+  bool is_idle(int rank) const { return c_.traffic == Traffic::one_pair && rank != 0; }
+
+  std::int16_t matrix(const char* name) {
+    return builder_.buffer({name, DType::bf16, rows_ * c_.tile_rows, c_.first_col + columns_ * c_.tile_cols,
+                            c_.tile_rows, c_.tile_cols});
+  }
+
+  Rect tile(std::int64_t t) const {
+    const std::int64_t tiles = std::int64_t{rows_} * columns_;
+    const TileIndex at = grouped_tile(static_cast<std::int32_t>(t % tiles), {rows_, columns_}, 8);
+    return {at.row * c_.tile_rows, c_.first_col + at.col * c_.tile_cols, c_.tile_rows, c_.tile_cols};
+  }
+
+  // Of the workgroup `p` that is being built.
+  void short_matmul(int rank, int p) {
+    const MatmulTile& m = kMatmulTile;
+    builder_.matmul(a_, b_, {0, 0, m.m, m.n}, 0, m.k);
+    builder_.store(product_, {0, p * m.n, m.m, m.n}, rank);
+  }
+
+  std::int32_t short_matmuls(int rank) {
+    const std::int32_t kernel = plain_kernel(builder_, "matmul", rank, 0);
+    for (int p = 0; p < c_.workgroups; ++p) {
+      builder_.workgroup(kernel);
+      short_matmul(rank, p);
+    }
+    return kernel;
+  }
+
+  std::int32_t moving_kernel(int rank) {
+    const bool writes_accumulator = c_.motion == Motion::store || c_.motion == Motion::atomic_add;
+    const std::int32_t kernel = plain_kernel(builder_, "move", rank, c_.threads);
+    for (int p = 0; p < c_.workgroups; ++p) {
+      builder_.workgroup(kernel);
+      if (c_.threads == 0) short_matmul(rank, p);
+      if (writes_accumulator) builder_.load(from_, tile(p), rank);
+      for (std::int64_t t = p; t < moves_; t += c_.workgroups) {
+        if (c_.guarded) {
+          builder_.wait(ready_, static_cast<std::int32_t>(t % flags_), 1, Scope::gpu,
+                        LockProtocol::load_store);
         }
-        move_tile(builder, c, from, to, tile(t), rank, peer_of(c, rank, t / c.workgroups));
+        move_tile(builder_, c_, from_, to_, tile(t), rank, peer_of(c_, rank, t / c_.workgroups));
       }
     }
+    return kernel;
   }
-  launch_and_wait(builder, c.ranks, kernels, before);
-  return builder.finish();
-}
+
+  const MotionCase& c_;
+  std::int64_t moves_ = 0;  // of a rank
+  std::int64_t flags_ = 0;
+  ScheduleBuilder builder_;
+  std::int32_t rows_ = 0, columns_ = 0;  // of tiles in `from` and `to`
+  std::int16_t from_ = -1, to_ = -1, a_ = -1, b_ = -1, product_ = -1, ready_ = -1;
+};
+
+}  // namespace
+
+Schedule motion(const MotionCase& c) { return MotionDraft(c).finish(); }
 
 Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
                      std::int32_t matrix_cols) {
