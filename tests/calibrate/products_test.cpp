@@ -81,6 +81,14 @@ TEST(MeasuredProducts, OnH200ReadAndClockAsTheModelSays) {
   EXPECT_LE(quantile(errors.time, 0.5), 0.025);
 }
 
+// Deep products with small tiles and few row tiles in a group, where memory is what limits.
+TEST(MeasuredProducts, OfNarrowGroupsOnH200ReadAsTheModelSays) {
+  const Errors errors = errors_of("h200-dram-reads-2.csv", "h200-4", 15);
+  EXPECT_LE(quantile(errors.reads, 0.5), 0.12);
+  EXPECT_LE(quantile(errors.clock, 0.5), 0.055);
+  EXPECT_LE(quantile(errors.time, 0.5), 0.045);
+}
+
 TEST(MeasuredProducts, OnH100ReadAndClockAsTheModelSays) {
   const Errors errors = errors_of("h100-dram-reads.csv", "h100-4", 9);
   EXPECT_LE(quantile(errors.reads, 0.5), 0.25);
