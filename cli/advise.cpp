@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct AdviseArguments {
   OutputOptions output;
   std::string file;
   std::string id;
@@ -47,7 +47,7 @@ bool same(const Question& a, const Question& b) {
 }
 
 // From the command line's sizes, or from a scenario of a file, whose pattern and knobs do not matter here.
-Question question_of(const Options& options, const CLI::App& command) {
+Question question_of(const AdviseArguments& options, const CLI::App& command) {
   if (options.file.empty()) {
     require_sizes(options.workload, options.machine);
     const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
@@ -175,7 +175,7 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
       '\n');
 }
 
-Advice search(const Question& question, const Options& options) {
+Advice search(const Question& question, const AdviseArguments& options) {
   InterruptibleWork work;
   Progress progress("searching, candidates");
   AdviseOptions search_options;
@@ -190,7 +190,7 @@ Advice search(const Question& question, const Options& options) {
   return advise(question.workload, question.machine, search_options);
 }
 
-int run(const Options& options, const CLI::App& command) {
+int run(const AdviseArguments& options, const CLI::App& command) {
   Outputs outputs(options.output);
   const Question question = question_of(options, command);
   const Advice advice = with_place(question.place, [&] { return search(question, options); });
@@ -214,7 +214,7 @@ int run(const Options& options, const CLI::App& command) {
 }  // namespace
 
 Run add_advise(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AdviseArguments>();
   CLI::App& command =
       *program.add_subcommand("advise", "Rank the overlap patterns for a workload, best knobs of each");
   command.add_option("FILE", options->file,

@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct CalibrateArguments {
   std::string output;
   std::vector<std::string> microbench;  // empty: run them
   std::string machine = "h200-4";
@@ -37,7 +37,7 @@ struct Options {
 };
 
 // Runs the microbenchmarks of this machine; returns the file with their rows.
-std::string run_microbenchmarks(const Options& options) {
+std::string run_microbenchmarks(const CalibrateArguments& options) {
   if (is_standard_output(options.output)) {
     throw UserError(
         "--output: the rows that are measured are kept beside the machine file; give a file name, or "
@@ -112,8 +112,8 @@ Table error_table(const Calibration& calibration) {
   return table;
 }
 
-ordered_json json_of(const Calibration& calibration, const Options& options,
-                     const std::vector<std::string>& measured) {
+ordered_json calibration_json(const Calibration& calibration, const CalibrateArguments& options,
+                              const std::vector<std::string>& measured) {
   ordered_json parameters = ordered_json::array();
   for (const CalibratedParameter& p : calibration.parameters) {
     parameters.push_back({{"key", p.key},
@@ -164,7 +164,7 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
       100 * calibration.machine.prediction_residual));
 }
 
-int run(const Options& options) {
+int run(const CalibrateArguments& options) {
   const auto limit = limit_threads(options.threads);
   const Machine base = find_machine_option(options.machine);
   const bool to_stdout = is_standard_output(options.output);
@@ -185,14 +185,14 @@ int run(const Options& options) {
   }
   print(calibration, table.place, outputs);
   outputs.csv(parameter_table(calibration, true));
-  outputs.json(json_of(calibration, options, measured));
+  outputs.json(calibration_json(calibration, options, measured));
   return 0;
 }
 
 }  // namespace
 
 Run add_calibrate(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateArguments>();
   CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
   command.add_option("-o,--output", options->output, "The machine file to write; '-': to standard output")
       ->type_name("FILE.toml")

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct CheckArguments {
   OutputOptions output;
   SubjectOptions subject;
 };
@@ -53,7 +53,7 @@ Checked check_source(const Source& source) {
   return {subject.id, findings_of(subject.schedule, &subject.machine), true};
 }
 
-int run(const Options& options) {
+int run(const CheckArguments& options) {
   Outputs outputs(options.output);
   Table table{{{"id", "schedule"}, {"kind", "kind"}, {"where", "where"}, {"message", "message"}}, {}};
   ordered_json schedules = ordered_json::array();
@@ -82,7 +82,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_check(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   CLI::App& command =
       *program.add_subcommand("check", "Find deadlocks, unordered reads and what does not fit in a schedule");
   add_subject_options(command, options->subject);

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ExplainArguments {
   OutputOptions output;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
@@ -121,7 +121,7 @@ ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
   return list;
 }
 
-int run(const Options& options) {
+int run(const ExplainArguments& options) {
   Outputs outputs(options.output);
   const Subject subject = load_subject(single_source(options.subject));
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
@@ -158,7 +158,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_explain(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainArguments>();
   CLI::App& command =
       *program.add_subcommand("explain", "Say where the time goes and which inputs had no effect");
   add_subject_options(command, options->subject);

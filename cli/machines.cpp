@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct MachinesArguments {
   OutputOptions output;
   std::string name;  // of `show`; "" lists all
 };
@@ -107,7 +107,7 @@ void show_machine(const std::string& name, Outputs& outputs) {
 }  // namespace
 
 Run add_machines(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MachinesArguments>();
   CLI::App& command = *program.add_subcommand("machines", "List the shipped machines, or explain one");
   add_output_options(command, options->output);
   command.require_subcommand(0, 1);

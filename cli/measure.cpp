@@ -10,12 +10,12 @@ namespace tritax::cli {
 
 namespace {
 
-struct Options {
+struct MeasureArguments {
   gpu::MeasureOptions measure;
   gpu::RunOptions run;
 };
 
-int run(Options& options) {
+int run(MeasureArguments& options) {
 #if defined(TRITAX_WITH_GPU)
   options.measure.command = gpu::command_line();
   return gpu::measure_scenarios(options.measure, options.run) ? 0 : 1;
@@ -28,7 +28,7 @@ int run(Options& options) {
 }  // namespace
 
 Run add_measure(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MeasureArguments>();
   CLI::App& command = *program.add_subcommand(
       "measure", "Run scenarios on the GPUs of this machine: times, operations, timelines");
   gpu::add_measure_options(command, options->measure, options->run);

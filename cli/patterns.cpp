@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct PatternsArguments {
   OutputOptions output;
   std::string name;  // of `show`; "" lists all
 };
@@ -112,7 +112,7 @@ void show_pattern(const std::string& name, Outputs& outputs) {
 }  // namespace
 
 Run add_patterns(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PatternsArguments>();
   CLI::App& command = *program.add_subcommand("patterns", "List the overlap patterns, or explain one");
   add_output_options(command, options->output);
   command.require_subcommand(0, 1);

@@ -1,7 +1,8 @@
 // Results in the forms that several commands print: the tax accounts, the GPUs, knobs and workload as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/table.hpp"
@@ -19,6 +20,12 @@ nlohmann::ordered_json json_of(const GemmAllScatter& workload);
 nlohmann::ordered_json json_of(const Knobs& knobs);
 nlohmann::ordered_json json_of(const TimeAccount& account);
 nlohmann::ordered_json json_of(const Taxes& taxes);
+
+// Null for no value.
+template <typename T>
+nlohmann::ordered_json json_of(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
 
 // "256x256x64, comm 64x256, 48 comm CUs, …": the knobs that the pattern uses, in short.
 std::string describe(const Knobs& knobs, const KnobUse& uses);

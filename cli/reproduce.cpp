@@ -13,6 +13,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/report.hpp"
 #include "cli/terminal.hpp"
 
 namespace tritax::cli {
@@ -21,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ReproduceArguments {
   OutputOptions output;
   std::vector<std::string> files;
   std::string group;
@@ -83,11 +84,7 @@ Table all_rows(const std::vector<ReproducedRow>& rows) {
   return table;
 }
 
-ordered_json json_of(const std::optional<double>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
-
-ordered_json json_of(const std::vector<ReproducedRow>& rows) {
+ordered_json reproduced_json(const std::vector<ReproducedRow>& rows) {
   ordered_json list = ordered_json::array();
   for (const ReproducedRow& row : rows) {
     list.push_back({{"id", row.id},
@@ -153,7 +150,7 @@ void print_rows(const std::vector<ReproducedRow>& rows, const Outputs& outputs) 
   outputs.print(summary_table(rows));
 }
 
-std::vector<PublishedEntry> entries_of(const Options& options) {
+std::vector<PublishedEntry> entries_of(const ReproduceArguments& options) {
   if (options.files.empty()) {
     return shipped_published();
   }
@@ -189,7 +186,7 @@ bool tell_failures(const std::vector<ReproducedRow>& rows) {
   return true;
 }
 
-int run(const Options& options) {
+int run(const ReproduceArguments& options) {
   Outputs outputs(options.output);
   std::vector<PublishedEntry> entries = entries_of(options);
   if (!options.group.empty()) {
@@ -209,7 +206,7 @@ int run(const Options& options) {
   }
   print_rows(rows, outputs);
   outputs.csv(all_rows(rows), !work.interrupted());
-  ordered_json json = json_of(rows);
+  ordered_json json = reproduced_json(rows);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
   if (work.interrupted()) return kInterruptedExitCode;
@@ -219,7 +216,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_reproduce(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReproduceArguments>();
   CLI::App& command =
       *program.add_subcommand("reproduce", "Recompute published numbers: predicted, published, error");
   command.add_option("FILE", options->files, "Files of published numbers (default: all that are shipped)");

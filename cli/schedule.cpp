@@ -13,7 +13,7 @@ namespace tritax::cli {
 
 namespace {
 
-struct Options {
+struct ScheduleArguments {
   OutputOptions output;
   SubjectOptions subject;
   bool pretty = false;
@@ -42,7 +42,7 @@ Table kernel_table(const Schedule& schedule) {
   return table;
 }
 
-int run(Options options) {
+int run(ScheduleArguments options) {
   if (!options.output.json && !options.output.csv) {
     options.output.json = "-";
   }
@@ -61,7 +61,7 @@ int run(Options options) {
 }  // namespace
 
 Run add_schedule(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScheduleArguments>();
   CLI::App& command =
       *program.add_subcommand("schedule", "Write the tile schedule of a scenario or pattern as JSON");
   add_subject_options(command, options->subject);

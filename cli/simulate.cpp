@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct SimulateArguments {
   OutputOptions output;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
@@ -166,7 +166,7 @@ void append_summary(Table& table, const Simulated& run) {
              us(result.account.locality_ns), us(result.account.contention_ns)});
 }
 
-int run(const Options& options) {
+int run(const SimulateArguments& options) {
   Outputs outputs(options.output);
   const std::vector<Source> sources = sources_of(options.subject);
   SimulationOptions simulation;
@@ -196,7 +196,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_simulate(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateArguments>();
   CLI::App& command =
       *program.add_subcommand("simulate", "Predict the time of a scenario, schedule or pattern");
   add_subject_options(command, options->subject);

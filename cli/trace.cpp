@@ -17,7 +17,7 @@ namespace tritax::cli {
 
 namespace {
 
-struct Options {
+struct TraceArguments {
   OutputOptions output;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
@@ -40,7 +40,7 @@ Table kernel_table(const Timeline& timeline, const Schedule& schedule) {
   return table;
 }
 
-int run(const Options& options) {
+int run(const TraceArguments& options) {
   std::optional<MeasuredTrace> measured;
   if (!options.measured.empty()) measured = read_measured_trace(options.measured);
   Outputs outputs(options.output);
@@ -68,7 +68,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_trace(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceArguments>();
   CLI::App& command = *program.add_subcommand("trace", "Write the timeline of a run for Perfetto");
   add_subject_options(command, options->subject);
   add_sustained_option(command, options->subject.sustained);

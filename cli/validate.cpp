@@ -16,6 +16,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/parity_plot.hpp"
+#include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
@@ -27,7 +28,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ValidateArguments {
   OutputOptions output;
   std::vector<std::string> scenarios;
   std::vector<std::string> measured;
@@ -110,12 +111,7 @@ Table csv_table(const std::vector<ValidatedRow>& rows) {
   return table;
 }
 
-template <typename T>
-ordered_json json_of(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
-
-ordered_json json_of(const ValidatedRow& row, MeasuredClock clock) {
+ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
   ordered_json clocks = ordered_json::object();
   for (std::size_t i = 0; i < kMeasuredClockNames.size(); ++i) {
     const auto one = static_cast<MeasuredClock>(i);
@@ -145,10 +141,10 @@ ordered_json json_of(const ValidatedRow& row, MeasuredClock clock) {
           {"where", row.where}};
 }
 
-ordered_json json_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   const ValidationSummary summary = summarise(rows, clock);
   ordered_json list = ordered_json::array();
-  for (const ValidatedRow& row : rows) list.push_back(json_of(row, clock));
+  for (const ValidatedRow& row : rows) list.push_back(row_json(row, clock));
   ordered_json choices = ordered_json::array();
   for (const Choice& choice : choices_of(rows, clock)) {
     choices.push_back({{"m", choice.workload.m},
@@ -265,8 +261,8 @@ std::vector<ValidatedRow> worst_first(std::vector<ValidatedRow> rows, MeasuredCl
   return rows;
 }
 
-void print_report(const std::vector<ValidatedRow>& rows, const Options& options, MeasuredClock clock,
-                  const Outputs& outputs) {
+void print_report(const std::vector<ValidatedRow>& rows, const ValidateArguments& options,
+                  MeasuredClock clock, const Outputs& outputs) {
   const auto title = [&](std::string_view text) { outputs.print('\n' + styled(text, Style::bold) + '\n'); };
   outputs.print(clock_text(clock) + '\n');
   title(options.all_rows ? "Rows" : "Rows with the largest errors (--rows shows all)");
@@ -318,14 +314,14 @@ ParityPlot parity_plot(const std::vector<ValidatedRow>& rows, MeasuredClock cloc
   return plot;
 }
 
-std::vector<MeasuredFile> measurements_of(const Options& options) {
+std::vector<MeasuredFile> measurements_of(const ValidateArguments& options) {
   if (options.measured.empty()) return shipped_measurements();
   std::vector<MeasuredFile> files;
   for (const std::string& path : options.measured) files.push_back(read_measured(path));
   return files;
 }
 
-std::vector<Scenario> scenarios_of(const Options& options) {
+std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
   if (options.scenarios.empty()) return shipped_measured_scenarios();
   std::vector<Scenario> scenarios;
   for (const std::string& path : options.scenarios) {
@@ -335,7 +331,7 @@ std::vector<Scenario> scenarios_of(const Options& options) {
   return scenarios;
 }
 
-int run(const Options& options) {
+int run(const ValidateArguments& options) {
   Outputs outputs(options.output);
   if (!options.ops.empty() && !options.library.empty())
     throw UserError("--ops and --library: give one of them");
@@ -383,7 +379,7 @@ int run(const Options& options) {
   print_notes(files, rows, outputs);
   print_report(rows, options, clock, outputs);
   outputs.csv(csv_table(rows), !work.interrupted());
-  ordered_json json = json_of(rows, clock);
+  ordered_json json = validated_json(rows, clock);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
   if (plot && work.interrupted()) {
@@ -397,7 +393,7 @@ int run(const Options& options) {
 }  // namespace
 
 Run add_validate(CLI::App& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateArguments>();
   CLI::App& command = *program.add_subcommand(
       "validate", "Compare predictions with measurements on GPUs: errors, picks, regret");
   command.add_option("SCENARIO", options->scenarios,

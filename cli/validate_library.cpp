@@ -60,7 +60,7 @@ Table form_table(const std::vector<LibraryResidual>& rows) {
   return table;
 }
 
-ordered_json json_of(const std::vector<LibraryResidual>& rows, const std::string& machine) {
+ordered_json library_json(const std::vector<LibraryResidual>& rows, const std::string& machine) {
   ordered_json forms = ordered_json::array();
   for (std::size_t i = 0; i < kLibraryFormNames.size(); ++i) {
     const ErrorSummary summary = summarise_library(rows, static_cast<LibraryForm>(i));
@@ -111,7 +111,7 @@ int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs
   outputs.print(form_table(rows));
   outputs.print("\nErrors are predicted / measured - 1; below 0, the model is too fast.\n");
   outputs.csv(row_table(rows), !work.interrupted());
-  ordered_json json = json_of(rows, machine);
+  ordered_json json = library_json(rows, machine);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
   return work.interrupted() ? kInterruptedExitCode : 0;

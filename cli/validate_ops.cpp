@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.hpp"
+#include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "sim/validate_ops.hpp"
 
@@ -19,10 +20,6 @@ std::string side_of(bool remote) { return remote ? "remote" : "local"; }
 std::string name_of(OpKind kind) { return std::string(kOpKindNames[static_cast<std::size_t>(kind)]); }
 
 Cell percent(const std::optional<double>& share) { return share ? Cell(100 * *share) : Cell(); }
-
-ordered_json json_of(const std::optional<double>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
 
 Table kind_table(const std::vector<OpKindResidual>& kinds) {
   Table table{{{"operation", "operation"},
@@ -69,7 +66,7 @@ Table row_table(const std::vector<OpResidual>& rows) {
   return table;
 }
 
-ordered_json json_of(const OpTimes& times) {
+ordered_json times_json(const OpTimes& times) {
   return {{"count", times.count},
           {"median_us", times.median_us},
           {"p10_us", times.p10_us},
@@ -77,7 +74,7 @@ ordered_json json_of(const OpTimes& times) {
           {"sum_us", times.sum_us}};
 }
 
-ordered_json json_of(const std::vector<OpResidual>& rows) {
+ordered_json ops_json(const std::vector<OpResidual>& rows) {
   ordered_json kinds = ordered_json::array();
   for (const OpKindResidual& kind : summarise_ops(rows)) {
     kinds.push_back({{"operation", name_of(kind.kind)},
@@ -103,8 +100,8 @@ ordered_json json_of(const std::vector<OpResidual>& rows) {
                     {"operation", name_of(group.kind)},
                     {"side", side_of(group.remote)},
                     {"size", group.size},
-                    {"measured", json_of(row.measured.times)},
-                    {"predicted", json_of(row.predicted)},
+                    {"measured", times_json(row.measured.times)},
+                    {"predicted", times_json(row.predicted)},
                     {"error", json_of(row.error())},
                     {"where", row.measured.where}});
   }
@@ -145,7 +142,7 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
       "workgroup, "
       "until it has\ndrained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
   outputs.csv(row_table(rows), !work.interrupted());
-  ordered_json json = json_of(rows);
+  ordered_json json = ops_json(rows);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
   return work.interrupted() ? kInterruptedExitCode : 0;

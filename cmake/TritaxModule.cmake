@@ -41,6 +41,7 @@ function(tritax_embed output variable)
   # Not file(CONFIGURE), which would replace @…@ in the text. The copy leaves an unchanged file its time stamp.
   file(WRITE ${output}.new "${body}")
   file(COPY_FILE ${output}.new ${output} ONLY_IF_DIFFERENT)
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.

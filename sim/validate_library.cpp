@@ -21,7 +21,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::string_view kWriter = "backend_hip/baselines";
+constexpr std::string_view kLibraryWriter = "backend_hip/baselines";
 constexpr double kFlushedBytes =
     256e6;  // what both scripts write before a run unless they are told otherwise
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;  // as in model/workload
@@ -143,7 +143,7 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   LibraryFile file;
   file.origin = origin;
   UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank,device_us,kernel_us,wall_us");
-  file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kWriter, [&](const CsvRow& line) {
+  file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kLibraryWriter, [&](const CsvRow& line) {
     std::optional<LibraryRow> row = line.has("what") ? read_call(line) : read_program(line);
     check_times(line);
     once.add(line);
@@ -159,7 +159,7 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
 }
 
 LibraryFile read_library(const std::string& path) {
-  return parse_library(read_csv_file(path, kWriter), path);
+  return parse_library(read_csv_file(path, kLibraryWriter), path);
 }
 
 std::vector<LibraryResidual> validate_library(const std::vector<LibraryFile>& files, const Machine& machine,

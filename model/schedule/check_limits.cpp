@@ -17,7 +17,7 @@ namespace {
 using Kind = Finding::Kind;
 
 // A side and the side of its tile add up within 32 bits.
-constexpr std::int32_t kMaxSide = 1 << 30;
+constexpr std::int32_t kLargestSide = 1 << 30;
 constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
 // All ranks of a schedule together, as the simulator keeps them: about 1.5 GB each.
 constexpr std::int64_t kMaxAllCounters = std::int64_t{1} << 27;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMaxExecuted = std::uint64_t{1} << 28;
 // A counter has 32 bits on the GPU; values are signed here.
 constexpr std::int64_t kMaxCounter = std::numeric_limits<std::int32_t>::max();
 
-bool is_side(std::int32_t side) { return side >= 1 && side <= kMaxSide; }
+bool is_side(std::int32_t side) { return side >= 1 && side <= kLargestSide; }
 
 void check_buffers(const Schedule& schedule, Findings& findings) {
   for (const Buffer& buffer : schedule.buffers) {
@@ -35,7 +35,7 @@ void check_buffers(const Schedule& schedule, Findings& findings) {
         !is_side(buffer.tile_cols)) {
       findings.add(Kind::out_of_range, fmt::format("buffer '{}'", buffer.name),
                    fmt::format("shape {}×{} with tile {}×{}; all must be 1 to {}", buffer.rows, buffer.cols,
-                               buffer.tile_rows, buffer.tile_cols, kMaxSide));
+                               buffer.tile_rows, buffer.tile_cols, kLargestSide));
     }
   }
 }

@@ -9,15 +9,15 @@ namespace tritax {
 
 namespace {
 
-constexpr std::uint32_t kNone = ~std::uint32_t{0};  // mark of no run and no workgroup run
-constexpr std::uint32_t kNobody = kNone - 1;        // searches, but leaves no marks
+constexpr std::uint32_t kUnmarked = ~std::uint32_t{0};  // mark of no run and no workgroup run
+constexpr std::uint32_t kNobody = kUnmarked - 1;        // searches, but leaves no marks
 
 // Visits what precedes a vertex, in two layers of marks: `base` is what precedes the kernel execution and is
 // kept for all its workgroups, `own` is what one workgroup has learned since by its waits.
 class BackwardSearch {
  public:
   explicit BackwardSearch(const SyncGraph& graph)
-      : graph_(graph), base_(graph.vertices().size(), kNone), own_(graph.vertices().size(), kNone) {}
+      : graph_(graph), base_(graph.vertices().size(), kUnmarked), own_(graph.vertices().size(), kUnmarked) {}
 
   void begin_run(std::uint32_t run, std::uint32_t start) {
     run_ = run;
@@ -65,7 +65,7 @@ class BackwardSearch {
   std::vector<std::uint32_t> base_;  // run that marked the vertex last
   std::vector<std::uint32_t> own_;   // workgroup run that marked the vertex last
   std::vector<std::uint32_t> stack_;
-  std::uint32_t run_ = kNone;
+  std::uint32_t run_ = kUnmarked;
   std::uint32_t workgroup_run_ = kNobody;
 };
 
@@ -78,8 +78,8 @@ void search_by_point(const SyncGraph& graph, std::vector<std::uint32_t> question
   std::sort(questions.begin(), questions.end(),
             [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   BackwardSearch search(graph);
-  std::uint32_t run = kNone;
-  std::uint32_t workgroup_run = kNone;
+  std::uint32_t run = kUnmarked;
+  std::uint32_t workgroup_run = kUnmarked;
   for (const std::uint32_t i : questions) {
     const OpPoint point = point_of(i);
     if (point.workgroup_run != workgroup_run) {

@@ -18,14 +18,14 @@
 namespace tritax {
 namespace {
 
-constexpr int kGpus = 2;
-constexpr int kComputeUnits = 40;
+constexpr int kGpuCount = 2;
+constexpr int kCuCount = 40;
 constexpr double kSustainedShare = 0.6;
 
 Machine node() {
   Machine machine = read_machine(std::string(TRITAX_SOURCE_DIR) + "/model/machine/uncalibrated/h200-4.toml");
-  machine.gpus_per_node = kGpus;
-  machine.gpu.cus_per_xcd = kComputeUnits;
+  machine.gpus_per_node = kGpuCount;
+  machine.gpu.cus_per_xcd = kCuCount;
   return machine;
 }
 
@@ -56,7 +56,7 @@ double clock_ghz(const Observation& row, const Machine& machine, const Truth& tr
 class Power : public testing::Test {
  protected:
   void SetUp() override {
-    benches_ = microbenchmarks(kGpus, kComputeUnits);
+    benches_ = microbenchmarks(kGpuCount, kCuCount);
     const Machine machine = node();
     for (const Microbench& bench : benches_) {
       const MicrobenchRow& row = bench.rows.front();

@@ -17,7 +17,7 @@ using test::read_file;
 using test::run_tritax;
 using test::ScratchDirectory;
 
-const std::string kSmallProblem = "-M 1024 -N 1024 -K 256 --machine mi300x-8 --gpus 4 ";
+const std::string kProblem = "-M 1024 -N 1024 -K 256 --machine mi300x-8 --gpus 4 ";
 
 // One line that starts with "tritax: ", says all of `words`, and nothing on standard output.
 void expect_user_error(const Outcome& outcome, const std::vector<std::string>& words) {
@@ -68,7 +68,7 @@ TEST(Program, AnUnknownMachineGetsTheNearestName) {
 }
 
 TEST(Program, AnUnknownPatternGetsTheNearestName) {
-  expect_user_error(run_tritax("simulate " + kSmallProblem + "--pattern fused-sequentail"),
+  expect_user_error(run_tritax("simulate " + kProblem + "--pattern fused-sequentail"),
                     {"fused-sequentail", "fused-sequential"});
 }
 
@@ -94,17 +94,17 @@ TEST(Program, MoreGpusThanTheMachineHasAreRefusedWithItsNumber) {
 TEST(Program, ATileThatDoesNotFitAComputeUnitIsRefusedWithTheTile) {
   for (const std::string command :
        {"advise ", "simulate --pattern fused-sequential ", "schedule --pattern bulk-synchronous "}) {
-    expect_user_error(run_tritax(command + kSmallProblem + "--tile 512x512x64"), {"512x512x64", "MI300X"});
+    expect_user_error(run_tritax(command + kProblem + "--tile 512x512x64"), {"512x512x64", "MI300X"});
   }
-  expect_user_error(run_tritax("advise " + kSmallProblem + "--tile 256x256"), {"--tile", "256x256x64"});
-  expect_user_error(run_tritax("advise " + kSmallProblem + "--tile 0x256x64"), {"--tile"});
+  expect_user_error(run_tritax("advise " + kProblem + "--tile 256x256"), {"--tile", "256x256x64"});
+  expect_user_error(run_tritax("advise " + kProblem + "--tile 0x256x64"), {"--tile"});
 }
 
 TEST(Program, AKnobThatThePatternLacksIsRefusedWithThoseThatItHas) {
   for (const std::string command : {"simulate ", "explain ", "check ", "trace -o - ", "schedule "}) {
-    expect_user_error(run_tritax(command + kSmallProblem + "--pattern fused-sequential --comm-cus 48"),
+    expect_user_error(run_tritax(command + kProblem + "--pattern fused-sequential --comm-cus 48"),
                       {"--comm-cus: fused-sequential has no such knob", "--tile, --waves", "--gemm-cus"});
-    expect_user_error(run_tritax(command + kSmallProblem + "--pattern library --tile 128x128x64"),
+    expect_user_error(run_tritax(command + kProblem + "--pattern library --tile 128x128x64"),
                       {"--tile: library has no such knob; it has none"});
   }
 }
@@ -140,7 +140,7 @@ TEST(Program, AFailedCommandLeavesNoFileAndKeepsAnOldOne) {
   const ScratchDirectory scratch;
   const std::string old_file = scratch.write("old.json", "old");
   expect_user_error(
-      run_tritax("simulate " + kSmallProblem + "--pattern fused-sequential --tile 512x512x64 --csv " +
+      run_tritax("simulate " + kProblem + "--pattern fused-sequential --tile 512x512x64 --csv " +
                  scratch.path("new.csv") + " --json " + old_file),
       {"512x512x64"});
   EXPECT_EQ(read_file(old_file), "old");
@@ -162,7 +162,7 @@ TEST(Program, AReaderThatHasGoneCostsNoFile) {
 TEST(Program, AnOutputDoesNotReplaceAnInput) {
   const ScratchDirectory scratch;
   const std::string schedule = scratch.path("s.json");
-  run_tritax("schedule " + kSmallProblem + "--pattern fused-sequential -o " + schedule);
+  run_tritax("schedule " + kProblem + "--pattern fused-sequential -o " + schedule);
   const std::string before = read_file(schedule);
   const std::string problem = "simulate " + schedule + " --machine mi300x-8 --json ";
   expect_user_error(run_tritax(problem + schedule), {"--json", "s.json", "twice"});
@@ -174,7 +174,7 @@ TEST(Program, AnOutputDoesNotReplaceAnInput) {
 TEST(Program, AnInputIsKnownWhateverTheOutputOptionLooksLike) {
   const ScratchDirectory scratch;
   const std::string schedule = scratch.path("s.json");
-  run_tritax("schedule " + kSmallProblem + "--pattern fused-sequential -o " + schedule);
+  run_tritax("schedule " + kProblem + "--pattern fused-sequential -o " + schedule);
   const std::string before = read_file(schedule);
   expect_user_error(run_tritax("trace " + schedule + " --machine mi300x-8 -o" + schedule),
                     {"s.json", "twice"});
@@ -192,9 +192,9 @@ TEST(Program, TwoOutputsAreNotOneFileInTwoSpellings) {
 
 TEST(Program, AnEmptyValueIsNotTheSameAsNone) {
   for (const std::string option : {"--id", "--machine", "--pattern", "--json", "--csv", "--dtype"}) {
-    expect_user_error(run_tritax("simulate --pattern library " + kSmallProblem + option + " ''"),
+    expect_user_error(run_tritax("simulate --pattern library " + kProblem + option + " ''"),
                       {option + ": ", "empty"});
-    expect_user_error(run_tritax("simulate --pattern library " + kSmallProblem + option + "="),
+    expect_user_error(run_tritax("simulate --pattern library " + kProblem + option + "="),
                       {option + ": ", "empty"});
   }
   expect_user_error(run_tritax("check ''"), {"argument 2", "empty"});
@@ -301,7 +301,7 @@ TEST(Program, AnInputFileIsNotTakenForAnOutput) {
 TEST(Program, ATruncatedScheduleIsRefusedWithItsFileName) {
   const ScratchDirectory scratch;
   const std::string whole = scratch.path("whole.json");
-  ASSERT_EQ(run_tritax("schedule --pattern fused-sequential " + kSmallProblem + "-o " + whole).exit_code, 0);
+  ASSERT_EQ(run_tritax("schedule --pattern fused-sequential " + kProblem + "-o " + whole).exit_code, 0);
   const std::string text = read_file(whole);
   for (const double share : {0.0, 0.3, 0.99}) {
     const auto length = static_cast<std::size_t>(share * static_cast<double>(text.size()));
@@ -331,7 +331,7 @@ TEST(Program, WhatNeverEndsIsRefusedAsEveryKindOfInput) {
   expect_user_error(run_tritax("simulate --machine mi300x-8 " + scratch.path("endless.json"), reader),
                     {"endless.json: cannot be read"});
   expect_user_error(
-      run_tritax("trace --pattern library " + kSmallProblem + "-o - --measured " + scratch.path("trace.json"),
+      run_tritax("trace --pattern library " + kProblem + "-o - --measured " + scratch.path("trace.json"),
                  reader),
       {"trace.json: cannot be read"});
   expect_user_error(run_tritax("simulate /dev/stdin", "yes | " + reader),
@@ -341,7 +341,7 @@ TEST(Program, WhatNeverEndsIsRefusedAsEveryKindOfInput) {
 TEST(Program, OptionsThatAScheduleFileCannotFollowAreRefused) {
   const ScratchDirectory scratch;
   const std::string file = scratch.path("s.json");
-  ASSERT_EQ(run_tritax("schedule --pattern library " + kSmallProblem + "-o " + file).exit_code, 0);
+  ASSERT_EQ(run_tritax("schedule --pattern library " + kProblem + "-o " + file).exit_code, 0);
   expect_user_error(run_tritax("simulate " + file), {"--machine"});
   expect_user_error(run_tritax("simulate " + file + " --machine mi300x-8 --tile 128x128x64"),
                     {"--tile", "s.json"});
@@ -349,7 +349,7 @@ TEST(Program, OptionsThatAScheduleFileCannotFollowAreRefused) {
 }
 
 TEST(Program, OutputThatIsNoTerminalHasNoColoursAndNoProgressBar) {
-  const Outcome outcome = run_tritax("advise " + kSmallProblem);
+  const Outcome outcome = run_tritax("advise " + kProblem);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   EXPECT_EQ(outcome.err, "");

@@ -11,7 +11,7 @@ namespace tritax {
 namespace {
 
 // The message of the UserError that reading causes; empty if there is none.
-std::string message_of(const std::string& csv, const std::string& needed = "id,value") {
+std::string csv_message(const std::string& csv, const std::string& needed = "id,value") {
   try {
     UniqueRows once("id,maybe");
     read_csv(csv, "f.csv", needed, "a test", [&once](const CsvRow& row) { once.add(row); });
@@ -27,18 +27,18 @@ TEST(Csv, TakesAByteOrderMarkInFrontOfRemarksOrHeader) {
                                 [&ids](const CsvRow& row) { ids.push_back(row.text("id")); });
   EXPECT_EQ(remarks, std::vector<std::string>{"here"});
   EXPECT_EQ(ids, std::vector<std::string>{"a"});
-  EXPECT_EQ(message_of("\xEF\xBB\xBFid,value\na,1\n"), "");
+  EXPECT_EQ(csv_message("\xEF\xBB\xBFid,value\na,1\n"), "");
 }
 
 TEST(Csv, RefusesTheSecondRowOfTheSame) {
-  EXPECT_EQ(message_of("id,value\na,1\nb,1\n"), "");
-  EXPECT_EQ(message_of("id,value\na,1\nb,1\na,2\n"),
+  EXPECT_EQ(csv_message("id,value\na,1\nb,1\n"), "");
+  EXPECT_EQ(csv_message("id,value\na,1\nb,1\na,2\n"),
             "f.csv:4: this row repeats f.csv:2 (id = a); allowed: one row each");
-  EXPECT_EQ(message_of("id,maybe,value\na,1,1\na,2,1\n"), "");
+  EXPECT_EQ(csv_message("id,maybe,value\na,1,1\na,2,1\n"), "");
 }
 
 TEST(Csv, OffersAColumnInAnotherCase) {
-  EXPECT_NE(message_of("k,M,value\n1,2,3\n", "m").find("column 'm' is missing (is 'M' it?)"),
+  EXPECT_NE(csv_message("k,M,value\n1,2,3\n", "m").find("column 'm' is missing (is 'M' it?)"),
             std::string::npos);
 }
 

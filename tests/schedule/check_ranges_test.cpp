@@ -12,30 +12,31 @@ namespace {
 
 using Kind = Finding::Kind;
 
-const std::string kFirst = "kernel 'k' rank 0 workgroup 0 operation 0 ";
+const std::string kFirstOperation = "kernel 'k' rank 0 workgroup 0 operation 0 ";
 const std::string kSecond = "kernel 'k' rank 0 workgroup 0 operation 1 ";
 
 TEST(CheckRanges, TilesOutsideTheirBufferAreRefused) {
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {256, 300, 256, 256}, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "tile C[256:512, 300:556]; the buffer is 512×512");
+                 Kind::out_of_range, kFirstOperation + "(load)",
+                 "tile C[256:512, 300:556]; the buffer is 512×512");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {-1, 0, 8, 8}, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "C[-1:7");
+                 Kind::out_of_range, kFirstOperation + "(load)", "C[-1:7");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {0, 0, 0, 8}, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "C[0:0");
+                 Kind::out_of_range, kFirstOperation + "(load)", "C[0:0");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {0, 2147483647, 8, 2147483647}, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "2147483647:4294967294");
+                 Kind::out_of_range, kFirstOperation + "(load)", "2147483647:4294967294");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.copy(s.c, {0, 0, 8, 8}, 1, s.c, 505, 0, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(copy)", "C[505:513");
+                 Kind::out_of_range, kFirstOperation + "(copy)", "C[505:513");
 }
 
 TEST(CheckRanges, RateLimitsThatAreNoRateAreRefused) {
@@ -58,17 +59,17 @@ TEST(CheckRanges, RanksBuffersFlagsAndIndicesOutOfRangeAreRefused) {
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(s.c, {0, 0, 8, 8}, 2);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "rank 2; the schedule has 2 ranks");
+                 Kind::out_of_range, kFirstOperation + "(load)", "rank 2; the schedule has 2 ranks");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.load(7, {0, 0, 8, 8}, 0);
                  }),
-                 Kind::out_of_range, kFirst + "(load)", "buffer 7; the schedule has 3 buffers");
-  expect_finding(one_workgroup([](auto& s) { s.signal(16, 0); }), Kind::out_of_range, kFirst + "(signal)",
-                 "flag ready[16]; the array has 16 counters");
+                 Kind::out_of_range, kFirstOperation + "(load)", "buffer 7; the schedule has 3 buffers");
+  expect_finding(one_workgroup([](auto& s) { s.signal(16, 0); }), Kind::out_of_range,
+                 kFirstOperation + "(signal)", "flag ready[16]; the array has 16 counters");
   expect_finding(one_workgroup([](auto& s) { s.builder.wait(1, 0, 1, Scope::gpu, kPlain); }),
-                 Kind::out_of_range, kFirst + "(wait)", "flag array 1; the schedule has 1");
+                 Kind::out_of_range, kFirstOperation + "(wait)", "flag array 1; the schedule has 1");
   expect_finding(one_workgroup([](auto& s) { s.builder.claim(s.ready, 0, 4, 2); }), Kind::out_of_range,
-                 kFirst + "(claim)", "skips 2 operations; 0 follow");
+                 kFirstOperation + "(claim)", "skips 2 operations; 0 follow");
 }
 
 TEST(CheckRanges, HostProgramsThatLaunchWhatIsNotTheirsAreRefused) {
@@ -97,8 +98,8 @@ TEST(CheckRanges, AKernelThatNobodyLaunchesIsNamed) {
 }
 
 TEST(CheckMeaning, AStoreNeedsAnAccumulator) {
-  expect_finding(one_workgroup([](auto& s) { s.store(0, 0); }), Kind::meaningless, kFirst + "(store)",
-                 "the accumulator is empty");
+  expect_finding(one_workgroup([](auto& s) { s.store(0, 0); }), Kind::meaningless,
+                 kFirstOperation + "(store)", "the accumulator is empty");
   expect_finding(one_workgroup([](auto& s) {
                    s.compute(0);
                    s.builder.store(s.c, {0, 0, 128, 256}, 0);
@@ -136,33 +137,35 @@ TEST(CheckMeaning, AMatmulAfterAStoreMayHaveAnotherShape) {
 TEST(CheckMeaning, AMatmulNeedsAMatrixTileThatHoldsIt) {
   Schedule schedule = one_workgroup([](auto& s) { s.compute(0); });
   schedule.kernels[0].tile.m = 128;
-  expect_finding(schedule, Kind::meaningless, kFirst + "(matmul)",
+  expect_finding(schedule, Kind::meaningless, kFirstOperation + "(matmul)",
                  "in a kernel with matrix tiles of 128×256");
   schedule.kernels[0].tile = {};
-  expect_finding(schedule, Kind::meaningless, kFirst + "(matmul)", "matrix tile is 0×0×0 with 0 waves");
+  expect_finding(schedule, Kind::meaningless, kFirstOperation + "(matmul)",
+                 "matrix tile is 0×0×0 with 0 waves");
 }
 
 TEST(CheckMeaning, KRangesOutsideTheOperandsAreRefused) {
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.matmul(s.a, s.b, {0, 0, 8, 8}, 0, 513);
                  }),
-                 Kind::meaningless, kFirst + "(matmul)",
+                 Kind::meaningless, kFirstOperation + "(matmul)",
                  "k range [0, 513); A 'A' has 512 columns and B 'B' has 512 rows");
   expect_finding(one_workgroup([](auto& s) {
                    s.builder.matmul(s.a, s.b, {0, 0, 8, 8}, 64, 64);
                  }),
-                 Kind::meaningless, kFirst + "(matmul)", "k range [64, 64)");
+                 Kind::meaningless, kFirstOperation + "(matmul)", "k range [64, 64)");
 }
 
 TEST(CheckMeaning, SignalsAndWaitsThatOthersCannotSeeAreRefused) {
-  expect_finding(one_workgroup([](auto& s) { s.signal(0, 1); }), Kind::meaningless, kFirst + "(signal)",
+  expect_finding(one_workgroup([](auto& s) { s.signal(0, 1); }), Kind::meaningless,
+                 kFirstOperation + "(signal)",
                  "releases at gpu scope to rank 1; another GPU sees only system scope");
   expect_finding(one_workgroup([](auto& s) { s.signal(0, 0, 1, Scope::workgroup); }), Kind::meaningless,
-                 kFirst + "(signal)", "workgroup scope");
-  expect_finding(one_workgroup([](auto& s) { s.wait(0, 0); }), Kind::meaningless, kFirst + "(wait)",
+                 kFirstOperation + "(signal)", "workgroup scope");
+  expect_finding(one_workgroup([](auto& s) { s.wait(0, 0); }), Kind::meaningless, kFirstOperation + "(wait)",
                  "waits for 0");
-  expect_finding(one_workgroup([](auto& s) { s.signal(0, 0, -1); }), Kind::meaningless, kFirst + "(signal)",
-                 "adds -1");
+  expect_finding(one_workgroup([](auto& s) { s.signal(0, 0, -1); }), Kind::meaningless,
+                 kFirstOperation + "(signal)", "adds -1");
 
   SmallSchedule s;
   const auto sender = s.kernel("sender", 1);
@@ -173,7 +176,7 @@ TEST(CheckMeaning, SignalsAndWaitsThatOthersCannotSeeAreRefused) {
   s.wait(0, 1, Scope::gpu);
   s.builder.launch(0, k);
   s.builder.launch(1, sender);
-  expect_finding(s.builder.finish(), Kind::meaningless, kFirst + "(wait)",
+  expect_finding(s.builder.finish(), Kind::meaningless, kFirstOperation + "(wait)",
                  "acquires at gpu scope what another rank signals (kernel 'sender' rank 1");
 }
 

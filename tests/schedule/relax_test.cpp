@@ -7,6 +7,7 @@
 #include "model/core/error.hpp"
 #include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
+#include "tests/schedule/expect_finding.hpp"
 #include "tests/schedule/small_schedules.hpp"
 
 namespace tritax {
@@ -24,11 +25,6 @@ std::size_t count(const Schedule& schedule, HostOpKind kind) {
         std::count_if(program.begin(), program.end(), [&](const HostOp& op) { return op.kind == kind; }));
   }
   return number;
-}
-
-void expect_sound(const Schedule& schedule) {
-  const auto findings = check_schedule(schedule);
-  EXPECT_TRUE(findings.empty()) << findings[0].where << ": " << findings[0].message;
 }
 
 TEST(Relax, BoundariesBecomeOneFlagForEveryTileAndRank) {

@@ -8,7 +8,7 @@ namespace {
 
 // Two GPUs of two dies with four compute units each; a compute unit holds 16 waves, 2048 registers a lane and
 // 64 KiB.
-Machine small_machine() {
+Machine two_dies() {
   Machine machine;
   machine.name = "small-2";
   machine.gpus_per_node = 2;
@@ -27,7 +27,7 @@ Machine small_machine() {
 
 void expect_finding(const Schedule& schedule, const std::string& where, const std::string& message) {
   EXPECT_TRUE(check_schedule(schedule).empty());
-  const auto findings = check_schedule_on(schedule, small_machine());
+  const auto findings = check_schedule_on(schedule, two_dies());
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].kind, Finding::Kind::resources);
   EXPECT_EQ(findings[0].where, where);
@@ -36,7 +36,7 @@ void expect_finding(const Schedule& schedule, const std::string& where, const st
 
 void expect_fits(const Schedule& schedule) {
   EXPECT_TRUE(check_schedule(schedule).empty());
-  for (const Finding& finding : check_schedule_on(schedule, small_machine())) {
+  for (const Finding& finding : check_schedule_on(schedule, two_dies())) {
     ADD_FAILURE() << finding.where << ": " << finding.message;
   }
 }
@@ -61,7 +61,7 @@ TEST(CheckResources, BuffersThatTheMemoryOfAGpuDoesNotHoldAreRefused) {
   s.builder.workgroup(k);
   s.builder.launch(0, k);
   const Schedule schedule = s.builder.finish();
-  Machine machine = small_machine();
+  Machine machine = two_dies();
   machine.gpu.hbm_bytes = 3 * 512 * 512 * 2 + 16 * 4;
   EXPECT_TRUE(check_schedule_on(schedule, machine).empty());
   machine.gpu.hbm_bytes -= 1;

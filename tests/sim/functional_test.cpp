@@ -48,11 +48,11 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-constexpr Rect kTile{0, 0, 4, 4};
+constexpr Rect kOnlyTile{0, 0, 4, 4};
 
 // Buffers of a product of 4x4 matrices a rank, one tile each.
-struct Draft {
-  explicit Draft(int ranks) : builder("test", ranks) {
+struct TinyProduct {
+  explicit TinyProduct(int ranks) : builder("test", ranks) {
     a = builder.buffer({"A", DType::fp16, 4, 4, 4, 4});
     b = builder.buffer({"B", DType::fp16, 4, 4, 4, 4});
     c = builder.buffer({"C", DType::fp16, 4, 4 * ranks, 4, 4});
@@ -87,15 +87,15 @@ struct Draft {
 
 // Kernel 0 computes C and signals; kernel 1, on another stream, waits and reads it.
 Schedule producer_and_consumer(Scope signal_scope = Scope::gpu, Scope wait_scope = Scope::gpu) {
-  Draft draft(1);
+  TinyProduct draft(1);
   const auto ready = draft.builder.flags("ready", 1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.signal(ready, signal_scope);
   draft.data_kernel("reader", 0);
   draft.wait(ready, wait_scope);
-  draft.builder.load(draft.c, kTile, 0);
+  draft.builder.load(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, 0, 0);
   draft.builder.launch(0, 1, 1);
   return draft.builder.finish();
@@ -157,11 +157,11 @@ TEST(FunctionalExecutor, ReportsAReadOfWhatNobodyWrote) {
 }
 
 TEST(FunctionalExecutor, ReportsAReadOfAStoreInFlightEvenByItsOwnWorkgroup) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
-  draft.builder.load(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
+  draft.builder.load(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, 0);
   const Schedule schedule = draft.builder.finish();
   HandRun early(schedule);
@@ -191,11 +191,11 @@ TEST(FunctionalExecutor, SignalsOfWorkgroupScopeOrderNothing) {
 }
 
 TEST(FunctionalExecutor, StoresTheAccumulatorOfItsStartThoughTheNextMatmulRuns) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 2);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 2);
   draft.builder.launch(0, 0);
   const Schedule schedule = draft.builder.finish();
   HandRun run(schedule);
@@ -209,13 +209,13 @@ TEST(FunctionalExecutor, StoresTheAccumulatorOfItsStartThoughTheNextMatmulRuns) 
 }
 
 TEST(FunctionalExecutor, AddsKRangesUpAndStartsFromZeroAfterAStore) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 1);
-  draft.builder.matmul(draft.a, draft.b, kTile, 1, 4);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 1);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 1, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, 0);
   const Schedule schedule = draft.builder.finish();
   HandRun run(schedule);
@@ -229,23 +229,23 @@ TEST(FunctionalExecutor, AddsKRangesUpAndStartsFromZeroAfterAStore) {
 
 TEST(FunctionalExecutor, AddsAtomicallyInAnyOrderAndAReaderNeedsAllAdders) {
   // Split-K over three kernels on three streams: a store of the first part, two adds after it, a reader.
-  Draft draft(1);
+  TinyProduct draft(1);
   const auto stored = draft.builder.flags("stored", 1);
   const auto added = draft.builder.flags("added", 1);
   draft.gemm_kernel("first", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 2);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 2);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.signal(stored);
   for (const int part : {0, 1}) {
     draft.gemm_kernel("add", 0);
-    draft.builder.matmul(draft.a, draft.b, kTile, 2 + part, 3 + part);
+    draft.builder.matmul(draft.a, draft.b, kOnlyTile, 2 + part, 3 + part);
     draft.wait(stored);
-    draft.builder.atomic_add(draft.c, kTile, 0);
+    draft.builder.atomic_add(draft.c, kOnlyTile, 0);
     draft.signal(added);
   }
   draft.data_kernel("reader", 0);
   draft.wait(added, Scope::gpu, 2);
-  draft.builder.load(draft.c, kTile, 0);
+  draft.builder.load(draft.c, kOnlyTile, 0);
   for (int kernel = 0; kernel < 4; ++kernel) draft.builder.launch(0, kernel, kernel);
   const Schedule schedule = draft.builder.finish();
 
@@ -279,17 +279,17 @@ TEST(FunctionalExecutor, AddsAtomicallyInAnyOrderAndAReaderNeedsAllAdders) {
 
 // Two signallers on one flag; the waiter reads the tile of kernel `read`.
 Schedule two_signallers(std::int32_t awaited) {
-  Draft draft(2);
+  TinyProduct draft(2);
   const auto ready = draft.builder.flags("ready", 1);
   for (const int part : {0, 1}) {
     draft.gemm_kernel("gemm", 0);
-    draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
+    draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
     draft.builder.store(draft.c, {0, 4 * part, 4, 4}, 0);
     draft.signal(ready);
   }
   draft.data_kernel("reader", 0);
   draft.wait(ready, Scope::gpu, awaited);
-  draft.builder.load(draft.c, kTile, 0);
+  draft.builder.load(draft.c, kOnlyTile, 0);
   for (int kernel = 0; kernel < 3; ++kernel) draft.builder.launch(0, kernel, kernel);
   return draft.builder.finish();
 }
@@ -316,16 +316,16 @@ TEST(FunctionalExecutor, AWaitForFewerSignalsThanCameAcquiresNoneThatItCouldHave
 }
 
 TEST(FunctionalExecutor, AWaitForTheFirstOfTwoSignalsOfOneWorkgroupAcquiresTheFirst) {
-  Draft draft(1);
+  TinyProduct draft(1);
   const auto ready = draft.builder.flags("ready", 1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.signal(ready);
   draft.signal(ready);
   draft.data_kernel("reader", 0);
   draft.wait(ready);
-  draft.builder.load(draft.c, kTile, 0);
+  draft.builder.load(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, 0, 0);
   draft.builder.launch(0, 1, 1);
   const Schedule schedule = draft.builder.finish();
@@ -342,19 +342,19 @@ TEST(FunctionalExecutor, AWaitForTheFirstOfTwoSignalsOfOneWorkgroupAcquiresTheFi
 enum class Ordering { stream, system_signal, gpu_signal, host_barrier, synchronise_only };
 
 std::size_t stale_reads_on_the_peer(Ordering how) {
-  Draft draft(2);
+  TinyProduct draft(2);
   const auto arrived = draft.builder.flags("arrived", 1);
   const bool flags = how == Ordering::system_signal || how == Ordering::gpu_signal;
   const Scope scope = how == Ordering::gpu_signal ? Scope::gpu : Scope::system;
   draft.gemm_kernel("gemm", 0);  // 0
-  draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.data_kernel("scatter", 0);  // 1: in the same stream, so after the GEMM
-  draft.builder.copy(draft.c, kTile, 1, draft.c, 0, 0, 0);
+  draft.builder.copy(draft.c, kOnlyTile, 1, draft.c, 0, 0, 0);
   if (flags) draft.signal(arrived, scope, 1);
   draft.data_kernel("reader", 1);  // 2
   if (flags) draft.wait(arrived, Scope::system);
-  draft.builder.load(draft.c, kTile, 1);
+  draft.builder.load(draft.c, kOnlyTile, 1);
   for (const int rank : {0, 1}) {
     if (rank == 0) {
       draft.builder.launch(0, 0);
@@ -412,12 +412,12 @@ TEST(FunctionalExecutor, SynchronisingOneRankOrdersNothingOnAnother) {
 
 TEST(FunctionalExecutor, NodesOfAGraphFollowEachOtherInTheirStreamOnly) {
   for (const int reader_stream : {0, 1}) {
-    Draft draft(1);
+    TinyProduct draft(1);
     draft.gemm_kernel("gemm", 0);
-    draft.builder.matmul(draft.a, draft.b, kTile, 0, 4);
-    draft.builder.store(draft.c, kTile, 0);
+    draft.builder.matmul(draft.a, draft.b, kOnlyTile, 0, 4);
+    draft.builder.store(draft.c, kOnlyTile, 0);
     draft.data_kernel("reader", 0);
-    draft.builder.load(draft.c, kTile, 0);
+    draft.builder.load(draft.c, kOnlyTile, 0);
     draft.builder.graph_launch(0, {{0, 0}, {1, reader_stream}});
     const Schedule schedule = draft.builder.finish();
     HandRun run(schedule);
@@ -433,7 +433,7 @@ TEST(FunctionalExecutor, NodesOfAGraphFollowEachOtherInTheirStreamOnly) {
 }
 
 TEST(FunctionalExecutor, RefusesWhatItCannotCompare) {
-  Draft draft(1);
+  TinyProduct draft(1);
   Schedule schedule = draft.builder.finish();
   EXPECT_NO_THROW(FunctionalExecutor(schedule, 1));
   Schedule no_result = schedule;
@@ -448,7 +448,7 @@ TEST(FunctionalExecutor, RefusesWhatItCannotCompare) {
 }
 
 TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {
-  Draft draft(2);
+  TinyProduct draft(2);
   draft.gemm_kernel("gemm", 0);
   draft.builder.buffer({"huge", DType::fp16, 1 << 30, 1 << 30, 1, 1});
   draft.builder.launch(0, draft.last_kernel);
@@ -463,7 +463,7 @@ TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {
 }
 
 TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("attention", 0);
   draft.builder.barrier();
   Schedule schedule = draft.builder.finish();
@@ -478,9 +478,9 @@ TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
 }
 
 TEST(FunctionalExecutor, WhatFilledRegistersHoldIsNoResult) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, draft.last_kernel);
   Schedule schedule = draft.builder.finish();
   schedule.kernels[0].registers_filled = true;
@@ -493,10 +493,10 @@ TEST(FunctionalExecutor, WhatFilledRegistersHoldIsNoResult) {
 }
 
 TEST(FunctionalExecutor, RefusesToStoreATileOfAnotherShapeThanTheAccumulator) {
-  Draft draft(1);
+  TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);
   draft.builder.matmul(draft.a, draft.b, {0, 0, 2, 4}, 0, 4);
-  draft.builder.store(draft.c, kTile, 0);
+  draft.builder.store(draft.c, kOnlyTile, 0);
   draft.builder.launch(0, 0);
   const Schedule schedule = draft.builder.finish();
   HandRun run(schedule);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "tests/sim/replaced.hpp"
 
 namespace tritax {
 namespace {
@@ -34,12 +35,6 @@ unit = "us"
 value = 500
 source = "somewhere"
 )";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 
 ReproducedRow row_of(const std::string& text) {
   const auto rows = reproduce(parse_published(text, "file.toml"));

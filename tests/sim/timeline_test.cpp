@@ -26,7 +26,7 @@ Topology mesh(int gpus) {
   return build_topology(machine, gpus);
 }
 
-constexpr Rect kTile{4, 8, 4, 4};  // tile [1,2] of C
+constexpr Rect kStoredTile{4, 8, 4, 4};  // tile [1,2] of C
 
 // Two kernels a rank: "gemm" (matmul, store to the peer, signal, matmul) and "read" (wait, load).
 Schedule two_kernels() {
@@ -44,10 +44,10 @@ Schedule two_kernels() {
     for (int workgroup = 0; workgroup < 2; ++workgroup) {
       b.workgroup(g);
       b.matmul(a_buffer, b_buffer, {4, 0, 4, 4}, 0, 16);
-      b.store(c, kTile, 1 - rank);
+      b.store(c, kStoredTile, 1 - rank);
       b.signal(ready, 3, 1, 1 - rank, Scope::system, LockProtocol::load_store);
       b.matmul(a_buffer, b_buffer, {4, 0, 4, 4}, 0, 16);
-      b.store(c, kTile, rank);
+      b.store(c, kStoredTile, rank);
     }
     Kernel read;
     read.name = "read";
@@ -55,7 +55,7 @@ Schedule two_kernels() {
     const auto r = b.kernel(read);
     b.workgroup(r);
     b.wait(ready, 3, 2, Scope::system, LockProtocol::load_store);
-    b.load(c, kTile, rank);
+    b.load(c, kStoredTile, rank);
     b.launch(rank, g, 0);
     b.launch(rank, r, 1);
     b.host(rank, HostOpKind::device_synchronize);

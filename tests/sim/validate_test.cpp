@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "tests/sim/replaced.hpp"
 
 namespace tritax {
 namespace {
@@ -32,12 +33,6 @@ gpus = 4
 pattern = "fused-sequential"
 knobs = { tile = [64, 64, 64], host_barriers = false }
 )";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 
 template <typename Action>
 void expect_refused(const Action& action, const std::vector<std::string>& words) {
