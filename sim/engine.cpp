@@ -49,6 +49,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   }
   add_resources();
   index_schedule();
+  find_cold_code();
   index_places(places);
   for (GpuState& gpu : gpus_) find_clock_factors(gpu);
 }
@@ -469,7 +470,8 @@ void Engine::send(const Placed& placed, double now) {
   // What starts with the kernel finds its code and its operations in no cache.
   double start = 0;
   if (!later(now, state.start.time_ns)) {
-    start += options_.warm ? 0 : machine_.gpu.cold_start_ns;
+    if (!options_.warm)
+      start += machine_.gpu.cold_start_ns + (state.code_is_cold ? machine_.gpu.cold_code_ns : 0);
     if (!options_.counterfactual.free_launches) start += kernel.start_ns;
   }
   queue_.push(free_at + start, {EventKind::start_workgroup, id});

@@ -92,6 +92,7 @@ class Engine : private EngineState {
   bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
   double turn_to_launch(std::int32_t rank, double now);
   void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
+  void find_cold_code();
   void start_next_in_stream(std::int32_t rank, std::int32_t stream);
   void stream_progressed(std::int32_t rank, double now);
   bool streams_idle(const HostState& host) const;

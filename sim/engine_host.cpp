@@ -115,6 +115,27 @@ bool Engine::streams_idle(const HostState& host) const {
   return true;
 }
 
+// Kernels with matrix tiles of one kind are one program, those without are another. What a GPU runs is run
+// again and again, so the first kernel comes after the last one.
+void Engine::find_cold_code() {
+  const auto same_code = [](const Kernel& a, const Kernel& b) { return a.tile == b.tile; };
+  for (const std::vector<HostOp>& program : schedule_.host) {
+    std::vector<std::uint32_t> launched;
+    for (const HostOp& op : program) {
+      if (op.kind == HostOpKind::launch) launched.push_back(static_cast<std::uint32_t>(op.kernel));
+      if (op.kind != HostOpKind::graph_launch) continue;
+      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+        launched.push_back(static_cast<std::uint32_t>(node.kernel));
+      }
+    }
+    for (std::size_t i = 0; i < launched.size(); ++i) {
+      const std::uint32_t before = launched[(i + launched.size() - 1) % launched.size()];
+      kernels_[launched[i]].code_is_cold =
+          !same_code(schedule_.kernels[launched[i]], schedule_.kernels[before]);
+    }
+  }
+}
+
 void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,
                     double gap) {
   if (kernels_[kernel].launched) {

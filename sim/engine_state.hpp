@@ -131,6 +131,7 @@ struct EngineState {
     std::uint32_t to_send = 0;  // workgroups that no compute unit has taken yet
     std::int32_t stream = 0;
     bool launched = false;
+    bool code_is_cold = false;               // the GPU ran other code before
     std::uint32_t dies = 1;                  // that its range of compute units reaches
     std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
     double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none

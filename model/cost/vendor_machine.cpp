@@ -16,6 +16,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.most_operand_stages = kMostStages;
   gpu.lds_bytes_of_senders = 0;
   gpu.cold_start_ns = 0;
+  gpu.cold_code_ns = 0;
   gpu.accumulate_gb_per_s = 0;
   gpu.specialised_copy_efficiency = 0;
   gpu.copy_op_ns = 0;

@@ -78,6 +78,7 @@ struct Gpu {
   double matmul_spread = 0;  // relative standard deviation of the time of equal tiles
   double cold_start_ns =
       0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
+  double cold_code_ns = 0;         // a kernel besides, if what the GPU ran before it is other code
   double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
   double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
   double specialised_copy_efficiency =

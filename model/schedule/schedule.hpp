@@ -123,6 +123,8 @@ struct MatmulTile {
   std::int32_t k = 0;
   std::int32_t waves = 0;
   Pipeline pipeline = Pipeline::serial;
+
+  bool operator==(const MatmulTile&) const = default;
 };
 
 // How a grid is mapped to compute units.

@@ -78,7 +78,8 @@ std::vector<Flushed> flushed_rows(const std::vector<Observation>& table, std::st
   for (const Observation& row : table) {
     if (row.row->group != group || !wanted(*row.row) || row.row->number("flush") == 0) continue;
     for (const Observation& warm : table) {
-      const bool same = warm.row->group == group && warm.row->name == row.row->name && wanted(*warm.row);
+      const bool same = warm.row->group == group && warm.row->name == row.row->name && wanted(*warm.row) &&
+                        warm.row->text("traffic") == row.row->text("traffic");
       if (same && warm.row->number("flush") == 0) all.push_back({&row, &warm});
     }
   }
@@ -96,6 +97,28 @@ FittedUnknown estimate_cold_start(const std::vector<Flushed>& rows, const Machin
   }
   machine.gpu.cold_start_ns = base.gpu.cold_start_ns;
   return settle({{"gpu.cold_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
+}
+
+// Behind a matmul that is other code both kernels take longer than each alone, which runs what it ran before.
+FittedUnknown estimate_cold_code(const std::vector<Flushed>& matmuls, const std::vector<Flushed>& copies,
+                                 Machine& machine) {
+  constexpr std::string_view kBehind = " behind a matmul";
+  constexpr std::string_view kFirst = "128x256";  // the matmul
+  Estimates codes;
+  for (const Flushed& both : copies) {
+    const std::string& name = both.cold->row->name;
+    if (!name.ends_with(kBehind)) continue;
+    for (const Flushed& copy : copies) {
+      if (name != copy.cold->row->name + std::string(kBehind)) continue;
+      if (both.cold->row->text("traffic") != copy.cold->row->text("traffic")) continue;
+      for (const Flushed& matmul : matmuls) {
+        if (matmul.cold->row->name != kFirst) continue;
+        const double of_two = both.longer_ns() - copy.longer_ns() - matmul.longer_ns();
+        codes.add(both.cold->number, of_two / 2, 2e-3 / both.cold->time_us);
+      }
+    }
+  }
+  return settle({{"gpu.cold_code_time"}, 0, "", ""}, codes, mean_of(codes.values), machine);
 }
 
 // What is written back takes time in proportion to the share.
@@ -247,6 +270,7 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
     return row.number("workgroups") == machine.gpu.cu_count();
   };
   const auto matmuls = [&](const MicrobenchRow& row) { return all_work(row) && row.text("traffic").empty(); };
+  const auto copies = [&](const MicrobenchRow& row) { return all_work(row) && !row.text("traffic").empty(); };
   const std::vector<Flushed> short_ones = flushed_rows(table, "cold", matmuls);
   const std::vector<Flushed> streams = flushed_rows(table, "stream", all_work);
   Machine tried = machine;
@@ -256,6 +280,7 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
     found.push_back(estimate_cold_start(short_ones, machine, tried));
     found.push_back(estimate_dirty_share(streams, machine, tried));
   }
+  found.push_back(estimate_cold_code(short_ones, flushed_rows(table, "cold", copies), tried));
   machine = tried;
   return found;
 }

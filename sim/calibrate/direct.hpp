@@ -22,7 +22,8 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 
 // gpu.cold_start_time and gpu.dirty_share: what a short kernel, and a product whose operands fill the
 // memory's bandwidth, take more after the caches were overwritten; both simulated, for each has some of the
-// other. Relies on what kernels and memory take with caches as the last run left them.
+// other. gpu.cold_code_time: half of what a copying kernel behind a short matmul takes more than the two do
+// alone, as measured. Relies on what kernels and memory take with caches as the last run left them.
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine);
 
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by

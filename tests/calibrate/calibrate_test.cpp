@@ -52,6 +52,7 @@ Machine true_machine() {
                                                            {"gpu.matrix.fp8.light_clock", 1.8},
                                                            {"gpu.matmul_op_time", 400},
                                                            {"gpu.cold_start_time", 900},
+                                                           {"gpu.cold_code_time", 1300},
                                                            {"gpu.cu_store_bandwidth", 55},
                                                            {"gpu.cu_load_bandwidth", 50},
                                                            {"gpu.cu_remote_store_bandwidth", 43},

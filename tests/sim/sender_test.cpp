@@ -219,6 +219,38 @@ TEST(ColdStart, DelaysTheFirstOperationsOfAKernel) {
   EXPECT_NEAR(run(computed_and_sent(2, 1), machine).result.makespan_ns, 70 + 2 * kStepNs + 400, kExact);
 }
 
+// A matmul kernel and a kernel that copies take turns, in this run and from run to run.
+TEST(ColdCode, DelaysKernelsThatFollowOtherCode) {
+  Machine machine = sending_machine();
+  const auto longer_ns = [&machine](int matmuls, int copies, bool warm) {
+    Draft draft(1);
+    for (int i = 0; i < matmuls; ++i) {
+      draft.builder.workgroup(draft.gemm_kernel("gemm", 0));
+      draft.matmul(i);
+      draft.builder.launch(0, static_cast<std::int32_t>(i));
+    }
+    for (int i = 0; i < copies; ++i) {
+      draft.builder.workgroup(draft.data_kernel("copy", 0));
+      draft.builder.load(draft.c, Draft::tile(i), 0);
+      draft.builder.launch(0, static_cast<std::int32_t>(matmuls + i));
+    }
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    const Schedule schedule = draft.builder.finish();
+    SimulationOptions options;
+    options.warm = warm;
+    machine.gpu.cold_code_ns = 0;
+    const double without_ns = simulate(schedule, machine, options).makespan_ns;
+    machine.gpu.cold_code_ns = 500;
+    return simulate(schedule, machine, options).makespan_ns - without_ns;
+  };
+  EXPECT_NEAR(longer_ns(1, 0, false), 0, kExact);
+  EXPECT_NEAR(longer_ns(2, 0, false), 0, kExact);
+  EXPECT_NEAR(longer_ns(0, 2, false), 0, kExact);
+  EXPECT_NEAR(longer_ns(1, 1, false), 2 * 500, kExact);
+  EXPECT_NEAR(longer_ns(2, 2, false), 2 * 500, kExact);
+  EXPECT_NEAR(longer_ns(1, 1, true), 0, kExact);
+}
+
 TEST(MatmulSpread, KeepsTheMeanAndIsTheSameOnEveryRun) {
   Machine machine = hand::machine();
   machine.gpu.matmul_spread = 0.05;
