@@ -58,6 +58,7 @@ class Cases {
     matmuls();
     staging("staging", DType::bf16);
     staging("fp8-staging", DType::fp8);
+    passed();
     powers();
     clocks();
     contention();
@@ -130,6 +131,7 @@ class Cases {
   void remote();
   void matmuls();
   void staging(std::string_view group, DType dtype);
+  void passed();
   void clocks();
   void powers();
   void gemm_clocks(DType dtype, bool sustained);

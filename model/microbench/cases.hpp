@@ -20,6 +20,7 @@
 //   matmul      tile time by tile, K, dtype and number of active compute units
 //   staging     finished tiles stored one after the other, and only the last one
 //   fp8-staging the same of fp8 tiles
+//   passed      tiles so low that bytes hardly count, stored again and again, or with signals behind them
 //   power       the clock of the matrix cores during products: by tile and by how operands are shared
 //   clock       the clock that the matrix cores sustain, by how many of them work
 //   contention  a GEMM beside remote copies
@@ -44,10 +45,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 24> kMicrobenchGroups{
-    "launch", "barrier",    "flag",   "flag-cost", "tile-size",   "guarded", "beside",      "local",
-    "matrix", "stores",     "ragged", "remote",    "matmul",      "staging", "fp8-staging", "power",
-    "clock",  "contention", "cold",   "spread",    "arbitration", "stream",  "l2",          "size"};
+inline constexpr std::array<std::string_view, 25> kMicrobenchGroups{
+    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded",     "beside", "local", "matrix",
+    "stores",     "ragged",  "remote", "matmul",      "staging",   "fp8-staging", "passed", "power", "clock",
+    "contention", "cold",    "spread", "arbitration", "stream",    "l2",          "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

@@ -46,6 +46,25 @@ void Cases::staging(std::string_view group, DType dtype) {
   }
 }
 
+// What a workgroup leaves to its sending waves behind the store of a tile; by few of them, so that they do
+// not wait for each other.
+void Cases::passed() {
+  constexpr std::int32_t kDepth = 1024;
+  constexpr int kTiles = 16, kWorkgroups = 8;
+  for (const std::int32_t n : {256, 128}) {
+    for (const OpKind kind : {OpKind::store, OpKind::signal}) {
+      for (const int count : {0, 1, 2, 4}) {
+        add(1,
+            {per(row("passed", tile_text(128, n),
+                     parameters("k", kDepth, "workgroups", kWorkgroups, "operation",
+                                kind == OpKind::store ? "store" : "signal", "count", count)),
+                 "us/tile", 1.0 / kTiles)},
+            [=] { return low_tiles(n, kDepth, kWorkgroups, kTiles, kind, count); });
+      }
+    }
+  }
+}
+
 // The clock of the matrix cores by how many of them work.
 void Cases::clocks() {
   constexpr std::int32_t kDepth = 16384;

@@ -397,6 +397,33 @@ Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, st
   return builder.finish();
 }
 
+Schedule low_tiles(std::int32_t n, std::int32_t k, int workgroups, int tiles, OpKind kind, int count) {
+  constexpr std::int32_t kRows = 16, kStep = 64;
+  ScheduleBuilder builder("low tiles", 1);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, kRows, k, kRows, kStep});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, k, workgroups * n, kStep, n});
+  std::vector<std::int16_t> c;
+  for (int i = 0; i <= (kind == OpKind::store ? count : 0); ++i)
+    c.push_back(builder.buffer({"C" + std::to_string(i), DType::bf16, kRows, workgroups * n, kRows, n}));
+  const std::int16_t stored = builder.flags("stored", workgroups);
+  Kernel kernel;
+  kernel.name = "tiles";
+  kernel.tile = {128, n, kStep, 8, Pipeline::overlapped};
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  for (int p = 0; p < workgroups; ++p) {
+    builder.workgroup(id);
+    const Rect rect{0, p * n, kRows, n};
+    for (int t = 0; t < tiles; ++t) {
+      builder.matmul(a, b, rect, 0, k);
+      for (const std::int16_t buffer : c) builder.store(buffer, rect, 0);
+      for (int i = 0; i < (kind == OpKind::signal ? count : 0); ++i)
+        builder.signal(stored, p, 1, 0, Scope::gpu, LockProtocol::load_store);
+    }
+  }
+  launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups) {
   constexpr std::int32_t kStep = 64;
   ScheduleBuilder builder("matmul streams", 1);

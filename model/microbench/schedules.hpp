@@ -81,6 +81,11 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
 Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,
                       int tiles, bool store_each = false);
 
+// Every workgroup computes `tiles` tiles of 16 rows by a kernel for 128, all from the same rows of A, and
+// behind the store of each has `count` more operations: stores of it into other buffers, or signals on its
+// GPU.
+Schedule low_tiles(std::int32_t n, std::int32_t k, int workgroups, int tiles, OpKind kind, int count);
+
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
