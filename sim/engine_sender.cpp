@@ -102,14 +102,17 @@ void Engine::resume_loads(std::uint32_t id, double now) {
   if (!keeps_loads_waiting(wg) || wg.held_up_ns <= 0) load_the_rest(id, now);
 }
 
-// The computing waves convert a new tile into the staging area; true if that takes time.
+// The computing waves convert a new tile into the staging area. What follows for the sender they pass by, but
+// then the operation behind it has only just been asked for. True if that takes time.
 bool Engine::stages_tile(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = workgroups_[id];
-  if (op.kind != OpKind::store || !wg.computed) return false;
-  double time = machine_.gpu.stage_op_ns;
-  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-  const double rate = machine_.gpu.stage_rate_gb_per_s(buffer.dtype);
-  if (rate > 0) time += bytes_of(buffer, op.rect) / rate;
+  double time = op.kind == OpKind::signal && is_free(op) ? 0 : machine_.gpu.passed_op_ns;
+  if (op.kind == OpKind::store && wg.computed) {
+    time = machine_.gpu.stage_op_ns;
+    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+    const double rate = machine_.gpu.stage_rate_gb_per_s(buffer.dtype);
+    if (rate > 0) time += bytes_of(buffer, op.rect) / rate;
+  }
   if (time <= 0) return false;
   wg.waiting = Waiting::time;
   queue_.push(now + time, {EventKind::tile_staged, id});

@@ -21,6 +21,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.specialised_copy_efficiency = 0;
   gpu.copy_op_ns = 0;
   gpu.guarded_copy_ns = 0;
+  gpu.passed_op_ns = 0;
   gpu.guarded_copy_gb_per_s = 0;
   gpu.busy_copy_ns = 0;
   gpu.ragged_copy_ns = 0;

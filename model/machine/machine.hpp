@@ -94,6 +94,7 @@ struct Gpu {
   double ragged_copy_ns = 0;     // more of a copy whose rows begin or end off the multiples of 16 bytes
   double store_op_ns = 0;        // of a store or atomic addition besides its bytes
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
+  double passed_op_ns = 0;       // of an operation that a workgroup only leaves to its sending waves
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads

@@ -113,6 +113,10 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "stage_op_time", &Gpu::stage_op_ns, D::time, kTime,
                   "of a tile through the staging area of async_tile_store besides its bytes",
                   Presence::optional},
+    ParameterSpec{"gpu", "passed_op_time", &Gpu::passed_op_ns, D::time, kTime,
+                  "of a signal, or a further store of a staged tile, that a matmul workgroup leaves to its "
+                  "sending waves",
+                  Presence::optional},
     ParameterSpec{"gpu", "stage_bandwidth", &Gpu::stage_gb_per_s, D::rate, kRate,
                   "accumulators of one workgroup into the staging area of async_tile_store; 0: free",
                   Presence::optional},

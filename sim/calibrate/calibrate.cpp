@@ -205,6 +205,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     for (const FitGroup& group : groups) record(fit_group(group, observations, machine));
   };
   fit(device_groups(machine));
+  recorder.record(estimate_passed_ops(observations, machine));
   record(estimate_cold_caches(observations, machine));
   fit(host_groups(machine));
   record(estimate_ragged_rows(observations, machine));

@@ -58,6 +58,10 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
   return found;
 }
 
+double simulated_us(const Observation& row, const Machine& machine) {
+  return simulated_time_us(row.bench->schedule(), *row.bench, *row.row, machine);
+}
+
 // A row with overwritten caches, and the same with caches as the last run left them.
 struct Flushed {
   const Observation* cold = nullptr;
@@ -65,10 +69,7 @@ struct Flushed {
 
   double longer_ns() const { return (cold->time_us - warm->time_us) * 1e3; }
   double simulated_longer_ns(const Machine& machine) const {
-    const auto simulated_us = [&](const Observation& row) {
-      return simulated_time_us(row.bench->schedule(), *row.bench, *row.row, machine);
-    };
-    return (simulated_us(*cold) - simulated_us(*warm)) * 1e3;
+    return (simulated_us(*cold, machine) - simulated_us(*warm, machine)) * 1e3;
   }
 };
 
@@ -261,6 +262,26 @@ std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& 
   estimate("fabric.sector_end_bytes", sectors);
   estimate("fabric.ragged_end_bytes", ends);
   return all;
+}
+
+FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine) {
+  Machine without = machine;
+  without.gpu.passed_op_ns = 0;
+  Estimates times;
+  for (const Observation& row : table) {
+    const auto count = static_cast<double>(row.row->number("count"));
+    if (row.row->group != "passed" || count == 0) continue;
+    for (const Observation& bare : table) {
+      const bool alike = bare.row->group == "passed" && bare.row->name == row.row->name &&
+                         bare.row->text("operation") == row.row->text("operation");
+      if (!alike || bare.row->number("count") != 0) continue;
+      const double tiles = 1 / row.row->per_us - 1;  // behind the last one nobody waits
+      const double longer_us =
+          row.time_us - bare.time_us - simulated_us(row, without) + simulated_us(bare, without);
+      times.add(row.number, longer_us * 1e3 / (tiles * count), tiles * count * 1e-3 / row.time_us);
+    }
+  }
+  return settle({{"gpu.passed_op_time"}, 0, "", ""}, times, mean_of(times.values), machine);
 }
 
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine) {

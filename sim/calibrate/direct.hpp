@@ -26,6 +26,10 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 // alone, as measured. Relies on what kernels and memory take with caches as the last run left them.
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine);
 
+// gpu.passed_op_time: what a tile takes more for each operation that its workgroup leaves to the sending
+// waves, less what the store or signal itself is simulated to take. Relies on these.
+FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine);
+
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
 // few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not;
 // fabric.split_line_bytes and fabric.sector_end_bytes, if they begin on those, but within a line.

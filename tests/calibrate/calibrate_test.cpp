@@ -45,6 +45,7 @@ Machine true_machine() {
   const std::vector<std::pair<std::string, double>> values{{"gpu.cu_l2_bandwidth", 110},
                                                            {"gpu.matmul_step_overhead", 300},
                                                            {"gpu.stage_op_time", 700},
+                                                           {"gpu.passed_op_time", 450},
                                                            {"gpu.specialised_copy_efficiency", 0.8},
                                                            {"gpu.matmul_spread", kSpread},
                                                            {"gpu.matrix.bf16.light_clock", 1.8},

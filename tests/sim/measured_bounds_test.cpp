@@ -102,6 +102,7 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h200-2-random-3.csv", "h200-4", 128, 0.03, 0.09, 0.01},
                          {"h200-2-random-4.csv", "h200-4", 128, 0.045, 0.09, 0.01},
                          {"h200-2-random-5.csv", "h200-4", 128, 0.045, 0.105, 0.01},
+                         {"h200-2-random-6.csv", "h200-4", 128, 0.035, 0.09, 0.01},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
@@ -120,6 +121,15 @@ TEST(StoredMeasurements, OfTheLastDrawsOnH100ArePredictedWithinTheseBounds) {
     EXPECT_LE(summary.mean_regret.value(), 0.01) << file;
     EXPECT_GE(summary.best_pattern_picked.value(), 0.85) << file;
   }
+}
+
+// Around some of these the hosts took 34 to 57 us, where others took 16 to 22.
+TEST(StoredMeasurements, OfTheSixthDrawOnH100ArePredictedWithinTheseBounds) {
+  const ValidationSummary summary = summary_of("h100-2-random-6.csv", "h100-4", 128);
+  EXPECT_LE(summary.errors.median_abs_error, 0.075);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.18);
+  EXPECT_LE(summary.mean_regret.value(), 0.025);
+  EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
 }
 
 // Copies by 6 to 40 workgroups.

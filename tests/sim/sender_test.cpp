@@ -49,6 +49,36 @@ TEST(Sender, LetsATileWaitForTheStagingArea) {
   EXPECT_NEAR(out.result.makespan_ns, kStepNs + 3 * 3 * 400, kExact);
 }
 
+TEST(Sender, TakesTheWorkgroupTimeForWhatItPassesBy) {
+  Machine machine = sending_machine();
+  machine.gpu.passed_op_ns = 50;
+  const Observed out = run(computed_and_sent(3, 2), machine);
+  EXPECT_NEAR(out.result.makespan_ns, 3 * kStepNs + 2 * 50 + 2 * 400, kExact);
+  EXPECT_NEAR((out.seen.ops.at({0, 0, 3}).begin_ns), kStepNs + 50, kExact);  // the second matmul
+  EXPECT_NEAR(run(computed_and_sent(3, 1), machine).result.makespan_ns, 3 * kStepNs + 400, kExact);
+  machine.gpu.async_tile_store = false;
+  EXPECT_NEAR(run(computed_and_sent(3, 2), machine).result.makespan_ns, 3 * (kStepNs + 400) + 400, kExact);
+}
+
+TEST(Sender, TakesTheWorkgroupTimeForSignals) {
+  Draft draft(1);
+  const std::int16_t done = draft.builder.flags("done", 1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  for (int t = 0; t < 2; ++t) {
+    draft.matmul(t);
+    draft.builder.signal(done, 0, 1, 0, Scope::gpu, LockProtocol::load_store);
+  }
+  draft.matmul(2);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Schedule schedule = draft.builder.finish();
+  Machine machine = sending_machine();
+  const double without_ns = run(schedule, machine).result.makespan_ns;
+  machine.gpu.passed_op_ns = 50;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 2 * 50, kExact);
+}
+
 TEST(Sender, WithoutItTheMatmulWaitsForAllStoresButOne) {
   Machine machine = sending_machine();
   machine.gpu.async_tile_store = false;
