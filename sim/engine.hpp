@@ -142,7 +142,7 @@ class Engine : private EngineState {
   // engine_sender.cpp
   bool staging_in_use(const WorkgroupState& wg) const;
   bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
-  bool stages_tile(std::uint32_t id, const Op& op, double now);
+  bool stages_or_passes(std::uint32_t id, const Op& op, double now);
   void tile_staged(std::uint32_t id, double now);
   void hand_over(std::uint32_t id, double now);
   void run_sender(std::uint32_t id, double now);

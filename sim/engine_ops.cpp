@@ -46,7 +46,7 @@ void Engine::step(std::uint32_t id, double now) {
       return;
     }
     if (wg.has_sender && is_sent(op.kind)) {
-      if (stages_tile(id, op, now)) return;
+      if (stages_or_passes(id, op, now)) return;
       hand_over(id, now);
       continue;
     }

@@ -104,7 +104,7 @@ void Engine::resume_loads(std::uint32_t id, double now) {
 
 // The computing waves convert a new tile into the staging area. What follows for the sender they pass by, but
 // then the operation behind it has only just been asked for. True if that takes time.
-bool Engine::stages_tile(std::uint32_t id, const Op& op, double now) {
+bool Engine::stages_or_passes(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = workgroups_[id];
   double time = op.kind == OpKind::signal && is_free(op) ? 0 : machine_.gpu.passed_op_ns;
   if (op.kind == OpKind::store && wg.computed) {

@@ -27,7 +27,8 @@ std::vector<FittedUnknown> estimate_flag_latencies(const std::vector<Observation
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine);
 
 // gpu.passed_op_time: what a tile takes more for each operation that its workgroup leaves to the sending
-// waves, less what the store or signal itself is simulated to take. Relies on these.
+// waves, less what the store or signal itself is simulated to take; the last tile of a workgroup has nothing
+// behind it that waits. Relies on what stores and signals take.
 FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine);
 
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
