@@ -59,6 +59,7 @@ class Cases {
     staging("staging", DType::bf16);
     staging("fp8-staging", DType::fp8);
     passed();
+    chains();
     powers();
     clocks();
     contention();
@@ -132,6 +133,7 @@ class Cases {
   void matmuls();
   void staging(std::string_view group, DType dtype);
   void passed();
+  void chains();
   void clocks();
   void powers();
   void gemm_clocks(DType dtype, bool sustained);

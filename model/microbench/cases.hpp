@@ -21,6 +21,7 @@
 //   staging     finished tiles stored one after the other, and only the last one
 //   fp8-staging the same of fp8 tiles
 //   passed      tiles so low that bytes hardly count, stored again and again, or with signals behind them
+//   chain       one tile on its way: computed, stored, signalled, awaited, behind a barrier; and lone copies
 //   power       the clock of the matrix cores during products: by tile and by how operands are shared
 //   clock       the clock that the matrix cores sustain, by how many of them work
 //   contention  a GEMM beside remote copies
@@ -45,10 +46,10 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 25> kMicrobenchGroups{
-    "launch",     "barrier", "flag",   "flag-cost",   "tile-size", "guarded",     "beside", "local", "matrix",
-    "stores",     "ragged",  "remote", "matmul",      "staging",   "fp8-staging", "passed", "power", "clock",
-    "contention", "cold",    "spread", "arbitration", "stream",    "l2",          "size"};
+inline constexpr std::array<std::string_view, 26> kMicrobenchGroups{
+    "launch", "barrier",    "flag",   "flag-cost", "tile-size",   "guarded",     "beside", "local", "matrix",
+    "stores", "ragged",     "remote", "matmul",    "staging",     "fp8-staging", "passed", "chain", "power",
+    "clock",  "contention", "cold",   "spread",    "arbitration", "stream",      "l2",     "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

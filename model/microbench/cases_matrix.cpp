@@ -65,6 +65,31 @@ void Cases::passed() {
   }
 }
 
+// What a workgroup takes around its operations: two rows that differ by one operation.
+void Cases::chains() {
+  constexpr std::int32_t kDepth = 1024;
+  constexpr std::array<std::pair<const char*, ChainEnd>, 5> kEnds{{{"matmul", ChainEnd::matmul},
+                                                                   {"store", ChainEnd::store},
+                                                                   {"signal", ChainEnd::signal},
+                                                                   {"wait", ChainEnd::wait},
+                                                                   {"barrier", ChainEnd::barrier}}};
+  for (const int workgroups : {1, 16, 32}) {
+    const auto chain_row = [&](const char* name, int tiles) {
+      return per(row("chain", name, parameters("workgroups", workgroups, "tiles", tiles)), "us", 1);
+    };
+    if (2 * workgroups > compute_units_) continue;  // those that wait have compute units of their own
+    for (const auto& [name, end] : kEnds) {
+      for (const int tiles : {1, 2}) {
+        if (tiles > 1 && end != ChainEnd::matmul) continue;
+        add(1, {chain_row(name, tiles)}, [=, end = end] { return chain(kDepth, workgroups, tiles, end); });
+      }
+    }
+    for (const int tiles : {1, 2}) {
+      add(1, {chain_row("copy", tiles)}, [=] { return lone_copies(workgroups, tiles); });
+    }
+  }
+}
+
 // The clock of the matrix cores by how many of them work.
 void Cases::clocks() {
   constexpr std::int32_t kDepth = 16384;

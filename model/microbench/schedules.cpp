@@ -215,6 +215,20 @@ Schedule flag_costs(bool two_gpus, int count, LockProtocol protocol) {
   return builder.finish();
 }
 
+Schedule lone_copies(int workgroups, int tiles) {
+  ScheduleBuilder builder("lone copies", 1);
+  const std::int16_t from = tile_column(builder, "from", std::int64_t{workgroups} * tiles);
+  const std::int16_t to = tile_column(builder, "to", std::int64_t{workgroups} * tiles);
+  const std::int32_t id = plain_kernel(builder, "copy", 0, 256);
+  for (int tile = 0; tile < workgroups * tiles; ++tile) {
+    if (tile % tiles == 0) builder.workgroup(id);
+    const Rect rect{tile * kTileRows, 0, kTileRows, kTileCols};
+    builder.copy(to, rect, 0, from, rect.row, 0, 0);
+  }
+  launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
 namespace {
 
 // The schedule of a MotionCase as it grows.

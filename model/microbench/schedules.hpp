@@ -86,6 +86,17 @@ Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, st
 // GPU.
 Schedule low_tiles(std::int32_t n, std::int32_t k, int workgroups, int tiles, OpKind kind, int count);
 
+// How far a tile of `chain` comes.
+enum class ChainEnd : std::uint8_t { matmul, store, signal, wait, barrier };
+
+// Every workgroup computes `tiles` tiles of 128x128 over `k`, all from the same rows of A, and stores and
+// signals each as far as `end` says; from `wait` on as many workgroups of the same kernel wait for these
+// signals, each for those of one, and have a barrier behind that.
+Schedule chain(std::int32_t k, int workgroups, int tiles, ChainEnd end);
+
+// Every workgroup of a kernel without matmuls copies `tiles` tiles within its GPU.
+Schedule lone_copies(int workgroups, int tiles);
+
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);

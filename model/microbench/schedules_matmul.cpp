@@ -68,6 +68,38 @@ Schedule low_tiles(std::int32_t n, std::int32_t k, int workgroups, int tiles, Op
   return builder.finish();
 }
 
+Schedule chain(std::int32_t k, int workgroups, int tiles, ChainEnd end) {
+  constexpr std::int32_t kSide = 128, kStep = 64;
+  ScheduleBuilder builder("chain", 1);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, kSide, k, kSide, kStep});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, k, workgroups * kSide, kStep, kSide});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, kSide, workgroups * kSide, kSide, kSide});
+  const std::int16_t stored = builder.flags("stored", workgroups * tiles);
+  Kernel kernel;
+  kernel.name = "chain";
+  kernel.tile = {kSide, kSide, kStep, 8, Pipeline::overlapped};
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  for (int p = 0; p < workgroups; ++p) {
+    builder.workgroup(id);
+    const Rect rect{0, p * kSide, kSide, kSide};
+    for (int t = 0; t < tiles; ++t) {
+      builder.matmul(a, b, rect, 0, k);
+      if (end >= ChainEnd::store) builder.store(c, rect, 0);
+      if (end >= ChainEnd::signal)
+        builder.signal(stored, p * tiles + t, 1, 0, Scope::gpu, LockProtocol::load_store);
+    }
+  }
+  for (int p = 0; p < workgroups && end >= ChainEnd::wait; ++p) {
+    builder.workgroup(id);
+    for (int t = 0; t < tiles; ++t)
+      builder.wait(stored, p * tiles + t, 1, Scope::gpu, LockProtocol::load_store);
+    if (end >= ChainEnd::barrier) builder.barrier();
+  }
+  launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups) {
   constexpr std::int32_t kStep = 64;
   ScheduleBuilder builder("matmul streams", 1);
