@@ -22,15 +22,17 @@ void Cases::launches() {
   // As in a run that is measured: hosts launch, wait, and meet.
   constexpr std::int64_t kBefore = 256 * kMebibyte;
   for (int ranks = 1; ranks <= gpus_; ranks *= 2) {
-    for (const int count : {1, 2, 4}) {
-      for (const int workgroups : some_and_all({1})) {
-        add_flushed(
-            ranks, kBefore,
-            {per(row("launch", "step",
-                     parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush", kBefore),
-                     MicrobenchMetric::wall_time),
-                 "us", 1)},
-            [=] { return matmul_steps(ranks, count, workgroups); });
+    for (const bool in_graph : {false, true}) {
+      for (const int count : {1, 2, 4}) {
+        for (const int workgroups : some_and_all({1})) {
+          add_flushed(ranks, kBefore,
+                      {per(row("launch", in_graph ? "graph step" : "step",
+                               parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush",
+                                          kBefore),
+                               MicrobenchMetric::wall_time),
+                           "us", 1)},
+                      [=] { return matmul_steps(ranks, count, in_graph, workgroups); });
+        }
       }
     }
   }

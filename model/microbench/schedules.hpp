@@ -101,10 +101,10 @@ Schedule lone_copies(int workgroups, int tiles);
 // own, and stores it.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
 
-// On every rank a barrier, `count` kernels one after the other, of which every workgroup computes the same
-// small tile, a device synchronisation and a barrier: what hosts do around every pattern, and have to wait
-// for.
-Schedule matmul_steps(int ranks, int count, int workgroups);
+// On every rank a barrier, `count` kernels one after the other, by one launch each or in one graph, of which
+// every workgroup computes the same small tile, a device synchronisation and a barrier: what hosts do around
+// every pattern, and have to wait for.
+Schedule matmul_steps(int ranks, int count, bool in_graph, int workgroups);
 
 // The same product C = A·B on every rank by persistent workgroups, one a compute unit, tiles in groups of
 // `group_m` row tiles.

@@ -120,13 +120,14 @@ Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int work
   return builder.finish();
 }
 
-Schedule matmul_steps(int ranks, int count, int workgroups) {
+Schedule matmul_steps(int ranks, int count, bool in_graph, int workgroups) {
   constexpr std::int32_t kRows = 64, kCols = 128, kDepth = 4096, kStep = 64;
   ScheduleBuilder builder("matmul steps", ranks);
   const std::int16_t a = builder.buffer({"A", DType::bf16, kRows, kDepth, kRows, kStep});
   const std::int16_t b = builder.buffer({"B", DType::bf16, kDepth, kCols, kStep, kCols});
   for (int rank = 0; rank < ranks; ++rank) {
     builder.host(rank, HostOpKind::barrier);
+    Graph graph;
     for (int i = 0; i < count; ++i) {
       Kernel kernel;
       kernel.name = "tile";
@@ -137,8 +138,13 @@ Schedule matmul_steps(int ranks, int count, int workgroups) {
         builder.workgroup(id);
         builder.matmul(a, b, {0, 0, kRows, kCols}, 0, kDepth);
       }
-      builder.launch(rank, id);
+      if (in_graph) {
+        graph.push_back({id, 0});
+      } else {
+        builder.launch(rank, id);
+      }
     }
+    if (in_graph) builder.graph_launch(rank, std::move(graph));
     builder.host(rank, HostOpKind::device_synchronize);
     builder.host(rank, HostOpKind::barrier);
   }
