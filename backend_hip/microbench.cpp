@@ -64,6 +64,8 @@ class Rows {
     switch (row.metric) {
       case MicrobenchMetric::wall_time:
         return measured.wall_us;
+      case MicrobenchMetric::host_time:
+        return measured.host_us;
       case MicrobenchMetric::kernel_time:
         return measured.kernel_us[static_cast<std::size_t>(row.kernel)];
       case MicrobenchMetric::device_time:

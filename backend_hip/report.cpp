@@ -101,6 +101,7 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
   for (int i = 0; i < options.warmup; ++i) executor.run();
   std::vector<double> wall;
   std::vector<double> device;
+  std::vector<double> host;
   std::vector<std::vector<double>> kernels(schedule.kernels.size());
   std::vector<std::vector<double>> clocks(schedule.kernels.size());
   while (measured.runs < options.repeats && !enough(device)) {
@@ -108,6 +109,7 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
     ++measured.runs;
     wall.push_back(times.wall_us);
     device.push_back(times.longest_device_us());
+    host.push_back(times.wall_us - times.longest_device_us());
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       kernels[k].push_back(times.kernel_us[k]);
       clocks[k].push_back(times.clock_ghz[k]);
@@ -115,6 +117,7 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
   }
   measured.wall_us = spread_of(wall);
   measured.device_us = spread_of(device);
+  measured.host_us = spread_of(host);
   for (const auto& samples : kernels) measured.kernel_us.push_back(spread_of(samples));
   for (const auto& samples : clocks) measured.clock_ghz.push_back(spread_of(samples));
   if (!options.quiet) {

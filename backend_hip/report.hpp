@@ -40,6 +40,7 @@ struct StampedRun {
 struct Measurement {
   Spread wall_us;
   Spread device_us;               // of the slowest rank
+  Spread host_us;                 // the wall time less that, run by run
   std::vector<Spread> kernel_us;  // of every kernel, as Schedule::kernels
   std::vector<Spread> clock_ghz;  // likewise: the mean clock while it ran
   int runs = 0;                   // behind these numbers

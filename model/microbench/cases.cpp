@@ -25,12 +25,15 @@ void Cases::launches() {
     for (const bool in_graph : {false, true}) {
       for (const int count : {1, 2, 4}) {
         for (const int workgroups : some_and_all({1})) {
+          const auto step_row = [&](const std::string& name, MicrobenchMetric metric) {
+            const Parameters named =
+                parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush", kBefore);
+            return per(row("launch", name, named, metric), "us", 1);
+          };
+          const std::string name = in_graph ? "graph step" : "step";
           add_flushed(ranks, kBefore,
-                      {per(row("launch", in_graph ? "graph step" : "step",
-                               parameters("gpus", ranks, "kernels", count, "workgroups", workgroups, "flush",
-                                          kBefore),
-                               MicrobenchMetric::wall_time),
-                           "us", 1)},
+                      {step_row(name, MicrobenchMetric::wall_time),
+                       step_row("around a " + name, MicrobenchMetric::host_time)},
                       [=] { return matmul_steps(ranks, count, in_graph, workgroups); });
         }
       }

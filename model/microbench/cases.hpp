@@ -54,6 +54,7 @@ inline constexpr std::array<std::string_view, 26> kMicrobenchGroups{
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs
   device_time,  // of the slowest rank: its first workgroup's begin to its last one's end
+  host_time,    // of the host programs less that of the kernels of the slowest rank
   kernel_time,  // of one kernel
   clock,        // mean clock of the slowest kernel, in GHz
   // Relative standard deviations, from the 10 % and 90 % quantiles:

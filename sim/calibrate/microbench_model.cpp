@@ -42,6 +42,10 @@ double simulated_time_us(const Schedule& schedule, const Microbench& bench, cons
     case MicrobenchMetric::wall_time:
       time_ns = result.makespan_ns;
       break;
+    case MicrobenchMetric::host_time:
+      for (const RankResult& rank : result.ranks) time_ns = std::max(time_ns, rank.kernels_ns);
+      time_ns = result.makespan_ns - time_ns;
+      break;
     case MicrobenchMetric::kernel_time:
       time_ns = kernel.duration_ns();
       break;

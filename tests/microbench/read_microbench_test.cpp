@@ -48,8 +48,9 @@ TEST(ReadMicrobench, finds_the_schedule_behind_a_row) {
 TEST(ReadMicrobench, names_place_value_and_what_is_allowed) {
   expect_says("lunch,stream,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
               {"m.csv:3", "group", "'lunch'", "launch, barrier"});
-  expect_says("launch,steam,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
-              {"m.csv:3", "name", "'steam'", "graph, graph step, step, stream"});
+  expect_says(
+      "launch,steam,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
+      {"m.csv:3", "name", "'steam'", "around a graph step, around a step, graph, graph step, step, stream"});
   expect_says(
       "launch,stream,kernels=3;workgroups=1,1,us/kernel,2,2,2,20\n",
       {"m.csv:3", "parameters", "'kernels=3;workgroups=1'", "132 compute units", "'kernels=1;workgroups=1'"});
