@@ -98,8 +98,14 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::wait:
       return begin_wait(wg, id, op, now);
     case OpKind::barrier:
-      notify_finish(wg, wg.pc, now);
-      return false;
+      if (!wg.has_sender || machine_.gpu.meet_ns <= 0) {
+        notify_finish(wg, wg.pc, now);
+        return false;
+      }
+      wg.op_part = &TimeAccount::memory_ns;
+      wg.waiting = Waiting::time;
+      queue_.push(now + machine_.gpu.meet_ns, {EventKind::resume_workgroup, id});
+      return true;
     case OpKind::claim:
       begin_claim(wg, id, op, now);
       return true;

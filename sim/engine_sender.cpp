@@ -28,6 +28,8 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
       return false;
     case OpKind::signal:
       return own_store;
+    case OpKind::barrier:  // its fence holds until stores are performed
+      return wg.sender_busy || own_store;
     case OpKind::store:
       return own_store || (wg.computed && staging_in_use(wg));
     case OpKind::wait:
@@ -149,7 +151,8 @@ void Engine::run_sender(std::uint32_t id, double now) {
     if (op.kind == OpKind::store) {
       begin_transfer(wg, id, wg.send_pc, now);
     } else {
-      queue_.push(now + begin_signal(wg, op, now), {EventKind::resume_sender, id});
+      const double raised = now + begin_signal(wg, op, now) + (is_free(op) ? 0 : machine_.gpu.sent_signal_ns);
+      queue_.push(raised, {EventKind::resume_sender, id});
     }
     return;
   }

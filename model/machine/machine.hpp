@@ -95,6 +95,8 @@ struct Gpu {
   double store_op_ns = 0;        // of a store or atomic addition besides its bytes
   double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
   double passed_op_ns = 0;       // of an operation that a workgroup only leaves to its sending waves
+  double sent_signal_ns = 0;     // of a signal by the sending waves, besides its release
+  double meet_ns = 0;            // until all waves of a matmul workgroup go on behind a wait or a barrier
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads

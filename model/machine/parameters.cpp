@@ -117,6 +117,13 @@ constexpr std::array kSpecs{
                   "of a signal, or a further store of a staged tile, that a matmul workgroup leaves to its "
                   "sending waves",
                   Presence::optional},
+    ParameterSpec{"gpu", "sent_signal_time", &Gpu::sent_signal_ns, D::time, kTime,
+                  "of a signal that sending waves raise, besides its release", Presence::optional},
+    ParameterSpec{
+        "gpu", "meet_time", &Gpu::meet_ns, D::time, kTime,
+        "until all waves of a matmul workgroup with async_tile_store go on behind a barrier or a wait "
+        "that had to wait",
+        Presence::optional},
     ParameterSpec{"gpu", "stage_bandwidth", &Gpu::stage_gb_per_s, D::rate, kRate,
                   "accumulators of one workgroup into the staging area of async_tile_store; 0: free",
                   Presence::optional},

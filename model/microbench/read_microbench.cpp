@@ -105,13 +105,15 @@ MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus,
     const MicrobenchTable more = read_microbench(paths[i], gpus, compute_units);
     for (const MeasuredMicrobench& row : more.rows) {
       const bool again = std::any_of(all.rows.begin(), all.rows.end(), [&](const MeasuredMicrobench& other) {
-        return other.bench == row.bench && other.row == row.row;
+        return other.bench == row.bench && other.row == row.row && other.time_us == row.time_us &&
+               other.time_p10_us == row.time_p10_us && other.time_p90_us == row.time_p90_us;
       });
       if (again) {
         const MicrobenchRow& what = more.row(row);
-        throw UserError(
-            fmt::format("{}: {} {} {}: an earlier file has this microbenchmark too; allowed: each once",
-                        paths[i], what.group, what.name, what.parameter_text()));
+        throw UserError(fmt::format(
+            "{}: {} {} {}: an earlier file has this measurement too, {:g} us; allowed: each once, or others "
+            "of the same",
+            paths[i], what.group, what.name, what.parameter_text(), row.time_us));
       }
       all.rows.push_back(row);
     }

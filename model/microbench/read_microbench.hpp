@@ -40,7 +40,8 @@ struct MicrobenchTable {
 // node, rows that appear twice, and a file without rows.
 MicrobenchTable read_microbench(const std::string& path, int gpus, int compute_units);
 
-// Several files of one node, as if they were one. Throws also when two of them have the same row.
+// Several files of one kind of node, as if they were one; what two of them measured counts twice. Throws also
+// when two have the very same measurement.
 MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus, int compute_units);
 
 // Same, from text; `origin` is used in messages.

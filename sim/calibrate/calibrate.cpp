@@ -205,11 +205,12 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     for (const FitGroup& group : groups) record(fit_group(group, observations, machine));
   };
   fit(device_groups(machine));
+  record(estimate_flag_latencies(observations, machine));
+  record(estimate_chains(observations, machine));
   recorder.record(estimate_passed_ops(observations, machine));
   record(estimate_cold_caches(observations, machine));
-  fit(host_groups(machine));
+  fit(host_groups(observations, machine));
   record(estimate_ragged_rows(observations, machine));
-  record(estimate_flag_latencies(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;
     unseen.unknown.keys = {std::string(key)};

@@ -284,6 +284,56 @@ FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine
   return settle({{"gpu.passed_op_time"}, 0, "", ""}, times, mean_of(times.values), machine);
 }
 
+namespace {
+
+// Two rows of `chain` by equally many workgroups.
+struct ChainStep {
+  const Observation* row = nullptr;
+  const Observation* before = nullptr;
+
+  double longer_ns() const { return (row->time_us - before->time_us) * 1e3; }
+};
+
+// Those named `name`, each with that of `before`, of one tile.
+std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, std::string_view name,
+                                   std::string_view before) {
+  std::vector<ChainStep> steps;
+  const auto is = [](const Observation& row, std::string_view wanted) {
+    return row.row->group == "chain" && row.row->name == wanted && row.row->number("tiles") == 1;
+  };
+  for (const Observation& row : table) {
+    if (!is(row, name)) continue;
+    for (const Observation& other : table) {
+      const bool alike =
+          is(other, before) && other.row->number("workgroups") == row.row->number("workgroups");
+      if (alike) steps.push_back({&row, &other});
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table, Machine& machine) {
+  const Gpu& gpu = machine.gpu;
+  Estimates signals, meetings;
+  const auto add = [](Estimates& to, const ChainStep& step, double known_ns) {
+    to.add(step.row->number, step.longer_ns() - known_ns, 1e-3 / step.row->time_us);
+  };
+  for (const ChainStep& step : chain_steps(table, "signal", "store")) add(signals, step, gpu.release_ns);
+  for (const ChainStep& step : chain_steps(table, "wait", "signal")) {
+    add(meetings, step, gpu.flag_cross_die_ns + gpu.poll_load_ns / 2);
+  }
+  for (const ChainStep& step : chain_steps(table, "barrier", "wait")) add(meetings, step, 0);
+  std::vector<FittedUnknown> all;
+  const auto estimate = [&](const char* key, const Estimates& estimates) {
+    all.push_back(settle({{key}, 0, "", ""}, estimates, mean_of(estimates.values), machine));
+  };
+  estimate("gpu.sent_signal_time", signals);
+  estimate("gpu.meet_time", meetings);
+  return all;
+}
+
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine) {
   // Each depends a little on the other: what is short displaces something dirty too.
   constexpr int kRounds = 4;

@@ -31,6 +31,11 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
 // behind it that waits. Relies on what stores and signals take.
 FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine);
 
+// Of tiles that come further and further, each less the one before: gpu.sent_signal_time, besides the
+// release; gpu.meet_time, of a wait besides the latency of the flag and half a poll, and of a barrier. Relies
+// on release_time, poll_load_time and the latency of flags.
+std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table, Machine& machine);
+
 // What copies take more if their rows begin and end off the multiples of 16 bytes: gpu.ragged_copy_time by
 // few workgroups, fabric.ragged_end_bytes on a full link, at the rate of those that do not;
 // fabric.split_line_bytes and fabric.sector_end_bytes, if they begin on those, but within a line.

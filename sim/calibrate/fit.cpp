@@ -181,7 +181,8 @@ FittedUnknown describe(const Fit& fit, const LeastSquaresSolution& solution, std
 }
 
 bool is_poor(const FittedUnknown& found) {
-  return found.standard_error > (found.unknown.refines ? kLargestRefiningError : kLargestStandardError);
+  const bool roughly = found.unknown.refines || found.unknown.rough;
+  return found.standard_error > (roughly ? kLargestRefiningError : kLargestStandardError);
 }
 
 // The unknown to give up first, if any is poor.

@@ -30,6 +30,8 @@ struct Unknown {
   // and its error counts: near 1, shares that are all but equal stand for very different numbers. It goes
   // before any other where the rows do not determine all.
   bool refines = false;
+  // Small beside what is measured with it, so that it need only be told from nothing.
+  bool rough = false;
 };
 
 struct FitGroup {
@@ -51,7 +53,8 @@ struct FittedUnknown {
 // What counts as poorly determined.
 inline constexpr double kLargestStandardError = 0.2;
 
-// Likewise, of a share that refines: it counts from two standard errors off nothing.
+// Likewise, of a share that refines and of what may be rough: they count from two standard errors off
+// nothing.
 inline constexpr double kLargestRefiningError = 0.5;
 
 // Standard error of a measured median, at which `tritax-gpu microbench` stops repeating.

@@ -12,7 +12,7 @@ namespace tritax {
 std::vector<FitGroup> device_groups(const Machine& machine);
 
 // What hosts do. Kernels of their rows find overwritten caches, so that these have to be known.
-std::vector<FitGroup> host_groups(const Machine& machine);
+std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine);
 
 // Traffic between GPUs that fills links: by enough workgroups, of a data kernel or storing tiles, in any
 // layout, to peers in any order, on any number of GPUs. Links and ports are fitted to some of it, and laws

@@ -12,6 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/machine/parameters.hpp"
 #include "model/machine/write_machine.hpp"
+#include "model/microbench/schedules.hpp"
 #include "sim/calibrate/fit.hpp"
 #include "sim/calibrate/microbench_model.hpp"
 
@@ -46,6 +47,8 @@ Machine true_machine() {
                                                            {"gpu.matmul_step_overhead", 300},
                                                            {"gpu.stage_op_time", 700},
                                                            {"gpu.passed_op_time", 450},
+                                                           {"gpu.sent_signal_time", 400},
+                                                           {"gpu.meet_time", 550},
                                                            {"gpu.specialised_copy_efficiency", 0.8},
                                                            {"gpu.matmul_spread", kSpread},
                                                            {"gpu.matrix.bf16.light_clock", 1.8},
@@ -92,7 +95,6 @@ Machine true_machine() {
                                                            {"fabric.load_ingress", 310},
                                                            {"host.launch_call_time", 3600},
                                                            {"host.launch_turn_time", 1500},
-                                                           {"host.kernel_gap", 900},
                                                            {"host.launch_latency", 5500},
                                                            {"host.synchronize_time", 5500},
                                                            {"host.graph_launch_call_time", 4200},
@@ -117,6 +119,14 @@ double true_time_us(const Microbench& bench, const MicrobenchRow& row, const Mac
     const double latency =
         row.name == "round trip on one GPU" ? machine.gpu.flag_same_die_ns : machine.fabric.flag_latency_ns;
     return 2 * (machine.gpu.release_ns + latency + machine.gpu.poll_load_ns / 2);
+  }
+  if (row.group == "chain" && (row.name == "wait" || row.name == "barrier")) {  // likewise
+    const auto workgroups = static_cast<int>(row.number("workgroups"));
+    const Schedule signalled = chain(1024, workgroups, 1, ChainEnd::signal);
+    const double known_ns = machine.gpu.flag_cross_die_ns + machine.gpu.poll_load_ns / 2;
+    const int meetings = row.name == "wait" ? 1 : 2;
+    return simulated_time_us(signalled, bench, row, machine) +
+           1e-3 * (known_ns + meetings * machine.gpu.meet_ns);
   }
   return simulated_time_us(bench.schedule(), bench, row, machine);
 }

@@ -66,7 +66,7 @@ TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
     const ValidationSummary summary = summary_of(file, "h200-4", 180);
     EXPECT_LE(summary.errors.median_abs_error, 0.045) << file;
     EXPECT_LE(summary.errors.p90_abs_error, 0.105) << file;
-    EXPECT_LE(summary.mean_regret.value(), 0.005) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.006) << file;
     EXPECT_GE(summary.band_coverage.value(), coverage) << file;
   }
 }
@@ -103,6 +103,7 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h200-2-random-4.csv", "h200-4", 128, 0.045, 0.09, 0.01},
                          {"h200-2-random-5.csv", "h200-4", 128, 0.045, 0.105, 0.01},
                          {"h200-2-random-6.csv", "h200-4", 128, 0.035, 0.09, 0.01},
+                         {"h200-2-random-7.csv", "h200-4", 128, 0.04, 0.11, 0.01},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
@@ -138,7 +139,7 @@ TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
     const ValidationSummary summary = summary_of(file, "h200-4", 64);
     EXPECT_LE(summary.errors.median_abs_error, 0.035) << file;
     EXPECT_LE(summary.errors.p90_abs_error, 0.1) << file;
-    EXPECT_LE(summary.mean_regret.value(), 0.05) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.06) << file;
     EXPECT_GE(summary.band_coverage.value(), 0.85) << file;
   }
 }
@@ -156,16 +157,16 @@ TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
     double median, p90;
   };
   for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::wall, 0.091, 0.15},
-                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.045, 0.17},
+                         {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.075, 0.20},
                          {"h200-1-products-2.csv", "h200-4", 40, MeasuredClock::device, 0.06, 0.175},
                          {"h200-1-products-warm-2.csv", "h200-4", 40, MeasuredClock::device, 0.045, 0.21},
                          {"h200-1-products-warm-2.csv", "h200-4", 40, MeasuredClock::wall, 0.04, 0.115},
                          {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::device, 0.07, 0.19},
-                         {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::wall, 0.035, 0.10},
+                         {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::wall, 0.06, 0.115},
                          {"h100-1-products.csv", "h100-4", 40, MeasuredClock::wall, 0.06, 0.19},
                          {"h100-1-products-warm.csv", "h100-4", 40, MeasuredClock::wall, 0.07, 0.19},
                          {"h200-1-products-3.csv", "h200-4", 40, MeasuredClock::wall, 0.07, 0.12},
-                         {"h200-1-products-warm-3.csv", "h200-4", 40, MeasuredClock::wall, 0.035, 0.10},
+                         {"h200-1-products-warm-3.csv", "h200-4", 40, MeasuredClock::wall, 0.055, 0.135},
                          {"h100-1-products-2.csv", "h100-4", 40, MeasuredClock::wall, 0.055, 0.11},
                          {"h100-1-products-warm-2.csv", "h100-4", 40, MeasuredClock::wall, 0.08, 0.14},
                          {"h100-1-one-wave.csv", "h100-4", 48, MeasuredClock::device, 0.06, 0.165}}) {

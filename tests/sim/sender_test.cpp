@@ -79,6 +79,33 @@ TEST(Sender, TakesTheWorkgroupTimeForSignals) {
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 2 * 50, kExact);
 }
 
+// One workgroup signals, another of the same kernel waits and has a barrier.
+TEST(Sender, TakesTimeToRaiseASignalAndForAllWavesToMeet) {
+  Draft draft(1);
+  const std::int16_t done = draft.builder.flags("done", 1);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.signal(done, 0, 1, 0, Scope::gpu, LockProtocol::load_store);
+  draft.builder.workgroup(kernel);
+  draft.builder.wait(done, 0, 1, Scope::gpu, LockProtocol::load_store);
+  draft.builder.barrier();
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  const Schedule schedule = draft.builder.finish();
+  Machine machine = sending_machine();
+  machine.gpu.poll_load_ns = 0;  // else the waiter sees the flag with its next poll only
+  const double without_ns = run(schedule, machine).result.makespan_ns;
+  machine.gpu.sent_signal_ns = 50;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 50, kExact);
+  machine.gpu.meet_ns = 30;
+  EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 50 + 2 * 30, kExact);
+  machine.gpu.async_tile_store = false;
+  const double of_threads_ns = run(schedule, machine).result.makespan_ns;
+  machine.gpu.sent_signal_ns = machine.gpu.meet_ns = 0;
+  EXPECT_EQ(run(schedule, machine).result.makespan_ns, of_threads_ns);
+}
+
 TEST(Sender, WithoutItTheMatmulWaitsForAllStoresButOne) {
   Machine machine = sending_machine();
   machine.gpu.async_tile_store = false;
