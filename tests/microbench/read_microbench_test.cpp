@@ -75,5 +75,21 @@ TEST(ReadMicrobench, reads_the_stored_file) {
   EXPECT_GT(read_microbench(stored, 4, 132).rows.size(), 500u);
 }
 
+// Of several nodes, say; but not the same file again.
+TEST(ReadMicrobench, takes_measurements_of_one_microbenchmark_from_several_files) {
+  const std::string folder = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/";
+  const std::string first = folder + "h200-4-microbench.csv";
+  const std::string second = folder + "h200-2-launch.csv";
+  const std::size_t of_first = read_microbench(first, 4, 132).rows.size();
+  const std::size_t of_second = read_microbench(second, 4, 132).rows.size();
+  EXPECT_EQ(read_microbench({first, second}, 4, 132).rows.size(), of_first + of_second);
+  try {
+    read_microbench({first, second, second}, 4, 132);
+    ADD_FAILURE() << "a file was taken twice";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("h200-2-launch.csv: launch stream"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace tritax

@@ -58,7 +58,8 @@ ValidationSummary summary_of(const std::string& file, const std::string& machine
   return summarise(rows, clock);
 }
 
-// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits.
+// Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits. The regret is that of near ties of
+// fused-sequential and producer-consumer, whose second kernel pays for cold code.
 TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
   for (const auto& [file, coverage] :
        {std::pair{"h200-2-more.csv", 0.80}, std::pair{"h200-2-more-2.csv", 0.90},
@@ -117,8 +118,8 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
 TEST(StoredMeasurements, OfTheLastDrawsOnH100ArePredictedWithinTheseBounds) {
   for (const char* file : {"h100-2-random-4.csv", "h100-2-random-5.csv"}) {
     const ValidationSummary summary = summary_of(file, "h100-4", 128);
-    EXPECT_LE(summary.errors.median_abs_error, 0.075) << file;
-    EXPECT_LE(summary.errors.p90_abs_error, 0.165) << file;
+    EXPECT_LE(summary.errors.median_abs_error, 0.05) << file;
+    EXPECT_LE(summary.errors.p90_abs_error, 0.135) << file;
     EXPECT_LE(summary.mean_regret.value(), 0.01) << file;
     EXPECT_GE(summary.best_pattern_picked.value(), 0.85) << file;
   }
@@ -139,7 +140,7 @@ TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
     const ValidationSummary summary = summary_of(file, "h200-4", 64);
     EXPECT_LE(summary.errors.median_abs_error, 0.035) << file;
     EXPECT_LE(summary.errors.p90_abs_error, 0.1) << file;
-    EXPECT_LE(summary.mean_regret.value(), 0.06) << file;
+    EXPECT_LE(summary.mean_regret.value(), 0.05) << file;
     EXPECT_GE(summary.band_coverage.value(), 0.85) << file;
   }
 }
@@ -147,7 +148,8 @@ TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
 // No communication: what kernels take, and what they take more after the caches were overwritten. Between
 // tiles of fp8 the kernels of the first files lost 2 us that the model does not know of; those of `-2` do
 // not. The host of those launched 5 us faster after a flush than those that `h200-4` knows, so there the
-// kernels' clock counts.
+// kernels' clock counts. Where nothing is flushed between runs (`warm`, `one-wave`), hosts take 2 to 5 us
+// more than after a flush, which is what `h200-4` knows.
 TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
   struct Set {
     const char* file;
@@ -156,7 +158,7 @@ TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
     MeasuredClock clock;
     double median, p90;
   };
-  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::wall, 0.091, 0.15},
+  for (const Set& set : {Set{"h200-1-products.csv", "h200-4", 40, MeasuredClock::wall, 0.065, 0.15},
                          {"h200-1-products-warm.csv", "h200-4", 40, MeasuredClock::wall, 0.075, 0.20},
                          {"h200-1-products-2.csv", "h200-4", 40, MeasuredClock::device, 0.06, 0.175},
                          {"h200-1-products-warm-2.csv", "h200-4", 40, MeasuredClock::device, 0.045, 0.21},
@@ -165,7 +167,7 @@ TEST(StoredMeasurements, OfProductsOnOneGpuArePredictedWithinTheseBounds) {
                          {"h200-1-one-wave-2.csv", "h200-4", 48, MeasuredClock::wall, 0.06, 0.115},
                          {"h100-1-products.csv", "h100-4", 40, MeasuredClock::wall, 0.06, 0.19},
                          {"h100-1-products-warm.csv", "h100-4", 40, MeasuredClock::wall, 0.07, 0.19},
-                         {"h200-1-products-3.csv", "h200-4", 40, MeasuredClock::wall, 0.07, 0.12},
+                         {"h200-1-products-3.csv", "h200-4", 40, MeasuredClock::wall, 0.04, 0.10},
                          {"h200-1-products-warm-3.csv", "h200-4", 40, MeasuredClock::wall, 0.055, 0.135},
                          {"h100-1-products-2.csv", "h100-4", 40, MeasuredClock::wall, 0.055, 0.11},
                          {"h100-1-products-warm-2.csv", "h100-4", 40, MeasuredClock::wall, 0.08, 0.14},
