@@ -93,8 +93,7 @@ Measurement run_one(const Microbench& bench, RunOptions run) {
     run.repeats = std::min(run.repeats, kShortRuns);
     std::this_thread::sleep_for(kCoolDown);
   } else if (bench.rows.back().metric == MicrobenchMetric::host_time) {
-    // As a pattern finds its host: launches and waits that follow others at once, some hundred times, get by
-    // with 15 us in place of 20.
+    // As a pattern finds its host: one that has launched and waited many times at once gets by with less.
     std::this_thread::sleep_for(kCoolDown);
   }
   return measure(schedule, run);

@@ -210,6 +210,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   recorder.record(estimate_passed_ops(observations, machine));
   record(estimate_cold_caches(observations, machine));
   fit(host_groups(observations, machine));
+  if (knows_host_times(observations)) recorder.record(estimate_kernel_gap(observations, machine));
   record(estimate_ragged_rows(observations, machine));
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;

@@ -334,6 +334,23 @@ std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table
   return all;
 }
 
+FittedUnknown estimate_kernel_gap(const std::vector<Observation>& table, Machine& machine) {
+  Estimates gaps;
+  for (const Observation& four : table) {
+    if (four.row->name != "step" || four.row->number("kernels") != 4) continue;
+    for (const Observation& two : table) {
+      const bool alike = two.row->name == "step" && two.row->number("kernels") == 2 &&
+                         two.row->number("gpus") == four.row->number("gpus") &&
+                         two.row->number("workgroups") == four.row->number("workgroups");
+      if (!alike) continue;
+      const double longer_us =
+          four.time_us - two.time_us - simulated_us(four, machine) + simulated_us(two, machine);
+      gaps.add(four.number, machine.host.kernel_gap_ns + longer_us * 1e3 / 2, 2e-3 / four.time_us);
+    }
+  }
+  return settle({{"host.kernel_gap"}, 0, "", ""}, gaps, mean_of(gaps.values), machine);
+}
+
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine) {
   // Each depends a little on the other: what is short displaces something dirty too.
   constexpr int kRounds = 4;

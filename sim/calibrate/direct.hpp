@@ -31,6 +31,11 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
 // behind it that waits. Relies on what stores and signals take.
 FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine);
 
+// host.kernel_gap: half of what a step of four kernels takes more than one of two, besides what that is
+// simulated to be, as long as a step waits for its kernels and not for the calls that launch them. Relies on
+// what kernels and hosts take.
+FittedUnknown estimate_kernel_gap(const std::vector<Observation>& table, Machine& machine);
+
 // Of tiles that come further and further, each less the one before: gpu.sent_signal_time, besides the
 // release; gpu.meet_time, of a wait besides the latency of the flag and half a poll, and of a barrier. Relies
 // on release_time, poll_load_time and the latency of flags.

@@ -461,11 +461,13 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
   return groups;
 }
 
+bool knows_host_times(const std::vector<Observation>& table) {
+  return std::any_of(table.begin(), table.end(),
+                     [](const Observation& row) { return row.row->metric == MicrobenchMetric::host_time; });
+}
+
 std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine) {
-  // Older files have only whole steps, in which an error of the kernels passes for one of the hosts.
-  const bool around = std::any_of(table.begin(), table.end(), [](const Observation& row) {
-    return row.row->metric == MicrobenchMetric::host_time;
-  });
+  const bool around = knows_host_times(table);
   return {barrier_group(), stream_group(table, around, machine), graph_group(around)};
 }
 

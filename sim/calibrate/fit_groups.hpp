@@ -11,6 +11,10 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> device_groups(const Machine& machine);
 
+// Whether what hosts take around kernels was measured apart from those. Older files have only whole steps, in
+// which an error of the kernels passes for one of the hosts.
+bool knows_host_times(const std::vector<Observation>& table);
+
 // What hosts do. Kernels of their rows find overwritten caches, so that these have to be known.
 std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine);
 

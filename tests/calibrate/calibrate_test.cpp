@@ -95,6 +95,7 @@ Machine true_machine() {
                                                            {"fabric.load_ingress", 310},
                                                            {"host.launch_call_time", 3600},
                                                            {"host.launch_turn_time", 1500},
+                                                           {"host.kernel_gap", 900},
                                                            {"host.launch_latency", 5500},
                                                            {"host.synchronize_time", 5500},
                                                            {"host.graph_launch_call_time", 4200},

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,13 +62,13 @@ ValidationSummary summary_of(const std::string& file, const std::string& machine
 // Ragged, shallow, tall and deep shapes, other dtypes, tiles and splits. The regret is that of near ties of
 // fused-sequential and producer-consumer, whose second kernel pays for cold code.
 TEST(StoredMeasurements, OfOtherShapesArePredictedWithinTheseBounds) {
-  for (const auto& [file, coverage] :
-       {std::pair{"h200-2-more.csv", 0.80}, std::pair{"h200-2-more-2.csv", 0.90},
-        std::pair{"h200-4-more.csv", 0.75}}) {
+  for (const auto& [file, coverage, regret] :
+       {std::tuple{"h200-2-more.csv", 0.80, 0.006}, std::tuple{"h200-2-more-2.csv", 0.90, 0.006},
+        std::tuple{"h200-4-more.csv", 0.75, 0.005}}) {
     const ValidationSummary summary = summary_of(file, "h200-4", 180);
     EXPECT_LE(summary.errors.median_abs_error, 0.045) << file;
     EXPECT_LE(summary.errors.p90_abs_error, 0.105) << file;
-    EXPECT_LE(summary.mean_regret.value(), 0.006) << file;
+    EXPECT_LE(summary.mean_regret.value(), regret) << file;
     EXPECT_GE(summary.band_coverage.value(), coverage) << file;
   }
 }
