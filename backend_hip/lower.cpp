@@ -14,7 +14,6 @@ namespace tritax::gpu {
 namespace {
 
 constexpr std::int32_t kBoxAlignment = 16;  // bytes within a row at which a box of the copy engine may start
-constexpr std::int32_t kPanelBytes = 128;   // a row of a swizzled panel in shared memory
 constexpr std::int32_t kGroupCols = 8;      // as in tile_vector.hpp
 
 bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dtype) % kBoxAlignment == 0; }
@@ -104,7 +103,7 @@ class Lowering {
     LoweredKernel& lowered = program_.kernels[k];
     lowered.first_workgroup = static_cast<std::uint32_t>(program_.workgroups.size());
     lowered.workgroup_count = static_cast<std::uint32_t>(kernel.workgroups.size());
-    tile_ = lowered.tile = find_tile(kernel);
+    tile_ = lowered.tile = find_tile(schedule_, kernel, device_);
     lowered.threads = tile_ != nullptr ? tile_->threads : vector_threads(kernel);
     lowered.shared_bytes = tile_ != nullptr ? tile_->shared_bytes : kernel.resources.lds_bytes;
     threads_ = lowered.threads;
@@ -119,32 +118,6 @@ class Lowering {
                                   kernel.resources.threads));
     }
     return threads;
-  }
-
-  // The smallest kernel that holds the tiles: exactly theirs, or a larger one that leaves a part of itself
-  // unused.
-  const TileTraits* find_tile(const Kernel& kernel) const {
-    const Op* matmul = nullptr;
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count && !matmul;
-           ++i) {
-        if (schedule_.ops[i].kind == OpKind::matmul) matmul = &schedule_.ops[i];
-      }
-    }
-    if (matmul == nullptr) return nullptr;
-    const DType dtype = schedule_.buffers[static_cast<std::size_t>(matmul->src_buffer)].dtype;
-    const TileTraits* best = nullptr;
-    std::string known;
-    for (const TileTraits& tile : device_.tiles) {
-      if (tile.dtype != dtype) continue;
-      known += fmt::format("{}{}x{}", known.empty() ? "" : ", ", tile.m, tile.n);
-      if (tile.m < kernel.tile.m || tile.n < kernel.tile.n) continue;
-      if (best == nullptr || tile.m * tile.n < best->m * best->n) best = &tile;
-    }
-    if (best != nullptr) return best;
-    throw UserError(fmt::format("kernel '{}': {}x{} {} tiles fit no matmul kernel on {}; it has {}",
-                                kernel.name, kernel.tile.m, kernel.tile.n, name_of(dtype), device_.name,
-                                known.empty() ? "none for this dtype" : known));
   }
 
   void lower_workgroup(const Workgroup& workgroup) {

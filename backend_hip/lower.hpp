@@ -19,6 +19,8 @@
 
 namespace tritax::gpu {
 
+constexpr std::int32_t kPanelBytes = 128;  // a row of a swizzled panel in shared memory: of K, in an operand
+
 // What a device offers for matmul: one entry for each (tile, dtype) with a kernel.
 struct TileTraits {
   DType dtype = DType::bf16;
@@ -82,8 +84,13 @@ struct RankProgram {
 // Places of all buffers and flags. Throws UserError when the heap would not fit 64-bit offsets.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
+// The kernel for the tiles of `kernel`, null if it multiplies none: the smallest that holds them, exactly
+// theirs or a larger one that leaves a part of itself unused. Throws UserError if no kernel holds them (the
+// existing ones are listed), or if they go through K in other steps than the device's.
+const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
+
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
-// for what the device lacks: a tile or dtype that no kernel holds (the existing ones are listed), `attend`,
+// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), `attend`,
 // atomics on fp8, an accumulator carried over a claim, operands that start off the copy engine's 16-byte
 // grid, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,

@@ -8,8 +8,8 @@
 //   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
 //   the rest      addresses, masks and counters
 // LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
-// for the overlapped pipeline two as far as LDS allows. Where copies are asynchronous, up to eight beside a
-// finished tile on its way out.
+// for the overlapped pipeline two as far as LDS allows. Where copies are asynchronous, two to eight beside a
+// finished tile on its way out: into one, nothing could come while it is multiplied.
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) +
                                                           static_cast<std::int32_t>(gpu.lds_bytes_of_senders)
                                                     : 0;
-  return staging + operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max) * stage;
+  return staging + std::max(2, operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max)) * stage;
 }
 
 }  // namespace

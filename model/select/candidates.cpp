@@ -114,6 +114,7 @@ class TileList {
     std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
     std::vector<TileShape> shapes;
     for (const std::int32_t k : depths_) {
+      if (k != depths_.front() && has_one_depth(m, n)) continue;
       const TileShape tile{m, n, k, base_.waves};
       const auto effect = effect_of(gpu_, workload_, tile, base_.pipeline);
       if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
@@ -133,6 +134,12 @@ class TileList {
   std::vector<TileShape> coarse;
 
  private:
+  // A copy engine swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B), and kernels that it
+  // feeds have stages of that depth, as many as fit. Smaller tiles want kernels of their own in any case.
+  bool has_one_depth(std::int32_t m, std::int32_t n) const {
+    return gpu_.async_tile_copy && std::min(m, n) >= kSmallestUsualSide;
+  }
+
   const GemmAllScatter& workload_;
   const Gpu& gpu_;
   const Knobs& base_;

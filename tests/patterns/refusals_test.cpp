@@ -144,5 +144,14 @@ TEST(MatmulResources, HoldAsManyStagesAsThePipelineWantsAndLdsAllows) {
             3 * 49152 + 65536 + static_cast<std::int32_t>(sending.lds_bytes_of_senders));
 }
 
+TEST(MatmulResources, OfAPipelineThatTheCopyEngineFeedsAreTwoStagesAtLeast) {
+  Gpu nvidia = example::nvidia_node().gpu;
+  nvidia.async_tile_store = true;
+  EXPECT_EQ(matmul_resources(nvidia, DType::fp16, {128, 128, 128, 8, Pipeline::overlapped}).lds_bytes,
+            2 * 65536 + 32768 + static_cast<std::int32_t>(nvidia.lds_bytes_of_senders));
+  EXPECT_THROW(matmul_resources(nvidia, DType::fp16, {128, 128, 256, 8, Pipeline::overlapped}), UserError)
+      << "one stage of 128 KiB fits, and nothing could come while it is multiplied";
+}
+
 }  // namespace
 }  // namespace tritax

@@ -1,0 +1,53 @@
+// Which matmul kernel runs the tiles of a schedule.
+#include <fmt/format.h>
+
+#include "backend_hip/lower.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::gpu {
+
+namespace {
+
+const Op* first_matmul(const Schedule& schedule, const Kernel& kernel) {
+  for (const Workgroup& workgroup : kernel.workgroups) {
+    for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+      if (schedule.ops[i].kind == OpKind::matmul) return &schedule.ops[i];
+    }
+  }
+  return nullptr;
+}
+
+// Stages that the copy engine fills are one panel deep. Another depth would not run as it was simulated.
+void require_depth(const Kernel& kernel, DType dtype, const DeviceTraits& device) {
+  const std::int32_t depth = kPanelBytes / bytes_of(dtype);
+  if (!device.tensor_maps || kernel.tile.k == depth) return;
+  throw UserError(fmt::format(
+      "kernel '{}': {}x{}x{} tiles of {}; the matmul kernels of {} go through K in steps of {}: use {}x{}x{}",
+      kernel.name, kernel.tile.m, kernel.tile.n, kernel.tile.k, name_of(dtype), device.name, depth,
+      kernel.tile.m, kernel.tile.n, depth));
+}
+
+}  // namespace
+
+const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device) {
+  const Op* const matmul = first_matmul(schedule, kernel);
+  if (matmul == nullptr) return nullptr;
+  const DType dtype = schedule.buffers[static_cast<std::size_t>(matmul->src_buffer)].dtype;
+  const TileTraits* best = nullptr;
+  std::string known;
+  for (const TileTraits& tile : device.tiles) {
+    if (tile.dtype != dtype) continue;
+    known += fmt::format("{}{}x{}", known.empty() ? "" : ", ", tile.m, tile.n);
+    if (tile.m < kernel.tile.m || tile.n < kernel.tile.n) continue;
+    if (best == nullptr || tile.m * tile.n < best->m * best->n) best = &tile;
+  }
+  if (best == nullptr) {
+    throw UserError(fmt::format("kernel '{}': {}x{} {} tiles fit no matmul kernel on {}; it has {}",
+                                kernel.name, kernel.tile.m, kernel.tile.n, name_of(dtype), device.name,
+                                known.empty() ? "none for this dtype" : known));
+  }
+  require_depth(kernel, dtype, device);
+  return best;
+}
+
+}  // namespace tritax::gpu
