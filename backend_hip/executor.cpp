@@ -83,10 +83,8 @@ void Executor::Impl::on_every_rank(const std::function<void(int)>& work) {
     if (!error) continue;
     try {
       std::rethrow_exception(error);
-    } catch (const UserError&) {
-      throw;
-    } catch (const std::exception&) {
-      // only "another rank failed": that rank's own error follows
+    } catch (const HostBarrier::Abandoned&) {
+      // that rank's own error follows
     }
   }
 }

@@ -17,6 +17,11 @@ namespace tritax::gpu {
 // Barrier of the host threads; a thread that fails lets the others go.
 class HostBarrier {
  public:
+  // A thread that waits when another one gives up; what went wrong is the other's to say.
+  struct Abandoned : std::runtime_error {
+    Abandoned() : std::runtime_error("another rank failed") {}
+  };
+
   explicit HostBarrier(int threads) : threads_(threads) {}
 
   void arrive_and_wait() {
@@ -27,7 +32,7 @@ class HostBarrier {
       return;
     }
     while (generation_.load() == generation) {
-      if (abandoned_.load()) throw std::runtime_error("another rank failed");
+      if (abandoned_.load()) throw Abandoned();
     }
   }
 

@@ -81,7 +81,7 @@ struct RankProgram {
   std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
 };
 
-// Places of all buffers and flags. Throws UserError when the heap would not fit 64-bit offsets.
+// Places of all buffers and flags. Throws UserError for rows that are longer than a 32-bit pitch.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
 // The kernel for the tiles of `kernel`, null if it multiplies none: the smallest that holds them, exactly

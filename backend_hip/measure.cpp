@@ -101,6 +101,7 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
   make_folder(options.timelines);
   std::map<std::string, Machine> machines;
   bool all_right = true;
+  std::size_t ran = 0;
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const Scenario& scenario = scenarios[i];
     fmt::print("[{}/{}] {} on {} GPUs\n", i + 1, scenarios.size(), scenario.id, gpus_of(scenario));
@@ -120,6 +121,7 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
       fmt::print("  not measured: {}\n", error.what());
       continue;
     }
+    ++ran;
     all_right = all_right && measured.right;
     if (!measured.right) continue;
     rows.add(csv_row(scenario, resolved_knobs(scenario, machine), run, measured));
@@ -128,6 +130,8 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
       write_timeline(*schedule, *measured.stamped, timeline_path(options.timelines, scenario));
     }
   }
+  if (ran == 0)
+    throw UserError(fmt::format("none of {} scenarios could be measured, see above", scenarios.size()));
   return all_right;
 }
 

@@ -33,7 +33,7 @@ constexpr int kShortRuns = 8;
 // Writes rows as they come.
 class Rows {
  public:
-  explicit Rows(const MicrobenchOptions& options) {
+  explicit Rows(const MicrobenchOptions& options) : path_(options.output) {
     if (std::filesystem::exists(options.output))
       throw UserError(fmt::format("{}: exists already", options.output));
     out_.open(options.output);
@@ -41,7 +41,7 @@ class Rows {
          << "# commit " << options.commit << "; command: " << options.command << '\n'
          << "# time_us and its quantiles are what was measured; value is what follows from them\n"
          << kMicrobenchColumns << '\n';
-    if (!out_) throw UserError(fmt::format("{}: cannot be written", options.output));
+    require_written();
   }
 
   void write(const MicrobenchRow& row, const Measurement& measured, double spread) {
@@ -55,11 +55,16 @@ class Rows {
     out_ << fmt::format("{},{},{},{:.4g},{},{:.3f},{:.3f},{:.3f},{}\n", row.group, row.name,
                         row.parameter_text(), value, row.unit, time.median, time.p10, time.p90, measured.runs)
          << std::flush;
+    require_written();
     fmt::print("{:10} {:24} {:60} {:10.4g} {}\n", row.group, row.name, row.parameter_text(), value, row.unit);
     std::fflush(stdout);
   }
 
  private:
+  void require_written() const {
+    if (!out_) throw UserError(fmt::format("{}: cannot be written", path_));
+  }
+
   static Spread time_of(const MicrobenchRow& row, const Measurement& measured) {
     switch (row.metric) {
       case MicrobenchMetric::wall_time:
@@ -77,6 +82,7 @@ class Rows {
     return measured.device_us;
   }
 
+  std::string path_;
   std::ofstream out_;
 };
 

@@ -49,6 +49,7 @@ bool same(const Question& a, const Question& b) {
 // From the command line's sizes, or from a scenario of a file, whose pattern and knobs do not matter here.
 Question question_of(const AdviseArguments& options, const CLI::App& command) {
   if (options.file.empty()) {
+    require_no_id(options.id);
     require_sizes(options.workload, options.machine);
     const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
     return {workload_of(options.workload, machine), machine, ""};

@@ -77,6 +77,7 @@ void install_interrupt_handler() {
   // Not SIG_IGN, which a program that `measure` starts would inherit.
   action.sa_handler = [](int) {};
   sigaction(SIGPIPE, &action, nullptr);
+  sigaction(SIGXFSZ, &action, nullptr);  // the write fails instead, and is told of
 }
 
 InterruptibleWork::InterruptibleWork() {

@@ -189,6 +189,10 @@ void add_sustained_option(CLI::App& command, bool& sustained) {
                    "where the machine knows them");
 }
 
+void require_no_id(const std::string& id) {
+  if (!id.empty()) throw UserError("--id: there is no scenario file to choose from");
+}
+
 std::vector<Source> sources_of(const SubjectOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
@@ -196,9 +200,7 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
       throw UserError(
           "nothing to work on: give a scenario file, a schedule file, or --pattern with -M, -N, -K");
     }
-    if (!options.id.empty()) {
-      throw UserError("--id: there is no scenario file to choose from");
-    }
+    require_no_id(options.id);
     const Scenario scenario = with_overrides(scenario_of_options(options), options);
     sources.push_back({scenario, "", scenario.machine});
   } else if (ends_with(options.file, ".json")) {

@@ -46,6 +46,9 @@ struct Source {
 // UserError for options that contradict each other, unknown ids (nearest offered) and unreadable files.
 std::vector<Source> sources_of(const SubjectOptions& options);
 
+// Throws UserError if there is an `--id` where no scenario file is.
+void require_no_id(const std::string& id);
+
 // Same, but exactly one. Throws UserError that lists the ids when there are several.
 Source single_source(const SubjectOptions& options);
 

@@ -337,8 +337,8 @@ int run(const ValidateArguments& options) {
     throw UserError("--ops and --library: give one of them");
   if (!options.machine.empty()) find_machine_option(options.machine);  // the flag is to blame, no row
   if (!options.ops.empty()) {
-    if (!options.plot.empty() || !options.measured.empty()) {
-      throw UserError("--ops: compares operations, not runs; leave out --measured and --plot");
+    if (!options.plot.empty() || !options.measured.empty() || !options.clock.empty()) {
+      throw UserError("--ops: compares operations, not runs; leave out --measured, --clock and --plot");
     }
     return run_validate_ops({options.ops, options.machine, options.all_rows, options.threads},
                             scenarios_of(options), outputs);

@@ -83,7 +83,7 @@ MeasuredRow read_row(const CsvRow& line) {
   if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
   // Nothing here depends on these two, but a row that is damaged there may be damaged elsewhere.
   if (line.has("pace_gb_per_s")) line.number("pace_gb_per_s");
-  if (line.has("relative_error")) line.number("relative_error");
+  if (line.has("relative_error")) line.number("relative_error", 0, kMostRelativeError);
   for (std::size_t clock = 0; clock < kMeasuredClockNames.size(); ++clock) {
     row.times[clock] = read_time(line, kMeasuredClockNames[clock]);
   }

@@ -93,6 +93,11 @@ void read_values(TomlReader& reader, PublishedEntry& entry) {
     throw UserError(
         fmt::format("{}: value_low = {} is above value_high = {}", entry.where, *entry.low, *entry.high));
   }
+  if (entry.value &&
+      (*entry.value < entry.low.value_or(*entry.value) || *entry.value > entry.high.value_or(*entry.value))) {
+    throw UserError(
+        fmt::format("{}: value = {} lies outside value_low and value_high", entry.where, *entry.value));
+  }
 }
 
 // Whether a metric says something about a scenario.
@@ -126,6 +131,8 @@ PublishedEntry read_entry(Chain chain, const std::string& origin) {
   entry.id = reader.text("id");
   entry.group = reader.text("group");
   entry.source = reader.text("source");
+  if (entry.source.empty())
+    throw UserError(entry.where + ": source is empty; say who measured it, and where");
   entry.confidence = reader.text_or("confidence", "");
   entry.notes = reader.text_or("notes", "");
   entry.metric = static_cast<Metric>(reader.choice("metric", kMetricNames));

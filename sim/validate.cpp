@@ -109,9 +109,7 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
 
 }  // namespace
 
-std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& files,
-                                              const std::vector<Scenario>& scenarios, bool require_scenario,
-                                              const std::string& machine) {
+std::map<std::string, const Scenario*> scenarios_by_id(const std::vector<Scenario>& scenarios) {
   std::map<std::string, const Scenario*> by_id;
   for (const Scenario& scenario : scenarios) {
     const auto [place, fresh] = by_id.emplace(scenario.id, &scenario);
@@ -120,6 +118,13 @@ std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& f
                                   scenario.id, place->second->where));
     }
   }
+  return by_id;
+}
+
+std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& files,
+                                              const std::vector<Scenario>& scenarios, bool require_scenario,
+                                              const std::string& machine) {
+  const std::map<std::string, const Scenario*> by_id = scenarios_by_id(scenarios);
   std::vector<MeasuredScenario> matched;
   for (std::size_t file = 0; file < files.size(); ++file) {
     for (const MeasuredRow& row : files[file].rows) {

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +64,13 @@ MeasuredFile read_measured(const std::string& path);
 // The measurements and scenarios that come with Tritax: scenarios/measured/*-shapes.csv and *.toml.
 std::vector<MeasuredFile> shipped_measurements();
 std::vector<Scenario> shipped_measured_scenarios();
+
+// Above this error of a result, relative to its norm, the run computed something else; the worst of fp8 is
+// 0.03. Rows that say so are refused.
+inline constexpr double kMostRelativeError = 0.1;
+
+// Throws UserError if two have the same id.
+std::map<std::string, const Scenario*> scenarios_by_id(const std::vector<Scenario>& scenarios);
 
 // A row with the scenario that it measured.
 struct MeasuredScenario {

@@ -65,7 +65,7 @@ void check_times(const CsvRow& line) {
     line.number(clock + "_us", p10, p90);
   }
   if (line.has("repeats")) line.integer("repeats", 1, kMaxSize);
-  if (line.has("relative_error")) line.number("relative_error");
+  if (line.has("relative_error")) line.number("relative_error", 0, kMostRelativeError);
   if (line.has("kernels")) line.text("kernels");
 }
 

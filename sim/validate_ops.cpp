@@ -98,8 +98,7 @@ std::optional<double> OpResidual::error() const {
 std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
                                      const std::vector<Scenario>& scenarios, const std::string& machine,
                                      const ValidateOptions& options) {
-  std::map<std::string, const Scenario*> by_id;
-  for (const Scenario& scenario : scenarios) by_id.emplace(scenario.id, &scenario);
+  const std::map<std::string, const Scenario*> by_id = scenarios_by_id(scenarios);
   std::map<RunKey, std::size_t> index;
   std::vector<Run> runs;
   std::map<std::string, Machine> machines;

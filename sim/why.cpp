@@ -37,8 +37,8 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 
 // "50 %", and "12 times" where a percentage would be hard to read.
 std::string share_text(double share) {
-  constexpr double most_percent = 5;
-  return share > most_percent ? fmt::format("{:.0f} times", share) : percent(share) + " of";
+  constexpr double most_in_percent = 5;
+  return share > most_in_percent ? fmt::format("{:.0f} times", share) : percent(share) + " of";
 }
 
 // "288 tiles of 256x64", "2 tiles of 32x32 in 16 parts of K"

@@ -72,7 +72,9 @@ CsvRow::CsvRow(const Columns& columns, std::string_view line, std::string where)
 
 std::string_view CsvRow::field(std::string_view column) const {
   const auto found = columns_.find(column);
-  TRITAX_ASSERT(found != columns_.end(), "a column is read that is not needed");
+  if (found == columns_.end()) {
+    throw UserError(fmt::format("{}: the header names no column '{}'", where_, column));
+  }
   return fields_[found->second];
 }
 

@@ -186,6 +186,9 @@ std::vector<Scenario> scenarios_from_tables(std::vector<const toml::table*> chai
   scenario.id = reader.text_or("id", "");
   scenario.title = reader.text_or("title", "");
   scenario.machine = reader.text("machine");
+  if (scenario.machine.empty()) {
+    throw UserError(scenario.where + ": machine is empty; give the name of a shipped one or a path");
+  }
   scenario.workload = read_workload(reader);
   read_knobs(reader, origin, scenario);
   std::vector<std::string> patterns;

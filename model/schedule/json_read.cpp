@@ -5,6 +5,7 @@
 #include "model/schedule/json.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
+#include "model/schedule/relax.hpp"
 
 namespace tritax {
 
@@ -187,6 +188,9 @@ class Reader {
     static constexpr std::array<std::string_view, 2> keys{"name", "count"};
     value.expect_object(keys);
     const std::string& name = value.at("name").string();
+    if (name == kTileDependences) {
+      value.at("name").refuse("this name is kept for flags that the simulator adds; give another");
+    }
     flags_.add(name);
     schedule_.flags.push_back({name, static_cast<std::int32_t>(value.at("count").integer(1, kMaxInt32))});
   }

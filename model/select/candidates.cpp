@@ -134,8 +134,8 @@ class TileList {
   std::vector<TileShape> coarse;
 
  private:
-  // A copy engine swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B), and kernels that it
-  // feeds have stages of that depth, as many as fit. Smaller tiles want kernels of their own in any case.
+  // A copy engine swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B), and kernels that
+  // it feeds have stages of that depth, as many as fit. Smaller tiles want kernels of their own in any case.
   bool has_one_depth(std::int32_t m, std::int32_t n) const {
     return gpu_.async_tile_copy && std::min(m, n) >= kSmallestUsualSide;
   }

@@ -35,8 +35,8 @@ double flops(const GemmAllScatter& workload);
 // Bytes that one rank sends: M·Nl·e·(W-1) (arXiv:2511.12500 §4).
 double egress_bytes(const GemmAllScatter& workload, int rank);
 
-// Throws UserError for sizes < 1, sizes above 2^20, gpus < 1, fewer columns than GPUs, products that
-// overflow. `where` is the file:line, key or flag to blame.
+// Throws UserError for sizes < 1, sizes above 2^20, gpus < 1, fewer columns than GPUs.
+// `where` is the file:line, key or flag to blame.
 void check(const GemmAllScatter& workload, const std::string& where);
 
 }  // namespace tritax

@@ -206,6 +206,12 @@ TEST(Simulate, RunsEveryScenarioOfAFileOrTheOneThatIsNamed) {
   const Outcome wrong = run_tritax("simulate " + file + " --id secnd");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.err.find("'second'"), std::string::npos) << wrong.err;
+  for (const char* const command : {"simulate", "advise"}) {
+    const Outcome without = run_tritax(std::string(command) + " --id first -M 512 -N 512 -K 256 --gpus 2" +
+                                       (command[0] == 's' ? " --pattern library" : ""));
+    EXPECT_EQ(without.exit_code, 2) << command;
+    EXPECT_EQ(without.err, "tritax: --id: there is no scenario file to choose from\n") << command;
+  }
   const Outcome several = run_tritax("trace " + file + " -o -");
   EXPECT_EQ(several.exit_code, 2);
   EXPECT_NE(several.err.find("--id"), std::string::npos) << several.err;

@@ -158,6 +158,9 @@ TEST(ValidateOps, RefusesWhatDoesNotGoTogether) {
   const Outcome plot = run_tritax("validate --ops " + ops + " --plot " + scratch.path("p.svg"));
   EXPECT_EQ(plot.exit_code, 2);
   EXPECT_NE(plot.err.find("--ops"), std::string::npos);
+  const Outcome clock = run_tritax("validate --ops " + ops + " --clock wall");
+  EXPECT_EQ(clock.exit_code, 2);
+  EXPECT_NE(clock.err.find("--clock"), std::string::npos) << clock.err;
   const Outcome unknown = run_tritax("validate --ops " + ops);  // not one of the shipped scenarios
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_NE(unknown.err.find("tiny/fused-sequential"), std::string::npos) << unknown.err;

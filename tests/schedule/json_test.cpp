@@ -135,6 +135,13 @@ TEST(ScheduleJson, AnUnknownFlagIsRefused) {
                {"ops[1].flag: unknown flag 'redy', did you mean 'ready'?"});
 }
 
+TEST(ScheduleJson, TheNameOfFlagsThatCostNothingIsRefused) {
+  std::string text = schedule_with_op(R"({"op": "wait", "flag": "ready"})");
+  text.replace(text.find("\"ready\""), 7, "\"tile-dependences\"");
+  expect_error(
+      text, {"flags[0].name: \"tile-dependences\" is not allowed", "kept for flags that the simulator adds"});
+}
+
 TEST(ScheduleJson, AKernelOfAnotherRankIsRefused) {
   std::string text = schedule_with_op(R"({"op": "barrier"})");
   text.replace(text.find("[[]"), 3, R"([[{"op": "launch", "kernel": "gemm"}])");

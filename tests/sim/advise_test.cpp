@@ -304,13 +304,16 @@ TEST(Advise, KeepsPinnedKnobs) {
   options.pins.tile_m = 128;
   options.pins.tile_n = 64;
   options.pins.comm_cus = 40;
+  int with_tiles = 0;
   for (const Candidate& candidate : advise(kSmall, find_machine("mi300x-8"), options).candidates) {
     const KnobUse& uses = find_pattern(candidate.pattern, "test").uses;
     if (!uses.tile) continue;
+    ++with_tiles;
     EXPECT_EQ(candidate.knobs.tile_m, 128) << candidate.pattern;
     EXPECT_EQ(candidate.knobs.tile_n, 64) << candidate.pattern;
     EXPECT_EQ(candidate.knobs.comm_cus, uses.comm_cus ? 40 : 0) << candidate.pattern;
   }
+  EXPECT_EQ(with_tiles, 4);
 }
 
 TEST(Advise, RefusesPinsThatNoPatternCanUse) {

@@ -256,6 +256,9 @@ TEST(ReadPublished, RefusesWhatMakesNoSenseWithThePlace) {
   expect_refused(replaced(kStore, "value = 40", "value = -3"), {"-3"});
   expect_refused(replaced(kStore, "value = 40", "value = nan"), {"finite"});
   expect_refused(replaced(kStore, "value = 40", "value_low = 3\nvalue_high = 2"), {"value_low"});
+  expect_refused(replaced(kStore, "value = 40", "value = 40\nvalue_low = 41"), {"40", "outside value_low"});
+  expect_refused(replaced(kStore, "source = \"somewhere\"", "source = \"\""),
+                 {"file.toml:2", "source is empty"});
   expect_refused(replaced(kStore, "GB/s", "ms"), {"file.toml:7", "unit", "GiB/s"});
   expect_refused(replaced(kStore, "\"bandwidth\"", "\"bandwith\""), {"did you mean \"bandwidth\""});
   expect_refused(replaced(replaced(kStore, "\"bandwidth\"", "\"throughput\""), "GB/s", "TFLOP/s"),

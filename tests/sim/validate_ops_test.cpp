@@ -111,6 +111,7 @@ TEST(ValidateOps, RefusesRowsThatFitNoScenarioOrNoSchedule) {
   refused([](MeasuredOps& row) { row.pattern = "bulk-synchronous"; }, "contradicts");
   refused([](MeasuredOps& row) { row.gpus = 64; }, "cannot be simulated");
   refused([](MeasuredOps& row) { row.times.group.size = "1x2x3"; }, "has no matmul 1x2x3 in kernel");
+  EXPECT_THROW(validate_ops({good}, {scenarios[0], scenarios[0]}, ""), UserError) << "one id twice";
 }
 
 TEST(ValidateOps, LeavesOutWhatWasCancelled) {

@@ -313,6 +313,8 @@ TEST(ReadMeasured, RefusesDamageInColumnsThatNoPredictionNeeds) {
   expect_csv_refused(kHeader + replaced(kRow, "1.66e-03", "1.66e-"),
                      {"file.csv:2", "relative_error", "1.66e-"});
   expect_csv_refused(kHeader + replaced(kRow, "1.66e-03", "nan"), {"file.csv:2", "relative_error", "nan"});
+  expect_csv_refused(kHeader + replaced(kRow, "1.66e-03", "5"),
+                     {"file.csv:2", "relative_error", "'5'", "0.1"});
   const std::string paced = replaced(kHeader, "flush_bytes", "flush_bytes,pace_gb_per_s");
   expect_csv_refused(paced + replaced(kRow, "256000000", "256000000,x"), {"file.csv:2", "pace_gb_per_s"});
 }
