@@ -160,15 +160,16 @@ Outputs::Outputs(const OutputOptions& options, const std::string& taken_by) : op
   if (!taken_by.empty() && (json_to_stdout || csv_to_stdout)) {
     throw UserError(
         fmt::format("{} and {}: only one of them can have standard output; give the other a file name",
-                    taken_by, json_to_stdout ? "--json" : "--csv"));
+                    taken_by, json_to_stdout ? options.json_flag : "--csv"));
   }
   if (json_to_stdout && csv_to_stdout) {
     throw UserError(
-        "--json and --csv: only one of them can have standard output; give the other a file name");
+        fmt::format("{} and --csv: only one of them can have standard output; give the other a file name",
+                    options.json_flag));
   }
   for_people_ = !json_to_stdout && !csv_to_stdout && taken_by.empty();
   if (options.json && !json_to_stdout) {
-    json_file_.emplace(*options.json, "--json");
+    json_file_.emplace(*options.json, options.json_flag);
   }
   if (options.csv && !csv_to_stdout) {
     csv_file_.emplace(*options.csv, "--csv");

@@ -60,6 +60,7 @@ inline constexpr const char* kOutputGroup = "Output";
 struct OutputOptions {
   std::optional<std::string> json;
   std::optional<std::string> csv;
+  std::string json_flag = "--json";  // what gave it, for messages
 };
 
 void add_output_options(CLI::App& app, OutputOptions& options);

@@ -68,7 +68,11 @@ Run add_schedule(CLI::App& program) {
   add_output_options(command, options->output);
   command
       .add_option_function<std::string>(
-          "-o,--output", [options](const std::string& file) { options->output.json = file; },
+          "-o,--output",
+          [options](const std::string& file) {
+            options->output.json = file;
+            options->output.json_flag = "--output";
+          },
           "Same as --json; without either, the schedule goes to standard output")
       ->type_name("FILE")
       ->excludes("--json")

@@ -75,6 +75,7 @@ Run add_trace(CLI::App& program) {
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);
   command.remove_option(command.get_option("--json"));
+  options->output.json_flag = "--output";
   command
       .add_option_function<std::string>(
           "-o,--output,--json", [options](const std::string& file) { options->output.json = file; },

@@ -307,11 +307,13 @@ TEST(Lowering, tiles_go_through_k_as_the_schedule_says_or_not_at_all) {
     find_tile(schedule, schedule.kernels[0], device);
     ADD_FAILURE() << "a depth that no kernel has was taken";
   } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(),
-                 "kernel 'gemm': 128x128x256 tiles of bf16; the matmul kernels of test device go through K in "
-                 "steps of 64: use 128x128x64");
+    EXPECT_STREQ(
+        error.what(),
+        "kernel 'gemm': 128x128x256 tiles of bf16; the matmul kernels of test device go through K in "
+        "steps of 64: use 128x128x64");
   }
-  EXPECT_NE(find_tile(schedule, schedule.kernels[0], plain_device()), nullptr);  // any number of its own steps
+  EXPECT_NE(find_tile(schedule, schedule.kernels[0], plain_device()),
+            nullptr);  // any number of its own steps
 }
 
 TEST(Lowering, refuses_what_the_device_lacks_and_names_the_place) {
