@@ -89,10 +89,13 @@ bool is_worth_trying(const GemmAllScatter& workload, const Gpu& gpu, const KnobP
   return !is_short(n, largest_shard(workload), pins.tile_n) || (usual_leave_idle && leaves_idle(m, 2 * n));
 }
 
-// Depths worth trying, the usual one first. Deeper ones end where one step is all of K.
-std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
+// Depths worth trying, the usual one first. Deeper ones end where one step is all of K. Where a copy engine
+// fetches operands there is one: it swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
+// the kernels that it feeds have stages of that depth, as many as fit, and no other was ever measured.
+std::vector<std::int32_t> depths_for(const Gpu& gpu, std::int64_t k, std::int32_t usual,
                                      const std::optional<std::int32_t>& pin) {
   if (pin) return {*pin};
+  if (gpu.async_tile_copy) return {usual};
   std::vector<std::int32_t> depths{usual, usual / 2};
   for (const std::int32_t factor : {2, 4}) {
     const bool one_step_before = usual * factor / 2 >= k;
@@ -114,7 +117,6 @@ class TileList {
     std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
     std::vector<TileShape> shapes;
     for (const std::int32_t k : depths_) {
-      if (k != depths_.front() && has_one_depth(m, n)) continue;
       const TileShape tile{m, n, k, base_.waves};
       const auto effect = effect_of(gpu_, workload_, tile, base_.pipeline);
       if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
@@ -134,12 +136,6 @@ class TileList {
   std::vector<TileShape> coarse;
 
  private:
-  // A copy engine swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B), and kernels that
-  // it feeds have stages of that depth, as many as fit. Smaller tiles want kernels of their own in any case.
-  bool has_one_depth(std::int32_t m, std::int32_t n) const {
-    return gpu_.async_tile_copy && std::min(m, n) >= kSmallestUsualSide;
-  }
-
   const GemmAllScatter& workload_;
   const Gpu& gpu_;
   const Knobs& base_;
@@ -149,7 +145,7 @@ class TileList {
 void set_tiles(KnobSpace& space, const GemmAllScatter& workload, const Machine& machine,
                const KnobPins& pins) {
   const Knobs& base = space.base;
-  TileList list(workload, machine.gpu, base, depths_for(workload.k, base.tile_k, pins.tile_k));
+  TileList list(workload, machine.gpu, base, depths_for(machine.gpu, workload.k, base.tile_k, pins.tile_k));
   for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {
     for (const std::int32_t n : sides_for(largest_shard(workload), pins.tile_n)) {
       if (is_worth_trying(workload, machine.gpu, pins, m, n)) list.add(m, n);
