@@ -21,6 +21,16 @@ std::vector<MatmulKernel> all_matmul_kernels() {
   return all;
 }
 
+// A kernel that is fed by the copy engine fetches no rows of A that a tile lacks, and multiplies by 64 rows
+// at a time whatever the tile.
+bool wastes_nothing(const MatmulTile& asked, const TileTraits& used) {
+  constexpr std::int32_t kRowsOfWgmma = 64;
+  const bool fed_by_boxes = used.store_cols > 0;
+  const std::int32_t rows =
+      fed_by_boxes ? (asked.m + kRowsOfWgmma - 1) / kRowsOfWgmma * kRowsOfWgmma : asked.m;
+  return rows == used.m && asked.n == used.n;
+}
+
 DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<MatmulKernel>& kernels) {
   DeviceTraits traits;
   traits.name = properties.name;
@@ -136,6 +146,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
   launch.function = vector_kernel_for(lowered.threads);
   launch.tile = lowered.tile;
+  launch.params.box_rows_of_a = lowered.box_rows_of_a;
   for (const MatmulKernel& kernel : kernels_) {
     if (lowered.tile == nullptr) break;
     const TileTraits& tile = kernel.traits;
@@ -268,7 +279,7 @@ void Executor::Impl::collect_notes() {
     for (std::size_t k = 0; k < rank.launches.size(); ++k) {
       const MatmulTile& asked = schedule_.kernels[k].tile;
       const TileTraits* used = rank.launches[k].tile;
-      if (used == nullptr || (used->m == asked.m && used->n == asked.n)) continue;
+      if (used == nullptr || wastes_nothing(asked, *used)) continue;
       larger.insert(
           fmt::format("tiles of {}x{} run in the {}x{} kernel, which is slower than a kernel of their own",
                       asked.m, asked.n, used->m, used->n));

@@ -6,7 +6,8 @@ std::vector<MatmulKernel> matmul_kernels_bf16() {
 #if defined(TRITAX_GPU_NVIDIA)
   return {entry<WgmmaShape<DType::bf16, 128, 256>>(), entry<WgmmaShape<DType::bf16, 256, 128>>(),
           entry<WgmmaShape<DType::bf16, 128, 128>>(), entry<WgmmaShape<DType::bf16, 64, 256>>(),
-          entry<WgmmaShape<DType::bf16, 64, 128>>()};
+          entry<WgmmaShape<DType::bf16, 64, 128>>(),  entry<WgmmaShape<DType::bf16, 256, 64>>(),
+          entry<WgmmaShape<DType::bf16, 128, 64>>(),  entry<WgmmaShape<DType::bf16, 64, 64>>()};
 #else
   return {entry<MfmaShape<DType::bf16, 256, 256>>(), entry<MfmaShape<DType::bf16, 256, 128>>(),
           entry<MfmaShape<DType::bf16, 128, 256>>(), entry<MfmaShape<DType::bf16, 128, 128>>(),

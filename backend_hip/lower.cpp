@@ -104,6 +104,7 @@ class Lowering {
     lowered.first_workgroup = static_cast<std::uint32_t>(program_.workgroups.size());
     lowered.workgroup_count = static_cast<std::uint32_t>(kernel.workgroups.size());
     tile_ = lowered.tile = find_tile(schedule_, kernel, device_);
+    if (tile_ != nullptr) box_rows_of_a_ = lowered.box_rows_of_a = std::min(tile_->m, kernel.tile.m);
     lowered.threads = tile_ != nullptr ? tile_->threads : vector_threads(kernel);
     lowered.shared_bytes = tile_ != nullptr ? tile_->shared_bytes : kernel.resources.lds_bytes;
     threads_ = lowered.threads;
@@ -258,7 +259,7 @@ class Lowering {
     const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
     const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
     out.tensor_map = map_index(
-        {a.dtype, base + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, tile_->m});
+        {a.dtype, base + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, box_rows_of_a_});
     if (transposed) {
       out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols + tile_->n,
                                     place_b.transposed_pitch, panel, tile_->n});
@@ -445,6 +446,7 @@ class Lowering {
   RankProgram program_;
   std::map<TensorMapSpec, std::int32_t> maps_;
   const TileTraits* tile_ = nullptr;
+  std::int32_t box_rows_of_a_ = 0;
   std::int32_t threads_ = 0;
   Accumulator accumulator_;
   std::vector<Access> accesses_;  // of this workgroup since all its waves last met with their stores done

@@ -72,6 +72,7 @@ struct LoweredKernel {
   const TileTraits* tile = nullptr;  // null: a kernel without matmul
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
+  std::int32_t box_rows_of_a = 0;  // that a box of A has: those of the schedule's tiles, no more
 };
 
 struct RankProgram {

@@ -108,12 +108,17 @@ class WgmmaEngine {
            (static_cast<std::uint64_t>(stride >> 4) << 32) | (1ULL << 62);
   }
 
+  // Where the columns of this warpgroup begin in B: rows of fp8, else columns of a panel of 64.
+  __device__ std::uint32_t first_of_b() const {
+    return Shape::dtype == DType::fp8 ? col_ * 128 : col_ / 64 * 8192 + col_ % 64 * 2;
+  }
+
   // Multiplies the current stage of the ring, once it has arrived; the result is on its way when this
   // returns.
   __device__ void multiply_stage(const DeviceOp& op, int scale) {
     const std::uint32_t stage = stages_ + ring_.stage * Shape::kStageBytes;
     const std::uint32_t a = stage + row_ * 128;
-    const std::uint32_t b = stage + Shape::kBytesA + col_ * 128;
+    const std::uint32_t b = stage + Shape::kBytesA + first_of_b();
     await_arrival(&shared_.full[ring_.stage], ring_.phase, params_, op.number);
     wgmma_fence();
 #pragma unroll
@@ -177,10 +182,8 @@ class WgmmaEngine {
   // gives two to the lane beside it for two of that, and stores four.
   __device__ void stage_bytes(std::uint32_t rows, const float (&acc)[Shape::kCols / 2]) const {
     const bool odd = lane_ % 2 != 0;
-    const int first =
-        thread() / 128 % Shape::kSharers * (Shape::kCols / 16);  // chunk of a panel that is shared
     std::uint32_t address =
-        rows + swizzled(wave_ * 16 + lane_ / 4, first) + (odd ? 8 : 0) + lane_ % 4 / 2 * 4;
+        rows + swizzled(wave_ * 16 + lane_ / 4, first_chunk()) + (odd ? 8 : 0) + lane_ % 4 / 2 * 4;
     // From here, not from before the matmul: the addresses of all words have no room beside the accumulators.
     asm volatile("mov.b32 %0, %0;" : "+r"(address));
 #pragma unroll
@@ -199,6 +202,11 @@ class WgmmaEngine {
     }
   }
 
+  // Of this warpgroup in a panel that it shares: where its columns begin, in chunks of 16 bytes.
+  __device__ int first_chunk() const {
+    return thread() / 128 % Shape::kSharers * (Shape::kCols * Shape::kElement / 16);
+  }
+
   __device__ void stage_tile() {
     const int panels = thread() / 128 / Shape::kSharers;  // whose
     const std::uint32_t staging = stages_ + Shape::kStages * Shape::kStageBytes +
@@ -213,7 +221,7 @@ class WgmmaEngine {
 #pragma unroll
         for (int j = 0; j < Shape::kCols / 2; j += 8) {  // 16 columns
           const float* v = acc_[block] + j;
-          const int chunk = j / 4 + lane_ / 16;
+          const int chunk = first_chunk() + j / 4 + lane_ / 16;
           store_matrices(rows + chunk / 8 * 8192 + swizzled(row, chunk % 8),
                          pack_pair<Shape::dtype>(v[0], v[1]), pack_pair<Shape::dtype>(v[2], v[3]),
                          pack_pair<Shape::dtype>(v[4], v[5]), pack_pair<Shape::dtype>(v[6], v[7]));

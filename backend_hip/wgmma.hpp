@@ -14,6 +14,7 @@
 namespace tritax::gpu {
 
 // clang-format off
+#define TRITAX_REGISTERS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define TRITAX_REGISTERS_32 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -33,8 +34,8 @@ namespace tritax::gpu {
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define TRITAX_OPERANDS_8(d, i) \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define TRITAX_OPERANDS_32(d, i) \
-  TRITAX_OPERANDS_8(d, i), TRITAX_OPERANDS_8(d, i + 8), TRITAX_OPERANDS_8(d, i + 16), TRITAX_OPERANDS_8(d, i + 24)
+#define TRITAX_OPERANDS_16(d, i) TRITAX_OPERANDS_8(d, i), TRITAX_OPERANDS_8(d, i + 8)
+#define TRITAX_OPERANDS_32(d, i) TRITAX_OPERANDS_16(d, i), TRITAX_OPERANDS_16(d, i + 16)
 #define TRITAX_OPERANDS_64(d, i) TRITAX_OPERANDS_32(d, i), TRITAX_OPERANDS_32(d, i + 32)
 #define TRITAX_OPERANDS_128(d, i) TRITAX_OPERANDS_64(d, i), TRITAX_OPERANDS_64(d, i + 64)
 // clang-format on
@@ -51,8 +52,12 @@ namespace tritax::gpu {
 // One instruction: k is 16 for 16-bit types, 32 for fp8. `a` and `b` are shared memory matrix descriptors.
 template <DType dtype, int n>
 __device__ __forceinline__ void wgmma(float (&d)[n / 2], std::uint64_t a, std::uint64_t b, int scale) {
-  static_assert(n == 64 || n == 128 || n == 256);
-  if constexpr (dtype == DType::bf16 && n == 64) {
+  static_assert(n == 64 || n == 128 || n == 256 || (n == 32 && dtype != DType::fp8));
+  if constexpr (dtype == DType::bf16 && n == 32) {
+    TRITAX_WGMMA(16, "m64n32k16", ".f32.bf16.bf16", "16", "17", "18", ", 0, 1");
+  } else if constexpr (dtype == DType::fp16 && n == 32) {
+    TRITAX_WGMMA(16, "m64n32k16", ".f32.f16.f16", "16", "17", "18", ", 0, 1");
+  } else if constexpr (dtype == DType::bf16 && n == 64) {
     TRITAX_WGMMA(32, "m64n64k16", ".f32.bf16.bf16", "32", "33", "34", ", 0, 1");
   } else if constexpr (dtype == DType::fp16 && n == 64) {
     TRITAX_WGMMA(32, "m64n64k16", ".f32.f16.f16", "32", "33", "34", ", 0, 1");

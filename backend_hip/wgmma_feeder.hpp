@@ -6,13 +6,14 @@
 namespace tritax::gpu {
 
 // Every box of a stage has a lane of its own: one thread needs about 100 cycles a box, which made small tiles
-// wait. Panels of B behind the last column of the tile are left out: what they would give is never stored.
+// wait. Rows of A and panels of B behind the last of the tile are left out: what they would give is never
+// stored.
 template <class Shape>
 __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
                             unsigned char* stages, RingPosition<Shape::kStages>& ring) {
   const int boxes_of_b = Shape::dtype == DType::fp8 ? 1 : (op.cols + 63) / 64;
   const int stage_bytes =
-      Shape::dtype == DType::fp8 ? Shape::kStageBytes : Shape::kBytesA + boxes_of_b * 8192;
+      params.box_rows_of_a * 128 + (Shape::dtype == DType::fp8 ? Shape::kBytesB : boxes_of_b * 8192);
   const int lane = threadIdx.x;
   const bool of_a = lane == 0;
   const int panel = lane - 1;

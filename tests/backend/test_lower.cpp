@@ -295,6 +295,23 @@ TEST(Lowering, smaller_tiles_run_in_the_smallest_kernel_that_holds_them) {
   EXPECT_EQ(program.kernels[0].tile->n, 128);
 }
 
+TEST(Lowering, boxes_of_a_have_the_rows_of_the_schedules_tiles) {
+  OneKernel test;
+  const Rect tile{0, 0, 32, 128};
+  test.builder.matmul(test.a, test.b, tile, 0, 256);
+  test.builder.store(test.c, tile, 0);
+  Schedule schedule = test.builder.finish();
+  const DeviceTraits device = device_with_copy_engine();
+  const HeapLayout heap = lay_out_heap(schedule, device);
+  for (const std::int32_t rows : {32, 75, 128}) {
+    schedule.kernels[0].tile.m = rows;
+    const RankProgram program = lower(schedule, heap, device, 0, {0, 0});
+    EXPECT_EQ(program.kernels[0].box_rows_of_a, rows);
+    EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map)].box_rows, rows);
+    EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map_b)].box_rows, 64);
+  }
+}
+
 TEST(Lowering, tiles_go_through_k_as_the_schedule_says_or_not_at_all) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);

@@ -18,7 +18,10 @@ std::vector<TileCase> tile_cases() {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     for (const Tile tile : {Tile{128, 256}, Tile{256, 128}, Tile{128, 128}, Tile{64, 256}})
       cases.push_back({dtype, tile});
-    if (dtype != DType::fp8) cases.push_back({dtype, {64, 128}});
+    if (dtype == DType::fp8) continue;
+    for (const Tile tile :
+         {Tile{64, 128}, Tile{256, 64}, Tile{128, 64}, Tile{64, 64}, Tile{32, 64}, Tile{16, 32}})
+      cases.push_back({dtype, tile});
   }
   return cases;
 }
