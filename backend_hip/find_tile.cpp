@@ -17,16 +17,6 @@ const Op* first_matmul(const Schedule& schedule, const Kernel& kernel) {
   return nullptr;
 }
 
-// Stages that the copy engine fills are one panel deep. Another depth would not run as it was simulated.
-void require_depth(const Kernel& kernel, DType dtype, const DeviceTraits& device) {
-  const std::int32_t depth = kPanelBytes / bytes_of(dtype);
-  if (!device.tensor_maps || kernel.tile.k == depth) return;
-  throw UserError(fmt::format(
-      "kernel '{}': {}x{}x{} tiles of {}; the matmul kernels of {} go through K in steps of {}: use {}x{}x{}",
-      kernel.name, kernel.tile.m, kernel.tile.n, kernel.tile.k, name_of(dtype), device.name, depth,
-      kernel.tile.m, kernel.tile.n, depth));
-}
-
 }  // namespace
 
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device) {
@@ -46,7 +36,6 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
                                 kernel.name, kernel.tile.m, kernel.tile.n, name_of(dtype), device.name,
                                 known.empty() ? "none for this dtype" : known));
   }
-  require_depth(kernel, dtype, device);
   return best;
 }
 

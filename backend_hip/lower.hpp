@@ -87,7 +87,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
 // The kernel for the tiles of `kernel`, null if it multiplies none: the smallest that holds them, exactly
 // theirs or a larger one that leaves a part of itself unused. Throws UserError if no kernel holds them (the
-// existing ones are listed), or if they go through K in other steps than the device's.
+// existing ones are listed).
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
 
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError

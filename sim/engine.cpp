@@ -246,7 +246,7 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   shape.cost.compute_ns /= kernel.matmul_share;
   const Gpu& gpu = machine_.gpu;
   const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
-  const double steps = std::ceil(static_cast<double>(shape.k) / kernel.tile.k);
+  const double steps = std::ceil(static_cast<double>(shape.k) / step_depth(gpu, shape.dtype, kernel.tile));
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();

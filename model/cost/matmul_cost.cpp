@@ -18,6 +18,13 @@ constexpr std::int32_t kWavesOfWgmma = 4;  // a warp group
 
 std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
+// The tile with the depth of a step.
+MatmulTile of_step(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  MatmulTile step = tile;
+  step.k = step_depth(gpu, dtype, tile);
+  return step;
+}
+
 // Share of the matrix cores that have a wave with at least one instruction's worth of the tile.
 double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
   const std::int32_t blocks = ceil_div(tile.m, kInstructionEdge) * ceil_div(tile.n, kInstructionEdge);
@@ -67,6 +74,11 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
 
 }  // namespace
 
+std::int32_t step_depth(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  const bool by_rows = gpu.async_tile_copy && gpu.copy_engine_row_bytes > 0;
+  return by_rows ? gpu.copy_engine_row_bytes / bytes_of(dtype) : tile.k;
+}
+
 std::int32_t fragment_edges(const MatmulTile& tile) {
   std::int32_t best = tile.m + tile.n;
   for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
@@ -82,7 +94,7 @@ std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile,
   const double e = bytes_of(dtype);
   const double staging =
       gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + gpu.lds_bytes_of_senders : 0;
-  const double stage = (static_cast<double>(tile.m) + tile.n) * tile.k * e;
+  const double stage = (static_cast<double>(tile.m) + tile.n) * step_depth(gpu, dtype, tile) * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
   return std::clamp(static_cast<std::int32_t>(room / stage), 1, gpu.most_operand_stages);
 }
@@ -91,9 +103,10 @@ double stage_interval_ns(std::int32_t stages, double latency_ns) {
   return latency_ns / std::max(1, stages - 1);
 }
 
-MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows,
+MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& given, std::int64_t rows,
                        std::int64_t cols, std::int64_t k) {
-  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0, "matmul without a tile shape");
+  TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.k > 0 && given.waves > 0, "matmul without a tile shape");
+  const MatmulTile tile = of_step(gpu, dtype, given);
   const MatrixRate& rate = gpu.rate(dtype);
   if (rate.flop_per_clk_per_cu <= 0) {
     throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));

@@ -12,9 +12,9 @@
 //   serial pipeline:     t = max(t_mfma + t_write + t_read, t_port)
 //   overlapped pipeline: t = max(t_mfma, t_write + t_read, t_port)
 //
-// and there are ceil(K / k) steps. wm × wn is the wave grid that reads the fewest fragments; a wave has at
-// least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use their share of the rate
-// only.
+// and there are ceil(K / k) steps, k as step_depth() says. wm × wn is the wave grid that reads the fewest
+// fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use
+// their share of the rate only.
 //
 // wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU
 // has asynchronous tile copies; rows are padded to the 64 of the instruction (which lie along the columns of
@@ -44,6 +44,9 @@ struct MatmulCost {
   double b_bytes = 0;
   double flops = 0;  // useful, 2·rows·cols·K
 };
+
+// Elements of K that one step goes through: those of the tile, or of a stage that a copy engine fills.
+std::int32_t step_depth(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 // Stages of operands that `lds_bytes` of a workgroup hold, 1 to 8; 0: as many as it can have. Asynchronous
 // tile stores take the room of a finished tile, and of what its senders need, first: CUTLASS 3 carves it out

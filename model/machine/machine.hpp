@@ -73,6 +73,9 @@ struct Gpu {
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   std::int32_t most_operand_stages = 8;  // in LDS, of a matmul: as the backend's kernels are built
+  // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
+  // whatever a schedule says of tiles; likewise. 0: as deep as the tile.
+  std::int32_t copy_engine_row_bytes = 128;
   double lds_bytes_of_senders =
       9216;                  // of async_tile_store, besides the tile: operations, barriers; likewise
   double matmul_spread = 0;  // relative standard deviation of the time of equal tiles

@@ -29,8 +29,8 @@ constexpr std::int32_t kOtherRegisters =
 constexpr std::int32_t kFragmentBytesOfK = 32;
 constexpr int kWavesOfWgmma = 4;
 
-std::int32_t stage_bytes(DType dtype, const MatmulTile& tile) {
-  return (tile.m + tile.n) * tile.k * bytes_of(dtype);
+std::int32_t stage_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  return (tile.m + tile.n) * step_depth(gpu, dtype, tile) * bytes_of(dtype);
 }
 
 std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
@@ -45,12 +45,12 @@ std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
 std::int32_t registers_per_thread(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t threads) {
   const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
   if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
-  return accumulators + fragment_registers(gpu, tile) + ceil_div(stage_bytes(dtype, tile), 4 * threads) +
+  return accumulators + fragment_registers(gpu, tile) + ceil_div(stage_bytes(gpu, dtype, tile), 4 * threads) +
          kOtherRegisters;
 }
 
 std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  const std::int32_t stage = stage_bytes(dtype, tile);
+  const std::int32_t stage = stage_bytes(gpu, dtype, tile);
   if (tile.pipeline == Pipeline::serial) return stage;
   if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
   const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) +

@@ -53,7 +53,7 @@ std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmAllScatter& workl
        gpu.lds_bytes_per_cu / resources.lds_bytes});
   const double cached_ns = matmul_cost(gpu, workload.dtype, tile, shape.m, shape.n, workload.k).compute_ns;
   const std::int32_t stages = operand_stages(gpu, workload.dtype, tile, resources.lds_bytes);
-  const double steps = std::ceil(static_cast<double>(workload.k) / shape.k);
+  const double steps = std::ceil(static_cast<double>(workload.k) / step_depth(gpu, workload.dtype, tile));
   const double latency_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   const double arrives_ns = steps * stage_interval_ns(stages, latency_ns);
   return DepthEffect{cached_ns, std::max(cached_ns, arrives_ns), static_cast<std::int32_t>(residents)};
@@ -89,13 +89,10 @@ bool is_worth_trying(const GemmAllScatter& workload, const Gpu& gpu, const KnobP
   return !is_short(n, largest_shard(workload), pins.tile_n) || (usual_leave_idle && leaves_idle(m, 2 * n));
 }
 
-// Depths worth trying, the usual one first. Deeper ones end where one step is all of K. Where a copy engine
-// fetches operands there is one: it swizzles rows of 128 bytes (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
-// the kernels that it feeds have stages of that depth, as many as fit, and no other was ever measured.
-std::vector<std::int32_t> depths_for(const Gpu& gpu, std::int64_t k, std::int32_t usual,
+// Depths worth trying, the usual one first. Deeper ones end where one step is all of K.
+std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
                                      const std::optional<std::int32_t>& pin) {
   if (pin) return {*pin};
-  if (gpu.async_tile_copy) return {usual};
   std::vector<std::int32_t> depths{usual, usual / 2};
   for (const std::int32_t factor : {2, 4}) {
     const bool one_step_before = usual * factor / 2 >= k;
@@ -145,7 +142,7 @@ class TileList {
 void set_tiles(KnobSpace& space, const GemmAllScatter& workload, const Machine& machine,
                const KnobPins& pins) {
   const Knobs& base = space.base;
-  TileList list(workload, machine.gpu, base, depths_for(machine.gpu, workload.k, base.tile_k, pins.tile_k));
+  TileList list(workload, machine.gpu, base, depths_for(workload.k, base.tile_k, pins.tile_k));
   for (const std::int32_t m : sides_for(workload.m, pins.tile_m)) {
     for (const std::int32_t n : sides_for(largest_shard(workload), pins.tile_n)) {
       if (is_worth_trying(workload, machine.gpu, pins, m, n)) list.add(m, n);

@@ -312,27 +312,6 @@ TEST(Lowering, boxes_of_a_have_the_rows_of_the_schedules_tiles) {
   }
 }
 
-TEST(Lowering, tiles_go_through_k_as_the_schedule_says_or_not_at_all) {
-  OneKernel test;
-  test.builder.matmul(test.a, test.b, kTile, 0, 256);
-  test.builder.store(test.c, kTile, 0);
-  Schedule schedule = test.builder.finish();
-  const DeviceTraits device = device_with_copy_engine();
-  EXPECT_NE(find_tile(schedule, schedule.kernels[0], device), nullptr);
-  schedule.kernels[0].tile.k = 256;
-  try {
-    find_tile(schedule, schedule.kernels[0], device);
-    ADD_FAILURE() << "a depth that no kernel has was taken";
-  } catch (const UserError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "kernel 'gemm': 128x128x256 tiles of bf16; the matmul kernels of test device go through K in "
-        "steps of 64: use 128x128x64");
-  }
-  EXPECT_NE(find_tile(schedule, schedule.kernels[0], plain_device()),
-            nullptr);  // any number of its own steps
-}
-
 TEST(Lowering, refuses_what_the_device_lacks_and_names_the_place) {
   const auto expect = [](OneKernel& test, const std::string& part,
                          const DeviceTraits& device = device_with_copy_engine()) {

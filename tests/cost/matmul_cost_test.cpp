@@ -129,6 +129,22 @@ TEST(MatmulCost, WithWgmmaNarrowerThan64ColumnsIsPacedByItsOperands) {
   EXPECT_EQ(step_ns(gpu, DType::fp16, {64, 32, 64, 4, Pipeline::overlapped}), 96);
 }
 
+TEST(MatmulCost, GoesThroughKByRowsOfTheCopyEngineWhateverTheTile) {
+  Gpu gpu = example::nvidia_node().gpu;
+  gpu.matmul_step_clk = 10000;  // what sets the pace
+  const auto ns = [&](std::int32_t depth, DType dtype) {
+    const MatmulTile tile{128, 128, depth, 8, Pipeline::overlapped};
+    return matmul_cost(gpu, dtype, tile, 128, 128, 1024).compute_ns;
+  };
+  for (const std::int32_t depth : {16, 128, 1024}) {
+    EXPECT_EQ(ns(depth, DType::fp16), ns(64, DType::fp16));
+    EXPECT_EQ(step_depth(gpu, DType::fp8, {128, 128, depth, 8, Pipeline::overlapped}), 128);
+  }
+  gpu.copy_engine_row_bytes = 0;
+  EXPECT_LT(ns(128, DType::fp16), ns(64, DType::fp16)) << "half as many steps to hand over";
+  EXPECT_EQ(step_depth(gpu, DType::fp8, {128, 128, 32, 8, Pipeline::overlapped}), 32);
+}
+
 TEST(MatmulCost, RefusesADtypeWithoutMatrixInstructions) {
   const Gpu gpu = example::nvidia_node().gpu;
   try {

@@ -147,10 +147,20 @@ TEST(MatmulResources, HoldAsManyStagesAsThePipelineWantsAndLdsAllows) {
 TEST(MatmulResources, OfAPipelineThatTheCopyEngineFeedsAreTwoStagesAtLeast) {
   Gpu nvidia = example::nvidia_node().gpu;
   nvidia.async_tile_store = true;
+  nvidia.copy_engine_row_bytes = 0;  // stages as deep as the tile
   EXPECT_EQ(matmul_resources(nvidia, DType::fp16, {128, 128, 128, 8, Pipeline::overlapped}).lds_bytes,
             2 * 65536 + 32768 + static_cast<std::int32_t>(nvidia.lds_bytes_of_senders));
   EXPECT_THROW(matmul_resources(nvidia, DType::fp16, {128, 128, 256, 8, Pipeline::overlapped}), UserError)
       << "one stage of 128 KiB fits, and nothing could come while it is multiplied";
+}
+
+TEST(MatmulResources, OfAPipelineThatTheCopyEngineFeedsAreStagesOfItsRows) {
+  const Gpu nvidia = example::nvidia_node().gpu;
+  for (const std::int32_t depth : {16, 128, 1024}) {
+    const MatmulTile tile{128, 128, depth, 8, Pipeline::overlapped};
+    EXPECT_EQ(matmul_resources(nvidia, DType::fp16, tile).lds_bytes,
+              matmul_resources(nvidia, DType::fp16, {128, 128, 64, 8, Pipeline::overlapped}).lds_bytes);
+  }
 }
 
 }  // namespace

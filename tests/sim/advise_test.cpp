@@ -188,7 +188,7 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
       Knobs knobs = default_knobs(machine, workload.dtype);
       knobs.tile_m = m;
       knobs.tile_n = n;
-      if (!machine.gpu.async_tile_copy) knobs.tile_k = k;  // else there is one depth
+      knobs.tile_k = k;
       knobs.pipeline = Pipeline::overlapped;
       knobs.peer_order = PeerOrder::staggered;
       const double pinned_ns =
