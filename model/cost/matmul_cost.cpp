@@ -56,7 +56,9 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
   const double e = bytes_of(dtype);
   const double depth = tile.k;
   const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
-  const double t_port = gpu.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk;
+  const double t_port =
+      std::max(gpu.matmul_least_step_clk,
+               gpu.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk);
 
   if (gpu.async_tile_copy) {
     const double rows = ceil_div(tile.m, kWgmmaRows) * kWgmmaRows;

@@ -5,7 +5,8 @@
 //   t_mfma  = 2·m·n·k / (flop_per_clk · issue_efficiency)
 //   t_port  = matmul_step_clk + (m + n)·k·e / cu_l2_bytes_per_clk   operands from L2 through the CU's port,
 //   and the
-//                                                              hand-over from the waves that ask for them
+//                                                              hand-over from the waves that ask for them;
+//             no less than matmul_least_step_clk, which the waves that multiply need for one round of stages
 //   t_write = (m + n)·k·e / lds_bytes_per_clk                 operands into LDS (0: asynchronous copies)
 //   t_read  = waves · (m/wm + n/wn)·k·e / lds_bytes_per_clk   fragments out of LDS, wm × wn waves
 //

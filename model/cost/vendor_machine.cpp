@@ -12,6 +12,7 @@ Machine vendor_machine(const Machine& machine) {
   Machine vendor = machine;
   Gpu& gpu = vendor.gpu;
   gpu.matmul_step_clk = 0;
+  gpu.matmul_least_step_clk = 0;
   gpu.matmul_op_ns = 0;
   gpu.most_operand_stages = kMostStages;
   gpu.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine

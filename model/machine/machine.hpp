@@ -72,6 +72,7 @@ struct Gpu {
   double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
+  double matmul_least_step_clk = 0;      // of a K step, however few bytes it needs
   std::int32_t most_operand_stages = 8;  // in LDS, of a matmul: as the backend's kernels are built
   // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
   // whatever a schedule says of tiles; likewise. 0: as deep as the tile.

@@ -56,6 +56,7 @@ class Cases {
     ragged();
     remote();
     matmuls();
+    steps();
     staging("staging", DType::bf16);
     staging("fp8-staging", DType::fp8);
     passed();
@@ -131,6 +132,7 @@ class Cases {
   void ragged();
   void remote();
   void matmuls();
+  void steps();
   void staging(std::string_view group, DType dtype);
   void passed();
   void chains();

@@ -18,6 +18,7 @@
 //   ragged      the same of tiles whose rows begin anywhere within 32 bytes
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
+//   step        tiles of 64 columns by one workgroup: what a K step of few bytes takes
 //   staging     finished tiles stored one after the other, and only the last one
 //   fp8-staging the same of fp8 tiles
 //   passed      tiles so low that bytes hardly count, stored again and again, or with signals behind them
@@ -46,10 +47,11 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 26> kMicrobenchGroups{
-    "launch", "barrier",    "flag",   "flag-cost", "tile-size",   "guarded",     "beside", "local", "matrix",
-    "stores", "ragged",     "remote", "matmul",    "staging",     "fp8-staging", "passed", "chain", "power",
-    "clock",  "contention", "cold",   "spread",    "arbitration", "stream",      "l2",     "size"};
+inline constexpr std::array<std::string_view, 27> kMicrobenchGroups{
+    "launch",  "barrier",     "flag",        "flag-cost", "tile-size", "guarded", "beside",
+    "local",   "matrix",      "stores",      "ragged",    "remote",    "matmul",  "step",
+    "staging", "fp8-staging", "passed",      "chain",     "power",     "clock",   "contention",
+    "cold",    "spread",      "arbitration", "stream",    "l2",        "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

@@ -26,6 +26,18 @@ void Cases::matmuls() {
   }
 }
 
+// Tiles whose steps need few bytes. By one workgroup, so that operands come out of the L2 at once.
+void Cases::steps() {
+  constexpr int kTiles = 4;
+  for (const std::int32_t m : {64, 128, 256}) {
+    for (const int k : {4096, 16384}) {
+      add(1,
+          {per(row("step", tile_text(m, 64), parameters("k", k, "workgroups", 1)), "us/tile", 1.0 / kTiles)},
+          [=] { return matmul_tiles(1, DType::bf16, m, 64, k, 1, kTiles); });
+    }
+  }
+}
+
 // Tiles that are stored one after the other: beside what a matmul and a store take alone, the way through the
 // staging area.
 void Cases::staging(std::string_view group, DType dtype) {

@@ -258,6 +258,22 @@ FitGroup stage_group() {
   return group;
 }
 
+// Steps that need few bytes. Where it does not decide about the smallest tile there is no least step.
+FitGroup step_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.matmul_least_step"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return row.group == "step" && row.name == "64x64";
+  };
+  group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
+    for (const Observation& row : rows) {
+      machine.gpu.matmul_least_step_clk =
+          std::max(machine.gpu.matmul_least_step_clk, tile_time(row, machine).clk);
+    }
+  };
+  return group;
+}
+
 FitGroup l2_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.l2_bandwidth"}, 0, "", ""}};
@@ -434,6 +450,7 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, {1, 2}),
       flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, {1, 2}),
       tile_group(machine),
+      step_group(),
       guarded_group(),
       copy_group(),
       specialised_group(),

@@ -45,6 +45,7 @@ Machine true_machine() {
   machine.fabric.arbitration_spread = 0;
   const std::vector<std::pair<std::string, double>> values{{"gpu.cu_l2_bandwidth", 110},
                                                            {"gpu.matmul_step_overhead", 300},
+                                                           {"gpu.matmul_least_step", 490},
                                                            {"gpu.stage_op_time", 700},
                                                            {"gpu.passed_op_time", 450},
                                                            {"gpu.sent_signal_time", 400},

@@ -129,6 +129,18 @@ TEST(MatmulCost, WithWgmmaNarrowerThan64ColumnsIsPacedByItsOperands) {
   EXPECT_EQ(step_ns(gpu, DType::fp16, {64, 32, 64, 4, Pipeline::overlapped}), 96);
 }
 
+TEST(MatmulCost, StepsTakeALeastTimeHoweverFewBytesTheyNeed) {
+  Gpu gpu = example::nvidia_node().gpu;
+  const auto ns = [&](std::int32_t m, std::int32_t n) {
+    return step_ns(gpu, DType::fp16, {m, n, 64, 8, Pipeline::overlapped});
+  };
+  const double small = ns(64, 64), large = ns(256, 128);
+  gpu.matmul_least_step_clk = 1.5 * small * gpu.rate(DType::fp16).load_clock_ghz;
+  EXPECT_DOUBLE_EQ(ns(64, 64), 1.5 * small);
+  EXPECT_DOUBLE_EQ(ns(16, 64), 1.5 * small);
+  EXPECT_EQ(ns(256, 128), large);
+}
+
 TEST(MatmulCost, GoesThroughKByRowsOfTheCopyEngineWhateverTheTile) {
   Gpu gpu = example::nvidia_node().gpu;
   gpu.matmul_step_clk = 10000;  // what sets the pace
