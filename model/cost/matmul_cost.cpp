@@ -31,12 +31,13 @@ double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
   return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
 }
 
-// With the rows of wgmma along the columns of the tile where only those are a multiple of them: a kernel for
-// a few rows multiplies the transposed operands.
-MatmulTile along_wgmma(const MatmulTile& tile) {
-  MatmulTile turned = tile;
-  if (tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(turned.m, turned.n);
-  return turned;
+// As wgmma multiplies it: whole instructions of rows, which lie along the columns where only those are a
+// multiple of them and the kernels turn such products.
+MatmulTile along_wgmma(const Gpu& gpu, const MatmulTile& tile) {
+  MatmulTile along = tile;
+  if (gpu.turns_products && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(along.m, along.n);
+  along.m = ceil_div(along.m, kWgmmaRows) * kWgmmaRows;
+  return along;
 }
 
 // Bytes that the wgmma instructions of one K step of depth 1 element read from LDS, per byte of an element:
@@ -51,7 +52,7 @@ double wgmma_operand_elements(const MatmulTile& tile) {
 
 // Cycles of one K step.
 double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
-  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(given) : given;
+  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(gpu, given) : given;
   const MatrixRate& rate = gpu.rate(dtype);
   const double e = bytes_of(dtype);
   const double depth = tile.k;
@@ -61,8 +62,7 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
                gpu.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk);
 
   if (gpu.async_tile_copy) {
-    const double rows = ceil_div(tile.m, kWgmmaRows) * kWgmmaRows;
-    const double t_flops = 2.0 * rows * tile.n * depth / flop_per_clk;
+    const double t_flops = 2.0 * tile.m * tile.n * depth / flop_per_clk;
     const double t_operands = wgmma_operand_elements(tile) * depth * e / gpu.lds_bytes_per_clk;
     return std::max({t_flops, t_operands, t_port});
   }

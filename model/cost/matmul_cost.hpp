@@ -18,11 +18,12 @@
 // their share of the rate only.
 //
 // wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU
-// has asynchronous tile copies; rows are padded to the 64 of the instruction (which lie along the columns of
-// a tile where only those are a multiple of 64), and an instruction with too few columns is paced by its own
-// operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma reaches its peak from 64 columns on:
-// arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix instructions run over
-// padding; they load and compute less that is useful.
+// has asynchronous tile copies; rows are padded to the 64 of the instruction (in a library's kernels they lie
+// along the columns of a tile where only those are a multiple of 64), in t_port too: a step of 16 rows takes
+// what one of 64 takes, though it loads less (scenarios/measured/h200-1-step.csv); and an instruction with
+// too few columns is paced by its own operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma
+// reaches its peak from 64 columns on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because
+// the matrix instructions run over padding; they load and compute less that is useful.
 //
 // Operands that come from memory arrive no faster than one stage every latency / (stages - 1): all stages but
 // the one in use are on their way (Little's law). In the serial pipeline the one on its way is in registers.

@@ -16,6 +16,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.matmul_op_ns = 0;
   gpu.most_operand_stages = kMostStages;
   gpu.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine
+  gpu.turns_products = true;
   gpu.lds_bytes_of_senders = 0;
   gpu.cold_start_ns = 0;
   gpu.cold_code_ns = 0;

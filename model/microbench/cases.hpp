@@ -18,7 +18,7 @@
 //   ragged      the same of tiles whose rows begin anywhere within 32 bytes
 //   remote      as local, to peers: one pair, all at once in order and rotated
 //   matmul      tile time by tile, K, dtype and number of active compute units
-//   step        tiles of 64 columns by one workgroup: what a K step of few bytes takes
+//   step        tiles of 64 columns and of 16 rows by one workgroup: what a K step of few bytes takes
 //   staging     finished tiles stored one after the other, and only the last one
 //   fp8-staging the same of fp8 tiles
 //   passed      tiles so low that bytes hardly count, stored again and again, or with signals behind them

@@ -26,14 +26,17 @@ void Cases::matmuls() {
   }
 }
 
-// Tiles whose steps need few bytes. By one workgroup, so that operands come out of the L2 at once.
+// Tiles whose steps need few bytes, and tiles of fewer rows than the instruction has. By one workgroup, so
+// that operands come out of the L2 at once.
 void Cases::steps() {
   constexpr int kTiles = 4;
-  for (const std::int32_t m : {64, 128, 256}) {
+  constexpr std::array<std::pair<int, int>, 6> kShapes{
+      {{16, 64}, {64, 64}, {128, 64}, {256, 64}, {16, 128}, {64, 128}}};
+  for (const auto& [m, n] : kShapes) {
     for (const int k : {4096, 16384}) {
       add(1,
-          {per(row("step", tile_text(m, 64), parameters("k", k, "workgroups", 1)), "us/tile", 1.0 / kTiles)},
-          [=] { return matmul_tiles(1, DType::bf16, m, 64, k, 1, kTiles); });
+          {per(row("step", tile_text(m, n), parameters("k", k, "workgroups", 1)), "us/tile", 1.0 / kTiles)},
+          [=, m = m, n = n] { return matmul_tiles(1, DType::bf16, m, n, k, 1, kTiles); });
     }
   }
 }

@@ -117,8 +117,20 @@ TEST(MatmulCost, WithWgmmaPadsRowsToTheInstruction) {
             step_ns(gpu, DType::fp16, {64, 96, 64, 4, Pipeline::overlapped}));
 }
 
-TEST(MatmulCost, WithWgmmaTurnsATileOfFewRowsAround) {
-  const Gpu gpu = example::nvidia_node().gpu;
+TEST(MatmulCost, WithWgmmaStepsOfPaddedRowsTakeWhatFullOnesTakeThoughTheyLoadLess) {
+  Gpu gpu = example::nvidia_node().gpu;
+  gpu.matmul_step_clk = 10000;  // the hand-over sets the pace
+  for (const std::int32_t n : {64, 128, 256}) {
+    EXPECT_EQ(step_ns(gpu, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}),
+              step_ns(gpu, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}));
+    EXPECT_LT(matmul_cost(gpu, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}, 16, n, 64).operand_bytes,
+              matmul_cost(gpu, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}, 64, n, 64).operand_bytes);
+  }
+}
+
+TEST(MatmulCost, WithWgmmaTurnsATileOfFewRowsAroundInKernelsThatDo) {
+  Gpu gpu = example::nvidia_node().gpu;
+  gpu.turns_products = true;
   EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 256, 64, 4, Pipeline::overlapped}),
             step_ns(gpu, DType::fp16, {256, 16, 64, 4, Pipeline::overlapped}));
 }
