@@ -193,7 +193,8 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
       knobs.peer_order = PeerOrder::staggered;
       const double pinned_ns =
           simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
-      EXPECT_LE(found_ns, pinned_ns) << name << ", tile " << m << "x" << n << "x" << k;
+      constexpr double kRounding = 1 + 1e-12;  // other tiles of equal time add up in another order
+      EXPECT_LE(found_ns, pinned_ns * kRounding) << name << ", tile " << m << "x" << n << "x" << k;
     }
   }
 }

@@ -107,6 +107,11 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h200-2-random-6.csv", "h200-4", 128, 0.035, 0.09, 0.01},
                          {"h200-2-random-7.csv", "h200-4", 128, 0.04, 0.11, 0.01},
                          {"h200-2-grid.csv", "h200-4", 352, 0.03, 0.085, 0.025},
+                         {"h200-2-grid-2.csv", "h200-4", 352, 0.03, 0.075, 0.03},
+                         {"h200-2-narrow.csv", "h200-4", 224, 0.035, 0.09, 0.03},
+                         {"h200-2-narrow-2.csv", "h200-4", 250, 0.04, 0.09, 0.02},
+                         {"h100-2-narrow.csv", "h100-4", 224, 0.035, 0.08, 0.045},
+                         {"h100-2-narrow-2.csv", "h100-4", 250, 0.04, 0.10, 0.05},
                          {"h100-2-random-7.csv", "h100-4", 128, 0.045, 0.115, 0.015},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
