@@ -23,8 +23,7 @@ struct MfmaShape {
   static constexpr int kM = m_;
   static constexpr int kN = n_;
   static constexpr int kElement = bytes_of(dtype_);
-  static constexpr int kK = 64 / kElement;         // K step: 64 bytes
-  static constexpr int kStepK = 8 / kElement * 2;  // of one instruction
+  static constexpr int kK = 64 / kElement;  // K step: 64 bytes
   static constexpr int kThreads = m_ * n_ >= 256 * 128 ? 512 : 256;
   static constexpr int kWaves = kThreads / 64;
   static constexpr int kWaveRows = m_ >= 128 ? (kWaves == 8 && m_ >= 256 ? 4 : 2) : 2;  // waves along M

@@ -102,11 +102,16 @@ int run(int argc, char** argv) {
   TRITAX_ASSERT(false, "the parser accepted a command line without a command");
 }
 
-// A file that takes the number of a closed standard stream would get that stream's text.
+// A file that takes the number of a closed standard stream would get that stream's text. Nothing can be
+// written to what stands for standard output: a result that nobody gets is an error.
 void fill_closed_streams() {
-  int descriptor = 0;
-  while (descriptor >= 0 && descriptor <= 2) descriptor = open("/dev/null", O_RDWR);
-  if (descriptor > 2) close(descriptor);
+  for (;;) {
+    const bool output_is_closed = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0;
+    const int descriptor = open("/dev/null", output_is_closed ? O_RDONLY : O_RDWR);
+    if (descriptor >= 0 && descriptor <= STDERR_FILENO) continue;
+    if (descriptor >= 0) close(descriptor);
+    return;
+  }
 }
 
 }  // namespace
@@ -117,10 +122,14 @@ int main(int argc, char** argv) {
   tritax::cli::install_interrupt_handler();
   try {
     const int code = tritax::cli::run(argc, argv);
+    if (code == 0 && tritax::cli::standard_output_was_closed()) {
+      throw tritax::UserError(
+          "standard output: cannot write: it is closed; files that were asked for are written");
+    }
     const bool cut = code == 0 && tritax::cli::standard_output_was_cut();
     return cut ? tritax::cli::kNobodyReadsExitCode : code;
   } catch (const tritax::UserError& error) {
-    tritax::cli::tell(fmt::format("tritax: {}\n", error.what()));
+    tritax::cli::tell(fmt::format("tritax: {}\n", tritax::cli::printable(error.what())));
     return tritax::cli::kUserErrorExitCode;
   } catch (const std::exception& error) {
     tritax::cli::tell(fmt::format("tritax: internal error: {}. Please report this.\n", error.what()));

@@ -24,6 +24,7 @@ namespace tritax::cli {
 namespace {
 
 bool reader_has_gone = false;     // of standard output, a pipe
+bool lost_output = false;         // for standard output is closed
 std::vector<std::string> inputs;  // of the command, resolved
 
 // What this program is writing: resolved path and flag.
@@ -213,11 +214,14 @@ void Outputs::write(std::optional<OutputFile>& file, const std::optional<std::st
 
 bool standard_output_was_cut() { return reader_has_gone; }
 
+bool standard_output_was_closed() { return lost_output; }
+
 void write_standard_output(std::string_view text) {
-  if (reader_has_gone) return;
+  if (reader_has_gone || lost_output) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     reader_has_gone = errno == EPIPE;
-    if (reader_has_gone) return;
+    lost_output = errno == EBADF;
+    if (reader_has_gone || lost_output) return;
     throw UserError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
   }
 }

@@ -99,4 +99,7 @@ class Outputs {
 void write_standard_output(std::string_view text);
 bool standard_output_was_cut();
 
+// Whether something was to go to standard output, which is closed.
+bool standard_output_was_closed();
+
 }  // namespace tritax::cli

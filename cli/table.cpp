@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
@@ -99,7 +100,7 @@ std::string to_text(const Table& table, bool bold_header) {
   for (const std::vector<Cell>& row : table.rows) {
     std::vector<std::string>& line = lines.emplace_back();
     for (std::size_t c = 0; c < width; ++c) {
-      line.push_back(text_of(row[c], table.columns[c].decimals));
+      line.push_back(printable(text_of(row[c], table.columns[c].decimals)));
       widths[c] = std::max(widths[c], width_of(line.back()));
     }
   }

@@ -23,6 +23,20 @@ std::string styled(std::string_view text, Style style) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
+std::string printable(std::string_view text) {
+  constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || (byte >= kFirstPrintable && byte != kDelete)) {
+      shown += c;
+    } else {
+      shown += fmt::format("\\x{:02x}", byte);
+    }
+  }
+  return shown;
+}
+
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string lines;
   while (text.size() > width) {

@@ -17,6 +17,10 @@ enum class Style { bold, good, bad, faint };
 // `text` in a style, or as it is when standard output shows no colours.
 std::string styled(std::string_view text, Style style);
 
+// `text` with every control character but line breaks as \xNN, so that a name out of a file cannot steer the
+// terminal.
+std::string printable(std::string_view text);
+
 // `text` with a line break instead of the last blank before every `width` columns, and one at the end.
 std::string wrapped(std::string_view text, std::size_t width = 100);
 

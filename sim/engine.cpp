@@ -250,9 +250,8 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
-  const double memory_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
-  shape.from_memory_ns = steps * stage_interval_ns(stages, memory_ns);
+  shape.from_memory_ns = steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns());
   return shape;
 }
 

@@ -53,8 +53,6 @@ class EventQueue {
     return entry.event;
   }
 
-  std::uint64_t pushed() const { return sequence_; }
-
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
   static constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -105,10 +105,6 @@ class FluidNetwork {
   // Work that has gone through a resource so far.
   double carried(std::int32_t resource, double now_ns) const;
 
-  std::size_t class_count() const { return classes_.size(); }
-  std::size_t resource_count() const { return resources_.size(); }
-  std::uint64_t solves() const { return solves_; }
-
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   // Loads are sums of up to a few hundred rates; a resource counts as saturated within this relative
@@ -293,7 +289,6 @@ class FluidNetwork {
   std::uint32_t sequence_ = 0;
   bool unsettled_completion_ = false;  // next_end_ holds a key that has passed
   std::uint32_t solve_number_ = 0;
-  std::uint64_t solves_ = 0;
 };
 
 }  // namespace tritax

@@ -177,7 +177,6 @@ void FluidNetwork::apply(double now_ns) {
 
 // Solves for the changed classes and all that they reach.
 void FluidNetwork::solve(double now_ns) {
-  ++solves_;
   solve_number_ = (solve_number_ + 1) & 0x7fffffffu;
   members_.clear();
   touched_.clear();

@@ -64,6 +64,10 @@ std::optional<Number> parsed(std::string_view text) {
 
 CsvRow::CsvRow(const Columns& columns, std::string_view line, std::string where)
     : columns_(columns), fields_(split(line)), where_(std::move(where)) {
+  if (line.find('"') != std::string_view::npos) {
+    throw UserError(
+        fmt::format("{}: a quotation mark; quoted fields are not read, names have no commas", where_));
+  }
   if (fields_.size() != columns_.size()) {
     throw UserError(fmt::format("{}: {} fields, but the header names {} columns", where_, fields_.size(),
                                 columns_.size()));

@@ -62,9 +62,9 @@ std::optional<double> gemm_ns(const GemmAllScatter& workload, const Machine& mac
   const auto useful = static_cast<double>(std::min<std::int64_t>(tile.m, workload.m) +
                                           std::min<std::int64_t>(tile.n, columns));
   const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
-  const double memory_latency_ns = gpu.stage_latency_ns > 0 ? gpu.stage_latency_ns : gpu.hbm_latency_ns;
   const double steps = static_cast<double>(depth) / tile.k;
-  const double arrival_ns = from_memory ? steps * stage_interval_ns(stages, memory_latency_ns) : 0;
+  const double arrival_ns =
+      from_memory ? steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns()) : 0;
   const double tile_ns =
       std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
   const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);

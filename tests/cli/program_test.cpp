@@ -52,6 +52,25 @@ TEST(Program, VersionAndHelpEndWithZero) {
   EXPECT_NE(help.out.find("advise"), std::string::npos);
 }
 
+TEST(Program, AResultThatNobodyCanGetIsAnError) {
+  expect_user_error(run_tritax("patterns >&-"), {"standard output: cannot write"});
+  expect_user_error(run_tritax("patterns --json - >&-"), {"standard output: cannot write"});
+  const ScratchDirectory scratch;
+  EXPECT_EQ(run_tritax("machines show h200-4 --json '" + scratch.path("m.json") + "' <&-").exit_code, 0);
+  EXPECT_FALSE(json::parse(read_file(scratch.path("m.json"))).empty());
+}
+
+TEST(Program, NamesOutOfFilesCannotSteerTheTerminal) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write(
+      "s.toml",
+      "[[scenario]]\nid = \"a\"\nmachine = \"mi300x-8\"\n"
+      "workload = \"gemm-all-scatter\"\npattern = \"a\\u001b[2Jb\"\ngpus = 4\nm = 8\nn = 8\nk = 8\n");
+  const Outcome outcome = run_tritax("simulate '" + file + "'");
+  expect_user_error(outcome, {"a\\x1b[2Jb"});
+  EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+}
+
 TEST(Program, WithoutACommandItListsThem) { expect_user_error(run_tritax(""), {"advise", "reproduce"}); }
 
 TEST(Program, AMistypedCommandGetsTheNearestOne) {
@@ -223,7 +242,7 @@ TEST(Program, KnobsAreRefusedWithTheirRealLimits) {
 TEST(Program, AClosedStandardStreamLendsItsNumberToNoFile) {
   const ScratchDirectory scratch;
   const std::string csv = scratch.path("table.csv");
-  run_tritax("machines --csv " + csv + " >&-");
+  expect_user_error(run_tritax("machines --csv " + csv + " >&-"), {"standard output: cannot write"});
   EXPECT_EQ(read_file(csv), run_tritax("machines --csv -").out);
 }
 

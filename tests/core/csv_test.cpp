@@ -37,6 +37,11 @@ TEST(Csv, RefusesTheSecondRowOfTheSame) {
   EXPECT_EQ(csv_message("id,maybe,value\na,1,1\na,2,1\n"), "");
 }
 
+TEST(Csv, RefusesQuotationMarks) {
+  EXPECT_EQ(csv_message("id,value\n\"a,1\n"),
+            "f.csv:2: a quotation mark; quoted fields are not read, names have no commas");
+}
+
 TEST(Csv, OffersAColumnInAnotherCase) {
   EXPECT_NE(csv_message("k,M,value\n1,2,3\n", "m").find("column 'm' is missing (is 'M' it?)"),
             std::string::npos);
