@@ -76,9 +76,11 @@ inline cudaError_t hipGraphInstantiateWithFlags(cudaGraphExec_t* executable, cud
 
 #include <string>
 
+#include "backend_hip/gpu_error.hpp"
+
 namespace tritax::gpu {
 
-// Throws UserError with the call, the place and the runtime's own words when `error` is not success.
+// Throws GpuRuntimeError with the call, the place and the runtime's own words when `error` is not success.
 void check_gpu(hipError_t error, const char* call, const char* file, int line);
 
 }  // namespace tritax::gpu

@@ -8,7 +8,8 @@ namespace tritax::gpu {
 
 void check_gpu(hipError_t error, const char* call, const char* file, int line) {
   if (error == hipSuccess) return;
-  throw UserError(fmt::format("GPU runtime: {} ({} at {}:{})", hipGetErrorString(error), call, file, line));
+  throw GpuRuntimeError(
+      fmt::format("GPU runtime: {} ({} at {}:{})", hipGetErrorString(error), call, file, line));
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {

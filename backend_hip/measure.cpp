@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "backend_hip/gpu_error.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/scenario/scenario.hpp"
@@ -117,6 +118,8 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
     try {
       schedule = build_scenario(scenario, machine);
       measured = measure(*schedule, fresh);
+    } catch (const GpuRuntimeError&) {
+      throw;  // what was measured before is written
     } catch (const UserError& error) {
       fmt::print("  not measured: {}\n", error.what());
       continue;

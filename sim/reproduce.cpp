@@ -210,7 +210,9 @@ std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
   std::vector<ReproducedRow> rows;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     ReproducedRow row = row_of(entries[i]);
-    row.calibration = served(entries[i], list.machine(entries[i].scenarios.front()));
+    row.calibration =
+        std::any_of(entries[i].scenarios.begin(), entries[i].scenarios.end(),
+                    [&](const Scenario& scenario) { return served(entries[i], list.machine(scenario)); });
     if (fill(row, entries[i], jobs_of_entry[i], list.jobs())) rows.push_back(std::move(row));
   }
   return rows;

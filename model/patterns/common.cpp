@@ -73,6 +73,11 @@ Resources with_copy_role(const Resources& gemm) {
           std::max(gemm.lds_bytes, copy.lds_bytes)};
 }
 
+std::int32_t default_comm_cus(std::int32_t cus) {
+  const auto power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(cus)));
+  return power < cus ? cus - power : std::max(1, cus / 8);
+}
+
 Split split_cus(const PatternDraft& draft) {
   const Knobs& knobs = draft.knobs;
   const std::int32_t cus = draft.machine.gpu.cu_count();
@@ -82,8 +87,7 @@ Split split_cus(const PatternDraft& draft) {
 
   Split split{knobs.gemm_cus, knobs.comm_cus};
   if (split.gemm == 0 && split.comm == 0) {
-    const auto power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(cus)));
-    split.gemm = power < cus ? power : cus - std::max(1, cus / 8);
+    split.comm = default_comm_cus(cus);
   }
   if (split.gemm == 0) split.gemm = cus - split.comm;
   if (split.comm == 0) split.comm = cus - split.gemm;

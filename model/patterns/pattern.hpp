@@ -58,6 +58,10 @@ inline constexpr std::string_view kAllowedCus = "at least 1 and at most the comp
 // (NVIDIA).
 Knobs default_knobs(const Machine& machine, DType dtype);
 
+// Of `cus` compute units, those that communicate where neither part of a split is given (ROCm/iris example
+// 11): the largest power of two computes, the rest communicates; one in eight where nothing would be left.
+std::int32_t default_comm_cus(std::int32_t cus);
+
 // Which knobs change the schedule of a pattern.
 struct KnobUse {
   bool tile = true;

@@ -159,13 +159,6 @@ void set_tiles(KnobSpace& space, const GemmAllScatter& workload, const Machine& 
   space.coarse_tiles = std::move(list.coarse);
 }
 
-// The split of patterns that say nothing (ROCm/iris example 11): the largest power of two computes, the rest
-// communicates; one CU in eight where nothing would be left.
-std::int32_t default_comm_cus(std::int32_t cus) {
-  const auto power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(cus)));
-  return power < cus ? cus - power : std::max(1, cus / 8);
-}
-
 CuSplit pinned_split(const KnobUse& uses, std::int32_t cus, const KnobPins& pins) {
   if (!uses.splits_cus) {
     return {uses.gemm_cus ? pins.gemm_cus.value_or(cus) : 0, uses.comm_cus ? pins.comm_cus.value_or(cus) : 0};
