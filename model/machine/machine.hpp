@@ -77,8 +77,7 @@ struct Gpu {
   // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
   // whatever a schedule says of tiles; likewise. 0: as deep as the tile.
   std::int32_t copy_engine_row_bytes = 128;
-  bool turns_products =
-      false;  // kernels for a few rows multiply the transposed operands; the backend's do not
+  bool turns_products = false;  // for few rows kernels multiply the transposed operands; likewise
   double lds_bytes_of_senders =
       9216;                  // of async_tile_store, besides the tile: operations, barriers; likewise
   double matmul_spread = 0;  // relative standard deviation of the time of equal tiles

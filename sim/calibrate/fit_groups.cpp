@@ -258,7 +258,7 @@ FitGroup stage_group() {
   return group;
 }
 
-// Steps that need few bytes. Where it does not decide about the smallest tile there is no least step.
+// Steps that need few bytes, of kernels that a copy engine feeds.
 FitGroup step_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.matmul_least_step"}, 0, "", ""}};
@@ -450,7 +450,6 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, {1, 2}),
       flag_cost_group("gpu.poll_atomic_time", "wait for a set flag", {"compare-and-swap"}, {1, 2}),
       tile_group(machine),
-      step_group(),
       guarded_group(),
       copy_group(),
       specialised_group(),
@@ -458,6 +457,7 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
       memory_group(),
       stage_group(),
       l2_group()};
+  if (machine.gpu.async_tile_copy) groups.push_back(step_group());
   if (machine.gpu.async_tile_store && machine.gpu.rate(DType::fp8).flop_per_clk_per_cu > 0) {
     groups.push_back(fp8_staging_group());
   }
