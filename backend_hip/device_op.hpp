@@ -117,7 +117,7 @@ struct LaunchParams {
   std::uint32_t remote_box_ticks =
       0;  // least time between boxes that a workgroup sends to peers; 0: no pacing
   std::int32_t rank = 0;
-  std::int32_t box_rows_of_a = 0;  // of an operand's boxes
+  std::int32_t box_rows_of_a = 0;  // rows that a box of A brings
 };
 
 }  // namespace tritax::gpu

@@ -64,11 +64,12 @@ int run(const CheckArguments& options) {
       table.add({checked.id, std::string(kind_name(finding.kind)), finding.where, finding.message});
       list.push_back(
           {{"kind", kind_name(finding.kind)}, {"where", finding.where}, {"message", finding.message}});
-      outputs.print(fmt::format("{}: {}: {}: {}\n", checked.id, styled(kind_name(finding.kind), Style::bad),
-                                finding.where, finding.message));
+      outputs.print(fmt::format("{}: {}: {}\n", printable(checked.id),
+                                styled(kind_name(finding.kind), Style::bad),
+                                printable(fmt::format("{}: {}", finding.where, finding.message))));
     }
     if (checked.findings.empty()) {
-      outputs.print(fmt::format("{}: {}{}\n", checked.id, styled("sound", Style::good),
+      outputs.print(fmt::format("{}: {}{}\n", printable(checked.id), styled("sound", Style::good),
                                 checked.on_machine ? "" : "; give --machine to check resources as well"));
     }
     schedules.push_back(

@@ -102,16 +102,12 @@ int run(int argc, char** argv) {
   TRITAX_ASSERT(false, "the parser accepted a command line without a command");
 }
 
-// A file that takes the number of a closed standard stream would get that stream's text. Nothing can be
-// written to what stands for standard output: a result that nobody gets is an error.
+// A file that takes the number of a closed standard stream would get that stream's text.
 void fill_closed_streams() {
-  for (;;) {
-    const bool output_is_closed = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0;
-    const int descriptor = open("/dev/null", output_is_closed ? O_RDONLY : O_RDWR);
-    if (descriptor >= 0 && descriptor <= STDERR_FILENO) continue;
-    if (descriptor >= 0) close(descriptor);
-    return;
-  }
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) note_closed_standard_output();
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= 2) descriptor = open("/dev/null", O_RDWR);
+  if (descriptor > 2) close(descriptor);
 }
 
 }  // namespace
@@ -122,9 +118,10 @@ int main(int argc, char** argv) {
   tritax::cli::install_interrupt_handler();
   try {
     const int code = tritax::cli::run(argc, argv);
-    if (code == 0 && tritax::cli::standard_output_was_closed()) {
+    if (code == 0 && tritax::cli::standard_output_was_missed()) {
       throw tritax::UserError(
-          "standard output: cannot write: it is closed; files that were asked for are written");
+          "standard output: cannot write: it is closed; open it, or send it to /dev/null (files that were "
+          "asked for are written)");
     }
     const bool cut = code == 0 && tritax::cli::standard_output_was_cut();
     return cut ? tritax::cli::kNobodyReadsExitCode : code;

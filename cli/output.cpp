@@ -24,7 +24,8 @@ namespace tritax::cli {
 namespace {
 
 bool reader_has_gone = false;     // of standard output, a pipe
-bool lost_output = false;         // for standard output is closed
+bool output_is_closed = false;    // standard output
+bool output_was_missed = false;   // something was to go there
 std::vector<std::string> inputs;  // of the command, resolved
 
 // What this program is writing: resolved path and flag.
@@ -214,14 +215,16 @@ void Outputs::write(std::optional<OutputFile>& file, const std::optional<std::st
 
 bool standard_output_was_cut() { return reader_has_gone; }
 
-bool standard_output_was_closed() { return lost_output; }
+void note_closed_standard_output() { output_is_closed = true; }
+
+bool standard_output_was_missed() { return output_was_missed; }
 
 void write_standard_output(std::string_view text) {
-  if (reader_has_gone || lost_output) return;
+  output_was_missed = output_was_missed || output_is_closed;
+  if (reader_has_gone || output_is_closed) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     reader_has_gone = errno == EPIPE;
-    lost_output = errno == EBADF;
-    if (reader_has_gone || lost_output) return;
+    if (reader_has_gone) return;
     throw UserError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
   }
 }

@@ -95,11 +95,13 @@ class Outputs {
 };
 
 // Writes to standard output; throws UserError when that fails (a full disk behind a redirection). When its
-// reader has gone (`| head`), the rest is dropped, so that the files that were asked for are still written.
+// reader has gone (`| head`), or it was closed from the start, the rest is dropped, so that the files that
+// were asked for are still written.
 void write_standard_output(std::string_view text);
 bool standard_output_was_cut();
 
-// Whether something was to go to standard output, which is closed.
-bool standard_output_was_closed();
+// The program was started with standard output closed; whether something was to go there.
+void note_closed_standard_output();
+bool standard_output_was_missed();
 
 }  // namespace tritax::cli

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/report.hpp"
+#include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/schedule/check.hpp"
@@ -264,8 +265,8 @@ Subject load_subject(const Source& source, bool require_sound_file) {
   subject.place = source.schedule_file + ": ";
   subject.schedule = read_schedule(source.schedule_file);
   subject.id = subject.schedule.name;
-  subject.title = fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file, subject.id,
-                              subject.schedule.ranks, subject.machine.name);
+  subject.title = printable(fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file,
+                                        subject.id, subject.schedule.ranks, subject.machine.name));
   if (require_sound_file) {
     require_sound(check_schedule(subject.schedule), source.schedule_file);
     require_sound(check_schedule_on(subject.schedule, subject.machine), source.schedule_file);

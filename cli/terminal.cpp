@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "model/core/read_file.hpp"
+
 namespace tritax::cli {
 
 bool colour_on_stdout() {
@@ -24,17 +26,12 @@ std::string styled(std::string_view text, Style style) {
 }
 
 std::string printable(std::string_view text) {
-  constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
   std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || (byte >= kFirstPrintable && byte != kDelete)) {
-      shown += c;
-    } else {
-      shown += fmt::format("\\x{:02x}", byte);
-    }
+  for (std::size_t at; (at = find_control(text, "\n")) != std::string_view::npos;) {
+    shown.append(text.substr(0, at)).append(fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at])));
+    text.remove_prefix(at + 1);
   }
-  return shown;
+  return shown.append(text);
 }
 
 std::string wrapped(std::string_view text, std::size_t width) {

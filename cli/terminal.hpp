@@ -17,8 +17,8 @@ enum class Style { bold, good, bad, faint };
 // `text` in a style, or as it is when standard output shows no colours.
 std::string styled(std::string_view text, Style style);
 
-// `text` with every control character but line breaks as \xNN, so that a name out of a file cannot steer the
-// terminal.
+// `text`, which may repeat what a user or a schedule gave, with every control character but line breaks as
+// \xNN, so that none of it steers the terminal.
 std::string printable(std::string_view text);
 
 // `text` with a line break instead of the last blank before every `width` columns, and one at the end.

@@ -51,6 +51,13 @@ Columns columns_of(std::string_view line, std::string_view needed, const std::st
   return columns;
 }
 
+void require_printable(std::string_view line, const std::string& where) {
+  const std::size_t at = find_control(line, "\t");
+  if (at == std::string_view::npos) return;
+  throw UserError(fmt::format("{}: control character 0x{:02x}; leave it out", where,
+                              static_cast<unsigned char>(line[at])));
+}
+
 // The whole of `text` as a number, or nothing.
 template <typename Number>
 std::optional<Number> parsed(std::string_view text) {
@@ -64,10 +71,6 @@ std::optional<Number> parsed(std::string_view text) {
 
 CsvRow::CsvRow(const Columns& columns, std::string_view line, std::string where)
     : columns_(columns), fields_(split(line)), where_(std::move(where)) {
-  if (line.find('"') != std::string_view::npos) {
-    throw UserError(
-        fmt::format("{}: a quotation mark; quoted fields are not read, names have no commas", where_));
-  }
   if (fields_.size() != columns_.size()) {
     throw UserError(fmt::format("{}: {} fields, but the header names {} columns", where_, fields_.size(),
                                 columns_.size()));
@@ -149,6 +152,11 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const std::string where = fmt::format("{}:{}", origin, number);
     if (line.empty()) continue;
+    require_printable(line, where);
+    if (line.front() != '#' && line.find('"') != std::string_view::npos) {
+      throw UserError(
+          fmt::format("{}: a quotation mark; write fields without quotes, names have no commas", where));
+    }
     if (line.front() == '#') {
       remarks.emplace_back(line.substr(std::min(line.find_first_not_of("# "), line.size())));
     } else if (!columns) {

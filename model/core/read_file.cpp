@@ -49,4 +49,14 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text;
 }
 
+std::size_t find_control(std::string_view text, std::string_view allowed) {
+  constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = byte < kFirstPrintable || byte == kDelete;
+    if (control && allowed.find(text[i]) == std::string_view::npos) return i;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace tritax

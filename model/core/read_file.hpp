@@ -15,4 +15,8 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
 // `text` without the byte order mark that some editors and spreadsheets put in front of UTF-8.
 std::string_view without_byte_order_mark(std::string_view text);
 
+// The first control character of `text` that is none of `allowed`, npos if there is none. Names and texts of
+// files end on terminals, which would obey them.
+std::size_t find_control(std::string_view text, std::string_view allowed = {});
+
 }  // namespace tritax

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 
 namespace tritax {
 
@@ -67,6 +68,20 @@ std::size_t find_stray_byte(std::string_view toml) {
   return kNone;
 }
 
+// Escapes in texts can make them.
+void refuse_controls(const toml::node& node, const std::string& origin) {
+  if (const auto* table = node.as_table()) {
+    for (const auto& [key, value] : *table) refuse_controls(value, origin);
+  } else if (const auto* array = node.as_array()) {
+    for (const toml::node& value : *array) refuse_controls(value, origin);
+  } else if (const auto* text = node.as_string()) {
+    const std::size_t at = find_control(text->get(), "\t\n\r");
+    if (at == std::string::npos) return;
+    throw UserError(fmt::format("{}:{}: control character 0x{:02x} in a text; leave it out", origin,
+                                node.source().begin.line, static_cast<unsigned char>(text->get()[at])));
+  }
+}
+
 }  // namespace
 
 toml::table parse_toml(std::string_view text, const std::string& origin) {
@@ -80,7 +95,9 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
                     origin, line, static_cast<unsigned char>(text[stray])));
   }
   try {
-    return toml::parse(text, origin);
+    toml::table table = toml::parse(text, origin);
+    refuse_controls(table, origin);
+    return table;
   } catch (const toml::parse_error& error) {
     const auto line = std::max<std::uint32_t>(error.source().begin.line, 1);
     throw UserError(fmt::format("{}:{}: is no valid TOML: {}", origin, line, error.description()));

@@ -21,6 +21,13 @@ TEST(Table, TextAlignsWordsLeftAndNumbersRightUnderHeadersWithUnits) {
             "longer        0.0      -\n");
 }
 
+TEST(Table, TextShowsControlCharactersByTheirNumbers) {
+  Table table;
+  table.columns = {{"name", "name"}};
+  table.add({std::string("a\x1b[2Jb\x7f")});
+  EXPECT_EQ(to_text(table), "name\na\\x1b[2Jb\\x7f\n");
+}
+
 TEST(Table, CsvKeepsAllDigitsAndHasKeysAsHeader) {
   EXPECT_EQ(to_csv(small_table()), "name,time_us,count\na,1234.56,7\nlonger,0.04,\n");
 }

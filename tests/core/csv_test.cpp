@@ -39,7 +39,17 @@ TEST(Csv, RefusesTheSecondRowOfTheSame) {
 
 TEST(Csv, RefusesQuotationMarks) {
   EXPECT_EQ(csv_message("id,value\n\"a,1\n"),
-            "f.csv:2: a quotation mark; quoted fields are not read, names have no commas");
+            "f.csv:2: a quotation mark; write fields without quotes, names have no commas");
+  EXPECT_EQ(csv_message("\"id\",value\na,1\n"),
+            "f.csv:1: a quotation mark; write fields without quotes, names have no commas");
+  EXPECT_EQ(csv_message("# \"here\"\nid,value\na,1\n"), "");
+}
+
+TEST(Csv, RefusesControlCharacters) {
+  const char* message = "control character 0x1b; leave it out";
+  EXPECT_EQ(csv_message("id,value\na\x1b[2J,1\n"), std::string("f.csv:2: ") + message);
+  EXPECT_EQ(csv_message("# \x1b[2J\nid,value\na,1\n"), std::string("f.csv:1: ") + message);
+  EXPECT_EQ(csv_message("#\there\nid,value\r\na,1\r\n"), "");
 }
 
 TEST(Csv, OffersAColumnInAnotherCase) {

@@ -93,6 +93,11 @@ TEST(Reproduce, MarksTheRowsThatServedToSetAParameter) {
   ASSERT_FALSE(served.empty());
   EXPECT_TRUE(row_of(replaced(kStore, "\"store\"", "\"" + served + "\"")).calibration);
   EXPECT_FALSE(row_of(kStore).calibration);
+  // Any of the machines of a row may have been made with it.
+  const std::string others = kStore +
+                             "variants = [ { machine = \"mi325x-8\" }, { machine = \"mi300x-8\" } ]\n"
+                             "aggregate = \"mean\"\n";
+  EXPECT_TRUE(row_of(replaced(others, "\"store\"", "\"" + served + "\"")).calibration);
   // A part of an id is another id.
   EXPECT_FALSE(row_of(replaced(kStore, "\"store\"", "\"" + served.substr(1) + "\"")).calibration);
 }
