@@ -16,7 +16,7 @@ constexpr double kRounding = 1.001;
 void check_at_most(Findings& findings, std::string key, double value, double limit,
                    std::string_view limit_name) {
   if (value <= limit * kRounding) return;
-  findings.push_back({std::move(key), fmt::format("{:g} exceeds {} ({:g})", value, limit_name, limit)});
+  findings.push_back({std::move(key), fmt::format("{:.10g} exceeds {} ({:.10g})", value, limit_name, limit)});
 }
 
 void check_compute(const Gpu& gpu, Findings& findings) {

@@ -223,7 +223,6 @@ struct Fabric {
   double load_round_trip_ns = 0;      // remote load of one line
   double flag_latency_ns = 0;         // system scope: release at one GPU to acquire at another
   double signal_round_trip_ns = 0;    // a signal to a peer, until its sender knows it to be there
-  double remote_atomic_ns = 0;        // one dependent remote atomic, issue to return
   double arbitration_spread = 0;  // relative spread of the service that equal requesters get on a full link
 
   // Several nodes: GPUs of different nodes talk through one network port a GPU (0 when there is one node).

@@ -325,8 +325,6 @@ constexpr std::array kSpecs{
         "a signal to a peer, until its sender knows it to be there: the release of the workgroup's next "
         "signal takes at least as long; 0: unknown",
         Presence::optional},
-    ParameterSpec{"fabric", "remote_atomic_time", &Fabric::remote_atomic_ns, D::time, kPositiveTime,
-                  "one dependent remote atomic, issue to return"},
     ParameterSpec{"fabric", "arbitration_spread", &Fabric::arbitration_spread, D::share, kSpread,
                   "relative standard deviation of the service that equal requesters get on a full link"},
     ParameterSpec{"fabric", "network_bandwidth", &Fabric::network_gb_per_s, D::rate, kPositiveRate,

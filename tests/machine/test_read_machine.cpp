@@ -280,8 +280,8 @@ RC_GTEST_PROP(MachineReader, SurvivesEveryDamagedByte, ()) {
 RC_GTEST_PROP(MachineReader, UnitsOfOneDimensionAgree, ()) {
   const int ns = *rc::gen::inRange(1, 1000000);
   const auto read = [](const std::string& value, const std::string& unit) {
-    return parse_machine(with_value(mi300x_text(), "fabric", "remote_atomic_time", value, unit), "mine.toml")
-        .fabric.remote_atomic_ns;
+    return parse_machine(with_value(mi300x_text(), "fabric", "flag_latency", value, unit), "mine.toml")
+        .fabric.flag_latency_ns;
   };
   const double in_ns = read(std::to_string(ns), "ns");
   RC_ASSERT(in_ns == ns);
