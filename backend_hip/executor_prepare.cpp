@@ -8,6 +8,7 @@
 #include "backend_hip/executor_impl.hpp"
 #include "backend_hip/tensor_maps.hpp"
 #include "model/core/error.hpp"
+#include "model/cost/matmul_cost.hpp"
 
 namespace tritax::gpu {
 
@@ -24,10 +25,8 @@ std::vector<MatmulKernel> all_matmul_kernels() {
 // A kernel that is fed by the copy engine fetches no rows of A that a tile lacks, and multiplies by 64 rows
 // at a time whatever the tile.
 bool wastes_nothing(const MatmulTile& asked, const TileTraits& used) {
-  constexpr std::int32_t kRowsOfWgmma = 64;
   const bool fed_by_boxes = used.store_cols > 0;
-  const std::int32_t rows =
-      fed_by_boxes ? (asked.m + kRowsOfWgmma - 1) / kRowsOfWgmma * kRowsOfWgmma : asked.m;
+  const std::int32_t rows = fed_by_boxes ? (asked.m + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : asked.m;
   return rows == used.m && asked.n == used.n;
 }
 

@@ -188,6 +188,7 @@ class Engine : private EngineState {
   }
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
+  std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;

@@ -375,14 +375,9 @@ void Engine::count_bytes(std::int32_t from, std::int32_t to, double bytes) {
   }
 }
 
-std::int32_t Engine::data_class(const DataPath& path) {
+// What a byte of the operation loads: ports, links and memories on both sides.
+std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   using Kind = DataPath::Kind;
-  const ClassKey key{
-      static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
-          static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
-          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
-      std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
-  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const GpuState& own = gpus_[path.rank];
   const GpuState& peer = gpus_[path.peer];
   const Fabric& fabric = machine_.fabric;
@@ -448,8 +443,18 @@ std::int32_t Engine::data_class(const DataPath& path) {
       if (path.kind == Kind::remote_get) writes(own);
       break;
   }
+  return uses;
+}
+
+std::int32_t Engine::data_class(const DataPath& path) {
+  const ClassKey key{
+      static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
+          static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
+          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
+      std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
+  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
-  const std::int32_t id = fluid_.add_class(uses, cap);
+  const std::int32_t id = fluid_.add_class(uses_of(path), cap);
   class_ids_.emplace(key, id);
   return id;
 }

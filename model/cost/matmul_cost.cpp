@@ -11,10 +11,8 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kInstructionEdge =
-    16;                                    // rows and columns of the smallest matrix instruction of AMD parts
-constexpr std::int32_t kWgmmaRows = 64;    // rows of one wgmma
-constexpr std::int32_t kWavesOfWgmma = 4;  // a warp group
+// Rows and columns of the smallest matrix instruction of AMD parts.
+constexpr std::int32_t kInstructionEdge = 16;
 
 std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 

@@ -33,10 +33,17 @@
 // pipeline.
 #pragma once
 
+#include <cstdint>
+
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
+
+// One wgmma multiplies so many rows, and is issued by a group of so many waves (NVIDIA PTX ISA,
+// wgmma.mma_async).
+inline constexpr std::int32_t kWgmmaRows = 64;
+inline constexpr std::int32_t kWavesOfWgmma = 4;
 
 struct MatmulCost {
   double compute_ns = 0;     // without waiting for memory, all K steps

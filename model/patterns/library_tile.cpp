@@ -108,10 +108,9 @@ struct Kernels {
 // Tall and square tiles down to what a decode step with a few rows needs.
 std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
   if (gpu.async_tile_copy && dtype != DType::fp32) {
-    constexpr std::int32_t wgmma_rows = 64;
     constexpr std::array<std::int32_t, 12> edges{256, 192, 160, 128, 112, 96, 80, 64, 48, 32, 16, 320};
     return shapes_of(
-        edges, [](std::int32_t m, std::int32_t n) { return m % wgmma_rows == 0 || n % wgmma_rows == 0; });
+        edges, [](std::int32_t m, std::int32_t n) { return m % kWgmmaRows == 0 || n % kWgmmaRows == 0; });
   }
   if (gpu.async_tile_copy)
     return {{256, 128}, {128, 256}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}};

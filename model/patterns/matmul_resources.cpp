@@ -27,7 +27,6 @@ namespace {
 constexpr std::int32_t kOtherRegisters =
     24;  // as compilers report for such kernels, less the parts counted above
 constexpr std::int32_t kFragmentBytesOfK = 32;
-constexpr int kWavesOfWgmma = 4;
 
 std::int32_t stage_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   return (tile.m + tile.n) * step_depth(gpu, dtype, tile) * bytes_of(dtype);
