@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "backend_hip/microbench.hpp"
 #include "backend_hip/options.hpp"
@@ -58,7 +59,8 @@ std::string run_microbenchmarks(const CalibrateArguments& options) {
 #endif
 }
 
-Table parameter_table(const Calibration& calibration, bool determined) {
+// Those that are determined, or that are not; without a choice all, and a column that says which they are.
+Table parameter_table(const Calibration& calibration, std::optional<bool> determined) {
   Table table{{{"parameter", "parameter"},
                {"old", "old"},
                {"new", "new"},
@@ -67,10 +69,18 @@ Table parameter_table(const Calibration& calibration, bool determined) {
                {"residual_percent", "residual", "%"},
                {"standard_error_percent", "std. error", "%"}},
               {}};
+  if (!determined) table.columns.push_back({"determined", "determined"});
   for (const CalibratedParameter& p : calibration.parameters) {
-    if (p.determined != determined) continue;
-    table.add({p.key, fmt::format("{:.5g}", p.old_value), fmt::format("{:.5g}", p.value), p.unit,
-               std::int64_t{p.rows}, 100 * p.residual, 100 * p.standard_error});
+    if (determined && p.determined != *determined) continue;
+    std::vector<Cell> row{p.key,
+                          fmt::format("{:.5g}", p.old_value),
+                          fmt::format("{:.5g}", p.value),
+                          p.unit,
+                          std::int64_t{p.rows},
+                          100 * p.residual,
+                          100 * p.standard_error};
+    if (!determined) row.push_back(std::string(p.determined ? "yes" : "no"));
+    table.add(std::move(row));
   }
   return table;
 }
@@ -184,7 +194,7 @@ int run(const CalibrateArguments& options) {
     write_standard_output(text);
   }
   print(calibration, table.place, outputs);
-  outputs.csv(parameter_table(calibration, true));
+  outputs.csv(parameter_table(calibration, std::nullopt));
   outputs.json(calibration_json(calibration, options, measured));
   return 0;
 }

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -19,8 +21,12 @@ namespace tritax::cli {
 
 namespace {
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+// Schedules are JSON, scenarios TOML.
+bool is_schedule_file(const std::string& name) {
+  std::string extension = std::filesystem::path(name).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".json";
 }
 
 // The first option of `group` on the command line, "" if there is none.
@@ -204,7 +210,7 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
     require_no_id(options.id);
     const Scenario scenario = with_overrides(scenario_of_options(options), options);
     sources.push_back({scenario, "", scenario.machine});
-  } else if (ends_with(options.file, ".json")) {
+  } else if (is_schedule_file(options.file)) {
     const std::string reason = fmt::format("'{}' is a schedule, it is run as it stands", options.file);
     refuse_group(options, "Workload", reason);
     refuse_group(options, "Knobs", reason);

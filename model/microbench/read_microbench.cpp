@@ -65,7 +65,7 @@ MeasuredMicrobench read_row(const CsvRow& line, const RowIndex& index) {
   measured.time_p90_us = line.positive("time_p90_us", "a time in us");
   measured.runs = static_cast<int>(line.integer("runs", 1, std::numeric_limits<int>::max()));
   if (measured.time_us < measured.time_p10_us || measured.time_us > measured.time_p90_us) {
-    line.refuse("time_us", fmt::format("a median from time_p10_us = {:g} to time_p90_us = {:g}",
+    line.refuse("time_us", fmt::format("a median from time_p10_us = {:.10g} to time_p90_us = {:.10g}",
                                        measured.time_p10_us, measured.time_p90_us));
   }
   return measured;
@@ -110,10 +110,11 @@ MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus,
       });
       if (again) {
         const MicrobenchRow& what = more.row(row);
-        throw UserError(fmt::format(
-            "{}: {} {} {}: an earlier file has this measurement too, {:g} us; allowed: each once, or others "
-            "of the same",
-            paths[i], what.group, what.name, what.parameter_text(), row.time_us));
+        throw UserError(
+            fmt::format("{}: {} {} {}: an earlier file has this measurement too, {:.10g} us; allowed: each "
+                        "once, or others "
+                        "of the same",
+                        paths[i], what.group, what.name, what.parameter_text(), row.time_us));
       }
       all.rows.push_back(row);
     }

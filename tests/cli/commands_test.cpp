@@ -221,7 +221,7 @@ TEST(Schedule, WrittenAndReadBackRunsInTheSameTimeAndIsSound) {
   const ScratchDirectory scratch;
   for (const std::string pattern :
        {"library", "bulk-synchronous", "producer-consumer", "fused-sequential", "workgroup-specialised"}) {
-    const std::string file = scratch.path(pattern + ".json");
+    const std::string file = scratch.path(pattern + (pattern == "fused-sequential" ? ".JSON" : ".json"));
     const std::string arguments = "--pattern " + pattern + " " + kSmallProblem;
     EXPECT_EQ(run_tritax("schedule " + arguments + "-o " + file).exit_code, 0);
     EXPECT_EQ(run_json("simulate " + file + " --machine mi300x-8").at("runs").at(0).at("time_us"),

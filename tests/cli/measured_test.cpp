@@ -1,6 +1,8 @@
 // Commands around measurements, as far as they go without a GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -72,13 +74,17 @@ TEST(Calibrate, WritesAMachineThatOtherCommandsTake) {
   const ScratchDirectory scratch;
   const std::string mine = scratch.path("mine.toml");
   const Outcome outcome = run_tritax("calibrate --name mine -o " + mine + " --microbench " +
-                                     scratch.write("micro.csv", kMicrobench) + " --json -");
+                                     scratch.write("micro.csv", kMicrobench) + " --csv " +
+                                     scratch.path("parameters.csv") + " --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["schema"], "tritax.calibrate/1");
   EXPECT_EQ(result["machine"], "mine");
   ASSERT_EQ(result["rows"].size(), 1u);
   EXPECT_TRUE(result["rows"][0]["fitted"]);
+  const std::string csv = read_file(scratch.path("parameters.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + std::ssize(result["parameters"]));
+  EXPECT_NE(csv.find(",determined\n"), std::string::npos) << csv;
   const json shown = json::parse(run_tritax("machines show " + mine + " --json -").out);
   EXPECT_NE(shown.dump().find("tritax calibrate, 2026-11-21, NVIDIA H200 x 4"), std::string::npos);
 }

@@ -276,6 +276,9 @@ TEST(ReadScenario, RefusesBrokenFilesWithThePlace) {
   expect_refused("", {"[[scenario]]"});
   expect_refused("[scenario]\nid = 3\n", {"[[scenario]]"});
   expect_refused(kGood + kGood, {"already used", "file.toml:2"});
+  for (const std::string id : {"'a,b'", "'a\"b'", "'#a'"}) {
+    expect_refused(replaced(kGood, "\"one\"", id), {"file.toml:2", id, "no commas"});
+  }
   EXPECT_THROW(read_scenarios("/no/such/file.toml"), UserError);
 }
 
