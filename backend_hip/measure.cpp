@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kColumns =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "runs,flush_bytes,pace_gb_per_s,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,"
+    "runs,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,"
+    "device_p90_us,"
     "relative_error";
 
 std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptions& run,
@@ -36,7 +37,7 @@ std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptio
       fmt::format("{},{},{},{},{},{},{},{},{}", knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.gemm_cus,
                   knobs.comm_cus, knobs.group_m, name(kPeerOrderNames, knobs.peer_order),
                   name(kLockProtocolNames, knobs.lock), name(kLaunchModeNames, knobs.launch));
-  return fmt::format("{},{},{},{:.0f},{:.0f},{},{},{:.2e}", what, how, measured.runs,
+  return fmt::format("{},{},{},{},{:.0f},{:.0f},{},{},{:.2e}", what, how, measured.runs, run.warmup,
                      run.executor.flush_bytes, run.executor.pace_gb_per_s, times(measured.wall_us),
                      times(measured.device_us), measured.relative_error);
 }
@@ -68,11 +69,11 @@ class GrowingTable {
 };
 
 void add_ops(const Scenario& scenario, const Schedule& schedule, const Measurement& measured,
-             GrowingTable& table) {
+             double flush_bytes, GrowingTable& table) {
   if (!table.wanted()) return;
   for (const OpTimes& times : op_times(measured.stamped->timeline, schedule)) {
     table.add(op_table_row({scenario.id, scenario.pattern, gpus_of(scenario), times,
-                            measured.device_us.median, measured.stamped->device_us, ""}));
+                            measured.device_us.median, measured.stamped->device_us, flush_bytes, ""}));
   }
 }
 
@@ -128,7 +129,7 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
     all_right = all_right && measured.right;
     if (!measured.right) continue;
     rows.add(csv_row(scenario, resolved_knobs(scenario, machine), run, measured));
-    add_ops(scenario, *schedule, measured, ops);
+    add_ops(scenario, *schedule, measured, run.executor.flush_bytes, ops);
     if (!options.timelines.empty()) {
       write_timeline(*schedule, *measured.stamped, timeline_path(options.timelines, scenario));
     }

@@ -26,7 +26,7 @@ constexpr std::string_view kColumns =
 // What ran and how long it took. The same may be measured twice, but not with the same times.
 constexpr std::string_view kRunAndTimes =
     "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "flush_bytes,pace_gb_per_s,wall_us,device_us";
+    "warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
 
 constexpr std::string_view kWriter = "tritax measure";
 
@@ -38,7 +38,7 @@ MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
   const MeasuredTime time{time_ns(median), time_ns(fmt::format("{}_p10_us", clock)),
                           time_ns(fmt::format("{}_p90_us", clock))};
   if (time.median_ns < time.p10_ns || time.median_ns > time.p90_ns) {
-    line.refuse(median, fmt::format("a median from {0}_p10_us = {1:g} to {0}_p90_us = {2:g}", clock,
+    line.refuse(median, fmt::format("a median from {0}_p10_us = {1:.10g} to {0}_p90_us = {2:.10g}", clock,
                                     time.p10_ns * 1e-3, time.p90_ns * 1e-3));
   }
   return time;
@@ -80,6 +80,9 @@ MeasuredRow read_row(const CsvRow& line) {
   check(row.workload, row.where);
   row.knobs = read_knobs(line);
   row.repeats = line.integer("runs", 1, std::numeric_limits<std::int32_t>::max());
+  if (line.has("warmup_runs")) {
+    row.warmup_runs = line.integer("warmup_runs", 0, std::numeric_limits<std::int32_t>::max());
+  }
   if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
   // Nothing here depends on these two, but a row that is damaged there may be damaged elsewhere.
   if (line.has("pace_gb_per_s")) line.number("pace_gb_per_s");

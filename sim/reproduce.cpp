@@ -1,16 +1,14 @@
 #include "sim/reproduce.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <sstream>
 
 #include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
 
 namespace tritax {
 
@@ -81,23 +79,10 @@ class JobList {
 };
 
 void run(std::vector<Job>& jobs, const ReproduceOptions& options) {
-  std::mutex mutex;
-  std::size_t done = 0;
-  const auto run_one = [&](std::size_t i) {
-    if (options.cancelled && options.cancelled()) return;
-    Job& job = jobs[i];
-    try {
-      job.prediction = predict(job.scenario, *job.machine, job.back_to_back);
-    } catch (const UserError& error) {
-      job.failure = error.what();
-    }
-    if (options.progress) {
-      const std::lock_guard lock(mutex);
-      options.progress(++done, jobs.size());
-    }
-  };
-  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, jobs.size(), run_one, tbb::simple_partitioner()); });
+  const std::vector<TaskOutcome> outcomes = in_parallel(jobs.size(), options, [&](std::size_t i) {
+    jobs[i].prediction = predict(jobs[i].scenario, *jobs[i].machine, jobs[i].back_to_back);
+  });
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].failure = outcomes[i].failure;
 }
 
 // Value of one variant in the units of Prediction.
@@ -241,10 +226,8 @@ std::vector<GroupSummary> summarise(const std::vector<ReproducedRow>& rows) {
     std::vector<double>& list = errors[i];
     groups[i].predictions = list.size();
     if (list.empty()) continue;
-    std::sort(list.begin(), list.end());
-    const std::size_t half = list.size() / 2;
-    groups[i].median_error = list.size() % 2 == 1 ? list[half] : (list[half - 1] + list[half]) / 2;
-    groups[i].worst_error = list.back();
+    groups[i].worst_error = *std::max_element(list.begin(), list.end());
+    groups[i].median_error = quantile(std::move(list), 0.5);
   }
   return groups;
 }

@@ -10,13 +10,13 @@
 // marked as calibration and is no prediction.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "sim/in_parallel.hpp"
 #include "sim/predict.hpp"
 
 namespace tritax {
@@ -65,12 +65,7 @@ struct ReproducedRow {
   std::string failure;  // why there is no prediction
 };
 
-struct ReproduceOptions {
-  int threads = 0;  // 0: all cores
-  std::function<void(std::size_t done, std::size_t all)>
-      progress;                     // after each simulation; from any thread, one at a time
-  std::function<bool()> cancelled;  // asked before each simulation; true: leave the rest out
-};
+using ReproduceOptions = ParallelOptions;
 
 // Throws UserError with file, line, key, value and what is allowed.
 std::vector<PublishedEntry> parse_published(std::string_view toml, const std::string& origin);

@@ -1,19 +1,15 @@
 #include "sim/validate.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "sim/simulate.hpp"
 
 namespace tritax {
 
@@ -57,17 +53,15 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
   knobs.launch = row.knobs.launch;
 }
 
-// The median run is the middle one of those that were measured, after kWarmupRuns and half of the others.
+// The median run is the middle one of those that were measured, after the warm-up and half of the others.
 // What uses the power window up is the time in which matrix cores work.
 SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, const Machine& machine) {
-  constexpr double kWarmupRuns = 3;  // as `tritax measure` does unless it is told otherwise
-  SimulationOptions options;
-  options.written_before_bytes = row.flush_bytes.value_or(0);
-  options.warm = row.flush_bytes == 0.0;  // nothing comes between equal runs
+  const SimulationOptions options = found_in_caches(row.flush_bytes);
   SimulationResult result = simulate(schedule, machine, options);
   double busy_ns = 0;
   for (const RankResult& rank : result.ranks) busy_ns = std::max(busy_ns, rank.matrix_busy_ns);
-  const double loaded_ns = (kWarmupRuns + static_cast<double>(row.repeats) / 2) * busy_ns;
+  const double loaded_ns =
+      (static_cast<double>(row.warmup_runs) + static_cast<double>(row.repeats) / 2) * busy_ns;
   if (machine.gpu.power_window_ns <= 0 || loaded_ns <= machine.gpu.power_window_ns) return result;
   return simulate(schedule, sustained(machine), options);
 }
@@ -92,12 +86,6 @@ ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& mach
   return row;
 }
 
-// Outcome of one simulation: a row, or why there is none; neither when cancelled.
-struct Outcome {
-  std::optional<ValidatedRow> row;
-  std::string failure;
-};
-
 std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& rows) {
   std::map<std::string, Machine> machines;
   for (const MeasuredScenario& row : rows) {
@@ -108,6 +96,13 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
 }
 
 }  // namespace
+
+SimulationOptions found_in_caches(const std::optional<double>& flush_bytes) {
+  SimulationOptions options;
+  options.written_before_bytes = flush_bytes.value_or(0);
+  options.warm = flush_bytes == 0.0;
+  return options;
+}
 
 std::map<std::string, const Scenario*> scenarios_by_id(const std::vector<Scenario>& scenarios) {
   std::map<std::string, const Scenario*> by_id;
@@ -159,29 +154,17 @@ std::optional<bool> ValidatedRow::in_band(MeasuredClock clock) const {
 std::vector<ValidatedRow> validate(const std::vector<MeasuredScenario>& rows,
                                    const ValidateOptions& options) {
   const std::map<std::string, Machine> machines = machines_of(rows);
-  std::vector<Outcome> outcomes(rows.size());
-  std::mutex mutex;
-  std::size_t done = 0;
-  const auto run_one = [&](std::size_t i) {
-    if (options.cancelled && options.cancelled()) return;
-    try {
-      outcomes[i].row = predicted_row(rows[i], machines.at(rows[i].scenario.machine));
-    } catch (const UserError& error) {
-      outcomes[i].failure = error.what();
-    }
-    if (!options.progress) return;
-    const std::lock_guard lock(mutex);
-    options.progress(++done, rows.size());
-  };
-  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, rows.size(), run_one, tbb::simple_partitioner()); });
+  std::vector<ValidatedRow> predicted(rows.size());
+  const std::vector<TaskOutcome> outcomes = in_parallel(rows.size(), options, [&](std::size_t i) {
+    predicted[i] = predicted_row(rows[i], machines.at(rows[i].scenario.machine));
+  });
   std::vector<ValidatedRow> validated;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!outcomes[i].failure.empty()) {
       throw UserError(
           fmt::format("{}: this row cannot be simulated: {}", rows[i].row.where, outcomes[i].failure));
     }
-    if (outcomes[i].row) validated.push_back(std::move(*outcomes[i].row));
+    if (outcomes[i].done) validated.push_back(std::move(predicted[i]));
   }
   return validated;
 }

@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "sim/in_parallel.hpp"
+#include "sim/simulate.hpp"
 
 namespace tritax {
 
@@ -43,6 +45,7 @@ struct MeasuredRow {
   GemmAllScatter workload;
   Knobs knobs;  // only those that the CSV has columns for; the rest are defaults
   std::int64_t repeats = 0;
+  std::int64_t warmup_runs = 3;  // before them; 3 is what `tritax measure` does unless it is told otherwise
   std::optional<double> flush_bytes;  // written on every GPU before each run, if the file says it
   std::array<MeasuredTime, 2> times;  // by MeasuredClock
   std::string where;                  // "file:line"
@@ -55,6 +58,10 @@ struct MeasuredFile {
   std::vector<std::string> remarks;  // the "# " lines: date, GPU, driver, commit, command
   std::vector<MeasuredRow> rows;     // at least one
 };
+
+// What a measured run found in the caches, as far as its table says what was written before it. Nothing comes
+// between equal runs with nothing written.
+SimulationOptions found_in_caches(const std::optional<double>& flush_bytes);
 
 // Reads what `tritax measure` writes. Columns are found by name, in any order; columns that are not used
 // here may be there or not. Throws UserError with file:line, column, value and what is allowed.
@@ -107,11 +114,7 @@ struct ValidatedRow {
   std::optional<bool> in_band(MeasuredClock clock) const;
 };
 
-struct ValidateOptions {
-  int threads = 0;                                                  // 0: all cores
-  std::function<void(std::size_t done, std::size_t all)> progress;  // from any thread, one at a time
-  std::function<bool()> cancelled;  // asked before each simulation; true: leave the rest out
-};
+using ValidateOptions = ParallelOptions;
 
 // Simulates every row, in parallel; rows come out in the order given, without those that were cancelled.
 // Throws UserError, with the row's place, for unknown machines and for rows that the machine refuses.

@@ -1,13 +1,10 @@
 #include "sim/validate_library.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <mutex>
 #include <optional>
 
 #include "model/core/csv.hpp"
@@ -168,29 +165,17 @@ std::vector<LibraryResidual> validate_library(const std::vector<LibraryFile>& fi
   for (const LibraryFile& file : files) {
     for (const LibraryRow& row : file.rows) rows.push_back({row, 0});
   }
-  std::vector<std::string> failures(rows.size());
-  std::mutex mutex;
-  std::size_t done = 0;
-  const auto predict_one = [&](std::size_t i) {
-    if (options.cancelled && options.cancelled()) return;
-    try {
-      rows[i].predicted_ns = predict_ns(rows[i].row, machine);
-    } catch (const UserError& error) {
-      failures[i] = error.what();
-    }
-    if (!options.progress) return;
-    const std::lock_guard lock(mutex);
-    options.progress(++done, rows.size());
-  };
-  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
-  arena.execute(
-      [&] { tbb::parallel_for(std::size_t{0}, rows.size(), predict_one, tbb::simple_partitioner()); });
+  const std::vector<TaskOutcome> outcomes = in_parallel(
+      rows.size(), options, [&](std::size_t i) { rows[i].predicted_ns = predict_ns(rows[i].row, machine); });
+  std::vector<LibraryResidual> predicted;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (failures[i].empty()) continue;
-    throw UserError(fmt::format("{}: this row cannot be simulated: {}", rows[i].row.where, failures[i]));
+    if (!outcomes[i].failure.empty()) {
+      throw UserError(
+          fmt::format("{}: this row cannot be simulated: {}", rows[i].row.where, outcomes[i].failure));
+    }
+    if (outcomes[i].done) predicted.push_back(std::move(rows[i]));
   }
-  std::erase_if(rows, [](const LibraryResidual& row) { return row.predicted_ns <= 0; });  // cancelled
-  return rows;
+  return predicted;
 }
 
 ErrorSummary summarise_library(const std::vector<LibraryResidual>& rows, LibraryForm form) {

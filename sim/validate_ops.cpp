@@ -1,13 +1,10 @@
 #include "sim/validate_ops.hpp"
 
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
 
@@ -25,9 +22,8 @@ namespace {
 struct Run {
   Scenario scenario;
   std::string where;  // its first row
+  std::optional<double> flush_bytes;
   std::map<OpGroup, OpTimes> times;
-  std::string failure;
-  bool done = false;
 };
 
 using RunKey = std::pair<std::string, int>;  // id, GPUs
@@ -58,11 +54,10 @@ void simulate_run(Run& run, const Machine& machine) {
   Schedule schedule = build_scenario(run.scenario, machine);
   run_by_interpreter(schedule);  // as `tritax measure` does
   TimelineRecorder recorder(schedule);
-  SimulationOptions options;
+  SimulationOptions options = found_in_caches(run.flush_bytes);
   options.observer = &recorder;
   simulate(schedule, machine, options);
   for (const OpTimes& times : op_times(recorder.take(), schedule)) run.times[times.group] = times;
-  run.done = true;
 }
 
 std::string describe(const OpGroup& group) {
@@ -106,38 +101,26 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
     for (const MeasuredOps& row : file.rows) {
       const auto [place, fresh] = index.emplace(RunKey{row.id, row.gpus}, runs.size());
       if (!fresh) continue;
-      runs.push_back({scenario_of(row, by_id, machine), row.where, {}, "", false});
+      runs.push_back({scenario_of(row, by_id, machine), row.where, row.flush_bytes, {}});
       const Scenario& scenario = runs.back().scenario;
       if (machines.count(scenario.machine) == 0) {
         machines.emplace(scenario.machine, find_machine_of(scenario));
       }
     }
   }
-  std::mutex mutex;
-  std::size_t done = 0;
-  const auto simulate_one = [&](std::size_t i) {
-    if (options.cancelled && options.cancelled()) return;
-    try {
-      simulate_run(runs[i], machines.at(runs[i].scenario.machine));
-    } catch (const UserError& error) {
-      runs[i].failure = error.what();
-    }
-    if (!options.progress) return;
-    const std::lock_guard lock(mutex);
-    options.progress(++done, runs.size());
-  };
-  tbb::task_arena arena(options.threads > 0 ? options.threads : tbb::task_arena::automatic);
-  arena.execute(
-      [&] { tbb::parallel_for(std::size_t{0}, runs.size(), simulate_one, tbb::simple_partitioner()); });
-  for (const Run& run : runs) {
-    if (run.failure.empty()) continue;
-    throw UserError(fmt::format("{}: this row cannot be simulated: {}", run.where, run.failure));
+  const std::vector<TaskOutcome> outcomes = in_parallel(runs.size(), options, [&](std::size_t i) {
+    simulate_run(runs[i], machines.at(runs[i].scenario.machine));
+  });
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (outcomes[i].failure.empty()) continue;
+    throw UserError(fmt::format("{}: this row cannot be simulated: {}", runs[i].where, outcomes[i].failure));
   }
   std::vector<OpResidual> residuals;
   for (const MeasuredOpsFile& file : files) {
     for (const MeasuredOps& row : file.rows) {
-      const Run& run = runs[index.at({row.id, row.gpus})];
-      if (!run.done) continue;
+      const std::size_t number = index.at({row.id, row.gpus});
+      if (!outcomes[number].done) continue;
+      const Run& run = runs[number];
       const auto found = run.times.find(row.times.group);
       if (found == run.times.end()) {
         throw UserError(

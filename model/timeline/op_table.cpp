@@ -38,20 +38,21 @@ MeasuredOps read_row(const CsvRow& line) {
   row.times.sum_us = line.number("sum_us");
   row.device_us = line.positive("device_us", "a time in us");
   row.stamped_device_us = line.positive("stamped_device_us", "a time in us");
+  if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
   return row;
 }
 
 }  // namespace
 
-std::string op_table_header() { return std::string(kColumns); }
+std::string op_table_header() { return fmt::format("{},flush_bytes", kColumns); }
 
 std::string op_table_row(const MeasuredOps& row) {
   const OpGroup& group = row.times.group;
-  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f}", row.id, row.pattern,
-                     row.gpus, group.kernel, kOpKindNames[static_cast<std::size_t>(group.kind)],
+  return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f},{:.0f}", row.id,
+                     row.pattern, row.gpus, group.kernel, kOpKindNames[static_cast<std::size_t>(group.kind)],
                      kSides[group.remote ? 1 : 0], group.size.empty() ? kNoSize : group.size, row.times.count,
                      row.times.median_us, row.times.p10_us, row.times.p90_us, row.times.sum_us, row.device_us,
-                     row.stamped_device_us);
+                     row.stamped_device_us, row.flush_bytes.value_or(0));
 }
 
 MeasuredOpsFile parse_op_table(std::string_view csv, const std::string& origin) {

@@ -6,8 +6,10 @@
 //   count,median_us,p10_us,p90_us,sum_us   of the run with stamps (OpTimes)
 //   device_us                median device time of the scenario without stamps
 //   stamped_device_us        device time of the run with stamps: what stamping costs
+//   flush_bytes              written on every GPU before each run; older tables do not say
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,8 @@ struct MeasuredOps {
   OpTimes times;
   double device_us = 0;
   double stamped_device_us = 0;
-  std::string where;  // "file:line"; not written
+  std::optional<double> flush_bytes;  // if the table says it
+  std::string where;                  // "file:line"; not written
 };
 
 struct MeasuredOpsFile {

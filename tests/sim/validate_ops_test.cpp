@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,18 +39,20 @@ pattern = "producer-consumer"
 }
 
 // What a GPU that behaves like the simulator would have stored.
-MeasuredOpsFile as_simulated(Scenario scenario, int gpus) {
+MeasuredOpsFile as_simulated(Scenario scenario, int gpus, std::optional<double> flush_bytes = {}) {
   std::get<GemmAllScatter>(scenario.workload).gpus = gpus;
   const Machine machine = find_machine(scenario.machine);
   const Schedule schedule = build_scenario(scenario, machine);
   TimelineRecorder recorder(schedule);
   SimulationOptions options;
+  options.written_before_bytes = flush_bytes.value_or(0);
+  options.warm = flush_bytes == 0.0;
   options.observer = &recorder;
   simulate(schedule, machine, options);
   MeasuredOpsFile file;
   file.origin = "ops.csv";
   for (const OpTimes& times : op_times(recorder.take(), schedule)) {
-    file.rows.push_back({scenario.id, scenario.pattern, gpus, times, 100, 104, "ops.csv:2"});
+    file.rows.push_back({scenario.id, scenario.pattern, gpus, times, 100, 104, flush_bytes, "ops.csv:2"});
   }
   return file;
 }
@@ -70,6 +73,18 @@ TEST(ValidateOps, FindsNoResidualWhereTheMeasurementIsTheSimulation) {
     EXPECT_EQ(kinds.front().kind, OpKind::matmul);
     EXPECT_EQ(kinds.front().count, 4 * 8);  // 4 x 4 tiles of 512 x 512 columns a rank, on two ranks
   }
+}
+
+TEST(ValidateOps, SimulatesWhatTheRunsFoundInTheCaches) {
+  const std::vector<Scenario> scenarios = two_scenarios();
+  const auto first_error = [&](std::optional<double> ran, std::optional<double> said) {
+    MeasuredOpsFile file = as_simulated(scenarios[0], 2, ran);
+    for (MeasuredOps& row : file.rows) row.flush_bytes = said;
+    return validate_ops({file}, scenarios, "").at(0).error().value_or(0);
+  };
+  EXPECT_EQ(first_error(0.0, 0.0), 0);
+  EXPECT_EQ(first_error(256e6, 256e6), 0);
+  EXPECT_GT(first_error(0.0, 256e6), 0);  // warm operands come sooner
 }
 
 TEST(ValidateOps, AttributesAChangeToItsKindAndSide) {

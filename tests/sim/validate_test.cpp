@@ -179,6 +179,21 @@ TEST(Validate, PredictsRunsThatFollowLongLoadAtTheSustainedClock) {
   EXPECT_GT(predicted_ns("1000"), 1.03 * predicted_ns("60"));
 }
 
+TEST(Validate, CountsTheWarmUpThatTheTableSays) {
+  const auto predicted_ns = [](const std::string& column, const std::string& value) {
+    const std::string header = replaced(kHeader, "flush_bytes", column + "flush_bytes");
+    const std::string row =
+        replaced(replaced(kRow, ",2,512,1024,256,", ",2,8192,8192,8192,"), ",20,256", ",20," + value + "256");
+    const auto rows = match_scenarios({parse_measured(header + row, "file.csv")}, {}, false, "");
+    return validate(rows).at(0).predicted_on(MeasuredClock::wall);
+  };
+  const double unsaid_ns = predicted_ns("", "");
+  EXPECT_EQ(predicted_ns("warmup_runs,", "3,"), unsaid_ns);
+  EXPECT_GT(predicted_ns("warmup_runs,", "500,"), 1.03 * unsaid_ns);  // the power limit has set in
+  const std::string header = replaced(kHeader, "flush_bytes", "warmup_runs,flush_bytes");
+  expect_csv_refused(header + replaced(kRow, ",20,256", ",20,-1,256"), {"file.csv:2", "warmup_runs", "'-1'"});
+}
+
 TEST(Validate, PredictsRunsWithNothingInBetweenWithWarmCaches) {
   const auto predicted_ns = [](const std::string& header, const std::string& flush) {
     const std::string row = replaced(kRow, ",20,256000000,", ",20," + flush);

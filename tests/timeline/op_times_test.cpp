@@ -79,6 +79,7 @@ TEST(OpTable, ReadsWhatItWrites) {
   row.times.sum_us = 2600;
   row.device_us = 101.5;
   row.stamped_device_us = 110.25;
+  row.flush_bytes = 256e6;
   MeasuredOps flag = row;
   flag.times.group = {"gemm", OpKind::wait, false, ""};
   const MeasuredOpsFile file = parse_op_table("# 2026-11-21, NVIDIA H200 x 4\n" + op_table_header() + "\n" +
@@ -94,12 +95,13 @@ TEST(OpTable, ReadsWhatItWrites) {
   EXPECT_DOUBLE_EQ(read.times.p90_us, 3.125);
   EXPECT_DOUBLE_EQ(read.times.sum_us, 2600);
   EXPECT_DOUBLE_EQ(read.stamped_device_us, 110.25);
+  EXPECT_EQ(read.flush_bytes, 256e6);
   EXPECT_EQ(read.where, "ops.csv:3");
   EXPECT_EQ(file.rows[1].times.group, flag.times.group);
 }
 
 TEST(OpTable, RefusesBadValuesWithLineColumnAndWhatIsAllowed) {
-  const std::string good = "s,p,2,gemm,store,remote,8x8,5,2,1,3,10,20,21";
+  const std::string good = "s,p,2,gemm,store,remote,8x8,5,2,1,3,10,20,21,0";
   const auto refused = [&](const std::string& from, const std::string& to, const std::string& words) {
     std::string row = good;
     row.replace(row.find(from), from.size(), to);
@@ -118,7 +120,8 @@ TEST(OpTable, RefusesBadValuesWithLineColumnAndWhatIsAllowed) {
   refused(",2,1,3,", ",4,1,3,", "'median_us': '4'");
   refused(",10,", ",inf,", "'sum_us': 'inf'");
   refused(",20,", ",0,", "'device_us': '0'");
-  refused(",21", "", "13 fields");
+  refused(",21,0", ",21,x", "'flush_bytes': 'x'");
+  refused(",21", "", "14 fields");
 }
 
 }  // namespace
