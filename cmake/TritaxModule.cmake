@@ -1,10 +1,14 @@
-# tritax_module(NAME folder DEPENDS …): a static library tritax_NAME from all .cpp files of one folder.
+# tritax_module(NAME FOLDER folder [PARSES] DEPENDS …): a static library tritax_NAME from all .cpp files of one folder.
+# PARSES: it reads files of users, and fuzz targets look into it.
 function(tritax_module name)
-  cmake_parse_arguments(ARG "" "FOLDER" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES" "FOLDER" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
   add_library(tritax_${name} STATIC ${sources} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(tritax_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(tritax_${name} PUBLIC ${ARG_DEPENDS})
+  if(ARG_PARSES)
+    target_compile_options(tritax_${name} PRIVATE ${TRITAX_SEEN_BY_FUZZERS})
+  endif()
 endfunction()
 
 # tritax_embed(OUTPUT VARIABLE files…): writes a C++ file that defines
