@@ -45,8 +45,9 @@ void Cases::steps() {
 // staging area.
 void Cases::staging(std::string_view group, DType dtype) {
   constexpr int kTiles = 16;
-  for (const auto& [m, n] :
-       {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}, std::pair{64, 128}}) {
+  std::vector<std::pair<int, int>> tiles{{128, 256}, {128, 128}, {64, 256}, {64, 128}};
+  if (bytes_of(dtype) == 2) tiles.insert(tiles.end(), {{256, 64}, {128, 64}, {64, 64}});  // fp8: no kernels
+  for (const auto& [m, n] : tiles) {
     for (const int k : {1024, 4096}) {
       for (const int workgroups : some_and_all({1})) {
         for (const bool each : {false, true}) {
