@@ -114,6 +114,9 @@ void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
   machine.gpu.matmul_step_clk = line.overhead;
 }
 
+// Tiles of 64 columns, whose steps no operands pace; step_group() has theirs.
+bool has_least_steps(const std::string& tile) { return tile_of(tile).second <= 64; }
+
 // Tiles and their way out. Together, because every matmul of these rows is followed by a store.
 FitGroup tile_group(const Machine& machine) {
   FitGroup group;
@@ -137,7 +140,7 @@ FitGroup tile_group(const Machine& machine) {
     const std::int64_t workgroups = row.number("workgroups");
     const bool alone_or_all = workgroups == 1 || workgroups == node.gpu.cu_count();
     if (row.group == "matmul") return row.text("dtype") == "bf16" && alone_or_all;
-    if (row.group == "staging") return workgroups == 1;
+    if (row.group == "staging") return workgroups == 1 && !has_least_steps(row.name);
     const bool one_way = row.group == "local" || is_one_pair(row);
     return row.name == "tile-store" && row.group != "stores" && one_way && workgroups <= kFew;
   };
