@@ -164,6 +164,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", cli::describe_parse_error(app, error));
     return kUserErrorExitCode;
   }
+  if (const std::string missing = cli::describe_missing_value(app); !missing.empty()) {
+    fmt::print(stderr, "{}\n", missing);
+    return kUserErrorExitCode;
+  }
   line.measure.command = line.micro.command = command_line();
   line.run.stamps = !line.timeline.empty();
   try {

@@ -93,6 +93,10 @@ int run(int argc, char** argv) {
     tell(describe_parse_error(program, error) + '\n');
     return kUserErrorExitCode;
   }
+  if (const std::string missing = describe_missing_value(program); !missing.empty()) {
+    tell(missing + '\n');
+    return kUserErrorExitCode;
+  }
   remember_inputs(input_values(program));
   for (const auto& [app, command] : commands) {
     if (app->parsed()) {

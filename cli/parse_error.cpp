@@ -67,10 +67,36 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// "--machine: '--json' is an option and no value" of one that took the next for its value, "" if none did.
+std::string describe_taken_option(const CLI::App& command) {
+  for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& value : option->results()) {
+        if (value.size() < 2 || value.front() != '-' || command.get_option_no_throw(value) == nullptr)
+          continue;
+        return fmt::format("{}: '{}' is an option and no value; give one before it", option->get_name(),
+                           value);
+      }
+    }
+  }
+  return "";
+}
+
+std::string error_line(const CLI::App& program, const std::string& what) {
+  return fmt::format("{}: {}; see '{} --help'", program.get_name(), one_line(what),
+                     full_name(selected_command(program)));
+}
+
 }  // namespace
+
+std::string describe_missing_value(const CLI::App& program) {
+  const std::string taken = describe_taken_option(selected_command(program));
+  return taken.empty() ? "" : error_line(program, taken);
+}
 
 std::string describe_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = selected_command(program);
+  if (const std::string missing = describe_missing_value(program); !missing.empty()) return missing;
   // What is missing is often what was misspelt, so the unexpected word is the better message.
   const bool unexpected = !program.remaining(true).empty();
   const bool no_command = &command == &program && !unexpected;
@@ -78,7 +104,7 @@ std::string describe_parse_error(const CLI::App& program, const CLI::ParseError&
       unexpected   ? describe_unexpected(program, command)
       : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(program), ", "))
                    : error.what();
-  return fmt::format("{}: {}; see '{} --help'", program.get_name(), one_line(what), full_name(command));
+  return error_line(program, what);
 }
 
 }  // namespace tritax::cli

@@ -16,4 +16,8 @@ namespace tritax::cli {
 // --help'".
 std::string describe_parse_error(const CLI::App& program, const CLI::ParseError& error);
 
+// Likewise after a command line was parsed: "" unless an option took the one behind it for its value, as the
+// parser lets texts do. A file of such a name is "./--json".
+std::string describe_missing_value(const CLI::App& program);
+
 }  // namespace tritax::cli

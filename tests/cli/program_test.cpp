@@ -83,6 +83,17 @@ TEST(Program, AMistypedOptionGetsTheNearestOne) {
   expect_user_error(run_tritax("advise --mahcine mi300x-8"), {"'--mahcine'", "'--machine'"});
 }
 
+TEST(Program, AnOptionIsNoValueOfTheOneBeforeIt) {
+  const ScratchDirectory scratch;
+  const std::string there = "cd '" + scratch.path("") + "' &&";
+  const std::string trace = "trace --pattern fused-sequential " + kProblem;
+  expect_user_error(run_tritax(trace + "-o --json", there), {"--output", "'--json'", "trace --help"});
+  expect_user_error(run_tritax("advise -M 64 -N 64 -K 64 --machine --gpus 2"), {"--machine", "'--gpus'"});
+  EXPECT_EQ(scratch.file_count(), 0u);
+  EXPECT_EQ(run_tritax("machines --csv ./--json", there).exit_code, 0);
+  EXPECT_EQ(scratch.file_count(), 1u);
+}
+
 TEST(Program, AnUnknownMachineGetsTheNearestName) {
   expect_user_error(run_tritax("machines show mi300x-9"), {"mi300x-9", "mi300x-8"});
   expect_user_error(run_tritax("advise -M 64 -N 64 -K 64 --machine h200-5"), {"h200-5", "h200-4"});
