@@ -34,7 +34,9 @@ function(tritax_embed output variable)
       math(EXPR offset "${offset} + 8000")
     endwhile()
     string(APPEND body "constexpr char text_${count}[] =\n${pieces};\n")
-    string(APPEND entries "    std::pair<std::string_view, std::string_view>{\"${stem}\", text_${count}},\n")
+    # With its length: compilers limit how many steps of counting characters a constant may take.
+    string(APPEND entries "    std::pair<std::string_view, std::string_view>"
+                          "{\"${stem}\", {text_${count}, sizeof(text_${count}) - 1}},\n")
     math(EXPR count "${count} + 1")
   endforeach()
   string(APPEND body "constexpr std::array<std::pair<std::string_view, std::string_view>, ${count}> entries{\n${entries}};\n")

@@ -112,8 +112,7 @@ MicrobenchTable read_microbench(const std::vector<std::string>& paths, int gpus,
         const MicrobenchRow& what = more.row(row);
         throw UserError(
             fmt::format("{}: {} {} {}: an earlier file has this measurement too, {:.10g} us; allowed: each "
-                        "once, or others "
-                        "of the same",
+                        "once, or others of the same",
                         paths[i], what.group, what.name, what.parameter_text(), row.time_us));
       }
       all.rows.push_back(row);
