@@ -78,9 +78,14 @@ std::int32_t default_comm_cus(std::int32_t cus) {
   return power < cus ? cus - power : std::max(1, cus / 8);
 }
 
-Split split_cus(const PatternDraft& draft) {
+Split split_cus(const PatternDraft& draft, Roles roles) {
   const Knobs& knobs = draft.knobs;
-  const std::int32_t cus = draft.machine.gpu.cu_count();
+  const Gpu& gpu = draft.machine.gpu;
+  const std::int32_t cus = gpu.cu_count();
+  const auto rest_of = [&](std::int32_t taken) {
+    const std::int32_t on_every_die = gpu.xcds * (gpu.cus_per_xcd - ceil_div(taken, gpu.xcds));
+    return roles == Roles::in_two_kernels && on_every_die > 0 ? on_every_die : cus - taken;
+  };
   if (draft.ranks() == 1) return {all_cus(draft, knobs.gemm_cus), 0};
   if (cus < 2)
     throw UserError(fmt::format("{} has one compute unit; this pattern needs two", draft.machine.gpu.name));
@@ -89,8 +94,8 @@ Split split_cus(const PatternDraft& draft) {
   if (split.gemm == 0 && split.comm == 0) {
     split.comm = default_comm_cus(cus);
   }
-  if (split.gemm == 0) split.gemm = cus - split.comm;
-  if (split.comm == 0) split.comm = cus - split.gemm;
+  if (split.gemm == 0) split.gemm = rest_of(split.comm);
+  if (split.comm == 0) split.comm = rest_of(split.gemm);
   if (split.gemm < 1 || split.comm < 1 || split.gemm + split.comm > cus) {
     throw UserError(fmt::format(
         "gemm_cus + comm_cus: {} + {} must both be at least 1 and together at most the {} compute "

@@ -60,10 +60,15 @@ struct Split {
   std::int32_t comm = 0;
 };
 
+// Whether both roles are workgroups of one grid, or of two that both go round the dies from the first on.
+enum class Roles : std::uint8_t { in_one_kernel, in_two_kernels };
+
 // What the knobs ask for; where they say nothing: the largest power of two not above the CU count computes
 // and the rest communicates (ROCm/iris example 11), and if that leaves nothing, one CU in eight communicates.
-// With one rank nobody communicates. Throws UserError if both together exceed the CU count.
-Split split_cus(const PatternDraft& draft);
+// With one rank nobody communicates. Where they say one of the two, the other gets the rest; of
+// two kernels what the fullest die leaves on every die, so that both are resident, unless that is nothing.
+// Throws UserError if both together exceed the CU count.
+Split split_cus(const PatternDraft& draft, Roles roles);
 
 // Compute workgroups of a pattern that does not split: the knob, or all CUs.
 std::int32_t all_cus(const PatternDraft& draft, std::int32_t knob);

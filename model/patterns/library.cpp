@@ -32,8 +32,10 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kCopiesOfCu = 4;     // rounds of the copy kernel
-constexpr std::int32_t kLeastPiece = 4096;  // elements that a workgroup of the adding kernel is worth
+// Of the kernels around the products, whose rates are measured, their grids not: assumed, several workgroups
+// for each compute unit, none for less than some thousand elements.
+constexpr std::int32_t kCopiesOfCu = 4;
+constexpr std::int32_t kLeastPiece = 4096;
 
 // The baseline with the library's tile; the walk order is that of the default knobs.
 struct Choice {

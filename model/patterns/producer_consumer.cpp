@@ -13,7 +13,7 @@ namespace tritax {
 
 Schedule build_producer_consumer(const GemmAllScatter& workload, const Machine& machine, const Knobs& knobs) {
   PatternDraft draft("producer-consumer", workload, machine, knobs);
-  const Split split = split_cus(draft);
+  const Split split = split_cus(draft, Roles::in_two_kernels);
   const bool sends = draft.ranks() > 1;
   const std::int16_t lock = sends ? draft.builder.flags("lock", draft.max_tiles()) : std::int16_t{-1};
   for (int rank = 0; rank < draft.ranks(); ++rank) {

@@ -16,7 +16,7 @@ namespace tritax {
 Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machine& machine,
                                      const Knobs& knobs) {
   PatternDraft draft("workgroup-specialised", workload, machine, knobs);
-  const Split split = split_cus(draft);
+  const Split split = split_cus(draft, Roles::in_one_kernel);
   const bool sends = draft.ranks() > 1;
   const std::int16_t lock = sends ? draft.builder.flags("lock", draft.max_tiles()) : std::int16_t{-1};
   const std::int16_t arrived =

@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/patterns/pattern.hpp"
+#include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
 
 namespace tritax {
@@ -188,9 +189,12 @@ TEST(ProducerConsumer, KeepsCusForCommunicationWhenTheCuCountIsAPowerOfTwo) {
 
 TEST(ProducerConsumer, GivesTheRestOfTheCusToTheRoleThatTheUserLeftOpen) {
   Knobs knobs;
-  knobs.comm_cus = 100;
+  knobs.comm_cus = 100;  // up to 13 on each of 8 dies, which leave 25 of 38 compute units
   Schedule schedule = build("producer-consumer", kPaperShape, knobs);
-  EXPECT_EQ(kernel_of(schedule, 0, "gemm").workgroups.size(), 204u);
+  EXPECT_EQ(kernel_of(schedule, 0, "gemm").workgroups.size(), 200u);
+  EXPECT_TRUE(check_schedule_on(schedule, example::amd_node()).empty());
+  const Schedule one_kernel = build("workgroup-specialised", kPaperShape, knobs);
+  EXPECT_EQ(one_kernel.kernels.at(0).workgroups.size(), 304u);
   knobs.comm_cus = 0;
   knobs.gemm_cus = 300;
   schedule = build("producer-consumer", kPaperShape, knobs);
