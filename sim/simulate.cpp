@@ -12,6 +12,13 @@
 
 namespace tritax {
 
+SimulationOptions found_in_caches(const std::optional<double>& flush_bytes) {
+  SimulationOptions options;
+  options.written_before_bytes = flush_bytes.value_or(0);
+  options.warm = flush_bytes == 0.0;
+  return options;
+}
+
 namespace {
 
 // Does a stream or the host itself make one kernel of this program wait for another?

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ struct SimulationOptions {
       false;  // the same kernels ran just before: code, operations, and operands that fit are in the caches
   double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
 };
+
+// For a run that is measured again and again, with so many bytes written to every GPU before each time;
+// nothing if that is not known. Between equal runs with nothing written comes nothing that would change the
+// caches.
+SimulationOptions found_in_caches(const std::optional<double>& flush_bytes);
 
 struct RankResult {
   TimeAccount account;          // of the critical path that ends at this rank's last operation

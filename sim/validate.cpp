@@ -10,6 +10,7 @@
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "sim/simulate.hpp"
 
 namespace tritax {
 
@@ -96,13 +97,6 @@ std::map<std::string, Machine> machines_of(const std::vector<MeasuredScenario>& 
 }
 
 }  // namespace
-
-SimulationOptions found_in_caches(const std::optional<double>& flush_bytes) {
-  SimulationOptions options;
-  options.written_before_bytes = flush_bytes.value_or(0);
-  options.warm = flush_bytes == 0.0;
-  return options;
-}
 
 std::map<std::string, const Scenario*> scenarios_by_id(const std::vector<Scenario>& scenarios) {
   std::map<std::string, const Scenario*> by_id;

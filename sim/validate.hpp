@@ -22,7 +22,6 @@
 
 #include "model/scenario/scenario.hpp"
 #include "sim/in_parallel.hpp"
-#include "sim/simulate.hpp"
 
 namespace tritax {
 
@@ -58,10 +57,6 @@ struct MeasuredFile {
   std::vector<std::string> remarks;  // the "# " lines: date, GPU, driver, commit, command
   std::vector<MeasuredRow> rows;     // at least one
 };
-
-// What a measured run found in the caches, as far as its table says what was written before it. Nothing comes
-// between equal runs with nothing written.
-SimulationOptions found_in_caches(const std::optional<double>& flush_bytes);
 
 // Reads what `tritax measure` writes. Columns are found by name, in any order; columns that are not used
 // here may be there or not. Throws UserError with file:line, column, value and what is allowed.

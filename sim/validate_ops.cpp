@@ -26,7 +26,9 @@ struct Run {
   std::map<OpGroup, OpTimes> times;
 };
 
-using RunKey = std::pair<std::string, int>;  // id, GPUs
+using RunKey = std::tuple<std::string, int, std::optional<double>>;  // id, GPUs, bytes written before
+
+RunKey key_of(const MeasuredOps& row) { return {row.id, row.gpus, row.flush_bytes}; }
 
 Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const Scenario*>& by_id,
                      const std::string& machine) {
@@ -99,7 +101,7 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
   std::map<std::string, Machine> machines;
   for (const MeasuredOpsFile& file : files) {
     for (const MeasuredOps& row : file.rows) {
-      const auto [place, fresh] = index.emplace(RunKey{row.id, row.gpus}, runs.size());
+      const auto [place, fresh] = index.emplace(key_of(row), runs.size());
       if (!fresh) continue;
       runs.push_back({scenario_of(row, by_id, machine), row.where, row.flush_bytes, {}});
       const Scenario& scenario = runs.back().scenario;
@@ -118,7 +120,7 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
   std::vector<OpResidual> residuals;
   for (const MeasuredOpsFile& file : files) {
     for (const MeasuredOps& row : file.rows) {
-      const std::size_t number = index.at({row.id, row.gpus});
+      const std::size_t number = index.at(key_of(row));
       if (!outcomes[number].done) continue;
       const Run& run = runs[number];
       const auto found = run.times.find(row.times.group);
@@ -172,9 +174,9 @@ std::vector<OpKindResidual> summarise_ops(const std::vector<OpResidual>& rows) {
 }
 
 double stamping_cost(const std::vector<OpResidual>& rows) {
-  std::map<std::tuple<std::string, int>, double> costs;
+  std::map<RunKey, double> costs;
   for (const OpResidual& row : rows) {
-    costs[{row.measured.id, row.measured.gpus}] = row.measured.stamped_device_us / row.measured.device_us - 1;
+    costs[key_of(row.measured)] = row.measured.stamped_device_us / row.measured.device_us - 1;
   }
   std::vector<double> values;
   for (const auto& [run, cost] : costs) values.push_back(cost);

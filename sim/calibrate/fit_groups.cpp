@@ -114,7 +114,8 @@ void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
   machine.gpu.matmul_step_clk = line.overhead;
 }
 
-// Tiles of 64 columns, whose steps no operands pace; step_group() has theirs.
+// Tiles of 64 columns: their steps are paced by the least step, which step_group() fits, or, of 256×64, by
+// what no parameter stands for.
 bool has_least_steps(const std::string& tile) { return tile_of(tile).second <= 64; }
 
 // Tiles and their way out. Together, because every matmul of these rows is followed by a store.

@@ -31,11 +31,8 @@ class KernelTime : public SimulationObserver {
 double simulated_time_us(const Schedule& schedule, const Microbench& bench, const MicrobenchRow& row,
                          const Machine& machine) {
   KernelTime kernel(row.kernel);
-  SimulationOptions options;
+  SimulationOptions options = found_in_caches(bench.flush_bytes);
   if (row.metric == MicrobenchMetric::kernel_time) options.observer = &kernel;
-  // A microbenchmark runs again and again; only some have the caches overwritten in between.
-  options.written_before_bytes = bench.flush_bytes;
-  options.warm = bench.flush_bytes == 0;
   const SimulationResult result = simulate(schedule, bench.sustained ? sustained(machine) : machine, options);
   double time_ns = 0;
   switch (row.metric) {

@@ -85,6 +85,9 @@ TEST(ValidateOps, SimulatesWhatTheRunsFoundInTheCaches) {
   EXPECT_EQ(first_error(0.0, 0.0), 0);
   EXPECT_EQ(first_error(256e6, 256e6), 0);
   EXPECT_GT(first_error(0.0, 256e6), 0);  // warm operands come sooner
+  const auto both =
+      validate_ops({as_simulated(scenarios[0], 2, 0.0), as_simulated(scenarios[0], 2, 256e6)}, scenarios, "");
+  for (const OpResidual& row : both) EXPECT_DOUBLE_EQ(row.error().value_or(0), 0);
 }
 
 TEST(ValidateOps, AttributesAChangeToItsKindAndSide) {
