@@ -136,6 +136,7 @@ void Engine::index_schedule() {
   inputs_of_op_.resize(schedule_.ops.size());
   std::uint32_t first_workgroup = 0;
   workgroups_.reserve(workgroups_of(schedule_));
+  senders_.reserve(workgroups_of(schedule_));
   sent_.reserve(workgroups_of(schedule_));
   for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
     const Kernel& kernel = schedule_.kernels[k];
@@ -189,7 +190,6 @@ void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t numbe
   wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
   wg.pc = kernel.workgroups[wg.number].first_op;
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
-  wg.send_pc = wg.pc;
 }
 
 Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
@@ -437,11 +437,15 @@ std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
   auto id = static_cast<std::uint32_t>(workgroups_.size());
   if (free_places_.empty()) {
     workgroups_.emplace_back();
+    senders_.emplace_back();
   } else {
     id = free_places_.back();
     free_places_.pop_back();
   }
   start_over(workgroups_[id], kernel, number);
+  if (workgroups_[id].has_sender || machine_.fabric.signal_round_trip_ns > 0) {
+    senders_[id] = {.pc = workgroups_[id].pc, .path = {}};
+  }
   return id;
 }
 

@@ -140,13 +140,15 @@ class Engine : private EngineState {
   bool is_free(const Op& op) const { return op.flag == free_flag_; }
 
   // engine_sender.cpp
+  SenderState& sender_of(const WorkgroupState& wg) { return senders_[&wg - workgroups_.data()]; }
+  const SenderState& sender_of(const WorkgroupState& wg) const { return senders_[&wg - workgroups_.data()]; }
   bool staging_in_use(const WorkgroupState& wg) const;
   bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
   bool stages_or_passes(std::uint32_t id, const Op& op, double now);
   void tile_staged(std::uint32_t id, double now);
   void hand_over(std::uint32_t id, double now);
   void run_sender(std::uint32_t id, double now);
-  void note_store_wait(WorkgroupState& wg, double now) const;
+  void note_store_wait(WorkgroupState& wg, double now);
   bool keeps_loads_waiting(const WorkgroupState& wg) const;
   bool holds_up_matmul(std::uint32_t id, double now);
   void loads_trickled(std::uint32_t id, double now);
@@ -242,6 +244,7 @@ class Engine : private EngineState {
   std::vector<HostState> hosts_;
   std::vector<KernelState> kernels_;
   std::vector<WorkgroupState> workgroups_;  // on a compute unit; wg and id count places; never moves
+  std::vector<SenderState> senders_;        // of workgroups_, in the same places
   std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before

@@ -20,7 +20,7 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   double cost = machine_.gpu.release_ns;
   if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
   if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
-  cost = std::max(cost, wg.signals_known_ns - now);
+  if (machine_.fabric.signal_round_trip_ns > 0) cost = std::max(cost, sender_of(wg).signals_known_ns - now);
   // The releasing access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
@@ -60,7 +60,7 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
   const double between_ns = between_nodes_ns(rank, op.rank);
   const double latency = machine_.fabric.flag_latency_ns + between_ns;
   if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op)) {
-    wg.signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;
+    sender_of(wg).signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;
   }
   queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }

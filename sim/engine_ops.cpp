@@ -269,7 +269,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (asynchronous) {
     wg.store_in_flight = true;
     wg.store_start_ns = now;
-    wg.store_waited_ns = 0;
+    if (machine_.gpu.loads_queue_behind_stores) sender_of(wg).waited_ns = 0;
     wg.store_alone_ns = alone;
     wg.store_reread_ns = reread;
     wg.store_part = part;

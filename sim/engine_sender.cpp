@@ -4,10 +4,11 @@
 // finished tile into a staging area in LDS, once for all ranks it goes to; waves of their own, the sender,
 // store it from there and raise the flags, in program order, while the matrix cores go on. The sender
 // therefore follows the workgroup through the same list of operations: it has stored and signalled everything
-// before `send_pc`. The staging area holds one tile, so the next tile waits until the sender has carried the
-// last one away; all other operations wait until the sender is idle.
+// before SenderState::pc. The staging area holds one tile, so the next tile waits until the sender has
+// carried the last one away; all other operations wait until the sender is idle.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sim/engine.hpp"
 
@@ -15,7 +16,7 @@ namespace tritax {
 
 bool Engine::staging_in_use(const WorkgroupState& wg) const {
   if (!wg.sender_busy) return false;
-  for (std::uint32_t i = wg.send_pc; i < wg.pc; ++i) {
+  for (std::uint32_t i = sender_of(wg).pc; i < wg.pc; ++i) {
     if (schedule_.ops[i].kind == OpKind::store) return true;
   }
   return false;
@@ -55,12 +56,11 @@ bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
 // 7.6 us behind stores of 60 instead of 11.
 constexpr double kLoadsBesideStores = 0.1;
 
-void Engine::note_store_wait(WorkgroupState& wg, double now) const {
+void Engine::note_store_wait(WorkgroupState& wg, double now) {
   if (!machine_.gpu.loads_queue_behind_stores || !wg.store_in_flight) return;
   const bool keeps = keeps_loads_waiting(wg);
   const double waited = std::max(0.0, now - wg.store_start_ns - (keeps ? 0 : wg.store_alone_ns));
-  const double more = waited - wg.store_waited_ns;
-  wg.store_waited_ns = waited;
+  const double more = waited - std::exchange(sender_of(wg).waited_ns, waited);
   if (wg.waiting == Waiting::loads) {
     wg.held_up_ns -= kLoadsBesideStores * more;
   } else {
@@ -135,21 +135,22 @@ void Engine::hand_over(std::uint32_t id, double now) {
   wg.computed = false;
   ++wg.pc;
   if (wg.sender_busy) return;
-  wg.send_path = wg.path;
+  senders_[id].path = wg.path;
   run_sender(id, now);
 }
 
 // Starts what the sender does next.
 void Engine::run_sender(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  for (; wg.send_pc < wg.pc; ++wg.send_pc) {
-    const Op& op = schedule_.ops[wg.send_pc];
+  SenderState& sender = senders_[id];
+  for (; sender.pc < wg.pc; ++sender.pc) {
+    const Op& op = schedule_.ops[sender.pc];
     if (op.kind != OpKind::store && op.kind != OpKind::signal) continue;
     wg.sender_busy = true;
     ++totals_.tile_operations;
-    if (options_.observer) options_.observer->op_started(place_of(wg, wg.send_pc), now);
+    if (options_.observer) options_.observer->op_started(place_of(wg, sender.pc), now);
     if (op.kind == OpKind::store) {
-      begin_transfer(wg, id, wg.send_pc, now);
+      begin_transfer(wg, id, sender.pc, now);
     } else {
       const double raised = now + begin_signal(wg, op, now) + (is_free(op) ? 0 : machine_.gpu.sent_signal_ns);
       queue_.push(raised, {EventKind::resume_sender, id});
@@ -162,10 +163,11 @@ void Engine::run_sender(std::uint32_t id, double now) {
 // The release of a signal has ended.
 void Engine::resume_sender(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  const Op& op = schedule_.ops[wg.send_pc];
-  wg.send_path.charge(op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
-  notify_finish(wg, wg.send_pc, now);
-  deliver_signal(wg, op, wg.send_path, now);
+  SenderState& sender = senders_[id];
+  const Op& op = schedule_.ops[sender.pc];
+  sender.path.charge(op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
+  notify_finish(wg, sender.pc, now);
+  deliver_signal(wg, op, sender.path, now);
   sender_progressed(id, now);
 }
 
@@ -174,20 +176,20 @@ void Engine::sent(std::uint32_t id, double lost_ns, double now) {
   WorkgroupState& wg = workgroups_[id];
   note_store_wait(wg, now);
   wg.store_in_flight = false;
-  charge_store(wg.send_path, wg, lost_ns, now);
+  charge_store(senders_[id].path, wg, lost_ns, now);
   note_write(wg, now);
-  notify_finish(wg, wg.send_pc, now);
+  notify_finish(wg, senders_[id].pc, now);
   sender_progressed(id, now);
 }
 
 void Engine::sender_progressed(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  ++wg.send_pc;
+  ++senders_[id].pc;
   run_sender(id, now);
   if (wg.waiting == Waiting::loads) resume_loads(id, now);
   if (wg.waiting != Waiting::store) return;
   wg.waiting = Waiting::nothing;
-  if (later(wg.send_path.time_ns, wg.path.time_ns)) wg.path = wg.send_path;
+  if (later(senders_[id].path.time_ns, wg.path.time_ns)) wg.path = senders_[id].path;
   step(id, now);
 }
 

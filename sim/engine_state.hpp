@@ -102,20 +102,24 @@ struct EngineState {
     double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
-    double signals_known_ns = 0;  // from when on its signals to peers are known to be there
 
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
     double store_start_ns = 0;
     double store_alone_ns = 0;
     double store_reread_ns = 0;
     double store_lost_ns = 0;
-    double store_waited_ns = 0;  // of the running store: time that the matmul has paid already
     double store_bytes = 0;
     TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
 
     double power = 0, power_if_missed = 0;  // of the matmul that runs
-    std::uint32_t send_pc = 0;              // what the sender works on, or comes to next
-    Path send_path;
+  };
+  // What few workgroups need besides, kept apart for the sake of the others: of the waves that carry stores
+  // and signals out, see engine_sender.cpp, and of signals that are answered.
+  struct SenderState {
+    std::uint32_t pc = 0;         // what the sender works on, or comes to next
+    double waited_ns = 0;         // of the running store: time that the matmul has paid already
+    double signals_known_ns = 0;  // from when on signals to peers are known to be there
+    Path path;
   };
 
   // Of an operation that is a matmul.

@@ -298,7 +298,7 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
     write_paths_.emplace_back();
   }
   Path& path = write_paths_[record.writer];
-  path = wg.sender_busy ? wg.send_path : wg.path;
+  path = wg.sender_busy ? sender_of(wg).path : wg.path;
   path.charge(wg.store_part, now);
 }
 
