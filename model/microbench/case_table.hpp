@@ -57,6 +57,7 @@ class Cases {
     remote();
     matmuls();
     steps();
+    staggered();
     staging("staging", DType::bf16);
     staging("fp8-staging", DType::fp8);
     passed();
@@ -133,6 +134,7 @@ class Cases {
   void remote();
   void matmuls();
   void steps();
+  void staggered();
   void staging(std::string_view group, DType dtype);
   void passed();
   void chains();

@@ -47,11 +47,11 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 27> kMicrobenchGroups{
-    "launch",  "barrier",     "flag",        "flag-cost", "tile-size", "guarded", "beside",
-    "local",   "matrix",      "stores",      "ragged",    "remote",    "matmul",  "step",
-    "staging", "fp8-staging", "passed",      "chain",     "power",     "clock",   "contention",
-    "cold",    "spread",      "arbitration", "stream",    "l2",        "size"};
+inline constexpr std::array<std::string_view, 28> kMicrobenchGroups{
+    "launch",     "barrier", "flag",        "flag-cost",   "tile-size", "guarded", "beside",
+    "local",      "matrix",  "stores",      "ragged",      "remote",    "matmul",  "step",
+    "stagger",    "staging", "fp8-staging", "passed",      "chain",     "power",   "clock",
+    "contention", "cold",    "spread",      "arbitration", "stream",    "l2",      "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

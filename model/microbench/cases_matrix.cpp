@@ -41,6 +41,23 @@ void Cases::steps() {
   }
 }
 
+// Products whose workgroups ask for the operands that they share at the same time, or one after the other.
+void Cases::staggered() {
+  constexpr std::int32_t kDepth = 4096;
+  constexpr int kTiles = 5;
+  for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}, std::pair{64, 256}}) {
+    for (std::size_t i = 0; i < kStaggerNames.size(); ++i) {
+      add(1,
+          {per(row("stagger", tile_text(m, n),
+                   parameters("k", kDepth, "workgroups", compute_units_, "start", kStaggerNames[i])),
+               "us", 1)},
+          [=, m = m, n = n, all = compute_units_] {
+            return staggered_tiles(m, n, kDepth, all, kTiles, static_cast<Stagger>(i));
+          });
+    }
+  }
+}
+
 // Tiles that are stored one after the other: beside what a matmul and a store take alone, the way through the
 // staging area.
 void Cases::staging(std::string_view group, DType dtype) {

@@ -76,6 +76,16 @@ Schedule motion(const MotionCase& c);
 Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
                      std::int32_t matrix_cols = 0);
 
+// Which workgroups of a grid of tiles begin together: all, those of a column (which share operands of B),
+// those of a row (A), or no two that share any, a K step or several one after the other.
+enum class Stagger : std::uint8_t { none, between_columns, between_rows, each, far };
+inline constexpr std::array<std::string_view, 5> kStaggerNames{"together", "columns", "rows", "apart", "far"};
+
+// On one GPU every workgroup computes a tile of its own `tiles` times and stores it; those that begin later
+// do a part of it first.
+Schedule staggered_tiles(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
+                         Stagger stagger);
+
 // On every rank: every workgroup computes `tiles` tiles over all of K, all from the same few operand tiles,
 // and stores the last one or each. On all GPUs of a node the slowest one shows.
 Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, std::int32_t k, int workgroups,

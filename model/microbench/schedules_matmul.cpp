@@ -41,6 +41,54 @@ Schedule matmul_tiles(int ranks, DType dtype, std::int32_t m, std::int32_t n, st
   return builder.finish();
 }
 
+namespace {
+// In K steps.
+int steps_behind(int row, int col, Stagger stagger) {
+  constexpr int kMost = 12, kFar = 4;
+  switch (stagger) {
+    case Stagger::none:
+      return 0;
+    case Stagger::between_columns:
+      return col % kMost;
+    case Stagger::between_rows:
+      return row % kMost;
+    case Stagger::each:
+      return (row + col) % kMost;
+    case Stagger::far:
+      return kFar * ((5 * row + 7 * col) % kMost);
+  }
+  return 0;
+}
+}  // namespace
+
+Schedule staggered_tiles(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int tiles,
+                         Stagger stagger) {
+  ScheduleBuilder builder("staggered tiles", 1);
+  constexpr std::int32_t kStep = 64;
+  int rows = 1;
+  while (rows * rows < workgroups) ++rows;
+  const int cols = (workgroups + rows - 1) / rows;
+  const std::int16_t a = builder.buffer({"A", DType::bf16, rows * m, k, m, kStep});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, k, cols * n, kStep, n});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, rows * m, cols * n, m, n});
+  Kernel kernel;
+  kernel.name = "tiles";
+  kernel.rank = 0;
+  kernel.tile = {m, n, kStep, 8, Pipeline::overlapped};
+  const std::int32_t added = builder.kernel(std::move(kernel));
+  for (int p = 0; p < workgroups; ++p) {
+    builder.workgroup(added);
+    const int row = p % rows, col = p / rows;
+    const Rect rect{row * m, col * n, m, n};
+    const std::int32_t behind = kStep * steps_behind(row, col, stagger);
+    if (behind > 0) builder.matmul(a, b, rect, k - behind, k);
+    for (int t = 0; t < tiles; ++t) builder.matmul(a, b, rect, 0, k);
+    builder.store(c, rect, 0);
+  }
+  launch_and_wait(builder, 1, {added});
+  return builder.finish();
+}
+
 Schedule low_tiles(std::int32_t n, std::int32_t k, int workgroups, int tiles, OpKind kind, int count) {
   constexpr std::int32_t kRows = 16, kStep = 64;
   ScheduleBuilder builder("low tiles", 1);
