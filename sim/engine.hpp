@@ -178,9 +178,15 @@ class Engine : private EngineState {
   // engine_traffic.cpp
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
-                            const Missed& missed);
+                            const Missed& missed, std::uint32_t coalesced);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
+  struct Coalesced {           // what a matmul asks of the L2
+    std::uint32_t levels = 0;  // in kCoalescingLevels, of A and, shifted, of B
+    double spread = 1;         // of its time, see spread_of()
+  };
+  Coalesced coalesce(WorkgroupState& wg, const MatmulInputs& inputs, double duration_ns, double now);
+  double l2_share(std::uint32_t level) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
   void find_dirty_share(GpuState& gpu, std::int32_t rank);

@@ -134,6 +134,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 
   const double compute_ns = shape.cost.compute_ns / slowed;
   const Missed missed = look_up_operands(rank, die, inputs, shape, compute_ns, now);
+  const Coalesced coalesced = coalesce(wg, inputs, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
@@ -150,7 +151,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
                           clock * (shape.cost.prologue_ns + held_up_ns)),
               missed.llc_bytes);
   update_clock(rank);
-  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed);
+  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed, coalesced.levels);
   // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
   // met contention, not a busier chip.
   const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
@@ -159,8 +160,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
-  fluid_.start(class_id, shape.cost.operand_bytes, spread_of(machine_.gpu.matmul_spread, wg.id, wg.pc),
-               token_of(id, false), now);
+  fluid_.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
   look_ahead(wg, now);
 }
 

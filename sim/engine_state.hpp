@@ -129,6 +129,13 @@ struct EngineState {
     std::uint32_t b_slab = 0;
   };
 
+  // Of a slab: the matmuls that read it one after the other, and the first of those that do so together.
+  struct Readers {
+    double last_start_ns = -1e300;
+    double first_start_ns = -1e300;
+    double spread = 1;  // of the first
+  };
+
   struct KernelState {
     std::uint32_t first_workgroup = 0;  // its id
     std::uint32_t remaining = 0;
@@ -208,6 +215,7 @@ struct EngineState {
     Dispatcher dispatcher;
     ReuseCache llc;
     std::vector<ReuseCache> l2;                   // by die
+    std::vector<Readers> readers;                 // by slab and die, where requests coalesce
     std::vector<std::int32_t> atomic_pollers;     // by die
     std::vector<double> dispatch_free_ns;         // by die
     std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order

@@ -17,6 +17,9 @@ Machine vendor_machine(const Machine& machine) {
   gpu.most_operand_stages = kMostStages;
   gpu.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine
   gpu.turns_products = true;
+  // Its compute units fetch together what they share (TMA multicast), whoever else asks for it.
+  if (gpu.l2_lock_step_gb_per_s > 0) gpu.l2_gb_per_s = gpu.l2_lock_step_gb_per_s;
+  gpu.l2_coalescing_ns = 0;
   gpu.lds_bytes_of_senders = 0;
   gpu.cold_start_ns = 0;
   gpu.cold_code_ns = 0;

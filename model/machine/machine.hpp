@@ -111,6 +111,12 @@ struct Gpu {
   // Memory. One HBM and one memory-side last-level cache a GPU (0 bytes: none); one L2 a die.
   double l2_bytes = 0;
   double l2_gb_per_s = 0;
+  // Requests of several compute units for the same operands reach the L2 as fewer, the more the sooner they
+  // follow each other; see Engine::coalesce(). 0: each for itself.
+  double l2_coalescing_ns = 0;
+  double l2_lock_step_gb_per_s =
+      0;                          // what those get who share operands and always run together; 0: l2_gb_per_s
+  double l2_coalesced_share = 0;  // of requests at the same time, of all but the first, what is left of them
   double l2_latency_ns = 0;
   double llc_bytes = 0;
   double llc_gb_per_s = 0;

@@ -154,6 +154,17 @@ constexpr std::array kSpecs{
 
     ParameterSpec{"gpu", "l2_size", &Gpu::l2_bytes, D::data, kPositiveData, "L2 of one die"},
     ParameterSpec{"gpu", "l2_bandwidth", &Gpu::l2_gb_per_s, D::rate, kPositiveRate, "L2 of one die"},
+    ParameterSpec{"gpu", "l2_coalescing_time", &Gpu::l2_coalescing_ns, D::time, kTime,
+                  "those who ask for the same operands this much later than others join their requests e "
+                  "times less; 0: nobody does",
+                  Presence::optional},
+    ParameterSpec{"gpu", "l2_coalesced_share", &Gpu::l2_coalesced_share, D::share, kSpread,
+                  "of the requests for operands at the same time, of all but the first, what reaches the L2",
+                  Presence::optional},
+    ParameterSpec{
+        "gpu", "l2_lock_step_bandwidth", &Gpu::l2_lock_step_gb_per_s, D::rate, kRate,
+        "L2 of one die, of operands in tiles whose requests all coalesce, as a vendor's; 0: l2_bandwidth",
+        Presence::optional},
     ParameterSpec{"gpu", "l2_latency", &Gpu::l2_latency_ns, D::time, kPositiveTime, "load that hits L2"},
     ParameterSpec{"gpu", "llc_size", &Gpu::llc_bytes, D::data, kData,
                   "memory-side last-level cache of the GPU, 0 if there is none"},
@@ -289,12 +300,14 @@ constexpr std::array kSpecs{
                   "of a full link, what a single copying workgroup would leave idle; less with more of them",
                   Presence::optional},
     ParameterSpec{
-        "fabric", "split_line_bytes", &Fabric::split_line_bytes, D::data, kData,
+        "fabric",
+        "split_line_bytes", &Fabric::split_line_bytes, D::data, kData,
         "on a link, for every line of 128 bytes that a stored row, or box of the copy engine, lies in "
         "beyond those that its bytes fill",
         Presence::optional},
     ParameterSpec{
-        "fabric", "sector_end_bytes", &Fabric::sector_end_bytes, D::data, kData,
+        "fabric",
+        "sector_end_bytes", &Fabric::sector_end_bytes, D::data, kData,
         "on a link, for every begin or end of a stored row off the multiples of 32 bytes, but on those "
         "of 16",
         Presence::optional},

@@ -86,6 +86,16 @@ class Recorder {
     }
   }
 
+  // As if it had never been recorded.
+  void forget(const std::string& key) {
+    const auto is_it = [&](const auto& parameter) { return parameter.key == key; };
+    std::erase_if(calibration_.parameters, is_it);
+    const auto old = std::find_if(base_.parameters.begin(), base_.parameters.end(), is_it);
+    TRITAX_ASSERT(old != base_.parameters.end(), "only what every machine has is forgotten");
+    entry_of(calibration_.machine, key) = *old;
+    set_parameter_value(calibration_.machine, key, parameter_value(base_, key));
+  }
+
   bool fitted(std::size_t row) const { return errors_.contains(row); }
 
  private:
@@ -191,6 +201,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   Recorder recorder(calibration, base, source);
   // Each group is recorded, and so rounded, before the next relies on it.
   Machine& machine = calibration.machine;
+  machine.gpu.l2_coalescing_ns = 0;  // until the end, see lock_step_group()
   const auto record = [&](const std::vector<FittedUnknown>& found) {
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
@@ -201,8 +212,13 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   const bool old_law = std::any_of(clocks.begin(), clocks.end(), is_load_clock);
   if (old_law && machine.gpu.knows_energies()) record(no_energies());
   record(estimate_spreads(observations, machine));
+  FittedUnknown together;  // the L2's bandwidth
   const auto fit = [&](const std::vector<FitGroup>& groups) {
-    for (const FitGroup& group : groups) record(fit_group(group, observations, machine));
+    for (const FitGroup& group : groups) {
+      const std::vector<FittedUnknown> found = fit_group(group, observations, machine);
+      record(found);
+      if (found.front().unknown.keys.front() == "gpu.l2_bandwidth") together = found.front();
+    }
   };
   fit(device_groups(machine));
   record(estimate_flag_latencies(observations, machine));
@@ -212,6 +228,14 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   fit(host_groups(observations, machine));
   if (knows_host_times(observations)) recorder.record(estimate_kernel_gap(observations, machine));
   record(estimate_ragged_rows(observations, machine));
+  if (base.gpu.l2_coalescing_ns > 0) {
+    // What passed for it until here is what tiles in lock step see.
+    together.unknown.keys = {"gpu.l2_lock_step_bandwidth"};
+    recorder.record(together);
+    recorder.forget("gpu.l2_bandwidth");
+    machine.gpu.l2_coalescing_ns = base.gpu.l2_coalescing_ns;
+    fit({lock_step_group()});
+  }
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;
     unseen.unknown.keys = {std::string(key)};

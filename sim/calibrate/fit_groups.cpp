@@ -278,25 +278,6 @@ FitGroup step_group() {
   return group;
 }
 
-FitGroup l2_group() {
-  FitGroup group;
-  group.unknowns = {{{"gpu.l2_bandwidth"}, 0, "", ""}};
-  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
-    return row.group == "matmul" && row.text("dtype") == "bf16" &&
-           row.number("workgroups") == machine.gpu.cu_count();
-  };
-  group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
-    double seen = 0;
-    for (const Observation& row : rows) {
-      const TileTime time = tile_time(row, machine);
-      const double workgroups = static_cast<double>(row.row->number("workgroups"));
-      seen = std::max(seen, time.bytes / time.clk * light_clock_ghz(machine) * workgroups);
-    }
-    if (seen > 0) machine.gpu.l2_gb_per_s = kBelow * seen / machine.gpu.xcds;
-  };
-  return group;
-}
-
 void set_ports(Fabric& fabric, double gb_per_s) {
   fabric.store_egress_gb_per_s = fabric.store_ingress_gb_per_s = gb_per_s;
   fabric.load_egress_gb_per_s = fabric.load_ingress_gb_per_s = gb_per_s;
@@ -446,6 +427,25 @@ bool fills_links(const MicrobenchRow& row) {
          (row.group == "remote" && (row.name == "tile-store" || row.number("threads") == kDataThreads));
 }
 
+FitGroup l2_group() {
+  FitGroup group;
+  group.unknowns = {{{"gpu.l2_bandwidth"}, 0, "", ""}};
+  group.uses = [](const MicrobenchRow& row, const Machine& machine) {
+    return row.group == "matmul" && row.text("dtype") == "bf16" &&
+           row.number("workgroups") == machine.gpu.cu_count();
+  };
+  group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
+    double seen = 0;
+    for (const Observation& row : rows) {
+      const TileTime time = tile_time(row, machine);
+      const double workgroups = static_cast<double>(row.row->number("workgroups"));
+      seen = std::max(seen, time.bytes / time.clk * light_clock_ghz(machine) * workgroups);
+    }
+    if (seen > 0) machine.gpu.l2_gb_per_s = kBelow * seen / machine.gpu.xcds;
+  };
+  return group;
+}
+
 std::vector<FitGroup> device_groups(const Machine& machine) {
   // Flags first, for some rows of copies have waits. A release at system scope, and one with an atomic, takes
   // what no parameter stands for.
@@ -485,6 +485,14 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
 bool knows_host_times(const std::vector<Observation>& table) {
   return std::any_of(table.begin(), table.end(),
                      [](const Observation& row) { return row.row->metric == MicrobenchMetric::host_time; });
+}
+
+FitGroup lock_step_group() {
+  FitGroup group = l2_group();
+  group.uses = [together = group.uses](const MicrobenchRow& row, const Machine& machine) {
+    return row.group == "stagger" || together(row, machine);
+  };
+  return group;
 }
 
 std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine) {
