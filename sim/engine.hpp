@@ -11,9 +11,9 @@
 //
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
 // engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the
-// power limit leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_traffic.cpp
-// (which resources an operation uses), engine_links.cpp (what it takes of the links), engine_outlook.cpp
-// (when to give up), engine_result.cpp (results, stalls).
+// power limit leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp
+// (matmuls that share operands), engine_traffic.cpp (which resources an operation uses), engine_links.cpp
+// (what it takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <boost/unordered_map.hpp>
@@ -175,18 +175,20 @@ class Engine : private EngineState {
   void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
   void end_power(const WorkgroupState& wg);
 
-  // engine_traffic.cpp
-  std::int32_t known_class(const ClassKey& key);
-  std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
-                            const Missed& missed, std::uint32_t coalesced);
-  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
-  bool l2_can_fill(const GpuState& gpu) const;
+  // engine_lock_step.cpp
   struct Coalesced {           // what a matmul asks of the L2
     std::uint32_t levels = 0;  // in kCoalescingLevels, of A and, shifted, of B
     double spread = 1;         // of its time, see spread_of()
   };
   Coalesced coalesce(WorkgroupState& wg, const MatmulInputs& inputs, double duration_ns, double now);
   double l2_share(std::uint32_t level) const;
+
+  // engine_traffic.cpp
+  std::int32_t known_class(const ClassKey& key);
+  std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
+                            const Missed& missed, std::uint32_t coalesced);
+  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
+  bool l2_can_fill(const GpuState& gpu) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
   static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
   void find_dirty_share(GpuState& gpu, std::int32_t rank);

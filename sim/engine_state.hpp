@@ -129,6 +129,10 @@ struct EngineState {
     std::uint32_t b_slab = 0;
   };
 
+  // How far the requests of a matmul for an operand coalesce with those of others, in so many steps.
+  static constexpr std::uint32_t kCoalescingBits = 2;
+  static constexpr std::uint32_t kCoalescingLevels = 1u << kCoalescingBits;
+
   // Of a slab: the matmuls that read it one after the other, and the first of those that do so together.
   struct Readers {
     double last_start_ns = -1e300;
