@@ -39,7 +39,7 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, const MatmulInputs& input
   }
   const double spread_ns = machine_.gpu.matmul_spread * duration_ns;
   const double apart = spread_ns > 0 ? std::min(1.0, kApart * window_ns / spread_ns) : 0;
-  return {levels, together.spread * (1 + apart * (own - 1))};
+  return {levels, (1 - apart) * together.spread + apart * own};
 }
 
 // Of the bytes of an operand, what its requests ask of the L2.

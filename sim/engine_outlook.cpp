@@ -115,9 +115,9 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest = rest_of_drain = 0;
     } else if (op.kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
-      // Who goes in lock step with another takes about the time of that one.
+      // Who goes in lock step with others has mostly their luck.
       const double luck = machine_.gpu.l2_coalescing_ns > 0
-                              ? std::pow(1 + machine_.gpu.matmul_spread * std::sqrt(3.0), 2)
+                              ? 1 + machine_.gpu.matmul_spread * std::sqrt(3.0)
                               : spread_of(machine_.gpu.matmul_spread, state.id, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;

@@ -43,7 +43,6 @@ Machine true_machine() {
     rate.issue_efficiency = 0.9;
   }
   machine.fabric.arbitration_spread = 0;
-  machine.gpu.l2_coalescing_ns = 0;  // so few compute units do not fill the L2
   const std::vector<std::pair<std::string, double>> values{{"gpu.cu_l2_bandwidth", 110},
                                                            {"gpu.matmul_step_overhead", 300},
                                                            {"gpu.matmul_least_step", 490},
@@ -177,7 +176,6 @@ MicrobenchTable whole_table() {
 // file may leave out.
 Machine wrong_machine(double factor) {
   Machine machine = uncalibrated();
-  machine.gpu.l2_coalescing_ns = 0;  // as the true one's
   machine.gpus_per_node = kGpus;
   machine.gpu.cus_per_xcd = kComputeUnits;
   machine.fabric.arbitration_spread = 0;

@@ -35,17 +35,17 @@ void expect_calibrated_from(const std::string& name, const std::vector<std::stri
 }
 
 TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
-  expect_calibrated_from("h200-4",
-                         {"h200-4-microbench.csv", "h200-4-microbench-3.csv", "h200-4-microbench-4.csv",
-                          "h200-4-microbench-5.csv", "h200-2-stores.csv", "h200-1-fp8-staging.csv",
-                          "h200-2-beside.csv", "h200-1-passed.csv", "h200-1-step.csv", "h200-1-stagger.csv",
-                          "h200-2-cold.csv", "h200-2-chain.csv", "h200-2-launch.csv"});
+  expect_calibrated_from(
+      "h200-4",
+      {"h200-4-microbench.csv", "h200-4-microbench-3.csv", "h200-4-microbench-4.csv",
+       "h200-4-microbench-5.csv", "h200-2-stores.csv", "h200-1-fp8-staging.csv", "h200-2-beside.csv",
+       "h200-1-passed.csv", "h200-1-step.csv", "h200-2-cold.csv", "h200-2-chain.csv", "h200-2-launch.csv"});
 }
 
 TEST(ShippedMachine, h100_4_is_calibrated_from_the_stored_microbenchmarks) {
-  expect_calibrated_from("h100-4", {"h100-4-microbench.csv", "h100-4-microbench-2.csv", "h100-2-beside.csv",
-                                    "h100-1-passed.csv", "h100-1-step.csv", "h100-1-stagger.csv",
-                                    "h100-2-cold.csv", "h100-2-chain.csv", "h100-2-launch.csv"});
+  expect_calibrated_from(
+      "h100-4", {"h100-4-microbench.csv", "h100-4-microbench-2.csv", "h100-2-beside.csv", "h100-1-passed.csv",
+                 "h100-1-step.csv", "h100-2-cold.csv", "h100-2-chain.csv", "h100-2-launch.csv"});
 }
 
 TEST(ShippedMachine, h200_8_is_calibrated_from_the_stored_microbenchmarks) {
