@@ -54,7 +54,8 @@ int steps_behind(int row, int col, Stagger stagger) {
       return row % kMost;
     case Stagger::each:
       return (row + col) % kMost;
-    case Stagger::far:
+    case Stagger::far:  // 5 and 7 have no divisor with 12 in common: all steps come up in every row and
+                        // column
       return kFar * ((5 * row + 7 * col) % kMost);
   }
   return 0;
