@@ -17,64 +17,62 @@
 
 namespace tritax {
 
-// What is free on one compute unit.
-struct ComputeUnit {
-  std::int32_t waves_free = 0;
-  std::int64_t registers_free = 0;
-  std::int64_t lds_free = 0;
-  std::int32_t workgroups = 0;
+// What a workgroup of a kernel takes of a compute unit, and which it may have.
+struct Demand {
+  std::int32_t waves = 0;
+  std::int64_t registers = 0;
+  std::int64_t lds = 0;
+  std::int32_t cu_begin = 0, cu_end = 0;  // cu_end 0: all
+
+  bool operator==(const Demand&) const = default;
 };
 
 class Dispatcher {
  public:
   explicit Dispatcher(const Gpu& gpu);
 
+  Demand demand_of(const Kernel& kernel) const;
+
   // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
-  std::int32_t place(std::int32_t die, const Kernel& kernel);
+  std::int32_t place(std::int32_t die, const Demand& demand);
 
-  bool has_room(std::int32_t cu, const Kernel& kernel) const { return has_room(cus_[cu], needs_of(kernel)); }
+  bool has_room(std::int32_t cu, const Demand& demand) const { return has_room(cus_[cu], demand); }
 
-  void take(std::int32_t cu, const Kernel& kernel);
-  void release(std::int32_t cu, const Kernel& kernel);
+  void take(std::int32_t cu, const Demand& demand);
+  void release(std::int32_t cu, const Demand& demand);
 
   std::int32_t resident(std::int32_t cu) const { return cus_[cu].workgroups; }
-  std::int32_t die_of(std::int32_t cu) const { return cu / cus_per_die_; }
+  std::int32_t die_of(std::int32_t cu) const { return cus_[cu].die; }
 
   // True if an empty compute unit can run the workgroup at all.
-  bool fits(const Kernel& kernel) const;
+  bool fits(const Demand& demand) const { return has_room(empty_, demand); }
 
  private:
-  // What a kernel asks for.
-  struct Demand {
-    Resources resources;
-    std::int32_t cu_begin = 0, cu_end = 0;
-
-    bool operator==(const Demand&) const = default;
+  struct ComputeUnit {
+    std::int64_t registers_free = 0;
+    std::int64_t lds_free = 0;
+    std::int32_t waves_free = 0;
+    std::int32_t workgroups = 0;
+    std::int32_t die = 0;
   };
 
-  // A die that had no room: since then only what was released can have some.
-  struct Full {
-    std::optional<Demand> demand;  // none: there may be room
-    std::int32_t released = -1;    // the only compute unit; -1: none
+  struct Die {
+    std::optional<Demand> full;  // had no room for this: since then only what was released can have some
+    std::int32_t released = -1;  // the only compute unit; -1: none
+    std::int32_t begin = 0, end = 0;
+    std::int32_t fewest = 0;    // no compute unit has fewer workgroups
+    std::int32_t first_cu = 0;  // those before it have more
   };
 
-  // What a workgroup takes of a compute unit.
-  struct Needs {
-    std::int32_t waves = 0;
-    std::int64_t registers = 0;
-    std::int64_t lds = 0;
-  };
-
-  Needs needs_of(const Kernel& kernel) const;
-  static bool has_room(const ComputeUnit& cu, const Needs& needs) {
-    return cu.waves_free >= needs.waves && cu.registers_free >= needs.registers && cu.lds_free >= needs.lds;
+  static bool has_room(const ComputeUnit& cu, const Demand& demand) {
+    return cu.waves_free >= demand.waves && cu.registers_free >= demand.registers &&
+           cu.lds_free >= demand.lds;
   }
-  std::int32_t search(std::int32_t die, const Kernel& kernel) const;
+  std::int32_t search(Die& die, const Demand& demand) const;
 
   std::vector<ComputeUnit> cus_;
-  std::vector<Full> full_;  // by die
+  std::vector<Die> dies_;
   ComputeUnit empty_;
-  std::int32_t cus_per_die_ = 0;
   std::int32_t lanes_per_wave_ = 0;
 };
 

@@ -148,7 +148,8 @@ void Engine::index_schedule() {
     number_workgroups_of_dies(kernel, state);
     index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
-    if (!gpus_[0].dispatcher.fits(kernel)) {
+    state.demand = gpus_[0].dispatcher.demand_of(kernel);
+    if (!gpus_[0].dispatcher.fits(state.demand)) {
       throw UserError(
           fmt::format("kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
                       "does not fit a compute "
@@ -207,7 +208,9 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   std::uint32_t last_shape = 0;
   const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, std::int32_t k_begin) {
     const auto id = static_cast<std::uint32_t>(slab_ids.size());
-    return slab_ids.emplace(std::make_tuple(buffer, origin, size, k_begin), id).first->second;
+    const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
+                      static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint32_t>(k_begin)};
+    return slab_ids.emplace(key, id).first->second;
   };
   for (const Workgroup& wg : kernel.workgroups) {
     for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
@@ -403,7 +406,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       const Kernel& kernel = schedule_.kernels[k];
       std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
       while (next < kernel.workgroups.size()) {
-        const std::int32_t cu = gpu.dispatcher.place(die, kernel);
+        const std::int32_t cu = gpu.dispatcher.place(die, state.demand);
         if (cu < 0) break;
         send({k, next, cu}, now);
         next += state.dies;
@@ -425,7 +428,7 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
       const Placed& placed = queue.workgroups[queue.head];
       const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
       const bool started = kernel != gpu.running.end();
-      if (!started || !gpu.dispatcher.has_room(cu, schedule_.kernels[placed.kernel])) continue;
+      if (!started || !gpu.dispatcher.has_room(cu, kernels_[placed.kernel].demand)) continue;
       send(placed, now);
       ++queue.head;
       sent = true;
@@ -457,7 +460,7 @@ void Engine::send(const Placed& placed, double now) {
   KernelState& state = kernels_[wg.kernel];
   GpuState& gpu = gpus_[kernel.rank];
   if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
-  gpu.dispatcher.take(cu, kernel);
+  gpu.dispatcher.take(cu, state.demand);
   ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
   // What it does first is in no cache either.
   __builtin_prefetch(schedule_.ops.data() + wg.pc);
@@ -496,7 +499,7 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   const Kernel& kernel = schedule_.kernels[k];
   KernelState& state = kernels_[k];
   GpuState& gpu = gpus_[kernel.rank];
-  gpu.dispatcher.release(cu, kernel);
+  gpu.dispatcher.release(cu, state.demand);
   if (gpu.dispatcher.resident(cu) == 0) {
     gpu.cu_busy_ns += now - gpu.occupied_since_ns[static_cast<std::size_t>(cu)];
   }

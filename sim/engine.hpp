@@ -51,8 +51,17 @@ class Engine : private EngineState {
   // engine.cpp
   void add_resources();
   void index_schedule();
-  using SlabIds = boost::unordered_map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>,
-                                       std::uint32_t>;  // by buffer, origin, size and start in K
+  struct SlabKey {
+    std::uint64_t where = 0;   // buffer and origin
+    std::uint64_t extent = 0;  // size and start in K
+    bool operator==(const SlabKey&) const = default;
+  };
+  struct SlabKeyHash {
+    std::size_t operator()(const SlabKey& key) const {
+      return (key.where ^ key.extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
+    }
+  };
+  using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
   double bytes_touched(bool results) const;
   void find_what_stays();
   void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
@@ -210,6 +219,7 @@ class Engine : private EngineState {
   double latency_of(Level level) const;
   // What the way to a GPU of another node takes longer than to one of the same.
   double between_nodes_ns(std::int32_t from, std::int32_t to) const {
+    if (from == to || machine_.fabric.network_latency_ns == 0) return 0;
     const std::int32_t per_node = machine_.gpus_per_node;
     return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
   }

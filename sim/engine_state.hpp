@@ -147,6 +147,7 @@ struct EngineState {
     std::int32_t stream = 0;
     bool launched = false;
     bool code_is_cold = false;               // the GPU ran other code before
+    Demand demand;                           // of a workgroup
     std::uint32_t dies = 1;                  // that its range of compute units reaches
     std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
     double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none

@@ -25,7 +25,12 @@ class EventQueue {
 
   void push(double time_ns, const Payload& payload) {
     const std::uint32_t place = take_place();
-    entries_[place] = {{time_ns, sequence_++, payload}, kNone};
+    // One by one: an entry that is put together first and then copied has to wait for its own parts.
+    Entry& entry = entries_[place];
+    entry.event.time_ns = time_ns;
+    entry.event.sequence = sequence_++;
+    entry.event.payload = payload;
+    entry.next = kNone;
     if (last_ != kNone && entries_[last_].event.time_ns <= time_ns) {
       entries_[last_].next = place;
     } else {

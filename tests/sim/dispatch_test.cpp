@@ -13,16 +13,16 @@
 namespace tritax {
 namespace {
 
-Kernel kernel_of(std::int32_t threads, std::int32_t registers, std::int32_t lds_bytes) {
+Demand demand_of(std::int32_t threads, std::int32_t registers, std::int32_t lds_bytes) {
   Kernel kernel;
   kernel.resources = {threads, registers, lds_bytes};
-  return kernel;
+  return Dispatcher(hand::machine().gpu).demand_of(kernel);
 }
 
-int fill(Dispatcher& dispatcher, std::int32_t die, const Kernel& kernel) {
+int fill(Dispatcher& dispatcher, std::int32_t die, const Demand& demand) {
   int count = 0;
-  for (std::int32_t cu = dispatcher.place(die, kernel); cu >= 0; cu = dispatcher.place(die, kernel)) {
-    dispatcher.take(cu, kernel);
+  for (std::int32_t cu = dispatcher.place(die, demand); cu >= 0; cu = dispatcher.place(die, demand)) {
+    dispatcher.take(cu, demand);
     ++count;
   }
   return count;
@@ -34,70 +34,70 @@ int fill(Dispatcher& dispatcher, std::int32_t die, const Kernel& kernel) {
 TEST(Occupancy, IsLimitedByTheScarcestResource) {
   const Gpu gpu = hand::machine().gpu;
   struct Case {
-    Kernel kernel;
+    Demand demand;
     int per_cu;
   };
-  for (const Case& c : {Case{kernel_of(256, 32, 0), 8},      // 4 waves of 32
-                        Case{kernel_of(1024, 32, 0), 2},     // 16 waves of 32
-                        Case{kernel_of(256, 128, 0), 4},     // 32768 registers of 131072
-                        Case{kernel_of(256, 129, 0), 3},     // 33024 registers
-                        Case{kernel_of(256, 32, 16384), 4},  // a quarter of the LDS
-                        Case{kernel_of(256, 32, 16385), 3},  // a little more
-                        Case{kernel_of(65, 32, 0), 16},      // a started wave counts as a whole one
-                        Case{kernel_of(65, 512, 0), 2}}) {   // … with all of its registers
+  for (const Case& c : {Case{demand_of(256, 32, 0), 8},      // 4 waves of 32
+                        Case{demand_of(1024, 32, 0), 2},     // 16 waves of 32
+                        Case{demand_of(256, 128, 0), 4},     // 32768 registers of 131072
+                        Case{demand_of(256, 129, 0), 3},     // 33024 registers
+                        Case{demand_of(256, 32, 16384), 4},  // a quarter of the LDS
+                        Case{demand_of(256, 32, 16385), 3},  // a little more
+                        Case{demand_of(65, 32, 0), 16},      // a started wave counts as a whole one
+                        Case{demand_of(65, 512, 0), 2}}) {   // … with all of its registers
     Dispatcher dispatcher(gpu);
-    EXPECT_EQ(fill(dispatcher, 0, c.kernel), 4 * c.per_cu)
-        << c.kernel.resources.threads << " threads, " << c.kernel.resources.registers_per_thread
-        << " registers, " << c.kernel.resources.lds_bytes << " bytes of LDS";
+    EXPECT_EQ(fill(dispatcher, 0, c.demand), 4 * c.per_cu)
+        << c.demand.waves << " waves, " << c.demand.registers << " registers, " << c.demand.lds
+        << " bytes of LDS";
   }
 }
 
 TEST(Occupancy, OfAKernelThatFitsNoEmptyComputeUnitIsZero) {
   const Gpu gpu = hand::machine().gpu;
-  for (const Kernel& kernel : {kernel_of(2049, 1, 0), kernel_of(256, 513, 0), kernel_of(256, 32, 65537)}) {
+  for (const Demand& demand : {demand_of(2049, 1, 0), demand_of(256, 513, 0), demand_of(256, 32, 65537)}) {
     Dispatcher dispatcher(gpu);
-    EXPECT_FALSE(dispatcher.fits(kernel));
-    EXPECT_EQ(dispatcher.place(0, kernel), -1);
+    EXPECT_FALSE(dispatcher.fits(demand));
+    EXPECT_EQ(dispatcher.place(0, demand), -1);
   }
-  EXPECT_TRUE(Dispatcher(gpu).fits(kernel_of(2048, 64, 65536)));
+  EXPECT_TRUE(Dispatcher(gpu).fits(demand_of(2048, 64, 65536)));
 }
 
 TEST(Placement, TakesTheEmptiestComputeUnitAndTheLowestAmongEqual) {
   Dispatcher dispatcher(hand::machine().gpu);
-  const Kernel kernel = kernel_of(256, 32, 0);
+  const Demand demand = demand_of(256, 32, 0);
   for (const int expected : {4, 5, 6, 7, 4, 5, 6, 7}) {
-    const std::int32_t cu = dispatcher.place(1, kernel);
+    const std::int32_t cu = dispatcher.place(1, demand);
     EXPECT_EQ(cu, expected);
-    dispatcher.take(cu, kernel);
+    dispatcher.take(cu, demand);
   }
-  dispatcher.release(6, kernel);
-  EXPECT_EQ(dispatcher.place(1, kernel), 6);
+  dispatcher.release(6, demand);
+  EXPECT_EQ(dispatcher.place(1, demand), 6);
 }
 
 TEST(Placement, StaysWithinTheReservedRange) {
   Dispatcher dispatcher(hand::machine().gpu);
-  Kernel kernel = kernel_of(256, 32, 65536);
-  kernel.cu_begin = 3;
-  kernel.cu_end = 6;
-  EXPECT_EQ(fill(dispatcher, 0, kernel), 1);  // 3
-  EXPECT_EQ(fill(dispatcher, 1, kernel), 2);  // 4, 5
+  Demand demand = demand_of(256, 32, 65536);
+  demand.cu_begin = 3;
+  demand.cu_end = 6;
+  EXPECT_EQ(fill(dispatcher, 0, demand), 1);  // 3
+  EXPECT_EQ(fill(dispatcher, 1, demand), 2);  // 4, 5
 }
 
 TEST(Placement, OfADifferentKernelUsesWhatTheFirstLeaves) {
   Dispatcher dispatcher(hand::machine().gpu);
-  const Kernel gemm = kernel_of(256, 256, 49152);  // half of the registers, three quarters of the LDS
+  const Demand gemm = demand_of(256, 256, 49152);  // half of the registers, three quarters of the LDS
   EXPECT_EQ(fill(dispatcher, 0, gemm), 4);
-  EXPECT_EQ(fill(dispatcher, 0, kernel_of(256, 64, 0)), 4 * 4);  // registers of the other half
-  EXPECT_EQ(fill(dispatcher, 0, kernel_of(256, 32, 0)), 0);      // none are left
+  EXPECT_EQ(fill(dispatcher, 0, demand_of(256, 64, 0)), 4 * 4);  // registers of the other half
+  EXPECT_EQ(fill(dispatcher, 0, demand_of(256, 32, 0)), 0);      // none are left
   EXPECT_EQ(fill(dispatcher, 1, gemm), 4);                       // the other die is not touched
 }
 
 // The emptiest compute unit that has room, the lowest among equal ones, or none: by looking at all of them.
-std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t die, const Kernel& kernel) {
+std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t die, const Demand& demand) {
   std::int32_t best = -1;
   for (std::int32_t cu = die * gpu.cus_per_xcd; cu < (die + 1) * gpu.cus_per_xcd; ++cu) {
-    const bool in_range = kernel.cu_end == 0 || (cu >= kernel.cu_begin && cu < kernel.cu_end);
-    if (!in_range || !dispatcher.has_room(cu, kernel)) continue;
+    const bool in_range = demand.cu_end == 0 || (cu >= demand.cu_begin && cu < demand.cu_end);
+    if (!in_range || !dispatcher.has_room(cu, demand)) continue;
     if (best < 0 || dispatcher.resident(cu) < dispatcher.resident(best)) best = cu;
   }
   return best;
@@ -107,19 +107,19 @@ std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t
 RC_GTEST_PROP(DispatcherLaw, PlacesWhereALookAtEveryComputeUnitWould, ()) {
   const Gpu gpu = hand::machine().gpu;
   Dispatcher dispatcher(gpu);
-  std::vector<Kernel> kernels{kernel_of(256, 128, 32768), kernel_of(512, 64, 16384), kernel_of(64, 32, 0)};
-  kernels[2].cu_begin = 1;
-  kernels[2].cu_end = 6;
-  std::vector<std::pair<std::int32_t, Kernel>> resident;
+  std::vector<Demand> demands{demand_of(256, 128, 32768), demand_of(512, 64, 16384), demand_of(64, 32, 0)};
+  demands[2].cu_begin = 1;
+  demands[2].cu_end = 6;
+  std::vector<std::pair<std::int32_t, Demand>> resident;
   for (int step = 0; step < 200; ++step) {
     if (resident.empty() || *rc::gen::inRange(0, 3) > 0) {
-      const Kernel& kernel = kernels[*rc::gen::inRange<std::size_t>(0, kernels.size())];
+      const Demand& demand = demands[*rc::gen::inRange<std::size_t>(0, demands.size())];
       const std::int32_t die = *rc::gen::inRange(0, 2);
-      const std::int32_t expected = emptiest(dispatcher, gpu, die, kernel);
-      RC_ASSERT(dispatcher.place(die, kernel) == expected);
+      const std::int32_t expected = emptiest(dispatcher, gpu, die, demand);
+      RC_ASSERT(dispatcher.place(die, demand) == expected);
       if (expected < 0) continue;
-      dispatcher.take(expected, kernel);
-      resident.emplace_back(expected, kernel);
+      dispatcher.take(expected, demand);
+      resident.emplace_back(expected, demand);
     } else {
       const std::size_t i = *rc::gen::inRange<std::size_t>(0, resident.size());
       dispatcher.release(resident[i].first, resident[i].second);
@@ -133,15 +133,15 @@ RC_GTEST_PROP(DispatcherLaw, PlacesWhereALookAtEveryComputeUnitWould, ()) {
 RC_GTEST_PROP(DispatcherLaw, ReleasesGiveBackExactlyWhatWasTaken, ()) {
   const Gpu gpu = hand::machine().gpu;
   Dispatcher dispatcher(gpu);
-  std::vector<std::pair<std::int32_t, Kernel>> resident;
+  std::vector<std::pair<std::int32_t, Demand>> resident;
   for (int step = 0; step < 100; ++step) {
     if (resident.empty() || *rc::gen::inRange(0, 3) > 0) {
-      const Kernel kernel =
-          kernel_of(*rc::gen::inRange(1, 1025), *rc::gen::inRange(1, 129), *rc::gen::inRange(0, 65537));
-      const std::int32_t cu = dispatcher.place(*rc::gen::inRange(0, 2), kernel);
+      const Demand demand =
+          demand_of(*rc::gen::inRange(1, 1025), *rc::gen::inRange(1, 129), *rc::gen::inRange(0, 65537));
+      const std::int32_t cu = dispatcher.place(*rc::gen::inRange(0, 2), demand);
       if (cu < 0) continue;
-      dispatcher.take(cu, kernel);
-      resident.emplace_back(cu, kernel);
+      dispatcher.take(cu, demand);
+      resident.emplace_back(cu, demand);
     } else {
       const std::size_t i = *rc::gen::inRange<std::size_t>(0, resident.size());
       dispatcher.release(resident[i].first, resident[i].second);
@@ -152,8 +152,8 @@ RC_GTEST_PROP(DispatcherLaw, ReleasesGiveBackExactlyWhatWasTaken, ()) {
                                                          [&](const auto& r) { return r.first == cu; }));
     }
   }
-  for (const auto& [cu, kernel] : resident) dispatcher.release(cu, kernel);
-  const Kernel whole = kernel_of(2048, 64, 65536);
+  for (const auto& [cu, demand] : resident) dispatcher.release(cu, demand);
+  const Demand whole = demand_of(2048, 64, 65536);
   RC_ASSERT(fill(dispatcher, 0, whole) == 4);
   RC_ASSERT(fill(dispatcher, 1, whole) == 4);
 }
