@@ -206,10 +206,11 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   std::map<ShapeKey, std::uint32_t> shape_ids;
   ShapeKey last_key;  // most kernels have one
   std::uint32_t last_shape = 0;
-  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, std::int32_t k_begin) {
+  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
     const auto id = static_cast<std::uint32_t>(slab_ids.size());
     const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
-                      static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint32_t>(k_begin)};
+                      static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
+                      size};
     return slab_ids.emplace(key, id).first->second;
   };
   for (const Workgroup& wg : kernel.workgroups) {
@@ -222,8 +223,8 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
       }
       if (op.kind != OpKind::matmul) continue;
       MatmulInputs& inputs = inputs_of_op_[o];
-      inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op.k_begin);
-      inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op.k_begin);
+      inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op);
+      inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op);
       const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
       if (key != last_key) {
         last_key = key;

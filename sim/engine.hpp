@@ -52,13 +52,15 @@ class Engine : private EngineState {
   void add_resources();
   void index_schedule();
   struct SlabKey {
-    std::uint64_t where = 0;   // buffer and origin
-    std::uint64_t extent = 0;  // size and start in K
+    std::uint64_t where = 0;  // buffer and first row or column
+    std::uint64_t k = 0;      // begin and end
+    std::int32_t size = 0;    // rows or columns
     bool operator==(const SlabKey&) const = default;
   };
   struct SlabKeyHash {
     std::size_t operator()(const SlabKey& key) const {
-      return (key.where ^ key.extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
+      const std::uint64_t extent = key.k ^ static_cast<std::uint64_t>(key.size) << 20;
+      return (key.where ^ extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
     }
   };
   using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;

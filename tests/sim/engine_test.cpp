@@ -18,6 +18,7 @@ namespace {
 using hand::Draft;
 using hand::kExact;
 using hand::kStepNs;
+using hand::kTile;
 using hand::kTileBytes;
 using hand::Observed;
 using hand::run;
@@ -471,6 +472,25 @@ TEST(GiveUp, StopsSoonAfterTheLimitAndSaysSo) {
   EXPECT_LE(stopped.makespan_ns, 3000 + kExact);
   options.give_up_after_ns = 10 * kStepNs + 1;
   EXPECT_FALSE(simulate(schedule, hand::machine(), options).gave_up);
+}
+
+// Half of a slab does not bring the other half.
+TEST(Engine, ReadsSlabsOfDifferentDepthEachForItself) {
+  Machine machine = hand::machine();
+  machine.gpu.hbm_gb_per_s = 1;
+  ScheduleBuilder builder("depths", 1);
+  const std::int16_t a = builder.buffer({"A", DType::fp16, kTile, 2 * kTile, kTile, kTile});
+  const std::int16_t b = builder.buffer({"B", DType::fp16, 2 * kTile, kTile, kTile, kTile});
+  Kernel kernel;
+  kernel.name = "multiply";
+  kernel.tile = {kTile, kTile, kTile, 4, Pipeline::serial};
+  const std::int32_t id = builder.kernel(kernel);
+  builder.workgroup(id);
+  builder.matmul(a, b, {0, 0, kTile, kTile}, 0, kTile);
+  builder.matmul(a, b, {0, 0, kTile, kTile}, 0, 2 * kTile);
+  builder.launch(0, id, 0);
+  builder.host(0, HostOpKind::device_synchronize);
+  EXPECT_NEAR(simulate(builder.finish(), machine).makespan_ns, 2 * kTileBytes + 4 * kTileBytes, kExact);
 }
 
 }  // namespace
