@@ -481,6 +481,7 @@ void Engine::send(const Placed& placed, double now) {
       start += machine_.gpu.cold_start_ns + (state.code_is_cold ? machine_.gpu.cold_code_ns : 0);
     if (!options_.counterfactual.free_launches) start += kernel.start_ns;
   }
+  if (kernel.tile.m > 0 && !options_.counterfactual.free_launches) start += machine_.gpu.matmul_start_ns;
   queue_.push(free_at + start, {EventKind::start_workgroup, id});
 }
 

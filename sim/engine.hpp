@@ -12,8 +12,9 @@
 // Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
 // engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the
 // power limit leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp
-// (matmuls that share operands), engine_traffic.cpp (which resources an operation uses), engine_links.cpp
-// (what it takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
+// (matmuls that share operands), engine_traffic.cpp (which resources an operation uses),
+// engine_write_back.cpp (when memory gets what was written), engine_links.cpp (what an operation takes of the
+// links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <boost/unordered_map.hpp>
@@ -64,8 +65,6 @@ class Engine : private EngineState {
     }
   };
   using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
-  double bytes_touched(bool results) const;
-  void find_what_stays();
   void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
@@ -201,12 +200,6 @@ class Engine : private EngineState {
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
-  static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
-  void find_dirty_share(GpuState& gpu, std::int32_t rank);
-  double bytes_ahead(std::int32_t rank) const;
-  double cache_bytes() const {
-    return std::max(machine_.gpu.l2_bytes * machine_.gpu.xcds, machine_.gpu.llc_bytes);
-  }
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
@@ -225,11 +218,22 @@ class Engine : private EngineState {
     const std::int32_t per_node = machine_.gpus_per_node;
     return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
   }
-  double write_cost() const;
   double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
+
+  // engine_write_back.cpp
+  double bytes_touched(bool results) const;
+  void find_what_stays();
+  std::uint8_t written_back(const Op& op, double bytes);
+  static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
+  void find_dirty_share(GpuState& gpu, std::int32_t rank);
+  double bytes_ahead(std::int32_t rank) const;
+  double cache_bytes() const {
+    return std::max(machine_.gpu.l2_bytes * machine_.gpu.xcds, machine_.gpu.llc_bytes);
+  }
+  double write_cost() const;
 
   // engine_links.cpp
   double ragged_ns(const Op& op) const;
@@ -269,6 +273,7 @@ class Engine : private EngineState {
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before
   bool results_stay_ = false;             // in the L2, until after the run
+  bool writes_back_late_ = false;         // from the L2, when something else needs the place
   std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;

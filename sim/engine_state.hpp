@@ -30,6 +30,7 @@ struct EngineState {
   static constexpr int kMissBits = 15;
   static constexpr int kEvictionShift = 4;
   static constexpr std::uint32_t kEvictionParts = 1024;
+  static constexpr std::uint8_t kWrittenBackParts = 32;  // fits 6 bits
 
   enum class EventKind : std::uint8_t {
     // of workgroups
@@ -234,6 +235,7 @@ struct EngineState {
     std::int32_t busy_matrix_cus = 0;
     double matrix_busy_ns = 0;     // sum over compute units; their starts count negatively until they end
     double dirty_bytes = 0;        // of what was written before the run, still in the caches
+    double result_bytes = 0;       // written by the run, still in the caches
     double dirty_reads_bytes = 0;  // that matmuls still fetch before dirty_share has to be found anew
     double dirty_share = 0;        // of these, what displaces some of it
     double write_back_ns = 0;      // that takes to write that back
@@ -312,6 +314,7 @@ struct EngineState {
     double link_cost = 1;  // bytes on a link per byte stored
     // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
     std::uint8_t crowd_out = 0, crowd_in = 0;
+    std::uint8_t written_back = 0;  // of what it writes, before that fits the caches, in kWrittenBackParts
   };
 
   struct FlagOutlook {   // of one flag counter

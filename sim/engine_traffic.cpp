@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 
 #include "model/core/error.hpp"
 #include "sim/engine.hpp"
@@ -45,82 +44,10 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
   return kMargin * luck * machine_.gpu.cus_per_xcd * most_gb_per_s > machine_.gpu.l2_gb_per_s;
 }
 
-// Of a GPU's buffers that matmuls read and, with `results`, that operations store to.
-double Engine::bytes_touched(bool results) const {
-  std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
-  for (const Op& op : schedule_.ops) {
-    if (results && op.kind == OpKind::store) touched[static_cast<std::size_t>(op.buffer)] = 1;
-    if (op.kind != OpKind::matmul) continue;
-    touched[static_cast<std::size_t>(op.src_buffer)] = touched[static_cast<std::size_t>(op.b_buffer)] = 1;
-  }
-  double bytes = 0;
-  for (std::size_t i = 0; i < touched.size(); ++i) {
-    const Buffer& buffer = schedule_.buffers[i];
-    if (touched[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
-  }
-  return bytes;
-}
-
-// Right after an equal run the operands are in the L2 if they fit. What is stored goes there first, and to
-// memory when something else needs its place: after the run, if operands and results fit together.
-void Engine::find_what_stays() {
-  const double l2_bytes = machine_.gpu.l2_bytes;
-  operands_stay_ = options_.warm && bytes_touched(false) <= l2_bytes;
-  results_stay_ = schedule_.vendor && machine_.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
-}
-
 // How long the operands of a matmul take to arrive at least, one stage after the other.
 double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
-}
-
-// What a matmul takes longer, of `compute_ns` if its operands were there, because some of them displace what
-// has to be written back first: they arrive after all of that, even where the memory has room for reads and
-// writes at once. Streams of operands show it: after their caches were overwritten, H100 take 6 to 9 us
-// longer for 67 and 134 MB by 16 and 32 workgroups that have three or four stages on their way, 5 to 8 us for
-// 553 MB by all, which is what the writing takes; those with more stages take less
-// (scenarios/measured/h100-4-microbench.csv).
-double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
-  if (missed.write_back_ns <= 0) return 0;
-  const double dirty = static_cast<double>(missed.bits >> kEvictionShift) / kEvictionParts;
-  const double arrives_ns = dirty * shape.from_memory_ns;
-  return std::max(dirty * compute_ns, arrives_ns + missed.write_back_ns) -
-         std::max(dirty * compute_ns, arrives_ns);
-}
-
-// What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as
-// caches that are hashed into sets do: of the first bytes as much as the caches are dirty, less and less as
-// that gets less. Products of few rows show it, whose operands are smaller than the caches: of cuBLAS, with
-// 10 to 34 MB that displace first what is dirty, they come out 18 and 19 % slow in the median on H200 and
-// H100, by chance 3 % and 0 % fast (scenarios/measured/h200-4-library-microbench.csv,
-// h100-library-microbench.csv). The workgroups that are there read side by side, and none is luckier than the
-// others.
-void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
-  if (gpu.dirty_reads_bytes > 0) return;
-  gpu.dirty_reads_bytes = bytes_ahead(rank);
-  TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
-  const double displaced = -gpu.dirty_bytes * std::expm1(-gpu.dirty_reads_bytes / cache_bytes());
-  gpu.dirty_share = displaced / gpu.dirty_reads_bytes;
-  gpu.write_back_ns = displaced * write_cost() / machine_.gpu.hbm_gb_per_s;
-  if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
-}
-
-// Of different slabs that the workgroups of a GPU multiply next, or are multiplying.
-double Engine::bytes_ahead(std::int32_t rank) const {
-  std::unordered_set<std::uint32_t> slabs;
-  double bytes = 0;
-  for (const WorkgroupState& wg : workgroups_) {
-    if (wg.kernel == kNobody || wg.rank != rank) continue;
-    std::uint32_t o = wg.pc;
-    while (o < wg.end && schedule_.ops[o].kind != OpKind::matmul) ++o;
-    if (o == wg.end) continue;
-    const MatmulInputs& inputs = inputs_of_op_[o];
-    const MatmulShape& shape = shapes_[inputs.shape];
-    if (slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
-    if (slabs.insert(inputs.b_slab).second) bytes += shape.cost.b_bytes;
-  }
-  return bytes;
 }
 
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
@@ -220,12 +147,6 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
   matmul_class_[static_cast<std::size_t>(id)] = matmul;
   return id;
-}
-
-// Of a byte written to HBM, in bytes read.
-double Engine::write_cost() const {
-  const double writes = machine_.gpu.hbm_write_gb_per_s;
-  return writes > 0 ? machine_.gpu.hbm_gb_per_s / writes : 1;
 }
 
 double Engine::latency_of(Level level) const {
@@ -366,6 +287,7 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
     const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
     if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
   }
+  if (op.kind == OpKind::store || op.kind == OpKind::copy) path.written_back = written_back(op, path.bytes);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
     count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, path.bytes);
@@ -393,7 +315,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   const auto through = [&](std::int32_t port) {
     if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost});
   };
-  const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, write_cost()); };
+  const double written_back = write_cost() * path.written_back / kWrittenBackParts;
+  const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, written_back); };
   const auto adds = [&](const GpuState& gpu) {
     reads(gpu, 2, 1 + write_cost());
     if (gpu.atomic_units != FluidNetwork::kNone) uses.push_back({gpu.atomic_units, 1});
@@ -416,10 +339,10 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
       reads(own, from_llc, from_hbm);
       break;
     case Kind::local_store:
-      if (!results_stay_) writes(own);
+      writes(own);
       break;
     case Kind::local_copy:
-      reads(own, 1 + from_llc, write_cost() + from_hbm);
+      reads(own, 1 + from_llc, written_back + from_hbm);
       break;
     case Kind::local_atomic:
       adds(own);
@@ -454,7 +377,8 @@ std::int32_t Engine::data_class(const DataPath& path) {
   const ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
           static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
-          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.source),
+          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.written_back) << 2 |
+          static_cast<std::uint64_t>(path.source),
       std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();

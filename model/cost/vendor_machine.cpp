@@ -30,6 +30,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.passed_op_ns = 0;
   gpu.sent_signal_ns = 0;
   gpu.meet_ns = 0;
+  gpu.matmul_start_ns = 0;
   gpu.guarded_copy_gb_per_s = 0;
   gpu.busy_copy_ns = 0;
   gpu.ragged_copy_ns = 0;

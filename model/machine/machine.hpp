@@ -102,6 +102,7 @@ struct Gpu {
   double passed_op_ns = 0;       // of an operation that a workgroup only leaves to its sending waves
   double sent_signal_ns = 0;     // of a signal by the sending waves, besides its release
   double meet_ns = 0;            // until all waves of a matmul workgroup go on behind a wait or a barrier
+  double matmul_start_ns = 0;    // of a workgroup that multiplies, before its first operation
   double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
   bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads
@@ -113,6 +114,7 @@ struct Gpu {
   double l2_gb_per_s = 0;
   // Requests of several compute units for the same operands reach the L2 as fewer, the more the sooner they
   // follow each other; see Engine::coalesce(). 0: each for itself.
+  bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
   double l2_coalescing_ns = 0;
   double l2_lock_step_gb_per_s =
       0;                          // what those get who share operands and always run together; 0: l2_gb_per_s

@@ -122,6 +122,9 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"gpu", "sent_signal_time", &Gpu::sent_signal_ns, D::time, kTime,
                   "of a signal that sending waves raise, besides its release", Presence::optional},
+    ParameterSpec{"gpu", "matmul_start_time", &Gpu::matmul_start_ns, D::time, kTime,
+                  "of a workgroup of a kernel that multiplies, before its first operation",
+                  Presence::optional},
     ParameterSpec{
         "gpu", "meet_time", &Gpu::meet_ns, D::time, kTime,
         "until all waves of a matmul workgroup with async_tile_store go on behind a barrier or a wait "
@@ -154,6 +157,9 @@ constexpr std::array kSpecs{
 
     ParameterSpec{"gpu", "l2_size", &Gpu::l2_bytes, D::data, kPositiveData, "L2 of one die"},
     ParameterSpec{"gpu", "l2_bandwidth", &Gpu::l2_gb_per_s, D::rate, kPositiveRate, "L2 of one die"},
+    ParameterSpec{"gpu", "l2_write_back", &Gpu::l2_write_back, D::boolean, kFlag,
+                  "results go to memory when something else needs their place in the L2, not at once",
+                  Presence::optional},
     ParameterSpec{"gpu", "l2_coalescing_time", &Gpu::l2_coalescing_ns, D::time, kTime,
                   "those who ask for the same operands this much later than others join their requests e "
                   "times less; 0: nobody does",

@@ -214,12 +214,13 @@ class Wires {
 };
 
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
-// stored, but for a vendor's results, which the L2 may keep.
+// stored, but for what an L2 before the memory may keep of it, and a vendor's results.
 double memory_ns(const Schedule& schedule, const Machine& machine,
                  const std::vector<std::uint8_t>& launched) {
   using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
   std::vector<std::pair<Slab, double>> slabs;
   double bytes = 0;
+  double stored_bytes = 0;
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     const Kernel& kernel = schedule.kernels[k];
     if (!launched[k]) continue;
@@ -234,11 +235,14 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
           slabs.push_back(
               {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
         } else if (op.kind == OpKind::store && op.rank == 0 && !schedule.vendor) {
-          bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+          stored_bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
         }
       }
     }
   }
+  const bool written_at_once = machine.gpu.llc_bytes > 0 || !machine.gpu.l2_write_back;
+  bytes +=
+      written_at_once ? stored_bytes : std::max(0.0, stored_bytes - machine.gpu.l2_bytes * machine.gpu.xcds);
   std::sort(slabs.begin(), slabs.end());
   slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
   for (const auto& slab : slabs) bytes += slab.second;

@@ -314,6 +314,25 @@ std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, std::s
 
 }  // namespace
 
+FittedUnknown estimate_matmul_start(const std::vector<Observation>& table, Machine& machine) {
+  Machine without = machine;
+  without.gpu.matmul_start_ns = 0;
+  Estimates starts;
+  const auto is = [](const Observation& row, std::int64_t tiles) {
+    return row.row->group == "chain" && row.row->name == "matmul" && row.row->number("tiles") == tiles;
+  };
+  for (const Observation& one : table) {
+    if (!is(one, 1)) continue;
+    for (const Observation& two : table) {
+      if (!is(two, 2) || two.row->number("workgroups") != one.row->number("workgroups")) continue;
+      const double once_us = 2 * one.time_us - two.time_us;
+      const double simulated_once_us = 2 * simulated_us(one, without) - simulated_us(two, without);
+      starts.add(one.number, (once_us - simulated_once_us) * 1e3, 1e-3 / one.time_us);
+    }
+  }
+  return settle({{"gpu.matmul_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
+}
+
 std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table, Machine& machine) {
   const Gpu& gpu = machine.gpu;
   Estimates signals, meetings;

@@ -1,0 +1,131 @@
+// What waits in the caches to be written to memory: of the run itself, and of what was there before.
+//
+// Where the machine says so (`l2_write_back`), results go to the L2 and from there to memory when something
+// else needs their place. What is stored takes clean lines as long as there are any, so the last tiles of a
+// kernel, which all compute units store at once, take no longer than their way to the L2. Two groups of
+// measurements show it. Products of one wave of 132 tiles with nothing written before: with stores that go to
+// memory at once tiles of 128x256 come out 1.7 us slower than they are on H100 and H200
+// (scenarios/measured/h100-1-one-wave.csv, h200-1-one-wave-2.csv). And one K step behind caches full of what
+// was written before takes 1.2 us more than else with 8.7 MB of results, 0.7 us with 2.2 MB (`cold` rows of
+// h100-2-cold.csv, h200-2-cold.csv): what the operands displace explains the difference, while half of the
+// results would take 1.3 us to be written back. Behind a last-level cache, and of a vendor's kernels whose
+// results do not stay, all is counted when it is stored.
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "model/core/error.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; a vendor's copies,
+// which come after its product, are not asked for.
+double Engine::bytes_touched(bool results) const {
+  std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
+  const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
+  for (const Op& op : schedule_.ops) {
+    const bool copies = op.kind == OpKind::copy && !schedule_.vendor;
+    if (results && (op.kind == OpKind::store || copies)) touch(op.buffer);
+    if (results && copies) touch(op.src_buffer);
+    if (op.kind != OpKind::matmul) continue;
+    touch(op.src_buffer);
+    touch(op.b_buffer);
+  }
+  double bytes = 0;
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    const Buffer& buffer = schedule_.buffers[i];
+    if (touched[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
+  }
+  return bytes;
+}
+
+// Right after an equal run the operands are in the L2 if they fit, and results that fit beside them are
+// written where those of the run before lie. Else that run has left what it stored last. A vendor's results
+// stay until after the run wherever they fit.
+void Engine::find_what_stays() {
+  const double l2_bytes = machine_.gpu.l2_bytes;
+  operands_stay_ = options_.warm && bytes_touched(false) <= l2_bytes;
+  writes_back_late_ = machine_.gpu.l2_write_back && !schedule_.vendor && machine_.gpu.llc_bytes == 0;
+  results_stay_ = (schedule_.vendor || (writes_back_late_ && options_.warm)) && machine_.gpu.llc_bytes == 0 &&
+                  bytes_touched(true) <= l2_bytes;
+  if (!options_.stored_before || results_stay_ || !writes_back_late_) return;
+  std::vector<double> written(gpus_.size(), 0.0);
+  for (const Op& op : schedule_.ops) {
+    if (op.kind != OpKind::store && op.kind != OpKind::copy) continue;
+    written[static_cast<std::size_t>(op.rank)] +=
+        bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  }
+  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+    gpus_[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
+  }
+}
+
+// Which share of what a store or copy writes has to be written back first, in kWrittenBackParts: rounded up,
+// so that no more stays in the caches than they hold.
+std::uint8_t Engine::written_back(const Op& op, double bytes) {
+  if (results_stay_ && (writes_back_late_ || op.kind == OpKind::store)) return 0;
+  if (!writes_back_late_) return kWrittenBackParts;
+  GpuState& gpu = gpus_[static_cast<std::size_t>(op.rank)];
+  const double clean_bytes = cache_bytes() - gpu.dirty_bytes - gpu.result_bytes;
+  const double displaced_bytes = std::clamp(bytes - clean_bytes, 0.0, bytes);
+  gpu.dirty_bytes = std::max(0.0, gpu.dirty_bytes - displaced_bytes);
+  gpu.result_bytes = std::min(gpu.result_bytes + bytes, cache_bytes());
+  return static_cast<std::uint8_t>(std::ceil(kWrittenBackParts * displaced_bytes / std::max(bytes, 1.0)));
+}
+
+// What a matmul takes longer, of `compute_ns` if its operands were there, because some of them displace what
+// has to be written back first: they arrive after all of that, even where the memory has room for reads and
+// writes at once. Streams of operands show it: after their caches were overwritten, H100 take 6 to 9 us
+// longer for 67 and 134 MB by 16 and 32 workgroups that have three or four stages on their way, 5 to 8 us for
+// 553 MB by all, which is what the writing takes; those with more stages take less
+// (scenarios/measured/h100-4-microbench.csv).
+double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
+  if (missed.write_back_ns <= 0) return 0;
+  const double dirty = static_cast<double>(missed.bits >> kEvictionShift) / kEvictionParts;
+  const double arrives_ns = dirty * shape.from_memory_ns;
+  return std::max(dirty * compute_ns, arrives_ns + missed.write_back_ns) -
+         std::max(dirty * compute_ns, arrives_ns);
+}
+
+// What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as
+// caches that are hashed into sets do: of the first bytes as much as the caches are dirty, less and less as
+// that gets less. Products of few rows show it, whose operands are smaller than the caches: of cuBLAS, with
+// 10 to 34 MB that displace first what is dirty, they come out 18 and 19 % slow in the median on H200 and
+// H100, by chance 3 % and 0 % fast (scenarios/measured/h200-4-library-microbench.csv,
+// h100-library-microbench.csv). The workgroups that are there read side by side, and none is luckier than the
+// others.
+void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
+  if (gpu.dirty_reads_bytes > 0) return;
+  gpu.dirty_reads_bytes = bytes_ahead(rank);
+  TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
+  const double displaced = -gpu.dirty_bytes * std::expm1(-gpu.dirty_reads_bytes / cache_bytes());
+  gpu.dirty_share = displaced / gpu.dirty_reads_bytes;
+  gpu.write_back_ns = displaced * write_cost() / machine_.gpu.hbm_gb_per_s;
+  if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
+}
+
+// Of different slabs that the workgroups of a GPU multiply next, or are multiplying.
+double Engine::bytes_ahead(std::int32_t rank) const {
+  std::unordered_set<std::uint32_t> slabs;
+  double bytes = 0;
+  for (const WorkgroupState& wg : workgroups_) {
+    if (wg.kernel == kNobody || wg.rank != rank) continue;
+    std::uint32_t o = wg.pc;
+    while (o < wg.end && schedule_.ops[o].kind != OpKind::matmul) ++o;
+    if (o == wg.end) continue;
+    const MatmulInputs& inputs = inputs_of_op_[o];
+    const MatmulShape& shape = shapes_[inputs.shape];
+    if (slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
+    if (slabs.insert(inputs.b_slab).second) bytes += shape.cost.b_bytes;
+  }
+  return bytes;
+}
+
+// Of a byte written to HBM, in bytes read.
+double Engine::write_cost() const {
+  const double writes = machine_.gpu.hbm_write_gb_per_s;
+  return writes > 0 ? machine_.gpu.hbm_gb_per_s / writes : 1;
+}
+
+}  // namespace tritax
