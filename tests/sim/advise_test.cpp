@@ -35,7 +35,8 @@ Knobs any_knobs(const KnobSpace& space, const GemmAllScatter& workload) {
 // Law: pruning by the bound never drops a candidate that would have won.
 RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   const auto machines = shipped_machines();
-  const Machine machine = find_machine(*rc::gen::elementOf(machines));
+  Machine machine = find_machine(*rc::gen::elementOf(machines));
+  machine.gpu.l2_write_back = *rc::gen::arbitrary<bool>();
   GemmAllScatter workload;
   workload.gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
   workload.m = *rc::gen::inRange(1, 4000);
