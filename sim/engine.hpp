@@ -9,12 +9,12 @@
 // released by another (a signal, a kernel end, a barrier), it continues with the releaser's account if the
 // releaser came last.
 //
-// Split by topic: engine.cpp (set-up, loop, dispatch, kernels), engine_host.cpp (host programs, streams),
-// engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the
-// power limit leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp
-// (matmuls that share operands), engine_traffic.cpp (which resources an operation uses),
-// engine_write_back.cpp (when memory gets what was written), engine_links.cpp (what an operation takes of the
-// links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
+// Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
+// (host programs, streams), engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims),
+// engine_clock.cpp (what the power limit leaves), engine_sender.cpp (stores beside the matmuls of their
+// workgroup), engine_lock_step.cpp (matmuls that share operands), engine_traffic.cpp (which resources an
+// operation uses), engine_write_back.cpp (when memory gets what was written), engine_links.cpp (what an
+// operation takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <boost/unordered_map.hpp>
@@ -49,7 +49,7 @@ class Engine : private EngineState {
   const std::vector<Placed>& places() const { return sent_; }
 
  private:
-  // engine.cpp
+  // engine_setup.cpp
   void add_resources();
   void index_schedule();
   struct SlabKey {
@@ -68,9 +68,11 @@ class Engine : private EngineState {
   void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
+  void index_places(std::span<const Placed> places);
+
+  // engine.cpp
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
-  void index_places(std::span<const Placed> places);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
   WorkgroupState at_start(std::uint32_t kernel, std::uint32_t number) const;
   void start_over(WorkgroupState& wg, std::uint32_t kernel, std::uint32_t number) const;

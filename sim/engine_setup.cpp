@@ -1,0 +1,258 @@
+// What an engine knows before it runs: resources, and what the schedule holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "model/core/error.hpp"
+#include "model/cost/matmul_power.hpp"
+#include "model/cost/vendor_machine.hpp"
+#include "model/schedule/relax.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+namespace {
+std::size_t workgroups_of(const Schedule& schedule) {
+  std::size_t workgroups = 0;
+  for (const Kernel& kernel : schedule.kernels) workgroups += kernel.workgroups.size();
+  return workgroups;
+}
+}  // namespace
+
+EngineState::TileGrid EngineState::grid_of(const Buffer& buffer) {
+  TileGrid grid;
+  grid.tile_rows = std::max(1, buffer.tile_rows);
+  grid.tile_cols = std::max(1, buffer.tile_cols);
+  grid.rows = (buffer.rows + grid.tile_rows - 1) / grid.tile_rows;
+  grid.columns = (buffer.cols + grid.tile_cols - 1) / grid.tile_cols;
+  return grid;
+}
+
+Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+               std::span<const Placed> places)
+    : schedule_(schedule),
+      machine_(schedule.vendor ? vendor_machine_.emplace(vendor_machine(machine)) : machine),
+      options_(options),
+      host_costs_(machine_.host),
+      topology_(build_topology(machine, schedule.ranks)),
+      service_weights_(machine.fabric.arbitration_spread),
+      crowding_(schedule.vendor ? 0 : machine.fabric.store_idle_share),
+      placed_(!places.empty()) {
+  if (options_.counterfactual.free_launches) {
+    host_costs_ = {};
+    host_costs_.barrier_ns = machine.host.barrier_ns;
+    host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
+  }
+  add_resources();
+  index_schedule();
+  find_cold_code();
+  index_places(places);
+  for (GpuState& gpu : gpus_) find_clock_factors(gpu);
+}
+
+EngineState::GpuState::GpuState(const Gpu& gpu)
+    : dispatcher(gpu),
+      llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
+      // Any one die may take all that is behind the L2s.
+      l2(static_cast<std::size_t>(gpu.xcds),
+         ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
+      atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
+      dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
+      matmul_workgroups(static_cast<std::size_t>(gpu.cu_count()), 0),
+      data_workgroups(matmul_workgroups),
+      matmuls_on_cu(matmul_workgroups),
+      occupied_since_ns(static_cast<std::size_t>(gpu.cu_count()), 0.0) {}
+
+void Engine::add_resources() {
+  const Gpu& gpu = machine_.gpu;
+  const Fabric& fabric = machine_.fabric;
+  const auto wire = [&](double capacity) { return fluid_.add_resource(capacity, true); };
+  const auto memory = [&](double capacity) { return fluid_.add_resource(capacity); };
+  // A port that its links cannot fill limits nothing.
+  const auto port = [&](double capacity, double links_gb_per_s) {
+    return links_gb_per_s > capacity ? wire(capacity) : FluidNetwork::kNone;
+  };
+  const auto raw_sum = [&](auto edges) {
+    double sum = 0;
+    for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
+    return sum;
+  };
+  const StorePorts ports = store_ports(machine_, schedule_.ranks);
+  const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
+  for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
+  link_bytes_.assign(topology_.edges.size(), 0.0);
+  copies_on_link_.assign(topology_.edges.size(), 0);
+  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+    GpuState state(gpu);
+    state.dirty_bytes = std::min(options_.written_before_bytes, gpu.dirty_share * cache_bytes());
+    state.hbm = memory(gpu.hbm_gb_per_s);
+    state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
+    if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
+    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
+    const auto vertex = static_cast<std::size_t>(rank);
+    const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
+    const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
+    state.store_egress = port(ports.egress_gb_per_s, out * stored);
+    state.store_ingress = port(ports.ingress_gb_per_s, in * stored);
+    state.load_ingress = port(fabric.load_ingress_gb_per_s, in * fabric.load_efficiency);
+    state.load_egress = port(fabric.load_egress_gb_per_s, out * fabric.load_efficiency);
+    gpus_.push_back(std::move(state));
+  }
+}
+
+void Engine::index_schedule() {
+  const std::size_t ranks = static_cast<std::size_t>(schedule_.ranks);
+  // Flags: one dense table.
+  std::uint32_t flags = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const FlagArray& array : schedule_.flags) {
+      flag_base_.push_back(flags);
+      flags += static_cast<std::uint32_t>(array.count);
+    }
+  }
+  flags_.resize(flags);
+  if (!schedule_.flags.empty() && schedule_.flags.back().name == kTileDependences) {
+    free_flag_ = static_cast<std::int32_t>(schedule_.flags.size()) - 1;
+  }
+  if (free_flag_ >= 0) {
+    std::uint32_t added = 0;
+    for (const Op& op : schedule_.ops) {
+      added_before_.push_back(added);
+      added += (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+    }
+  }
+  records_.resize(ranks * schedule_.buffers.size());
+  for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));
+  is_read_.assign(schedule_.buffers.size(), 0);
+
+  hosts_.resize(ranks);
+  launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
+  kernels_.resize(schedule_.kernels.size());
+  SlabIds slab_ids;
+  inputs_of_op_.resize(schedule_.ops.size());
+  std::uint32_t first_workgroup = 0;
+  workgroups_.reserve(workgroups_of(schedule_));
+  senders_.reserve(workgroups_of(schedule_));
+  sent_.reserve(workgroups_of(schedule_));
+  for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
+    const Kernel& kernel = schedule_.kernels[k];
+    KernelState& state = kernels_[k];
+    state.first_workgroup = first_workgroup;
+    first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
+    state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
+    state.to_send = state.remaining;
+    number_workgroups_of_dies(kernel, state);
+    index_reads(k, slab_ids);
+    if (kernel.workgroups.empty()) continue;
+    state.demand = gpus_[0].dispatcher.demand_of(kernel);
+    if (!gpus_[0].dispatcher.fits(state.demand)) {
+      throw UserError(
+          fmt::format("kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
+                      "does not fit a compute "
+                      "unit of {}",
+                      kernel.name, kernel.rank, kernel.resources.threads,
+                      kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
+    }
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    std::int32_t streams = 1;
+    for (const HostOp& op : schedule_.host[rank]) streams = std::max(streams, op.stream + 1);
+    for (const Graph& graph : schedule_.graphs) {
+      for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
+    }
+    hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
+    queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+  }
+  find_what_stays();
+  if (options_.give_up_after_ns > 0) index_outlook();
+}
+
+void Engine::index_places(std::span<const Placed> places) {
+  if (!placed_) return;
+  TRITAX_ASSERT(places.size() == workgroups_of(schedule_), "every workgroup has one place");
+  for (GpuState& gpu : gpus_) gpu.place_queues.resize(static_cast<std::size_t>(machine_.gpu.cu_count()));
+  for (const Placed& place : places) {
+    GpuState& gpu = gpus_[schedule_.kernels[place.kernel].rank];
+    gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
+  }
+}
+
+// What the operations of a kernel read, and which of its matmuls cost the same.
+void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
+  const Kernel& kernel = schedule_.kernels[k];
+  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
+  std::map<ShapeKey, std::uint32_t> shape_ids;
+  ShapeKey last_key;  // most kernels have one
+  std::uint32_t last_shape = 0;
+  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
+    const auto id = static_cast<std::uint32_t>(slab_ids.size());
+    const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
+                      static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
+                      size};
+    return slab_ids.emplace(key, id).first->second;
+  };
+  for (const Workgroup& wg : kernel.workgroups) {
+    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
+      const Op& op = schedule_.ops[o];
+      if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
+        is_read_[static_cast<std::size_t>(op.buffer)] = 1;
+      } else if (op.kind == OpKind::copy) {
+        is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
+      }
+      if (op.kind != OpKind::matmul) continue;
+      MatmulInputs& inputs = inputs_of_op_[o];
+      inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op);
+      inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op);
+      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
+      if (key != last_key) {
+        last_key = key;
+        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
+        last_shape = entry->second;
+        if (added) shapes_.push_back(shape_of(k, op));
+        TRITAX_ASSERT(shapes_.size() >> (32 - kMissBits) == 0, "keys of classes have room for all shapes");
+      }
+      inputs.shape = last_shape;
+    }
+  }
+}
+
+Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
+  const Kernel& kernel = schedule_.kernels[k];
+  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
+  shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+  shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  MatmulTile overlapped = kernel.tile;
+  overlapped.pipeline = Pipeline::overlapped;
+  const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
+  shape.cost.compute_ns /= kernel.matmul_share;
+  const Gpu& gpu = machine_.gpu;
+  const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
+  const double steps = std::ceil(static_cast<double>(shape.k) / step_depth(gpu, shape.dtype, kernel.tile));
+  shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
+  shape.fetched_ns =
+      stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
+  shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
+  shape.from_memory_ns = steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns());
+  return shape;
+}
+
+// Workgroups go round robin over the dies that have compute units for the kernel.
+void Engine::number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const {
+  const Gpu& gpu = machine_.gpu;
+  const std::int32_t end = kernel.cu_end > 0 ? kernel.cu_end : gpu.cu_count();
+  const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
+  const std::int32_t last = (end - 1) / gpu.cus_per_xcd;
+  state.dies = static_cast<std::uint32_t>(last - first + 1);
+  const auto none = static_cast<std::uint32_t>(kernel.workgroups.size());
+  state.next_of_die.assign(static_cast<std::size_t>(gpu.xcds), none);
+  for (std::int32_t die = first; die <= last; ++die) {
+    state.next_of_die[static_cast<std::size_t>(die)] = static_cast<std::uint32_t>(die - first);
+  }
+}
+
+}  // namespace tritax
