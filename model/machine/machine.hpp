@@ -112,9 +112,9 @@ struct Gpu {
   // Memory. One HBM and one memory-side last-level cache a GPU (0 bytes: none); one L2 a die.
   double l2_bytes = 0;
   double l2_gb_per_s = 0;
+  bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
   // Requests of several compute units for the same operands reach the L2 as fewer, the more the sooner they
   // follow each other; see Engine::coalesce(). 0: each for itself.
-  bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
   double l2_coalescing_ns = 0;
   double l2_lock_step_gb_per_s =
       0;                          // what those get who share operands and always run together; 0: l2_gb_per_s
