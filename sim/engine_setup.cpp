@@ -152,8 +152,7 @@ void Engine::index_schedule() {
     if (!gpus_[0].dispatcher.fits(state.demand)) {
       throw UserError(
           fmt::format("kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
-                      "does not fit a compute "
-                      "unit of {}",
+                      "does not fit a compute unit of {}",
                       kernel.name, kernel.rank, kernel.resources.threads,
                       kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
     }

@@ -30,7 +30,7 @@ struct EngineState {
   static constexpr int kMissBits = 15;
   static constexpr int kEvictionShift = 4;
   static constexpr std::uint32_t kEvictionParts = 1024;
-  static constexpr std::uint8_t kWrittenBackParts = 32;  // fits 6 bits
+  static constexpr std::uint8_t kWrittenBackParts = 32;
 
   enum class EventKind : std::uint8_t {
     // of workgroups

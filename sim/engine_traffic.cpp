@@ -374,6 +374,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
 }
 
 std::int32_t Engine::data_class(const DataPath& path) {
+  static_assert((kWrittenBackParts << 2 | 3) < 1 << 8,
+                "the source and what is written back share a byte of the key");
   const ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
           static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |

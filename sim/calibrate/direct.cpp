@@ -294,15 +294,21 @@ struct ChainStep {
   double longer_ns() const { return (row->time_us - before->time_us) * 1e3; }
 };
 
-// Those named `name`, each with that of `before`, of one tile.
-std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, std::string_view name,
-                                   std::string_view before) {
+struct ChainKind {
+  std::string_view name;
+  std::int64_t tiles = 1;
+};
+
+// Those of one kind, each with that of another.
+std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, const ChainKind& kind,
+                                   const ChainKind& before) {
   std::vector<ChainStep> steps;
-  const auto is = [](const Observation& row, std::string_view wanted) {
-    return row.row->group == "chain" && row.row->name == wanted && row.row->number("tiles") == 1;
+  const auto is = [](const Observation& row, const ChainKind& wanted) {
+    return row.row->group == "chain" && row.row->name == wanted.name &&
+           row.row->number("tiles") == wanted.tiles;
   };
   for (const Observation& row : table) {
-    if (!is(row, name)) continue;
+    if (!is(row, kind)) continue;
     for (const Observation& other : table) {
       const bool alike =
           is(other, before) && other.row->number("workgroups") == row.row->number("workgroups");
@@ -318,17 +324,10 @@ FittedUnknown estimate_matmul_start(const std::vector<Observation>& table, Machi
   Machine without = machine;
   without.gpu.matmul_start_ns = 0;
   Estimates starts;
-  const auto is = [](const Observation& row, std::int64_t tiles) {
-    return row.row->group == "chain" && row.row->name == "matmul" && row.row->number("tiles") == tiles;
-  };
-  for (const Observation& one : table) {
-    if (!is(one, 1)) continue;
-    for (const Observation& two : table) {
-      if (!is(two, 2) || two.row->number("workgroups") != one.row->number("workgroups")) continue;
-      const double once_us = 2 * one.time_us - two.time_us;
-      const double simulated_once_us = 2 * simulated_us(one, without) - simulated_us(two, without);
-      starts.add(one.number, (once_us - simulated_once_us) * 1e3, 1e-3 / one.time_us);
-    }
+  for (const auto& [two, one] : chain_steps(table, {"matmul", 2}, {"matmul", 1})) {
+    const double once_us = 2 * one->time_us - two->time_us;
+    const double simulated_once_us = 2 * simulated_us(*one, without) - simulated_us(*two, without);
+    starts.add(one->number, (once_us - simulated_once_us) * 1e3, 1e-3 / one->time_us);
   }
   return settle({{"gpu.matmul_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
 }
@@ -339,11 +338,11 @@ std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table
   const auto add = [](Estimates& to, const ChainStep& step, double known_ns) {
     to.add(step.row->number, step.longer_ns() - known_ns, 1e-3 / step.row->time_us);
   };
-  for (const ChainStep& step : chain_steps(table, "signal", "store")) add(signals, step, gpu.release_ns);
-  for (const ChainStep& step : chain_steps(table, "wait", "signal")) {
+  for (const ChainStep& step : chain_steps(table, {"signal"}, {"store"})) add(signals, step, gpu.release_ns);
+  for (const ChainStep& step : chain_steps(table, {"wait"}, {"signal"})) {
     add(meetings, step, gpu.flag_cross_die_ns + gpu.poll_load_ns / 2);
   }
-  for (const ChainStep& step : chain_steps(table, "barrier", "wait")) add(meetings, step, 0);
+  for (const ChainStep& step : chain_steps(table, {"barrier"}, {"wait"})) add(meetings, step, 0);
   std::vector<FittedUnknown> all;
   const auto estimate = [&](const char* key, const Estimates& estimates) {
     all.push_back(settle({{key}, 0, "", ""}, estimates, mean_of(estimates.values), machine));

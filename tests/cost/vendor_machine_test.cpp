@@ -16,6 +16,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
   machine.gpu.store_op_ns = 400;
   machine.gpu.cold_start_ns = 900;
   machine.gpu.copy_op_ns = 650;
+  machine.gpu.matmul_start_ns = 700;
   machine.gpu.ragged_copy_ns = 1000;
   machine.fabric.split_line_bytes = 12;
   machine.fabric.sector_end_bytes = 15;
@@ -30,6 +31,7 @@ TEST(VendorMachine, HasNoneOfTheCostsOfTheInterpreter) {
       vendor.gpu.matmul_step_clk + vendor.gpu.matmul_op_ns + vendor.gpu.store_op_ns + vendor.gpu.copy_op_ns,
       0);
   EXPECT_EQ(vendor.gpu.cold_start_ns, 0);
+  EXPECT_EQ(vendor.gpu.matmul_start_ns, 0);
   EXPECT_GT(vendor.gpu.most_operand_stages, machine.gpu.most_operand_stages);
   EXPECT_EQ(vendor.gpu.ragged_copy_ns, 0);
   EXPECT_EQ(vendor.fabric.split_line_bytes + vendor.fabric.sector_end_bytes + vendor.fabric.ragged_end_bytes,

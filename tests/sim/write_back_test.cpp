@@ -81,6 +81,28 @@ TEST(WriteBack, IsNotNeededWhereARunWritesOverTheResultsOfTheOneBefore) {
   EXPECT_GT(stores_ns(one_die(), kTilesOfL2 + 1, 0, options), kToMemoryNs);
 }
 
+// A vendor's kernels store results that stay, whatever the machine says of others; what they copy goes to
+// memory.
+TEST(WriteBack, OfAVendorIsThatOfItsCopies) {
+  for (const bool late : {false, true}) {
+    Machine machine = one_die();
+    machine.gpu.l2_write_back = late;
+    const auto ns = [&](bool copies) {
+      Draft draft(1, 2);
+      draft.builder.vendor();
+      const auto kernel = draft.data_kernel("move", 0);
+      draft.builder.workgroup(kernel);
+      draft.builder.store(draft.c, Draft::tile(0), 0);
+      if (copies) draft.builder.copy(draft.c, Draft::tile(1), 0, draft.c, 0, 0, 0);
+      draft.builder.launch(0, kernel, 0);
+      draft.builder.host(0, HostOpKind::device_synchronize);
+      return simulate(draft.builder.finish(), machine).makespan_ns;
+    };
+    EXPECT_NEAR(ns(false), kToL2Ns, kExact) << late;
+    EXPECT_NEAR(ns(true) - ns(false), kToMemoryNs, kExact) << late;
+  }
+}
+
 double products_ns(const Machine& machine, int tiles, const SimulationOptions& options = {}) {
   Draft draft(1);
   const auto kernel = draft.gemm_kernel("multiply", 0, 0, 1);
