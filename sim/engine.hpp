@@ -191,8 +191,16 @@ class Engine : private EngineState {
     std::uint32_t levels = 0;  // in kCoalescingLevels, of A and, shifted, of B
     double spread = 1;         // of its time, see spread_of()
   };
-  Coalesced coalesce(WorkgroupState& wg, const MatmulInputs& inputs, double duration_ns, double now);
-  double l2_share(std::uint32_t level) const;
+  void index_ports();
+  Coalesced coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs, std::uint32_t misses,
+                     double duration_ns, double now);
+  std::size_t readers_of(const WorkgroupState& wg, std::uint32_t slab) const;
+  double spread_in_port(const WorkgroupState& wg) const;
+  double weight_in_port(const WorkgroupState& wg, std::uint32_t op) const;
+  double unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const;
+  bool awaits_leader(WorkgroupState& wg, std::uint32_t id);
+  void release_followers(const WorkgroupState& wg, std::uint32_t id, double now);
+  static double l2_share(std::uint32_t level);
 
   // engine_traffic.cpp
   std::int32_t known_class(const ClassKey& key);
@@ -219,7 +227,7 @@ class Engine : private EngineState {
     const std::int32_t per_node = machine_.gpus_per_node;
     return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
   }
-  double spread_of(double spread, std::uint32_t id, std::uint32_t op) const;
+  double spread_of(std::uint32_t id, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   void count_bytes(std::int32_t from, std::int32_t to, double bytes);
@@ -301,6 +309,7 @@ class Engine : private EngineState {
   std::vector<std::int32_t> at_barrier_;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;
+  std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce
   double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at

@@ -1,50 +1,180 @@
 // Matmuls that share operands and run together.
+//
+// Compute units share ports to the L2 (on an H100 24, of four or six compute units; Nsight Compute, Kernel
+// Profiling Guide, Hardware Model: L2 Request Coalescer). Those of one port that ask for the same bytes at
+// about the same time send one request for all of them, and get them at the same time. So neighbours go on in
+// lock step, as long as they wait for the same. What shows it, of products on an H100 and an H200
+// (scenarios/measured/h100-1-ports.csv, h100-1-lock-step.csv, and h200-1 likewise):
+//
+//  - the L2 is full at 7.3 to 8.7 TB/s behind the coalescer (H100), when compute units receive up to 11.9;
+//  - neighbours that share what comes from memory start within some 0.2 us of each other after 30 tiles: who
+//    is late finds in the L2 what the first had to wait for. Of eight that share columns the first takes
+//    0.5 % longer than the mean, the last 0.9 to 1.2 % less (kCatchUp);
+//  - nothing of that where a workgroup's other operand is its own and comes from memory: if neighbours share
+//    rows of A, and columns of B are shared by workgroups far from each other, every request reaches the L2.
+//    The same tiles in an order in which neighbours share columns take 13 to 40 % less time;
+//  - the matmuls of a port differ by 0.1 to 0.5 % of their time, those of different ports by 1 to 2 %.
+//
+// Not modelled: a full L2 serves ports alike, so that compute units of a small one get up to a third more and
+// drift away from those they share operands with (h100-1-port-stamps.csv).
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "sim/engine.hpp"
 
 namespace tritax {
 
-// Compute units that ask for the same bytes at about the same time send the L2 one request for all of them
-// (the L2 Request Coalescer: Nsight Compute, Kernel Profiling Guide, Hardware Model). They get them at the
-// same time, and so go on in lock step: what makes one of them slow makes all of them slow. Stamps of a
-// product of 3072x6528x5888 on an H100 show it (2026-11-25, tiles of 128x128): after six rounds those who
-// share columns of B start within 0.1 us, and columns are up to 4.4 us apart. Where stores to a peer pull
-// them apart, their matmuls take up to 40 % longer, until the L2 serves each alone.
-Engine::Coalesced Engine::coalesce(WorkgroupState& wg, const MatmulInputs& inputs, double duration_ns,
-                                   double now) {
-  constexpr double kApart = 0.2;  // standard deviation in lock step, however long it lasts, by that window
-  const double own = spread_of(machine_.gpu.matmul_spread, wg.id, wg.pc);
-  const double window_ns = machine_.gpu.l2_coalescing_ns;
-  if (window_ns <= 0) return {0, own};
-  std::vector<Readers>& readers = gpus_[wg.rank].readers;
-  const auto dies = static_cast<std::size_t>(machine_.gpu.xcds);
-  const auto place_of_slab = [&](std::uint32_t slab) {
-    return slab * dies + static_cast<std::size_t>(wg.die);
-  };
-  const auto ask = [&](std::uint32_t slab) {
-    const std::size_t place = place_of_slab(slab);
-    if (place >= readers.size()) readers.resize(place + 1);
-    const double joined = std::exp((readers[place].last_start_ns - now) / window_ns);
-    readers[place].last_start_ns = now;
-    return static_cast<std::uint32_t>(std::lround((kCoalescingLevels - 1) * joined));
-  };
-  const std::uint32_t levels = ask(inputs.a_slab) | ask(inputs.b_slab) << kCoalescingBits;
-  // Workgroups one after the other share columns of B (group-M), and those lead.
-  Readers& together = readers[place_of_slab(inputs.b_slab)];
-  if (now > together.first_start_ns + duration_ns / 2) {
-    together.first_start_ns = now;
-    together.spread = own;
+namespace {
+constexpr double kJoins = 0.5;      // of the requests: those who share that much go on together
+constexpr double kCatchUp = 0.015;  // of the time of a matmul, who follows one that waits for memory
+}  // namespace
+
+// As many compute units a port as can be, in pairs.
+void Engine::index_ports() {
+  const Gpu& gpu = machine_.gpu;
+  if (!gpu.coalesces()) return;
+  const std::int64_t pairs = (gpu.cus_per_xcd + 1) / 2;
+  for (std::int32_t die = 0; die < gpu.xcds; ++die) {
+    for (std::int32_t cu = 0; cu < gpu.cus_per_xcd; ++cu) {
+      port_of_cu_.push_back(die * gpu.l2_ports +
+                            static_cast<std::int32_t>(cu / 2 * std::int64_t{gpu.l2_ports} / pairs));
+    }
   }
-  const double spread_ns = machine_.gpu.matmul_spread * duration_ns;
-  const double apart = spread_ns > 0 ? std::min(1.0, kApart * window_ns / spread_ns) : 0;
-  return {levels, (1 - apart) * together.spread + apart * own};
+}
+
+std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) const {
+  const auto ports = static_cast<std::size_t>(machine_.gpu.xcds) * machine_.gpu.l2_ports;
+  return slab * ports + static_cast<std::size_t>(port_of_cu_[static_cast<std::size_t>(wg.cu)]);
+}
+
+// What is asked of the L2 by a matmul that starts now and would take `duration_ns` alone, and its luck: who
+// starts shortly behind another of the same port goes on with it.
+Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
+                                   std::uint32_t misses, double duration_ns, double now) {
+  wg.follows = kNobody;
+  if (port_of_cu_.empty()) return {0, spread_of(wg.id, wg.pc)};
+  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  const std::uint32_t slabs = std::max(inputs.a_slab, inputs.b_slab) + 1;
+  if (slabs > gpu.fetched_ns.size()) {
+    gpu.fetched_ns.resize(slabs, -1e300);
+    gpu.readers.resize(slabs * static_cast<std::size_t>(machine_.gpu.xcds) * machine_.gpu.l2_ports);
+  }
+  const bool a_missed = (misses & 1) != 0, b_missed = (misses & 2) != 0;
+  if (a_missed) gpu.fetched_ns[inputs.a_slab] = now;
+  if (b_missed) gpu.fetched_ns[inputs.b_slab] = now;
+  const double latency_ns = machine_.gpu.memory_stage_latency_ns();
+  const double catch_up_ns = kCatchUp * duration_ns;
+  const auto joined = [&](const Readers& readers, bool other_missed) {
+    if (other_missed || readers.alone) return 0.0;
+    const double behind_ns = now - readers.last_start_ns;
+    if (readers.from_memory) return std::max(0.0, 1 - (1 - kJoins) * behind_ns / catch_up_ns);
+    return std::exp(-behind_ns / machine_.gpu.l2_coalescing_ns);
+  };
+  Readers& a = gpu.readers[readers_of(wg, inputs.a_slab)];
+  Readers& b = gpu.readers[readers_of(wg, inputs.b_slab)];
+  const double with_a = joined(a, b_missed), with_b = joined(b, a_missed);
+  double spread = spread_in_port(wg);
+  if (std::max(with_a, with_b) >= kJoins) {
+    const Readers& first = with_b >= with_a ? b : a;
+    const double left = 1 / first.spread - (now - first.first_start_ns) / duration_ns;
+    const double luck = most_luck(machine_.gpu);
+    spread = left * luck > 1 ? 1 / left : luck;
+    if (first.from_memory && first.running) {
+      wg.follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
+      wg.leader_start_ns = first.leader_start_ns;
+    }
+  }
+  const auto note = [&](Readers& readers, double with, std::uint32_t slab, bool other_missed) {
+    readers.last_start_ns = now;
+    if (with >= kJoins) return;
+    readers.alone = other_missed;
+    readers.first_start_ns = now;
+    readers.spread = spread;
+    readers.from_memory = now - gpu.fetched_ns[slab] < latency_ns;
+    if (readers.running) return;  // who waits for that leader still does
+    readers.leader = id;
+    readers.leader_op = wg.pc;
+    readers.leader_start_ns = now;
+    readers.running = true;
+  };
+  note(a, with_a, inputs.a_slab, b_missed);
+  note(b, with_b, inputs.b_slab, a_missed);
+  const auto level = [](double share) {
+    return static_cast<std::uint32_t>(std::lround((kCoalescingLevels - 1) * share));
+  };
+  return {level(with_a) | level(with_b) << kCoalescingBits, spread};
+}
+
+// Uniform in [0, 1), for the operations that the workgroups of a port carry out at the same time; the ports
+// of a GPU have values that are spread evenly.
+double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
+  const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+  std::uint32_t ordinal = op - first;
+  if (!added_before_.empty()) ordinal -= added_before_[op] - added_before_[first];
+  const std::uint64_t round = wg.number / static_cast<std::uint32_t>(machine_.gpu.cu_count());
+  const double of_all =
+      unit_random(1ULL << 63 | static_cast<std::uint64_t>(wg.rank) << 48 | (round << 24 ^ ordinal));
+  const double place = of_all + port_of_cu_[static_cast<std::size_t>(wg.cu)] * std::numbers::phi;
+  return place - std::floor(place);
+}
+
+// The luck of a matmul by itself, which is mostly that of its port.
+double Engine::spread_in_port(const WorkgroupState& wg) const {
+  if (machine_.gpu.matmul_spread == 0) return 1;
+  const double of_port = unit_random_of_port(wg, wg.pc);
+  const double own = unit_random(draw_of(wg.id, wg.pc));
+  return 1 + spread_width(machine_.gpu) * (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
+}
+
+// The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
+// fused-sequential kernels on two H100 (docs/accuracy.md) have correlations of 0.3 to 0.9 within pairs, none
+// between others.
+double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
+  constexpr double kCommon = 0.6;  // of the variance of the logarithm
+  if (machine_.fabric.arbitration_spread == 0) return 1;
+  const double of_port = service_weights_.at(unit_random_of_port(wg, op));
+  const double own = service_weight(wg.id, op);
+  const double variance = std::log1p(machine_.fabric.arbitration_spread * machine_.fabric.arbitration_spread);
+  const double a = std::sqrt(kCommon), b = std::sqrt(1 - kCommon);
+  const double weight = std::pow(of_port, a) * std::pow(own, b) * std::exp((a + b - 1) * variance / 2);
+  return std::clamp(weight, service_weights_.at(0),
+                    ServiceWeights::highest(machine_.fabric.arbitration_spread));
+}
+
+// A matmul that has done its work and follows another has not got the last bytes before that one has.
+bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
+  if (wg.follows == kNobody) return false;
+  Readers& readers = gpus_[static_cast<std::size_t>(wg.rank)].readers[wg.follows];
+  wg.follows = kNobody;
+  if (!readers.running || readers.leader_start_ns != wg.leader_start_ns) return false;
+  wg.next_waiter = readers.first_waiter;
+  readers.first_waiter = id;
+  wg.waiting = Waiting::time;
+  return true;
+}
+
+// The running matmul has all its bytes, and so have those who follow it.
+void Engine::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
+  if (port_of_cu_.empty()) return;
+  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  const MatmulInputs& inputs = inputs_of_op_[wg.pc];
+  for (const std::uint32_t slab : {inputs.a_slab, inputs.b_slab}) {
+    Readers& readers = gpu.readers[readers_of(wg, slab)];
+    if (!readers.running || readers.leader != id || readers.leader_op != wg.pc) continue;
+    readers.running = false;
+    while (readers.first_waiter != kNobody) {
+      WorkgroupState& waiter = workgroups_[readers.first_waiter];
+      queue_.push(now, {EventKind::resume_workgroup, readers.first_waiter});
+      readers.first_waiter = waiter.next_waiter;
+      waiter.next_waiter = kNobody;
+    }
+  }
 }
 
 // Of the bytes of an operand, what its requests ask of the L2.
-double Engine::l2_share(std::uint32_t level) const {
-  return 1 - (1 - machine_.gpu.l2_coalesced_share) * level / (kCoalescingLevels - 1);
+double Engine::l2_share(std::uint32_t level) {
+  return 1 - static_cast<double>(level) / (kCoalescingLevels - 1);
 }
 
 }  // namespace tritax

@@ -134,7 +134,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 
   const double compute_ns = shape.cost.compute_ns / slowed;
   const Missed missed = look_up_operands(rank, die, inputs, shape, compute_ns, now);
-  const Coalesced coalesced = coalesce(wg, inputs, compute_ns, now);
+  const Coalesced coalesced = coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
@@ -168,6 +168,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 // takes time.
 bool Engine::lacks_operands(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
+  if (awaits_leader(wg, id)) return true;
   if (!later(wg.operands_ns, now)) return wg.has_sender && holds_up_matmul(id, now);
   wg.waiting = Waiting::time;
   queue_.push(wg.operands_ns, {EventKind::resume_workgroup, id});
@@ -292,7 +293,10 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   }
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
-  const double weight = fluid_.contended(class_id) ? service_weight(wg.id, op_index) : 1;
+  const bool common = path.kind == DataPath::Kind::remote_store && wg.has_sender && !port_of_cu_.empty();
+  const double weight = !fluid_.contended(class_id) ? 1
+                        : common                    ? weight_in_port(wg, op_index)
+                                                    : service_weight(wg.id, op_index);
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = fluid_.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);
@@ -370,7 +374,10 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
-  if (op.kind == OpKind::matmul && lacks_operands(id, now)) return;
+  if (op.kind == OpKind::matmul) {
+    release_followers(wg, id, now);
+    if (lacks_operands(id, now)) return;
+  }
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
                   completion.lost_on_links_ns - wg.op_lost_ns, now);
   if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);

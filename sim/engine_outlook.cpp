@@ -59,7 +59,11 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   if (!stores && kernel.tile.m > 0 && gpu.specialised_copy_efficiency > 0) {
     shortest /= gpu.specialised_copy_efficiency;
   }
-  return shortest / std::max(1.0, service_weight(wg, op_index));
+  // What a port gives a store is known when the workgroup has a compute unit.
+  const bool of_port = !port_of_cu_.empty() && op.kind == OpKind::store && kernel.tile.m > 0;
+  const double weight =
+      of_port ? ServiceWeights::highest(machine_.fabric.arbitration_spread) : service_weight(wg, op_index);
+  return shortest / std::max(1.0, weight);
 }
 
 // Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the
@@ -116,9 +120,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (op.kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = machine_.gpu.l2_coalescing_ns > 0
-                              ? 1 + machine_.gpu.matmul_spread * std::sqrt(3.0)
-                              : spread_of(machine_.gpu.matmul_spread, state.id, o);
+      const double luck = machine_.gpu.coalesces() ? most_luck(machine_.gpu) : spread_of(state.id, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {

@@ -47,6 +47,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     host_costs_.barrier_ns = machine.host.barrier_ns;
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
+  index_ports();
   add_resources();
   index_schedule();
   find_cold_code();

@@ -100,7 +100,9 @@ struct EngineState {
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double op_lost_ns = 0;    // by its class on links, before the activity started
     double operands_ns = 0;   // before this the running matmul has not all that others fetch; 0: it has
-    double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
+    std::uint32_t follows = kNobody;  // the leader of these readers of an operand: an index
+    double leader_start_ns = 0;
+    double held_up_ns = 0;  // time that stores have kept the operand loads of the running matmul waiting
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
 
@@ -134,11 +136,19 @@ struct EngineState {
   static constexpr std::uint32_t kCoalescingBits = 2;
   static constexpr std::uint32_t kCoalescingLevels = 1u << kCoalescingBits;
 
-  // Of a slab: the matmuls that read it one after the other, and the first of those that do so together.
+  // Of a slab and a port to the L2: the matmuls that read it one after the other, and the first of those that
+  // do so together.
   struct Readers {
     double last_start_ns = -1e300;
     double first_start_ns = -1e300;
-    double spread = 1;  // of the first
+    double spread = 1;         // of the first
+    bool from_memory = false;  // the first waits for memory
+    bool alone = false;        // the first fetches its other operand from memory
+    bool running = false;      // `leader` has not got all its operands
+    std::uint32_t leader = kNobody;
+    std::uint32_t leader_op = 0;
+    double leader_start_ns = 0;
+    std::uint32_t first_waiter = kNobody;  // of those that cannot end before the leader
   };
 
   struct KernelState {
@@ -221,7 +231,8 @@ struct EngineState {
     Dispatcher dispatcher;
     ReuseCache llc;
     std::vector<ReuseCache> l2;                   // by die
-    std::vector<Readers> readers;                 // by slab and die, where requests coalesce
+    std::vector<Readers> readers;                 // by slab and port, where requests coalesce
+    std::vector<double> fetched_ns;               // by slab: when the last fetch from memory began, likewise
     std::vector<std::int32_t> atomic_pollers;     // by die
     std::vector<double> dispatch_free_ns;         // by die
     std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order

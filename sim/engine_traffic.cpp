@@ -39,9 +39,9 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
         shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
     most_gb_per_s = std::max(most_gb_per_s, shape.cost.operand_bytes / least_ns);
   }
-  const double luck = 1 + machine_.gpu.matmul_spread * std::sqrt(3.0);  // see spread_of()
   constexpr double kMargin = 1.001;
-  return kMargin * luck * machine_.gpu.cus_per_xcd * most_gb_per_s > machine_.gpu.l2_gb_per_s;
+  return kMargin * most_luck(machine_.gpu) * machine_.gpu.cus_per_xcd * most_gb_per_s >
+         machine_.gpu.l2_gb_per_s;
 }
 
 // How long the operands of a matmul take to arrive at least, one stage after the other.
@@ -390,10 +390,10 @@ std::int32_t Engine::data_class(const DataPath& path) {
 }
 
 // Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
-// others: uniform with mean 1 and the machine's relative standard deviation.
-double Engine::spread_of(double spread, std::uint32_t id, std::uint32_t op) const {
-  if (spread == 0) return 1;
-  return 1 + spread * std::sqrt(3.0) * (2 * unit_random(draw_of(id, op)) - 1);
+// others (spread_width()).
+double Engine::spread_of(std::uint32_t id, std::uint32_t op) const {
+  if (machine_.gpu.matmul_spread == 0) return 1;
+  return 1 + spread_width(machine_.gpu) * (2 * unit_random(draw_of(id, op)) - 1);
 }
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.

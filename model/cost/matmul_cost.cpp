@@ -103,6 +103,12 @@ double stage_interval_ns(std::int32_t stages, double latency_ns) {
   return latency_ns / std::max(1, stages - 1);
 }
 
+double spread_width(const Gpu& gpu) {
+  const double uniform = std::sqrt(3.0) * gpu.matmul_spread;
+  if (!gpu.coalesces()) return uniform;
+  return uniform / std::hypot(1 - kOwnSpread, kOwnSpread);  // of two that add
+}
+
 MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& given, std::int64_t rows,
                        std::int64_t cols, std::int64_t k) {
   TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.k > 0 && given.waves > 0, "matmul without a tile shape");

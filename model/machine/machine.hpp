@@ -113,12 +113,12 @@ struct Gpu {
   double l2_bytes = 0;
   double l2_gb_per_s = 0;
   bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
-  // Requests of several compute units for the same operands reach the L2 as fewer, the more the sooner they
-  // follow each other; see Engine::coalesce(). 0: each for itself.
+  // Requests of the compute units of a port for the same operands reach the L2 as one, if they follow each
+  // other soon; sim/engine_lock_step.cpp. 0: each for itself.
   double l2_coalescing_ns = 0;
   double l2_lock_step_gb_per_s =
-      0;                          // what those get who share operands and always run together; 0: l2_gb_per_s
-  double l2_coalesced_share = 0;  // of requests at the same time, of all but the first, what is left of them
+      0;                      // what those get who share operands and always run together; 0: l2_gb_per_s
+  std::int32_t l2_ports = 0;  // of a die, shared by its compute units as evenly as pairs can; 0: one each
   double l2_latency_ns = 0;
   double llc_bytes = 0;
   double llc_gb_per_s = 0;
@@ -153,6 +153,8 @@ struct Gpu {
   // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   // Of a stage of operands from memory; that of a load where no stages were measured.
   double memory_stage_latency_ns() const { return stage_latency_ns > 0 ? stage_latency_ns : hbm_latency_ns; }
+  // Whether requests of neighbours for the same operands reach the L2 as one (sim/engine_lock_step.cpp).
+  bool coalesces() const { return l2_coalescing_ns > 0 && l2_ports > 0; }
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
   bool knows_guarded_copies() const { return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0; }
   // Of a copy behind anything but a copy, besides latency and bytes.

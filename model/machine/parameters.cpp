@@ -164,8 +164,9 @@ constexpr std::array kSpecs{
                   "those who ask for the same operands this much later than others join their requests e "
                   "times less; 0: nobody does",
                   Presence::optional},
-    ParameterSpec{"gpu", "l2_coalesced_share", &Gpu::l2_coalesced_share, D::share, kSpread,
-                  "of the requests for operands at the same time, of all but the first, what reaches the L2",
+    ParameterSpec{"gpu", "l2_ports", &Gpu::l2_ports, D::count, count_up_to(4096),
+                  "ports that the compute units of a die share to the L2; those of one port coalesce, and a "
+                  "full L2 serves ports alike. 0: one each",
                   Presence::optional},
     ParameterSpec{
         "gpu", "l2_lock_step_bandwidth", &Gpu::l2_lock_step_gb_per_s, D::rate, kRate,

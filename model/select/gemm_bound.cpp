@@ -32,7 +32,7 @@ double gemm_bound_ns(const Pattern& pattern, const GemmAllScatter& workload, con
     return matmul_cost(gpu, workload.dtype, of, of.m, of.n, workload.k).compute_ns;
   };
   const double gain = std::max(1.0, cost_ns(tile) / cost_ns(overlapped));
-  const double tile_ns = cost_ns(tile) / (1 + std::sqrt(3.0) * gpu.matmul_spread);
+  const double tile_ns = cost_ns(tile) / most_luck(gpu);
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(workload.dtype).load_clock_ghz);
 
   const std::int64_t tiles =

@@ -33,7 +33,7 @@ void MatmulTimes::find_work(DType dtype, const Op& op) {
   boost_ = std::max(boost_, highest_ghz / load_ghz);
   const double draw = matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
-  const double luck = 1 + std::sqrt(3.0) * gpu_.matmul_spread;  // equal tiles differ: uniformly, by no more
+  const double luck = most_luck(gpu_);
   work_ = {cost.compute_ns / (share_ * luck), draw / luck};
 }
 

@@ -201,7 +201,11 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   Recorder recorder(calibration, base, source);
   // Each group is recorded, and so rounded, before the next relies on it.
   Machine& machine = calibration.machine;
-  machine.gpu.l2_coalescing_ns = 0;  // until the end, see lock_step_group()
+  // Until the end none coalesce: what the rows tell of the L2 is what tiles in lock step get of it.
+  machine.gpu.l2_coalescing_ns = 0;
+  if (base.gpu.coalesces() && base.gpu.l2_lock_step_gb_per_s > 0) {
+    machine.gpu.l2_gb_per_s = base.gpu.l2_lock_step_gb_per_s;
+  }
   const auto record = [&](const std::vector<FittedUnknown>& found) {
     for (const FittedUnknown& unknown : found) recorder.record(unknown);
   };
@@ -233,14 +237,12 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   fit(host_groups(observations, machine));
   if (knows_host_times(observations)) recorder.record(estimate_kernel_gap(observations, machine));
   record(estimate_ragged_rows(observations, machine));
-  if (base.gpu.l2_coalescing_ns > 0) {
-    // What passed for it until here is what tiles in lock step see.
+  if (base.gpu.coalesces()) {
     together.unknown.keys = {"gpu.l2_lock_step_bandwidth"};
     recorder.record(together);
     recorder.forget("gpu.l2_bandwidth");
-    machine.gpu.l2_coalescing_ns = base.gpu.l2_coalescing_ns;
-    fit({lock_step_group()});
   }
+  machine.gpu.l2_coalescing_ns = base.gpu.l2_coalescing_ns;
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;
     unseen.unknown.keys = {std::string(key)};

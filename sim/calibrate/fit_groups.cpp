@@ -487,14 +487,6 @@ bool knows_host_times(const std::vector<Observation>& table) {
                      [](const Observation& row) { return row.row->metric == MicrobenchMetric::host_time; });
 }
 
-FitGroup lock_step_group() {
-  FitGroup group = l2_group();
-  group.uses = [together = group.uses](const MicrobenchRow& row, const Machine& machine) {
-    return row.group == "stagger" || together(row, machine);
-  };
-  return group;
-}
-
 std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine) {
   const bool around = knows_host_times(table);
   return {barrier_group(), stream_group(table, around, machine), graph_group(around)};

@@ -11,11 +11,6 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> device_groups(const Machine& machine);
 
-// The L2 behind requests that coalesce: what tiles get of it depends on whether those who share operands run
-// in lock step. After everything else, for few rows show it, and without it the bandwidth of the L2 stands
-// for both.
-FitGroup lock_step_group();
-
 // Whether what hosts take around kernels was measured apart from those. Older files have only whole steps, in
 // which an error of the kernels passes for one of the hosts.
 bool knows_host_times(const std::vector<Observation>& table);

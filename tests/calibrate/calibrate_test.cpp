@@ -27,8 +27,14 @@ constexpr double kLightGhz = 1.8;
 constexpr double kLoadGhz = 1.5;
 constexpr double kSustainedGhz = 1.3;
 
+// No requests coalesce: what changes where they do is in lock_step_test.cpp.
 Machine uncalibrated() {
-  return read_machine(std::string(TRITAX_SOURCE_DIR) + "/model/machine/uncalibrated/h200-4.toml");
+  Machine machine = read_machine(std::string(TRITAX_SOURCE_DIR) + "/model/machine/uncalibrated/h200-4.toml");
+  machine.gpu.l2_gb_per_s = machine.gpu.l2_lock_step_gb_per_s;
+  machine.gpu.l2_lock_step_gb_per_s = 0;
+  machine.gpu.l2_coalescing_ns = 0;
+  machine.gpu.l2_ports = 0;
+  return machine;
 }
 
 // On a switch, ports and links limit the same traffic: the rows show the lower limit.

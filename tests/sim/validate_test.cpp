@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/machine/write_machine.hpp"
 #include "tests/sim/replaced.hpp"
 
 namespace tritax {
@@ -194,10 +196,18 @@ TEST(Validate, CountsTheWarmUpThatTheTableSays) {
   expect_csv_refused(header + replaced(kRow, ",20,256", ",20,-1,256"), {"file.csv:2", "warmup_runs", "'-1'"});
 }
 
+// Without chance, for neighbours that wait for memory have their luck in common, others not.
 TEST(Validate, PredictsRunsWithNothingInBetweenWithWarmCaches) {
-  const auto predicted_ns = [](const std::string& header, const std::string& flush) {
+  Machine machine = find_machine("h200-4");
+  for (Parameter& parameter : machine.parameters) {
+    const bool chance = parameter.key == "gpu.matmul_spread" || parameter.key == "fabric.arbitration_spread";
+    if (chance) parameter.value = 0;
+  }
+  const std::string path = testing::TempDir() + "without_chance.toml";
+  std::ofstream(path) << write_machine(machine, "without chance");
+  const auto predicted_ns = [&](const std::string& header, const std::string& flush) {
     const std::string row = replaced(kRow, ",20,256000000,", ",20," + flush);
-    const auto rows = match_scenarios({parse_measured(header + row, "file.csv")}, {}, false, "");
+    const auto rows = match_scenarios({parse_measured(header + row, "file.csv")}, {}, false, path);
     return validate(rows).at(0).predicted_on(MeasuredClock::wall);
   };
   const double cold_start_ns = find_machine("h200-4").gpu.cold_start_ns;
