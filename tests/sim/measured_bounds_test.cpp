@@ -114,6 +114,8 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h100-2-narrow-2.csv", "h100-4", 250, 0.04, 0.10, 0.05},
                          {"h100-2-random-7.csv", "h100-4", 128, 0.045, 0.115, 0.015},
                          {"h100-2-random-8.csv", "h100-4", 168, 0.045, 0.115, 0.01},
+                         {"h100-2-random-9.csv", "h100-4", 192, 0.05, 0.14, 0.01},
+                         {"h100-2-random-10.csv", "h100-4", 144, 0.05, 0.14, 0.01},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
