@@ -13,7 +13,7 @@
 //  - nothing of that where a workgroup's other operand is its own and comes from memory: if neighbours share
 //    rows of A, and columns of B are shared by workgroups far from each other, every request reaches the L2.
 //    The same tiles in an order in which neighbours share columns take 13 to 40 % less time;
-//  - the matmuls of a port differ by 0.1 to 0.5 % of their time, those of different ports by 1 to 2 %.
+//  - in lock step the matmuls of a pair differ by 0.1 to 0.6 % of their time, all by 0.7 to 2.5 %.
 //
 // Not modelled: a full L2 serves ports alike, so that compute units of a small one get up to a third more and
 // drift away from those they share operands with (h100-1-port-stamps.csv).
@@ -128,8 +128,8 @@ double Engine::spread_in_port(const WorkgroupState& wg) const {
 }
 
 // The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
-// fused-sequential kernels on two H100 (docs/accuracy.md) have correlations of 0.3 to 0.9 within pairs, none
-// between others.
+// fused-sequential kernels on two H100 (scenarios/measured/h100-2-store-stamps.csv) have correlations of 0.57
+// to 0.91 within pairs, none between others.
 double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
   if (machine_.fabric.arbitration_spread == 0) return 1;

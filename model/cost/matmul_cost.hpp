@@ -56,8 +56,8 @@ struct MatmulCost {
 
 // Equal matmuls take times that are uniform about the mean, with `matmul_spread` as relative standard
 // deviation. Where neighbours coalesce, a fifth of it is a workgroup's own and the rest common to a port:
-// stamps of products on an H100, within pairs 0.1 to 0.5 % of the time, between ports 1 to 2 %
-// (scenarios/measured/h100-1-ports.csv).
+// stamps of products on an H100, in lock step within pairs 0.1 to 0.6 % of the time, of all 0.7 to 2.5 %
+// (scenarios/measured/h100-1-lock-step.csv).
 inline constexpr double kOwnSpread = 0.2;
 
 // Half the width of that distribution, of the part that is a port's and a workgroup's own together.

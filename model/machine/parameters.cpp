@@ -164,10 +164,10 @@ constexpr std::array kSpecs{
                   "those who ask for the same operands this much later than others join their requests e "
                   "times less; 0: nobody does",
                   Presence::optional},
-    ParameterSpec{"gpu", "l2_ports", &Gpu::l2_ports, D::count, count_up_to(4096),
-                  "ports that the compute units of a die share to the L2; those of one port coalesce, and a "
-                  "full L2 serves ports alike. 0: one each",
-                  Presence::optional},
+    ParameterSpec{
+        "gpu", "l2_ports", &Gpu::l2_ports, D::count, count_up_to(4096),
+        "ports that the compute units of a die share to the L2; requests of one port coalesce. 0: one each",
+        Presence::optional},
     ParameterSpec{
         "gpu", "l2_lock_step_bandwidth", &Gpu::l2_lock_step_gb_per_s, D::rate, kRate,
         "L2 of one die, of operands in tiles whose requests all coalesce, as a vendor's; 0: l2_bandwidth",
