@@ -52,8 +52,8 @@ std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) con
 // starts shortly behind another of the same port goes on with it.
 Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
                                    std::uint32_t misses, double duration_ns, double now) {
-  wg.follows = kNobody;
   if (port_of_cu_.empty()) return {0, spread_of(wg.id, wg.pc)};
+  sender_of(wg).follows = kNobody;
   GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
   const std::uint32_t slabs = std::max(inputs.a_slab, inputs.b_slab) + 1;
   if (slabs > gpu.fetched_ns.size()) {
@@ -81,8 +81,8 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
     const double luck = most_luck(machine_.gpu);
     spread = left * luck > 1 ? 1 / left : luck;
     if (first.from_memory && first.running) {
-      wg.follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
-      wg.leader_start_ns = first.leader_start_ns;
+      sender_of(wg).follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
+      sender_of(wg).leader_start_ns = first.leader_start_ns;
     }
   }
   const auto note = [&](Readers& readers, double with, std::uint32_t slab, bool other_missed) {
@@ -144,10 +144,12 @@ double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const 
 
 // A matmul that has done its work and follows another has not got the last bytes before that one has.
 bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
-  if (wg.follows == kNobody) return false;
-  Readers& readers = gpus_[static_cast<std::size_t>(wg.rank)].readers[wg.follows];
-  wg.follows = kNobody;
-  if (!readers.running || readers.leader_start_ns != wg.leader_start_ns) return false;
+  if (port_of_cu_.empty()) return false;
+  SenderState& sender = sender_of(wg);
+  if (sender.follows == kNobody) return false;
+  Readers& readers = gpus_[static_cast<std::size_t>(wg.rank)].readers[sender.follows];
+  sender.follows = kNobody;
+  if (!readers.running || readers.leader_start_ns != sender.leader_start_ns) return false;
   wg.next_waiter = readers.first_waiter;
   readers.first_waiter = id;
   wg.waiting = Waiting::time;
