@@ -222,8 +222,8 @@ FluidNetwork::Resource* FluidNetwork::bottleneck_of_change(const Class& c) {
   return only;
 }
 
-// Fills `members_` with the changed classes and those that the resource `shared` holds. Their level if it
-// holds them all, else 0.
+// Fills `members_` with the changed classes, first, and those that the resource `shared` holds. Their level if
+// it holds them all, else 0.
 double FluidNetwork::level_at(const Resource& shared) {
   double room = shared.capacity - shared.load;
   double demand = 0;
@@ -291,10 +291,18 @@ bool FluidNetwork::settle_at_bottleneck(double now_ns) {
   const double level = level_at(*shared);
   if (level == 0 || !change_loads(level, *shared)) return false;
   // Before those that have ended leave: a resource without users forgets its load.
-  for (Class* const c : members_) {
+  for (Class* const c : changed_) {
     if (c->weight > 0 && !c->listed) list(*c);
   }
-  for (Class* const c : members_) commit(*c, level, c->weight > 0 ? shared : nullptr, now_ns);
+  for (Class* const c : changed_) commit(*c, level, c->weight > 0 ? shared : nullptr, now_ns);
+  for (std::size_t m = changed_.size(); m < members_.size(); ++m) {
+    Class& c = *members_[m];
+    if (c.level == level) continue;
+    advance(c, now_ns);
+    c.level = level;
+    find_loss(c, now_ns);
+    reschedule(c, now_ns);
+  }
   return true;
 }
 
@@ -346,6 +354,11 @@ void FluidNetwork::schedule(Class& c, double now_ns) {
     return;
   }
   advance(c, now_ns);
+  reschedule(c, now_ns);
+}
+
+// Of a class that has a rate, as of now.
+void FluidNetwork::reschedule(const Class& c, double now_ns) {
   next_end_.set(c.id, now_ns + std::max(0.0, c.first_end - c.virtual_time) / c.level);
 }
 

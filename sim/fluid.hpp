@@ -269,6 +269,7 @@ class FluidNetwork {
   void apply(double now_ns);
   void commit(Class& c, double level, Resource* bottleneck, double now_ns);
   void schedule(Class& c, double now_ns);
+  void reschedule(const Class& c, double now_ns);
 
   std::vector<std::unique_ptr<Class>> classes_;
   std::vector<std::unique_ptr<Resource>> resources_;
