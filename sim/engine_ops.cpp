@@ -246,7 +246,9 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   }
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
-  double cap = bytes > 0 ? clock_share * bytes / (latency + bytes / rate) : path.cap_gb_per_s;
+  double moving_ns = bytes / rate;
+  if (guarded) moving_ns = std::max(moving_ns, machine_.gpu.guarded_copy_least_ns - op_ns);
+  double cap = bytes > 0 ? clock_share * bytes / (latency + moving_ns) : path.cap_gb_per_s;
   if (!stores && in_matmul_kernel && machine_.gpu.specialised_copy_efficiency > 0) {
     cap *= machine_.gpu.specialised_copy_efficiency;
   }

@@ -32,6 +32,7 @@ Machine vendor_machine(const Machine& machine) {
   gpu.meet_ns = 0;
   gpu.matmul_start_ns = 0;
   gpu.guarded_copy_gb_per_s = 0;
+  gpu.guarded_copy_least_ns = 0;
   gpu.busy_copy_ns = 0;
   gpu.ragged_copy_ns = 0;
   gpu.store_op_ns = 0;

@@ -93,6 +93,7 @@ struct Gpu {
   // takes besides latency and bytes, and what one workgroup moves at most. 0: the same as behind a copy.
   double guarded_copy_ns = 0;
   double guarded_copy_gb_per_s = 0;
+  double guarded_copy_least_ns = 0;  // besides latency, however few bytes it has
   // More of a copy behind anything but a copy while every compute unit is at work on a matmul, whose operands
   // its loads wait for; in proportion to those that are.
   double busy_copy_ns = 0;
@@ -156,7 +157,9 @@ struct Gpu {
   // Whether requests of neighbours for the same operands reach the L2 as one (sim/engine_lock_step.cpp).
   bool coalesces() const { return l2_coalescing_ns > 0 && l2_ports > 0; }
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
-  bool knows_guarded_copies() const { return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0; }
+  bool knows_guarded_copies() const {
+    return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0 || guarded_copy_least_ns > 0;
+  }
   // Of a copy behind anything but a copy, besides latency and bytes.
   double guarded_op_ns() const { return guarded_copy_ns > 0 ? guarded_copy_ns : copy_op_ns; }
   // Of one CU that copies out of its own GPU's memory, to there or to a peer. Where it is known what a copy

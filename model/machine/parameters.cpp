@@ -104,6 +104,9 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "guarded_copy_bandwidth", &Gpu::guarded_copy_gb_per_s, D::rate, kRate,
                   "what one workgroup then copies at most, as its loads overlap no stores; 0: no limit",
                   Presence::optional},
+    ParameterSpec{"gpu", "guarded_copy_least_time", &Gpu::guarded_copy_least_ns, D::time, kTime,
+                  "what such a copy takes at least besides latency, however few bytes it has",
+                  Presence::optional},
     ParameterSpec{
         "gpu", "busy_copy_time", &Gpu::busy_copy_ns, D::time, kTime,
         "more of a copy behind anything but a copy while every compute unit is at work on a matmul, "

@@ -197,6 +197,17 @@ FitGroup guarded_group() {
   return group;
 }
 
+// Of 8 KB, as small as the tiles of patterns are.
+FitGroup least_copy_group() {
+  constexpr std::int64_t kRows = 32;
+  FitGroup group;
+  group.unknowns = {{{"gpu.guarded_copy_least_time"}, 1200, "", "guarded"}};
+  group.uses = [](const MicrobenchRow& row, const Machine&) {
+    return is_guarded_alone(row) && row.text("kernel") == "data" && row.number("rows") == kRows;
+  };
+  return group;
+}
+
 // Copies behind a wait by workgroups of a matmul kernel.
 FitGroup specialised_group() {
   FitGroup group;
@@ -456,6 +467,7 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
       tile_group(machine),
       guarded_group(),
       copy_group(),
+      least_copy_group(),
       specialised_group(),
       atomic_group(),
       memory_group(),

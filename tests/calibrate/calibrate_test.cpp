@@ -75,6 +75,7 @@ Machine true_machine() {
                                                            {"gpu.copy_op_time", 500},
                                                            {"gpu.guarded_copy_time", 350},
                                                            {"gpu.guarded_copy_bandwidth", 30},
+                                                           {"gpu.guarded_copy_least_time", 750},
                                                            {"gpu.busy_copy_time", 250},
                                                            {"gpu.stage_bandwidth", 40},
                                                            {"gpu.matrix.fp8.stage_bandwidth", 25},

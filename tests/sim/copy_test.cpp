@@ -59,6 +59,16 @@ TEST(Copies, BehindAWaitDoNotOverlap) {
   EXPECT_NEAR(copies_ns(two_gpus(), false, 4, 1, {0, 2}), 2 * kGuardedNs + 2 * kFollowingNs, kExact);
 }
 
+TEST(Copies, BehindAWaitTakeALeastTimeHoweverFewBytesTheyHave) {
+  Machine machine = two_gpus();
+  machine.gpu.guarded_copy_least_ns = kGuardedNs / 2;
+  EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kGuardedNs, kExact);
+  machine.gpu.guarded_copy_least_ns = 2 * kGuardedNs;
+  EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 8 * kGuardedNs, kExact);
+  EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 2}), 4 * kGuardedNs + 2 * kFollowingNs, kExact);
+  EXPECT_NEAR(copies_ns(machine, true, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
+}
+
 TEST(Copies, OfAMatmulKernelKnowNoDifference) {
   EXPECT_NEAR(copies_ns(two_gpus(), true, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
 }
@@ -116,7 +126,7 @@ TEST(Copies, TakeNoLongerBesideNothingAndWhereItIsUnknown) {
 
 TEST(Copies, OfMachinesOnWhichItIsUnknownAreAlike) {
   Machine machine = two_gpus();
-  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = 0;
+  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = machine.gpu.guarded_copy_least_ns = 0;
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
 }
 
