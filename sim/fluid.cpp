@@ -222,25 +222,28 @@ FluidNetwork::Resource* FluidNetwork::bottleneck_of_change(const Class& c) {
   return only;
 }
 
-// Fills `members_` with the changed classes, first, and those that the resource `shared` holds. Their level if
+// Adds the changed classes of a share to `members_`, and then those that its resource holds. Their level if
 // it holds them all, else 0.
-double FluidNetwork::level_at(const Resource& shared) {
+void FluidNetwork::find_level(Share& share) {
+  const Resource& shared = *share.resource;
   double room = shared.capacity - shared.load;
   double demand = 0;
   double lowest_cap = kInfinity;
   double highest_other = 0;
-  members_.clear();
   const auto join = [&](Class& c, double coefficient) {
     members_.push_back(&c);
     if (c.weight > 0) lowest_cap = std::min(lowest_cap, c.cap);
     room += c.level * c.settled_weight * coefficient;
     demand += c.weight * coefficient;
   };
+  share.begin = members_.size();
   for (Class* const c : changed_) {
+    if (shares_.size() > 1 && bottleneck_of_change(*c) != &shared) continue;
     for (const Part& part : c->parts()) {
       if (part.resource == &shared) join(*c, part.coefficient);
     }
   }
+  share.held = members_.size();
   for (const User& user : shared.users) {
     Class& c = *user.of;
     if (c.changed) continue;
@@ -250,58 +253,86 @@ double FluidNetwork::level_at(const Resource& shared) {
       highest_other = std::max(highest_other, c.level);
     }
   }
-  if (demand == 0) return 0;
+  share.end = members_.size();
+  if (demand == 0) return;
   const double level = std::max(room, 0.0) / demand;
-  return level * (1 + kTolerance) < lowest_cap && highest_other <= level ? level : 0;
+  if (level * (1 + kTolerance) < lowest_cap && highest_other <= level) share.level = level;
 }
 
-// Brings the loads to `level` of all members. False, and nothing is changed, if a resource besides `shared`
-// is saturated before or after.
-bool FluidNetwork::change_loads(double level, const Resource& shared) {
-  loads_before_.resize(std::max(loads_before_.size(), members_.size() * kMaxUses));
-  LoadBefore* const begin = loads_before_.data();
-  LoadBefore* end = begin;
+// Brings the loads to the level of the members of a share. False if a resource besides its own is saturated
+// before or after.
+bool FluidNetwork::change_loads(const Share& share) {
+  const std::size_t most = load_changes_ + (share.end - share.begin) * kMaxUses;
+  if (loads_before_.size() < most) loads_before_.resize(most);
+  LoadBefore* end = loads_before_.data() + load_changes_;
   bool saturated_other = false;
-  for (const Class* const c : members_) {
-    const double change = level * c->weight - c->level * c->settled_weight;
-    for (const Part& part : c->parts()) {
+  for (std::size_t m = share.begin; m < share.end; ++m) {
+    const Class& c = *members_[m];
+    const double change = share.level * c.weight - c.level * c.settled_weight;
+    for (const Part& part : c.parts()) {
       Resource& r = *part.resource;
       const double before = r.load;
       *end++ = {&r, before};
       r.load = std::max(before + change * part.coefficient, 0.0);
-      saturated_other |= (&r != &shared) & (std::max(before, r.load) >= r.nearly_full);
+      saturated_other |= (&r != share.resource) & (std::max(before, r.load) >= r.nearly_full);
     }
   }
-  if (!saturated_other) return true;
-  while (end != begin) {
-    --end;
-    end->resource->load = end->load;
+  load_changes_ = static_cast<std::size_t>(end - loads_before_.data());
+  return !saturated_other;
+}
+
+void FluidNetwork::restore_loads() {
+  while (load_changes_ > 0) {
+    const LoadBefore& before = loads_before_[--load_changes_];
+    before.resource->load = before.load;
   }
-  return false;
+}
+
+// Fills `shares_` with the bottlenecks of the changed classes. False if one of these has none.
+bool FluidNetwork::find_shares() {
+  shares_.clear();
+  for (const Class* const c : changed_) {
+    Resource* const shared = bottleneck_of_change(*c);
+    if (shared == nullptr) return false;
+    const bool known = std::any_of(shares_.begin(), shares_.end(),
+                                   [&](const Share& share) { return share.resource == shared; });
+    if (!known) shares_.push_back({shared});
+  }
+  return true;
 }
 
 // Changes in classes that share a bottleneck: as long as it stays that of all that it holds, and nothing else
-// that they use is or becomes saturated, they share what it has for them.
-bool FluidNetwork::settle_at_bottleneck(double now_ns) {
-  Resource* const shared = bottleneck_of_change(*changed_.front());
-  if (shared == nullptr) return false;
-  for (const Class* const c : changed_) {
-    if (bottleneck_of_change(*c) != shared) return false;
+// that they use is or becomes saturated, they share what it has for them, whatever happens elsewhere.
+bool FluidNetwork::settle_at_bottlenecks(double now_ns) {
+  if (!find_shares()) return false;
+  members_.clear();
+  for (Share& share : shares_) {
+    find_level(share);
+    if (share.level == 0) return false;
   }
-  const double level = level_at(*shared);
-  if (level == 0 || !change_loads(level, *shared)) return false;
+  load_changes_ = 0;
+  for (const Share& share : shares_) {
+    if (change_loads(share)) continue;
+    restore_loads();
+    return false;
+  }
   // Before those that have ended leave: a resource without users forgets its load.
   for (Class* const c : changed_) {
     if (c->weight > 0 && !c->listed) list(*c);
   }
-  for (Class* const c : changed_) commit(*c, level, c->weight > 0 ? shared : nullptr, now_ns);
-  for (std::size_t m = changed_.size(); m < members_.size(); ++m) {
-    Class& c = *members_[m];
-    if (c.level == level) continue;
-    advance(c, now_ns);
-    c.level = level;
-    find_loss(c, now_ns);
-    reschedule(c, now_ns);
+  for (const Share& share : shares_) {
+    for (std::size_t m = share.begin; m < share.held; ++m) {
+      Class& c = *members_[m];
+      commit(c, share.level, c.weight > 0 ? share.resource : nullptr, now_ns);
+    }
+    for (std::size_t m = share.held; m < share.end; ++m) {
+      Class& c = *members_[m];
+      if (c.level == share.level) continue;
+      advance(c, now_ns);
+      c.level = share.level;
+      find_loss(c, now_ns);
+      reschedule(c, now_ns);
+    }
   }
   return true;
 }
@@ -344,7 +375,7 @@ void FluidNetwork::settle(double now_ns) {
     }
   }
   changed_.resize(unsettled);
-  if (unsettled > 0 && !settle_at_bottleneck(now_ns)) solve(now_ns);
+  if (unsettled > 0 && !settle_at_bottlenecks(now_ns)) solve(now_ns);
   changed_.clear();
 }
 

@@ -18,7 +18,7 @@
 // it holds back. An activity that starts at its cap without saturating anything, or ends without having used
 // anything saturated, changes no other rate and is not solved for at all; nor is a change in a class that has
 // its bottleneck to itself, nor one that leaves the weight of its class as it was. Classes that have one
-// bottleneck, and use nothing else that is full, share it.
+// bottleneck, and use nothing else that is full, share it, whatever happens elsewhere.
 //
 // Here be dragons: `settle` must be called after a batch of starts and completions at one time and before the
 // clock moves on; between the two the rates are stale.
@@ -208,6 +208,13 @@ class FluidNetwork {
     double load = 0;
   };
 
+  // Classes that one resource holds: a range of `members_`.
+  struct Share {
+    Resource* resource = nullptr;
+    double level = 0;                          // 0: it does not hold them all
+    std::size_t begin = 0, held = 0, end = 0;  // those from `held` on have not changed
+  };
+
   // What a resource has for the members that can still rise. Only one that cannot serve all members at their
   // caps decides anything.
   struct Tight {
@@ -254,9 +261,11 @@ class FluidNetwork {
   bool settle_without_solving(Class& c, double now_ns);
   bool settle_within_class(Class& c, double now_ns);
   static Resource* bottleneck_of_change(const Class& c);
-  double level_at(const Resource& shared);
-  bool change_loads(double level, const Resource& shared);
-  bool settle_at_bottleneck(double now_ns);
+  bool find_shares();
+  void find_level(Share& share);
+  bool change_loads(const Share& share);
+  void restore_loads();
+  bool settle_at_bottlenecks(double now_ns);
   void solve(double now_ns);
   void include(Class& c);
   void include_held_by_saturated();
@@ -282,6 +291,8 @@ class FluidNetwork {
   std::vector<Class*> held_;               // by one of touched_; scratch
   std::vector<Tight> tight_;               // by position in touched_
   std::vector<Open> open_;
+  std::vector<Share> shares_;             // of the changed classes, while they are settled
+  std::size_t load_changes_ = 0;          // so many of the next are of what is being settled
   std::vector<LoadBefore> loads_before_;  // in the order of the changes
   std::vector<double> levels_;            // by position in members_
   std::vector<Resource*> bottlenecks_;    // likewise; null: none

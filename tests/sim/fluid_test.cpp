@@ -234,6 +234,40 @@ TEST(Fluid, ClassThatTakesAFullLinkOverAtOnceIsItsLoad) {
   EXPECT_EQ(network.level(b), 4);
 }
 
+TEST(Fluid, ChangesOnTwoFullLinksAtOnceLeaveEachToItsUsers) {
+  FluidNetwork network;
+  const FluidNetwork::Use port{network.add_resource(100), 1.0};
+  const FluidNetwork::Use links[] = {{network.add_resource(12), 1.0}, {network.add_resource(20), 1.0}};
+  std::int32_t classes[2][2];
+  for (int link = 0; link < 2; ++link) {
+    for (std::int32_t& flow : classes[link]) {
+      flow = network.add_class(std::vector<FluidNetwork::Use>{port, links[link]}, 50);
+    }
+  }
+  network.start(classes[0][0], 60, 1.0, 0, 0);
+  network.start(classes[0][1], 600, 1.0, 1, 0);
+  network.start(classes[1][0], 600, 1.0, 2, 0);
+  network.settle(0);
+  EXPECT_EQ(network.next_completion_ns(), 10);
+  network.complete(10);
+  network.start(classes[1][1], 600, 1.0, 3, 10);
+  network.settle(10);
+  EXPECT_EQ(network.level(classes[0][1]), 12);
+  EXPECT_EQ(network.level(classes[1][0]), 10);
+  EXPECT_EQ(network.level(classes[1][1]), 10);
+  EXPECT_EQ(network.load(port.resource), 32);
+  // With the port full as well, whoever is held there takes part.
+  const auto third = network.add_class(std::span(&port, 1), kInfinity);
+  network.start(third, 600, 1.0, 4, 10);
+  network.start(classes[0][0], 60, 1.0, 5, 10);
+  network.start(classes[1][0], 600, 1.0, 6, 10);
+  network.settle(10);
+  EXPECT_EQ(network.load(port.resource), 100);
+  EXPECT_EQ(network.level(third), 68);
+  EXPECT_EQ(network.level(classes[0][0]), 6);
+  EXPECT_NEAR(network.level(classes[1][1]), 20.0 / 3, 1e-12);
+}
+
 struct RandomNetwork {
   std::vector<double> capacities;
   std::vector<std::vector<int>> routes;

@@ -90,8 +90,8 @@ TEST(StoredMeasurements, OnAnotherGpuArePredictedWithinTheseBounds) {
   }
 }
 
-// More GPUs than anything was sought with, and knobs that nobody chose, on both kinds of GPU. Of near ties the
-// seed decides: on eight GPUs a pick changes with it and costs 14 % of one shape.
+// More GPUs than anything was sought with, and knobs that nobody chose, on both kinds of GPU. A near
+// tie of fused-sequential and producer-consumer in `grid` costs 2.9 % of one shape.
 TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBounds) {
   struct Set {
     const char* file;
@@ -100,7 +100,7 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
     double median, p90, regret;
   };
   for (const Set& set : {Set{"h200-8-blind.csv", "h200-8", 140, 0.035, 0.09, 0.015},
-                         {"h200-8-random-2.csv", "h200-8", 112, 0.045, 0.105, 0.03},
+                         {"h200-8-random-2.csv", "h200-8", 112, 0.045, 0.10, 0.025},
                          {"h200-random-2.csv", "h200-4", 224, 0.03, 0.08, 0.01},
                          {"h200-2-random-3.csv", "h200-4", 128, 0.03, 0.09, 0.01},
                          {"h200-2-random-4.csv", "h200-4", 128, 0.045, 0.09, 0.01},
