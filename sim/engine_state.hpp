@@ -100,7 +100,7 @@ struct EngineState {
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
     double op_lost_ns = 0;    // by its class on links, before the activity started
     double operands_ns = 0;   // before this the running matmul has not all that others fetch; 0: it has
-    double held_up_ns = 0;  // time that stores have kept the operand loads of the running matmul waiting
+    double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
 
@@ -117,9 +117,9 @@ struct EngineState {
   // What few workgroups need besides, kept apart for the sake of the others: of the waves that carry stores
   // and signals out, see engine_sender.cpp, of signals that are answered, and of matmuls that coalesce.
   struct SenderState {
-    std::uint32_t pc = 0;         // what the sender works on, or comes to next
-    double waited_ns = 0;         // of the running store: time that the matmul has paid already
-    double signals_known_ns = 0;  // from when on signals to peers are known to be there
+    std::uint32_t pc = 0;             // what the sender works on, or comes to next
+    double waited_ns = 0;             // of the running store: time that the matmul has paid already
+    double signals_known_ns = 0;      // from when on signals to peers are known to be there
     std::uint32_t follows = kNobody;  // of a matmul: the leader of these readers of an operand, an index
     double leader_start_ns = 0;
     Path path;
