@@ -238,6 +238,7 @@ void FluidNetwork::find_level(Share& share) {
   };
   share.begin = members_.size();
   for (Class* const c : changed_) {
+    // With one share all are its.
     if (shares_.size() > 1 && bottleneck_of_change(*c) != &shared) continue;
     for (const Part& part : c->parts()) {
       if (part.resource == &shared) join(*c, part.coefficient);

@@ -151,11 +151,11 @@ struct Gpu {
   // Dispatch.
   double workgroup_dispatch_ns = 0;  // between two workgroups sent to one die
 
-  // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   // Of a stage of operands from memory; that of a load where no stages were measured.
   double memory_stage_latency_ns() const { return stage_latency_ns > 0 ? stage_latency_ns : hbm_latency_ns; }
   // Whether requests of neighbours for the same operands reach the L2 as one (sim/engine_lock_step.cpp).
   bool coalesces() const { return l2_coalescing_ns > 0 && l2_ports > 0; }
+  // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
   bool knows_guarded_copies() const {
     return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0 || guarded_copy_least_ns > 0;

@@ -126,7 +126,7 @@ TEST(Copies, TakeNoLongerBesideNothingAndWhereItIsUnknown) {
 
 TEST(Copies, OfMachinesOnWhichItIsUnknownAreAlike) {
   Machine machine = two_gpus();
-  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = machine.gpu.guarded_copy_least_ns = 0;
+  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = 0;
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
 }
 
