@@ -259,13 +259,15 @@ void Cases::spread() {
 }
 
 // Tiles whose columns of B come from memory and serve nobody else, as in a product with few rows; from caches
-// that hold nothing, and from caches full of what has to be written back first.
+// that hold nothing, by few and more until memory is full, and from caches full of what has to be written
+// back first.
 void Cases::streams() {
   constexpr std::int32_t kDepth = 8192;
   for (const auto& [m, n] :
        {std::pair{64, 128}, std::pair{128, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
-    for (const int workgroups : some_and_all({16, 32, 64})) {
+    for (const int workgroups : some_and_all({8, 16, 24, 32, 48, 64, 96})) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+        if (flush > 0 && workgroups % 16 != 0 && workgroups < compute_units_) continue;
         add_flushed(1, flush,
                     {per(row("stream", tile_text(m, n),
                              parameters("k", kDepth, "workgroups", workgroups, "flush", flush)),
