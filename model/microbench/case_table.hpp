@@ -69,6 +69,7 @@ class Cases {
     spread();
     arbitration();
     streams();
+    busy_streams();
     caches();
     sizes();
     return std::move(cases_);
@@ -147,6 +148,7 @@ class Cases {
   void spread();
   void arbitration();
   void streams();
+  void busy_streams();
   void caches();
   void sizes();
 

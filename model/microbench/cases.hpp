@@ -31,6 +31,7 @@
 //   spread      how unequal the times of equal tiles are
 //   arbitration how unequal the service of a full link is, and on one GPU that of a full memory
 //   stream      tiles whose columns of B come from memory
+//   busy-stream and beside a product
 //   l2          loads and copies of what lies in L2
 //   size        bandwidth of a pair of GPUs by the bytes moved
 #pragma once
@@ -47,11 +48,11 @@
 
 namespace tritax {
 
-inline constexpr std::array<std::string_view, 28> kMicrobenchGroups{
-    "launch",     "barrier", "flag",        "flag-cost",   "tile-size", "guarded", "beside",
-    "local",      "matrix",  "stores",      "ragged",      "remote",    "matmul",  "step",
-    "stagger",    "staging", "fp8-staging", "passed",      "chain",     "power",   "clock",
-    "contention", "cold",    "spread",      "arbitration", "stream",    "l2",      "size"};
+inline constexpr std::array<std::string_view, 29> kMicrobenchGroups{
+    "launch",      "barrier", "flag",        "flag-cost", "tile-size", "guarded",    "beside",  "local",
+    "matrix",      "stores",  "ragged",      "remote",    "matmul",    "step",       "stagger", "staging",
+    "fp8-staging", "passed",  "chain",       "power",     "clock",     "contention", "cold",    "spread",
+    "arbitration", "stream",  "busy-stream", "l2",        "size"};
 
 enum class MicrobenchMetric : std::uint8_t {
   wall_time,    // of the host programs

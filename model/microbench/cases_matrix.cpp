@@ -278,4 +278,23 @@ void Cases::streams() {
   }
 }
 
+// The same beside a product that works on until after their end.
+void Cases::busy_streams() {
+  constexpr std::int32_t kDepth = 8192;
+  constexpr int kMost = 24;
+  for (const auto& [m, n] : {std::pair{64, 256}, std::pair{128, 256}}) {
+    for (const int workgroups : {8, kMost}) {
+      for (const int quarters : {1, 2, 3, 4}) {
+        const int products = std::max(1, (compute_units_ - kMost) * quarters / 4);
+        MicrobenchRow made = row("busy-stream", tile_text(m, n),
+                                 parameters("k", kDepth, "workgroups", workgroups, "products", products),
+                                 MicrobenchMetric::kernel_time);
+        made.kernel = 1;  // after the product
+        add(1, {per(std::move(made), "us", 1)},
+            [=, m = m, n = n] { return matmul_streams(m, n, kDepth, workgroups, products); });
+      }
+    }
+  }
+}
+
 }  // namespace tritax

@@ -367,6 +367,30 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
   return builder.finish();
 }
 
+Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int products) {
+  constexpr std::int32_t kStep = 64;
+  ScheduleBuilder builder("matmul streams", 1);
+  const std::int16_t a = builder.buffer({"A", DType::bf16, m, k, m, kStep});
+  const std::int16_t b = builder.buffer({"B", DType::bf16, k, workgroups * n, kStep, n});
+  const std::int16_t c = builder.buffer({"C", DType::bf16, m, workgroups * n, m, n});
+  if (products > 0) {
+    const LargeProduct beside(builder, 128, 256);
+    builder.launch(0, beside.kernel(builder, 0, products), kProductStream);
+  }
+  Kernel kernel;
+  kernel.name = "tiles";
+  kernel.tile = {m, n, kStep, 8, Pipeline::overlapped};
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  for (int p = 0; p < workgroups; ++p) {
+    builder.workgroup(id);
+    const Rect rect{0, p * n, m, n};
+    builder.matmul(a, b, rect, 0, k);
+    builder.store(c, rect, 0);
+  }
+  launch_and_wait(builder, 1, {id});
+  return builder.finish();
+}
+
 Schedule gemm_beside_copies(int gemm_workgroups, int sending_workgroups, std::int64_t copy_bytes,
                             bool fetch) {
   ScheduleBuilder builder("gemm beside copies", 2);

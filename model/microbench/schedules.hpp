@@ -109,7 +109,7 @@ Schedule lone_copies(int workgroups, int tiles);
 
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
 // own, and stores it.
-Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups);
+Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int products = 0);
 
 // On every rank a barrier, `count` kernels one after the other, by one launch each or in one graph, of which
 // every workgroup computes the same small tile, a device synchronisation and a barrier: what hosts do around

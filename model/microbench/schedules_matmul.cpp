@@ -149,26 +149,6 @@ Schedule chain(std::int32_t k, int workgroups, int tiles, ChainEnd end) {
   return builder.finish();
 }
 
-Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups) {
-  constexpr std::int32_t kStep = 64;
-  ScheduleBuilder builder("matmul streams", 1);
-  const std::int16_t a = builder.buffer({"A", DType::bf16, m, k, m, kStep});
-  const std::int16_t b = builder.buffer({"B", DType::bf16, k, workgroups * n, kStep, n});
-  const std::int16_t c = builder.buffer({"C", DType::bf16, m, workgroups * n, m, n});
-  Kernel kernel;
-  kernel.name = "tiles";
-  kernel.tile = {m, n, kStep, 8, Pipeline::overlapped};
-  const std::int32_t id = builder.kernel(std::move(kernel));
-  for (int p = 0; p < workgroups; ++p) {
-    builder.workgroup(id);
-    const Rect rect{0, p * n, m, n};
-    builder.matmul(a, b, rect, 0, k);
-    builder.store(c, rect, 0);
-  }
-  launch_and_wait(builder, 1, {id});
-  return builder.finish();
-}
-
 Schedule matmul_steps(int ranks, int count, bool in_graph, int workgroups) {
   constexpr std::int32_t kRows = 64, kCols = 128, kDepth = 4096, kStep = 64;
   ScheduleBuilder builder("matmul steps", ranks);
