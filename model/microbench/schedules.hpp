@@ -108,7 +108,8 @@ Schedule chain(std::int32_t k, int workgroups, int tiles, ChainEnd end);
 Schedule lone_copies(int workgroups, int tiles);
 
 // Every workgroup computes one tile over all of K, all with the same rows of A, each with columns of B of its
-// own, and stores it.
+// own, and stores it. Beside them as many as `products` workgroups are at work on a product, until after the
+// end.
 Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int workgroups, int products = 0);
 
 // On every rank a barrier, `count` kernels one after the other, by one launch each or in one graph, of which
