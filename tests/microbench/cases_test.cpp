@@ -84,6 +84,33 @@ TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_wh
   EXPECT_GT(ragged, 0);
 }
 
+// The product is launched first, on a stream of its own, and no compute unit is asked for twice.
+TEST(MicrobenchCases, tiles_from_memory_beside_a_product_have_compute_units_of_their_own) {
+  constexpr int kComputeUnits = 64;
+  int seen = 0;
+  for (const Microbench& bench : microbenchmarks(1, kComputeUnits)) {
+    const MicrobenchRow& row = bench.rows.front();
+    if (row.group != "busy-stream") continue;
+    ++seen;
+    const Schedule schedule = bench.schedule();
+    ASSERT_EQ(schedule.kernels.size(), 2u) << key_of(row);
+    const Kernel& product = schedule.kernels[0];
+    const Kernel& tiles = schedule.kernels[static_cast<std::size_t>(row.kernel)];
+    EXPECT_EQ(product.workgroups.size(), row.number("products")) << key_of(row);
+    EXPECT_EQ(tiles.workgroups.size(), row.number("workgroups")) << key_of(row);
+    EXPECT_EQ(std::pair(tiles.tile.m, tiles.tile.n), tile_of(row.name)) << key_of(row);
+    EXPECT_LE(product.workgroups.size() + tiles.workgroups.size(), kComputeUnits) << key_of(row);
+    std::vector<std::pair<int, int>> launched;
+    for (const HostOp& op : schedule.host[0]) {
+      if (op.kind == HostOpKind::launch) launched.emplace_back(op.kernel, op.stream);
+    }
+    ASSERT_EQ(launched.size(), 2u) << key_of(row);
+    EXPECT_EQ(launched[0].first, 0) << key_of(row);
+    EXPECT_NE(launched[0].second, launched[1].second) << key_of(row);
+  }
+  EXPECT_GT(seen, 0);
+}
+
 TEST(MicrobenchCases, copies_beside_a_product_leave_it_compute_units_of_its_own) {
   constexpr int kComputeUnits = 64;
   int seen = 0;
