@@ -267,6 +267,7 @@ void Cases::streams() {
        {std::pair{64, 128}, std::pair{128, 128}, std::pair{64, 256}, std::pair{128, 256}}) {
     for (const int workgroups : some_and_all({8, 16, 24, 32, 48, 64, 96})) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
+        // Fewer do to tell what overwritten caches cost.
         if (flush > 0 && workgroups % 16 != 0 && workgroups < compute_units_) continue;
         add_flushed(1, flush,
                     {per(row("stream", tile_text(m, n),
@@ -282,11 +283,12 @@ void Cases::streams() {
 void Cases::busy_streams() {
   constexpr std::int32_t kDepth = 8192;
   constexpr int kMost = 24;
-  if (compute_units_ < kMost + 8) return;  // no room for products
+  const int others = compute_units_ - kMost;
+  if (others < 8) return;  // too few to tell quarters of them apart
   for (const auto& [m, n] : {std::pair{64, 256}, std::pair{128, 256}}) {
     for (const int workgroups : {8, kMost}) {
       for (const int quarters : {1, 2, 3, 4}) {
-        const int products = std::max(1, (compute_units_ - kMost) * quarters / 4);
+        const int products = others * quarters / 4;
         MicrobenchRow made = row("busy-stream", tile_text(m, n),
                                  parameters("k", kDepth, "workgroups", workgroups, "products", products),
                                  MicrobenchMetric::kernel_time);
