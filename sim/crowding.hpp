@@ -7,9 +7,13 @@
 // 64 and 128 workgroups come to 318, 355 and 369 GB/s; by 16 of 256 threads, which cannot fill the link, to
 // the 360 that they ask for (scenarios/measured/h200-4-microbench.csv).
 //
-// The number of requesters is not all there is: measured in finer steps (h200-2-filling.csv there), with
-// tiles of several sizes, the rate follows from what they ask for together, and this law leaves 4.9 % at best
-// where one by demand leaves 3.1 %.
+// What is behind it is something else, which the simulator does not have: a full link serves ports of compute
+// units alike, and is full with 16 copying workgroups already, but those that share a port with many come to
+// their end last, when they no longer fill it (h100-2-link-shares.csv; docs/accuracy.md).
+//
+// The number of requesters is not all there is either: measured in finer steps (h200-2-filling.csv there),
+// with tiles of several sizes, the rate follows from what they ask for together, and this law leaves 4.9 % at
+// best where one by demand leaves 3.1 %.
 #pragma once
 
 #include <algorithm>

@@ -146,6 +146,8 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
         if (cu < 0) break;
         send({k, next, cu}, now);
         next += state.dies;
+        // By its turn, what comes next would be in no cache.
+        if (next < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + next);
       }
     }
   }

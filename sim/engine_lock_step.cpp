@@ -16,7 +16,9 @@
 //  - in lock step the matmuls of a pair differ by 0.1 to 0.6 % of their time, all by 0.7 to 2.5 %.
 //
 // Not modelled: a full L2 serves ports alike, so that compute units of a small one get up to a third more and
-// drift away from those they share operands with (h100-1-port-stamps.csv).
+// drift away from those they share operands with (h100-1-port-stamps.csv); and every third pair of a cluster
+// shares a port, in the order in which a grid fills it, where here neighbouring pairs do
+// (h100-2-link-shares.csv). docs/accuracy.md says what came of that.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
