@@ -84,7 +84,8 @@ TEST(TimeBound, OfTheWireIsTheBytesOverTheEgressRate) {
 
 // One full round keeps every unit busy for exactly one tile at the clock under full load.
 TEST(TimeBound, OfAFullRoundIsOneTileAtTheLoadClock) {
-  const Machine machine = find_machine("mi300x-8");
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.matmul_spread = 0;  // with luck, tiles take less
   const GemmAllScatter workload{304 * 128, 128, 4096, DType::fp16, 1};
   Knobs knobs = paper_knobs(128);
   knobs.tile_m = 128;
