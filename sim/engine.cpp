@@ -48,7 +48,10 @@ double Engine::collect_ended(double now, double same_ns) {
     const FluidNetwork::Completion completion = fluid_.complete(now);
     ended_.push_back(completion);
     if (fluid_.active(completion.class_id) > 0) {
-      prefetch(workgroup_of(fluid_.next_token(completion.class_id)));
+      // By now the state of the one before is there and tells which operation comes next.
+      __builtin_prefetch(schedule_.ops.data() + workgroups_[ends_soon_].pc);
+      ends_soon_ = workgroup_of(fluid_.next_token(completion.class_id));
+      prefetch(ends_soon_);
     }
   }
   if (ended_.size() > 1) {
@@ -146,8 +149,16 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
         if (cu < 0) break;
         send({k, next, cu}, now);
         next += state.dies;
-        // By its turn, what comes next would be in no cache.
-        if (next < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + next);
+        if (next < kernel.workgroups.size()) {
+          // What the die's next workgroup does first, and where that stands for the one after it: by their
+          // turns both would be in no cache.
+          const std::uint32_t op = kernel.workgroups[next].first_op;
+          __builtin_prefetch(schedule_.ops.data() + op);
+          __builtin_prefetch(schedule_.ops.data() + op + 1);
+          __builtin_prefetch(inputs_of_op_.data() + op);
+          const std::uint32_t after = next + state.dies;
+          if (after < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + after);
+        }
       }
     }
   }

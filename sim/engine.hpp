@@ -317,6 +317,7 @@ class Engine : private EngineState {
   bool placed_ = false;                          // places were given
   std::vector<Placed> sent_;                     // in the order of their dispatch
   std::vector<std::uint32_t> last_dispatched_;   // places of workgroups, by the last call of dispatch
+  std::uint32_t ends_soon_ = 0;  // place of the workgroup that is next in the class which completed one last
 };
 
 }  // namespace tritax

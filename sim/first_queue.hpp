@@ -1,6 +1,6 @@
-// A priority queue for entries that mostly come in the order in which they leave: equal operations of equal
-// kernels that start one after the other end so. What is not earlier than the last entry of a sorted run is
-// appended to it; only the rest goes through a binary heap.
+// A priority queue for entries that mostly come nearly in the order in which they leave: equal operations of
+// equal kernels that start one after the other end so, or a little out of order where their times spread.
+// What belongs near the end of a sorted run is inserted there; only the rest goes through a binary heap.
 //
 // The heap's pop does not branch on which child comes first: that is a coin toss to the processor, and
 // std::pop_heap loses a twentieth of a run on guessing it wrong.
@@ -25,19 +25,25 @@ class FirstQueue {
 
   void push(const T& entry) {
     const Later later;
+    bool out_of_order = false;
     if (left_ == 0) {
       run_.clear();
       head_ = 0;
-    } else if (later(run_.back(), entry)) {
-      heap_.push_back(entry);
-      std::push_heap(heap_.begin(), heap_.end(), later);
-      return;
-    } else if (head_ >= kGaps && 2 * head_ >= run_.size()) {
-      run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
+    } else {
+      out_of_order = later(run_.back(), entry);
+      if (out_of_order && left_ > kNear && later(run_[run_.size() - kNear], entry)) {
+        heap_.push_back(entry);
+        std::push_heap(heap_.begin(), heap_.end(), later);
+        return;
+      }
+      if (head_ >= kGaps && 2 * head_ >= run_.size()) {
+        run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(head_));
+        head_ = 0;
+      }
     }
     run_.push_back(entry);
     ++left_;
+    if (out_of_order) sink();
   }
 
   // Takes the first entry off a queue that is not empty.
@@ -48,7 +54,16 @@ class FirstQueue {
   }
 
  private:
+  static constexpr std::size_t kNear = 32;  // so far from the end an entry still goes into the run
   static constexpr std::size_t kGaps = 64;  // fewer are not worth moving the run for
+
+  // Brings the last entry of the run to its place in it.
+  void sink() {
+    std::size_t at = run_.size() - 1;
+    const T entry = run_[at];
+    for (; at > head_ && Later{}(run_[at - 1], entry); --at) run_[at] = run_[at - 1];
+    run_[at] = entry;
+  }
 
   bool heap_is_first() const {
     if (heap_.empty()) return false;
