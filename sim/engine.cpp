@@ -22,9 +22,11 @@ SimulationResult Engine::run() {
     const double same_ns = same_time_until(now);
     now = collect_ended(now, same_ns);
     for (const FluidNetwork::Completion& ended : ended_) completed(ended, now);
+    start_sent(now);
     while (queue_.next_time_ns() <= same_ns) {
       now = collect_due(now, same_ns);
       for (const auto& event : due_) handle(event.payload, now);
+      start_sent(now);
     }
     fluid_.settle(now);
     if (options_.link_counters && options_.observer) report_link_rates(now);
@@ -237,7 +239,8 @@ void Engine::send(const Placed& placed, double now) {
   wg.path = state.start;
   --state.to_send;
   double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(wg.die)];
-  free_at = std::max(free_at, now) + machine_.gpu.workgroup_dispatch_ns;
+  const double sent_ns = std::max(free_at, now);
+  free_at = sent_ns + machine_.gpu.workgroup_dispatch_ns;
   last_dispatched_.push_back(id);
   sent_.push_back(placed);
   // What starts with the kernel finds its code and its operations in no cache.
@@ -248,7 +251,21 @@ void Engine::send(const Placed& placed, double now) {
     if (!options_.counterfactual.free_launches) start += kernel.start_ns;
   }
   if (kernel.tile.m > 0 && !options_.counterfactual.free_launches) start += machine_.gpu.matmul_start_ns;
-  queue_.push(free_at + start, {EventKind::start_workgroup, id});
+  const double starts_ns = sent_ns + machine_.gpu.dispatch_latency_ns + start;
+  if (starts_ns > now) {
+    queue_.push(starts_ns, {EventKind::start_workgroup, id});
+  } else {
+    starting_.push_back(id);
+  }
+}
+
+// Starts the workgroups that were sent just now. One that has nothing to do ends at once, and others follow.
+void Engine::start_sent(double now) {
+  for (std::size_t i = 0; i < starting_.size(); ++i) {
+    ++totals_.events;
+    start_workgroup(starting_[i], now);
+  }
+  starting_.clear();
 }
 
 void Engine::start_workgroup(std::uint32_t wg, double now) {

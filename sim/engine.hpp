@@ -88,6 +88,7 @@ class Engine : private EngineState {
   }
   void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
   void send(const Placed& placed, double now);
+  void start_sent(double now);
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
@@ -317,6 +318,7 @@ class Engine : private EngineState {
   bool placed_ = false;                          // places were given
   std::vector<Placed> sent_;                     // in the order of their dispatch
   std::vector<std::uint32_t> last_dispatched_;   // places of workgroups, by the last call of dispatch
+  std::vector<std::uint32_t> starting_;          // likewise, sent at the time that the loop is at
   std::uint32_t ends_soon_ = 0;  // place of the workgroup that is next in the class which completed one last
 };
 

@@ -150,6 +150,7 @@ struct Gpu {
 
   // Dispatch.
   double workgroup_dispatch_ns = 0;  // between two workgroups sent to one die
+  double dispatch_latency_ns = 0;    // until one that was sent starts
 
   // Of a stage of operands from memory; that of a load where no stages were measured.
   double memory_stage_latency_ns() const { return stage_latency_ns > 0 ? stage_latency_ns : hbm_latency_ns; }

@@ -234,6 +234,9 @@ constexpr std::array kSpecs{
                   "an acquire at GPU scope or wider invalidates the die's L2"},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
                   "between two workgroups sent to one die"},
+    ParameterSpec{"gpu", "dispatch_latency", &Gpu::dispatch_latency_ns, D::time, kTime,
+                  "from when a workgroup is sent until it starts on its compute unit; 0: with no delay",
+                  Presence::optional},
 
     ParameterSpec{"host", "launch_call_time", &HostCosts::launch_call_ns, D::time, kTime,
                   "host thread busy per kernel launch"},

@@ -152,9 +152,12 @@ TEST(ReservedComputeUnits, LetTwoKernelsRunSideBySideWithoutSharing) {
 TEST(Dispatch, SendsWorkgroupsOfADieOneAfterAnother) {
   Machine machine = hand::machine();
   machine.gpu.workgroup_dispatch_ns = 10;
-  const Observed out = run(equal_workgroups(8), machine);
-  for (std::uint32_t w = 0; w < 8; ++w) {
-    EXPECT_NEAR((out.seen.ops.at({0, w, 0}).begin_ns), 10 * (w / 2 + 1), kExact);
+  for (const double latency_ns : {0.0, 7.0}) {
+    machine.gpu.dispatch_latency_ns = latency_ns;
+    const Observed out = run(equal_workgroups(8), machine);
+    for (std::uint32_t w = 0; w < 8; ++w) {
+      EXPECT_NEAR((out.seen.ops.at({0, w, 0}).begin_ns), latency_ns + 10 * (w / 2), kExact);
+    }
   }
 }
 
