@@ -120,6 +120,7 @@ TEST(StoredMeasurements, OfEightGpusAndOfASecondDrawArePredictedWithinTheseBound
                          {"h100-2-random-8.csv", "h100-4", 168, 0.045, 0.10, 0.01},
                          {"h100-2-random-9.csv", "h100-4", 192, 0.05, 0.14, 0.01},
                          {"h100-2-random-10.csv", "h100-4", 144, 0.05, 0.14, 0.01},
+                         {"h100-2-llm.csv", "h100-4", 312, 0.04, 0.10, 0.01},
                          {"h100-random-2.csv", "h100-4", 224, 0.045, 0.13, 0.015}}) {
     const ValidationSummary summary = summary_of(set.file, set.machine, set.runs);
     EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
