@@ -155,9 +155,11 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
           // What the die's next workgroup does first, and where that stands for the one after it: by their
           // turns both would be in no cache.
           const std::uint32_t op = kernel.workgroups[next].first_op;
-          __builtin_prefetch(schedule_.ops.data() + op);
-          __builtin_prefetch(schedule_.ops.data() + op + 1);
-          __builtin_prefetch(inputs_of_op_.data() + op);
+          if (op < schedule_.ops.size()) {
+            __builtin_prefetch(schedule_.ops.data() + op);
+            __builtin_prefetch(schedule_.ops.data() + op + 1);
+            __builtin_prefetch(inputs_of_op_.data() + op);
+          }
           const std::uint32_t after = next + state.dies;
           if (after < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + after);
         }
