@@ -104,15 +104,15 @@ void expect_calibration_rows() {
   EXPECT_GE(seen, 25);
 }
 
-// PyTorch and RCCL: large matrices come out, small ones say why not.
+// PyTorch and RCCL: large matrices come out, small and huge ones say why not, and come out no worse than now.
 void expect_collectives() {
   int seen = 0;
   for (const ReproducedRow& r : rows()) {
     if (r.group != "gemm-collective-baseline" && r.group != "gemm-collective-small") continue;
     ASSERT_TRUE(r.error.has_value()) << r.id << ": " << r.failure;
-    if (!r.notes.empty()) continue;
-    EXPECT_LE(std::abs(*r.error), 0.14) << r.id;
-    ++seen;
+    const bool small_or_huge = !r.notes.empty();
+    EXPECT_LE(std::abs(*r.error), small_or_huge ? 2.0 : 0.14) << r.id;
+    seen += small_or_huge ? 0 : 1;
   }
   EXPECT_GE(seen, 50);
 }
@@ -164,7 +164,7 @@ PaperTimes times_of_the_paper(std::int64_t n, std::int64_t k, std::uint64_t seed
 // arXiv:2511.12500 §5.2: 288 tiles are one round on 304 compute units but two on 256, and 224 tiles one on
 // either, which leaves the scatter units of its own. That bulk-synchronous comes after fused-sequential takes
 // workgroups that do not all end their tiles at the same time (`matmul_spread`).
-TEST(PublishedRanking, OfThePaperShapesHoldsForEverySeed) {
+TEST(PublishedRanking, OfThePaperShapesHoldsForFourSeeds) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const PaperTimes wide = times_of_the_paper(4608, 36864, seed);
     EXPECT_LT(wide.fused_sequential, 0.95 * wide.bulk_synchronous) << seed;
