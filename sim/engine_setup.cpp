@@ -236,8 +236,11 @@ Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
-  shape.from_llc_ns = steps * stage_interval_ns(stages, gpu.llc_latency_ns);
-  shape.from_memory_ns = steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns());
+  const auto from = [&](double latency_ns) {
+    return steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
+  };
+  shape.from_llc_ns = from(gpu.llc_latency_ns);
+  shape.from_memory_ns = from(gpu.memory_stage_latency_ns());
   return shape;
 }
 

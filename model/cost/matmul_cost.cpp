@@ -99,8 +99,14 @@ std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile,
   return std::clamp(static_cast<std::int32_t>(room / stage), 1, gpu.most_operand_stages);
 }
 
-double stage_interval_ns(std::int32_t stages, double latency_ns) {
-  return latency_ns / std::max(1, stages - 1);
+double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
+                         double latency_ns) {
+  const double interval_ns = latency_ns / std::max(1, stages - 1);
+  if (gpu.async_tile_copy || tile.pipeline == Pipeline::overlapped) return interval_ns;
+  const double stage_bytes = (static_cast<double>(tile.m) + tile.n) * tile.k * bytes_of(dtype);
+  const double of_hbm = gpu.hbm_latency_ns > 0 ? latency_ns / gpu.hbm_latency_ns : 1;
+  return interval_ns + of_hbm * stage_bytes / gpu.cu_load_gb_per_s +
+         stage_bytes / (gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
 }
 
 double spread_width(const Gpu& gpu) {

@@ -26,7 +26,16 @@
 // the matrix instructions run over padding; they load and compute less that is useful.
 //
 // Operands that come from memory arrive no faster than one stage every latency / (stages - 1): all stages but
-// the one in use are on their way (Little's law). In the serial pipeline the one on its way is in registers.
+// the one in use are on their way (Little's law). In the serial pipeline the one on its way is in registers:
+// its loads go out together, pass through the compute unit at the rate of one that streams from HBM (from a
+// nearer level in as much less time as the latency is shorter: equal bytes on their way), and are written
+// into LDS once all are there, so that
+//
+//   t = max(t_mfma + t_read, latency + (m + n)·k·e / cu_load_bandwidth) + t_write
+//
+// Steps of Triton kernels on few compute units of MI300X take 0.75 to 0.9 us with 64×64×64 tiles, 1.2 to 1.4
+// with 128×128 and 256×64 (differences over K of times in ryanswann-amd/iris @2f99119b and @989ed0e8
+// benchmark/, two-stage pipeline); this law has 0.75, 1.09 and 1.25, the latency alone 0.42, 1.0 and 1.04.
 //
 // Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file;
 // the serial and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage
@@ -74,8 +83,9 @@ std::int32_t step_depth(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 // (StageCountAutoCarveout).
 std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes);
 
-// Time between two stages out of memory that takes `latency_ns`, with `stages` in LDS.
-double stage_interval_ns(std::int32_t stages, double latency_ns);
+// Time between two stages out of a memory of `latency_ns`, with `stages` in LDS.
+double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
+                         double latency_ns);
 
 // m/wm + n/wn of the wave grid of `tile` that reads the fewest operand fragments; a wave has at least 16×16.
 std::int32_t fragment_edges(const MatmulTile& tile);

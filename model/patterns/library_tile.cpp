@@ -63,8 +63,9 @@ std::optional<double> gemm_ns(const GemmAllScatter& workload, const Machine& mac
                                           std::min<std::int64_t>(tile.n, columns));
   const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
   const double steps = static_cast<double>(depth) / tile.k;
-  const double arrival_ns =
-      from_memory ? steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns()) : 0;
+  const double arrival_ns = from_memory ? steps * stage_interval_ns(gpu, workload.dtype, tile, stages,
+                                                                    gpu.memory_stage_latency_ns())
+                                        : 0;
   const double tile_ns =
       std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
   const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);

@@ -54,7 +54,8 @@ std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmAllScatter& workl
   const double cached_ns = matmul_cost(gpu, workload.dtype, tile, shape.m, shape.n, workload.k).compute_ns;
   const std::int32_t stages = operand_stages(gpu, workload.dtype, tile, resources.lds_bytes);
   const double steps = std::ceil(static_cast<double>(workload.k) / step_depth(gpu, workload.dtype, tile));
-  const double arrives_ns = steps * stage_interval_ns(stages, gpu.memory_stage_latency_ns());
+  const double arrives_ns =
+      steps * stage_interval_ns(gpu, workload.dtype, tile, stages, gpu.memory_stage_latency_ns());
   return DepthEffect{cached_ns, std::max(cached_ns, arrives_ns), static_cast<std::int32_t>(residents)};
 }
 

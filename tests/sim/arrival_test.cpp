@@ -103,8 +103,28 @@ TEST(OperandStages, AreThoseThatFitBesideAFinishedTile) {
   gpu.lds_bytes_of_senders = 1000;
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 66536), 3);
   EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536 - 8192 + 999), 2);
-  EXPECT_EQ(stage_interval_ns(4, 600), 200);
-  EXPECT_EQ(stage_interval_ns(1, 600), 600);
+}
+
+TEST(OperandStages, OfAnOverlappedPipelineAreOnTheirWayAllButOne) {
+  const Gpu gpu = hand::machine().gpu;
+  const MatmulTile tile{64, 64, 64, 4, Pipeline::overlapped};
+  EXPECT_EQ(stage_interval_ns(gpu, DType::fp16, tile, 4, 600), 200);
+  EXPECT_EQ(stage_interval_ns(gpu, DType::fp16, tile, 1, 600), 600);
+}
+
+// 16,384 bytes a stage: 10,000 are on their way to a compute unit that gets 25 GB/s at 400 ns, and LDS takes
+// 128 a clock of 2 GHz.
+TEST(OperandStages, OfASerialPipelinePassThroughTheComputeUnitAndThenGoIntoLds) {
+  Gpu gpu = hand::machine().gpu;
+  gpu.cu_load_gb_per_s = 25;
+  gpu.hbm_latency_ns = 400;
+  gpu.lds_bytes_per_clk = 128;
+  gpu.boost_clock_ghz = 2;
+  const MatmulTile tile{64, 64, 64, 4, Pipeline::serial};
+  EXPECT_DOUBLE_EQ(stage_interval_ns(gpu, DType::fp16, tile, 1, 400), 400 + 655.36 + 64);
+  EXPECT_DOUBLE_EQ(stage_interval_ns(gpu, DType::fp16, tile, 1, 200), 200 + 327.68 + 64);  // a nearer level
+  gpu.async_tile_copy = true;  // a copy engine puts them into LDS
+  EXPECT_EQ(stage_interval_ns(gpu, DType::fp16, tile, 4, 600), 200);
 }
 
 // One workgroup moves `rect` of C to the peer; the kernel's time.

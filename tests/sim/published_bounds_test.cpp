@@ -88,6 +88,9 @@ void expect_library_products() {
     ++seen;
   }
   EXPECT_GE(seen, 20);
+  for (const char* few_rows : {"256x1024x28672", "512x1024x28672", "1024x1024x28672", "1024x512x14336"}) {
+    expect_within(row(std::string("GM-MM-") + few_rows), 0.12, 0.12);
+  }
 }
 
 // A value that was set from a row still gives that row. What frameworks take for a call is what an older
@@ -117,6 +120,20 @@ void expect_collectives() {
   EXPECT_GE(seen, 50);
 }
 
+// Fused-sequential kernels of few rows: half within 15 %. The worst are small tiles whose stores the model
+// puts one after the other.
+void expect_few_rows() {
+  std::vector<double> errors;
+  for (const ReproducedRow& r : rows()) {
+    if (r.group != "gemm-all-scatter-few-rows") continue;
+    expect_within(r, 0.20, 0.56);
+    errors.push_back(std::abs(r.error.value_or(1)));
+  }
+  ASSERT_EQ(errors.size(), 51);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LE(errors[errors.size() / 2], 0.15);
+}
+
 void expect_reasons() {
   for (const ReproducedRow& r : rows()) {
     if (!r.error || std::abs(*r.error) <= 0.20) continue;
@@ -132,6 +149,7 @@ TEST(PublishedNumbers, ArePredictedWithinTheirLinesOrSayWhatIsThoughtMissing) {
   expect_library_products();
   expect_calibration_rows();
   expect_collectives();
+  expect_few_rows();
   expect_reasons();
 }
 
