@@ -4,59 +4,81 @@
 #include <limits>
 
 #include "model/core/error.hpp"
+#include "model/schedule/shader_engines.hpp"
 
 namespace tritax {
 
-Dispatcher::Dispatcher(const Gpu& gpu) : lanes_per_wave_(gpu.lanes_per_wave) {
+Dispatcher::Dispatcher(const Gpu& gpu)
+    : turns_(engine_turns(gpu)), engines_(gpu.shader_engines), lanes_per_wave_(gpu.lanes_per_wave) {
   empty_.waves_free = gpu.simds_per_cu * gpu.waves_per_simd;
   empty_.registers_free = static_cast<std::int64_t>(gpu.registers_per_cu);
   empty_.lds_free = static_cast<std::int64_t>(gpu.lds_bytes_per_cu);
   for (std::int32_t die = 0; die < gpu.xcds; ++die) {
-    const std::int32_t begin = die * gpu.cus_per_xcd;
-    dies_.push_back({.full = {}, .begin = begin, .end = begin + gpu.cus_per_xcd, .first_cu = begin});
-    ComputeUnit unit = empty_;
-    unit.die = die;
-    cus_.insert(cus_.end(), static_cast<std::size_t>(gpu.cus_per_xcd), unit);
+    const std::int32_t first = die * gpu.cus_per_xcd;
+    for (std::int32_t engine = 0; engine < engines_; ++engine) {
+      const std::int32_t begin = first + engine_begin(gpu, engine);
+      const std::int32_t end = first + engine_begin(gpu, engine + 1);
+      ComputeUnit unit = empty_;
+      unit.die = die;
+      unit.group = static_cast<std::int32_t>(groups_.size());
+      groups_.push_back({.full = {}, .begin = begin, .end = end, .first_cu = begin});
+      cus_.insert(cus_.end(), static_cast<std::size_t>(end - begin), unit);
+    }
   }
 }
 
 Demand Dispatcher::demand_of(const Kernel& kernel) const {
   const Resources& resources = kernel.resources;
   const std::int32_t waves = (resources.threads + lanes_per_wave_ - 1) / lanes_per_wave_;
-  return {waves, std::int64_t{waves} * lanes_per_wave_ * resources.registers_per_thread,
-          std::int64_t{resources.lds_bytes}, kernel.cu_begin, kernel.cu_end};
+  return {waves,
+          std::int64_t{waves} * lanes_per_wave_ * resources.registers_per_thread,
+          std::int64_t{resources.lds_bytes},
+          kernel.cu_begin,
+          kernel.cu_end,
+          goes_in_turn(kernel)};
 }
 
-std::int32_t Dispatcher::place(std::int32_t number, const Demand& demand) {
-  Die& die = dies_[static_cast<std::size_t>(number)];
-  if (die.full != demand) {
-    const std::int32_t cu = search(die, demand);
+std::int32_t Dispatcher::place_in_turn(std::int32_t die, std::uint32_t turn, const Demand& demand) {
+  const auto first = groups_.begin() + static_cast<std::ptrdiff_t>(die) * engines_;
+  if (demand.in_turn) return place(first[turns_[turn % turns_.size()]], demand);
+  std::int32_t best = -1;
+  for (auto group = first; group != first + engines_; ++group) {
+    const std::int32_t cu = place(*group, demand);
+    if (cu >= 0 && (best < 0 || resident(cu) < resident(best))) best = cu;
+  }
+  return best;
+}
+
+std::int32_t Dispatcher::place(Group& group, const Demand& demand) {
+  if (group.full != demand) {
+    const std::int32_t cu = search(group, demand);
     if (cu < 0) {
-      die.full = demand;
-      die.released = -1;
+      group.full = demand;
+      group.released = -1;
     }
     return cu;
   }
-  const std::int32_t cu = die.released;
+  const std::int32_t cu = group.released;
   const bool in_range = demand.cu_end <= 0 || (cu >= demand.cu_begin && cu < demand.cu_end);
   if (cu >= 0 && in_range && has_room(cu, demand)) return cu;
-  die.released = -1;
+  group.released = -1;
   return -1;
 }
 
-std::int32_t Dispatcher::search(Die& die, const Demand& demand) const {
-  while (die.first_cu < die.end && cus_[static_cast<std::size_t>(die.first_cu)].workgroups > die.fewest) {
-    ++die.first_cu;
+std::int32_t Dispatcher::search(Group& group, const Demand& demand) const {
+  while (group.first_cu < group.end &&
+         cus_[static_cast<std::size_t>(group.first_cu)].workgroups > group.fewest) {
+    ++group.first_cu;
   }
-  if (die.first_cu == die.end) {
-    ++die.fewest;
-    die.first_cu = die.begin;
+  if (group.first_cu == group.end) {
+    ++group.fewest;
+    group.first_cu = group.begin;
   }
-  const std::int32_t begin = std::max(die.begin, demand.cu_begin);
-  const std::int32_t end = demand.cu_end > 0 ? std::min(die.end, demand.cu_end) : die.end;
-  for (std::int32_t cu = std::max(begin, die.first_cu); cu < end; ++cu) {
+  const std::int32_t begin = std::max(group.begin, demand.cu_begin);
+  const std::int32_t end = demand.cu_end > 0 ? std::min(group.end, demand.cu_end) : group.end;
+  for (std::int32_t cu = std::max(begin, group.first_cu); cu < end; ++cu) {
     const ComputeUnit& unit = cus_[static_cast<std::size_t>(cu)];
-    if (unit.workgroups == die.fewest && has_room(unit, demand)) return cu;
+    if (unit.workgroups == group.fewest && has_room(unit, demand)) return cu;
   }
   std::int32_t best = -1;
   std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
@@ -84,13 +106,13 @@ void Dispatcher::release(std::int32_t cu, const Demand& demand) {
   unit.registers_free += demand.registers;
   unit.lds_free += demand.lds;
   --unit.workgroups;
-  Die& die = dies_[static_cast<std::size_t>(unit.die)];
-  if (unit.workgroups < die.fewest || (unit.workgroups == die.fewest && cu < die.first_cu)) {
-    die.fewest = unit.workgroups;
-    die.first_cu = cu;
+  Group& group = groups_[static_cast<std::size_t>(unit.group)];
+  if (unit.workgroups < group.fewest || (unit.workgroups == group.fewest && cu < group.first_cu)) {
+    group.fewest = unit.workgroups;
+    group.first_cu = cu;
   }
-  if (die.released >= 0 && die.released != cu) die.full.reset();
-  die.released = cu;
+  if (group.released >= 0 && group.released != cu) group.full.reset();
+  group.released = cu;
 }
 
 }  // namespace tritax

@@ -2,10 +2,10 @@
 //
 // A workgroup takes waves, registers and LDS of one compute unit while it runs. Workgroup w of a kernel goes
 // to die w mod X (arXiv:2511.02132 §2; X counts the dies on which the kernel may run); every die takes its
-// own workgroups in order as slots become free, so a slow die is not helped by the others. Within a die the
-// least loaded compute unit with room takes the workgroup (ties: lowest number); the hardware's order is not
-// documented. Kernels of different streams are served in launch order; a kernel whose next workgroup does not
-// fit does not block the others.
+// own workgroups in order as slots become free, so a slow die is not helped by the others. Within a die they
+// go to its shader engines in turn (model/schedule/shader_engines.hpp), there to the least loaded compute
+// unit with room (ties: lowest number); the hardware's order is not documented. Kernels of different streams
+// are served in launch order; a kernel whose next workgroup does not fit does not block the others.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct Demand {
   std::int64_t registers = 0;
   std::int64_t lds = 0;
   std::int32_t cu_begin = 0, cu_end = 0;  // cu_end 0: all
+  bool in_turn = false;                   // the shader engine whose turn it is, or none
 
   bool operator==(const Demand&) const = default;
 };
@@ -33,8 +34,12 @@ class Dispatcher {
 
   Demand demand_of(const Kernel& kernel) const;
 
-  // Finds a compute unit of `die` within [cu_begin, cu_end) that can take the workgroup; -1 if none can.
-  std::int32_t place(std::int32_t die, const Demand& demand);
+  // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if the one whose turn it is has
+  // to wait. A kernel that may have certain compute units only gets any of them.
+  std::int32_t place(std::int32_t die, std::uint32_t turn, const Demand& demand) {
+    if (engines_ == 1) return place(groups_[static_cast<std::size_t>(die)], demand);
+    return place_in_turn(die, turn, demand);
+  }
 
   bool has_room(std::int32_t cu, const Demand& demand) const { return has_room(cus_[cu], demand); }
 
@@ -54,9 +59,10 @@ class Dispatcher {
     std::int32_t waves_free = 0;
     std::int32_t workgroups = 0;
     std::int32_t die = 0;
+    std::int32_t group = 0;
   };
 
-  struct Die {
+  struct Group {                 // of compute units: a shader engine
     std::optional<Demand> full;  // had no room for this: since then only what was released can have some
     std::int32_t released = -1;  // the only compute unit; -1: none
     std::int32_t begin = 0, end = 0;
@@ -68,10 +74,14 @@ class Dispatcher {
     return cu.waves_free >= demand.waves && cu.registers_free >= demand.registers &&
            cu.lds_free >= demand.lds;
   }
-  std::int32_t search(Die& die, const Demand& demand) const;
+  std::int32_t place(Group& group, const Demand& demand);
+  std::int32_t place_in_turn(std::int32_t die, std::uint32_t turn, const Demand& demand);
+  std::int32_t search(Group& group, const Demand& demand) const;
 
   std::vector<ComputeUnit> cus_;
-  std::vector<Die> dies_;
+  std::vector<Group> groups_;  // of all dies
+  std::vector<std::int32_t> turns_;
+  std::int32_t engines_ = 1;  // of a die
   ComputeUnit empty_;
   std::int32_t lanes_per_wave_ = 0;
 };

@@ -147,7 +147,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       const Kernel& kernel = schedule_.kernels[k];
       std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
       while (next < kernel.workgroups.size()) {
-        const std::int32_t cu = gpu.dispatcher.place(die, state.demand);
+        const std::int32_t cu = gpu.dispatcher.place(die, next / state.dies, state.demand);
         if (cu < 0) break;
         send({k, next, cu}, now);
         next += state.dies;

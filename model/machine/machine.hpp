@@ -49,6 +49,9 @@ struct MatrixRate {
   double stage_gb_per_s = 0;       // results of this dtype, as Gpu::stage_gb_per_s; 0: the same
 };
 
+// Elements of a tile that a thread copies where `copy_registers` was found: 128×128 by 256 threads.
+inline constexpr double kElementsOfCopyRegisters = 64;
+
 struct Gpu {
   std::string name;  // "MI300X"
   std::string arch;  // "gfx942", "sm_90a"
@@ -57,10 +60,14 @@ struct Gpu {
   int xcds = 1;
   int cus_per_xcd = 1;
   int simds_per_cu = 4;
+  int shader_engines = 1;  // of a die, which take its workgroups in turn (model/schedule/shader_engines.hpp)
   int waves_per_simd = 8;
   int lanes_per_wave = 64;
   double registers_per_cu = 0;          // 32-bit registers
   double registers_per_thread_max = 0;  // 32-bit registers
+  // Of a thread of a kernel that copies tiles, with kElementsOfCopyRegisters of them; 0: few, whatever the
+  // tile.
+  double copy_registers = 0;
   double lds_bytes_per_cu = 0;
   double lds_bytes_per_workgroup_max = 0;
   double lds_bytes_per_clk = 0;    // one CU

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "model/core/error.hpp"
 
@@ -17,6 +18,18 @@ std::int32_t columns_begin(const GemmAllScatter& workload, int rank) {
 
 std::int32_t columns_of(const GemmAllScatter& workload, int rank) {
   return static_cast<std::int32_t>(owned_columns(workload, rank).size());
+}
+
+// What a workgroup sends at a time.
+TileIndex comm_tile(const PatternDraft& draft) {
+  const Knobs& knobs = draft.knobs;
+  return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : draft.tile.m,
+          knobs.comm_tile_n > 0 ? knobs.comm_tile_n : draft.tile.n};
+}
+
+std::int64_t elements_of_comm_tile(const PatternDraft& draft) {
+  const TileIndex tile = comm_tile(draft);
+  return std::int64_t{tile.row} * tile.col;
 }
 
 }  // namespace
@@ -67,8 +80,17 @@ std::int32_t PatternDraft::max_tiles() const { return gemm_grid(0).count(); }
 
 Resources copy_resources() { return {256, 64, 0}; }
 
-Resources with_copy_role(const Resources& gemm) {
-  const Resources copy = copy_resources();
+Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements) {
+  const double most = std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads));
+  const double wanted =
+      std::ceil(gpu.copy_registers * static_cast<double>(elements) / (kElementsOfCopyRegisters * threads));
+  const double least = copy_resources().registers_per_thread;
+  return {threads, static_cast<std::int32_t>(std::max(least, std::min(wanted, most))), 0};
+}
+
+Resources with_copy_role(const PatternDraft& draft) {
+  const Resources& gemm = draft.gemm_resources;
+  const Resources copy = tile_copy_resources(draft.machine.gpu, gemm.threads, elements_of_comm_tile(draft));
   return {gemm.threads, std::max(gemm.registers_per_thread, copy.registers_per_thread),
           std::max(gemm.lds_bytes, copy.lds_bytes)};
 }
@@ -142,8 +164,7 @@ std::vector<CommItem> comm_items(const PatternDraft& draft, int rank) {
 
   const auto m = static_cast<std::int32_t>(draft.workload.m);
   const std::int32_t columns = columns_of(draft.workload, rank);
-  const std::int32_t height = draft.knobs.comm_tile_m > 0 ? draft.knobs.comm_tile_m : tile.m;
-  const std::int32_t width = draft.knobs.comm_tile_n > 0 ? draft.knobs.comm_tile_n : tile.n;
+  const auto [height, width] = comm_tile(draft);
   std::vector<CommItem> items;
   for (std::int32_t row = 0; row < m; row += height) {
     for (std::int32_t col = 0; col < columns; col += width) {
@@ -209,7 +230,8 @@ std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgrou
   Kernel kernel;
   kernel.name = "scatter";
   kernel.rank = rank;
-  kernel.resources = copy_resources();
+  kernel.resources =
+      tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_comm_tile(draft));
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<CommItem> items = comm_items(draft, rank);

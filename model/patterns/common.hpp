@@ -47,12 +47,16 @@ std::int32_t widest_block(const GemmAllScatter& workload);
 // Shape of the GEMM tile that the knobs ask for.
 MatmulTile matmul_tile(const Knobs& knobs);
 
-// Resources of a workgroup that only copies: 256 threads, 64 registers, no LDS.
+// Resources of a workgroup that only copies, a little at a time: 256 threads, 64 registers, no LDS.
 Resources copy_resources();
 
-// Resources of a GEMM kernel of which some workgroups copy: its threads, and registers and LDS of the worse
-// role.
-Resources with_copy_role(const Resources& gemm);
+// … that copies whole tiles of so many elements: a compiler that keeps the address of every element needs
+// registers for it (gpu.copy_registers), up to what a thread, or all of them together, can have.
+Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements);
+
+// Resources of a GEMM kernel of which some workgroups copy the tiles of the draft: its threads, and registers
+// and LDS of the worse role.
+Resources with_copy_role(const PatternDraft& draft);
 
 // Compute and communication workgroups of a pattern that splits the compute units.
 struct Split {

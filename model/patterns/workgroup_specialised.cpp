@@ -26,7 +26,7 @@ Schedule build_workgroup_specialised(const GemmAllScatter& workload, const Machi
     Kernel kernel;
     kernel.name = "specialised";
     kernel.rank = rank;
-    kernel.resources = with_copy_role(draft.gemm_resources);
+    kernel.resources = with_copy_role(draft);
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));

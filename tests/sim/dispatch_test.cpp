@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hand_machine.hpp"
+#include "model/schedule/shader_engines.hpp"
 
 namespace tritax {
 namespace {
@@ -21,7 +22,7 @@ Demand demand_of(std::int32_t threads, std::int32_t registers, std::int32_t lds_
 
 int fill(Dispatcher& dispatcher, std::int32_t die, const Demand& demand) {
   int count = 0;
-  for (std::int32_t cu = dispatcher.place(die, demand); cu >= 0; cu = dispatcher.place(die, demand)) {
+  for (std::int32_t cu = dispatcher.place(die, 0, demand); cu >= 0; cu = dispatcher.place(die, 0, demand)) {
     dispatcher.take(cu, demand);
     ++count;
   }
@@ -57,7 +58,7 @@ TEST(Occupancy, OfAKernelThatFitsNoEmptyComputeUnitIsZero) {
   for (const Demand& demand : {demand_of(2049, 1, 0), demand_of(256, 513, 0), demand_of(256, 32, 65537)}) {
     Dispatcher dispatcher(gpu);
     EXPECT_FALSE(dispatcher.fits(demand));
-    EXPECT_EQ(dispatcher.place(0, demand), -1);
+    EXPECT_EQ(dispatcher.place(0, 0, demand), -1);
   }
   EXPECT_TRUE(Dispatcher(gpu).fits(demand_of(2048, 64, 65536)));
 }
@@ -66,12 +67,12 @@ TEST(Placement, TakesTheEmptiestComputeUnitAndTheLowestAmongEqual) {
   Dispatcher dispatcher(hand::machine().gpu);
   const Demand demand = demand_of(256, 32, 0);
   for (const int expected : {4, 5, 6, 7, 4, 5, 6, 7}) {
-    const std::int32_t cu = dispatcher.place(1, demand);
+    const std::int32_t cu = dispatcher.place(1, 0, demand);
     EXPECT_EQ(cu, expected);
     dispatcher.take(cu, demand);
   }
   dispatcher.release(6, demand);
-  EXPECT_EQ(dispatcher.place(1, demand), 6);
+  EXPECT_EQ(dispatcher.place(1, 0, demand), 6);
 }
 
 TEST(Placement, StaysWithinTheReservedRange) {
@@ -92,6 +93,65 @@ TEST(Placement, OfADifferentKernelUsesWhatTheFirstLeaves) {
   EXPECT_EQ(fill(dispatcher, 1, gemm), 4);                       // the other die is not touched
 }
 
+Gpu with_engines(std::int32_t cus_per_xcd, std::int32_t engines) {
+  Gpu gpu = hand::machine().gpu;
+  gpu.cus_per_xcd = cus_per_xcd;
+  gpu.shader_engines = engines;
+  return gpu;
+}
+
+TEST(ShaderEngines, ShareADieAsEvenlyAsCanBe) {
+  const Gpu gpu = with_engines(38, 4);
+  std::vector<std::int32_t> begins;
+  for (std::int32_t engine = 0; engine <= 4; ++engine) begins.push_back(engine_begin(gpu, engine));
+  EXPECT_EQ(begins, (std::vector<std::int32_t>{0, 10, 19, 29, 38}));
+  EXPECT_EQ(engine_begin(with_engines(32, 4), 3), 24);
+  EXPECT_EQ(engine_begin(with_engines(3, 4), 4), 3);  // fewer than engines: some have none
+}
+
+TEST(ShaderEngines, TakeTurnsAsLongAsTheyHaveComputeUnits) {
+  EXPECT_EQ(engine_turns(with_engines(5, 3)), (std::vector<std::int32_t>{0, 1, 2, 0, 1}));
+  EXPECT_EQ(engine_turns(with_engines(4, 1)), (std::vector<std::int32_t>{0, 0, 0, 0}));
+  const std::vector<std::int32_t> turns = engine_turns(with_engines(38, 4));
+  ASSERT_EQ(turns.size(), 38);
+  for (std::int32_t turn = 0; turn < 36; ++turn) EXPECT_EQ(turns[static_cast<std::size_t>(turn)], turn % 4);
+  EXPECT_EQ(turns[36], 0);
+  EXPECT_EQ(turns[37], 2);
+}
+
+// Persistent workgroups that need a compute unit each, on engines of 10, 9, 10 and 9.
+TEST(ShaderEngines, KeepAWorkgroupWaitingThatFindsItsOwnFull) {
+  Dispatcher dispatcher(with_engines(38, 4));
+  Demand alone = demand_of(256, 500, 0);
+  alone.in_turn = true;
+  const auto place = [&](std::uint32_t turn) {
+    const std::int32_t cu = dispatcher.place(0, turn, alone);
+    if (cu >= 0) dispatcher.take(cu, alone);
+    return cu;
+  };
+  for (std::uint32_t turn = 0; turn < 32; ++turn) EXPECT_GE(place(turn), 0);  // eight for each engine
+  for (std::uint32_t turn = 0; turn < 5; ++turn)
+    EXPECT_GE(place(turn), 0);    // of another kernel, from the first on
+  EXPECT_EQ(place(5), -1);        // the second engine has nine
+  dispatcher.release(10, alone);  // its first compute unit
+  EXPECT_EQ(place(5), 10);
+  Demand anywhere = alone;
+  anywhere.in_turn = false;
+  EXPECT_EQ(dispatcher.place(0, 5, anywhere), 28);  // the tenth of the third engine
+}
+
+TEST(ShaderEngines, HoldAKernelThatFillsTheDie) {
+  Dispatcher dispatcher(with_engines(38, 4));
+  Demand alone = demand_of(256, 500, 0);
+  alone.in_turn = true;
+  for (std::uint32_t turn = 0; turn < 38; ++turn) {
+    const std::int32_t cu = dispatcher.place(1, turn, alone);
+    ASSERT_GE(cu, 38) << turn;
+    dispatcher.take(cu, alone);
+  }
+  EXPECT_EQ(dispatcher.place(1, 38, alone), -1);
+}
+
 // The emptiest compute unit that has room, the lowest among equal ones, or none: by looking at all of them.
 std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t die, const Demand& demand) {
   std::int32_t best = -1;
@@ -105,7 +165,8 @@ std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t
 
 // However often a die was full before: few kernels, so that the same one asks again and again.
 RC_GTEST_PROP(DispatcherLaw, PlacesWhereALookAtEveryComputeUnitWould, ()) {
-  const Gpu gpu = hand::machine().gpu;
+  Gpu gpu = hand::machine().gpu;
+  gpu.shader_engines = *rc::gen::inRange(1, 5);
   Dispatcher dispatcher(gpu);
   std::vector<Demand> demands{demand_of(256, 128, 32768), demand_of(512, 64, 16384), demand_of(64, 32, 0)};
   demands[2].cu_begin = 1;
@@ -116,7 +177,7 @@ RC_GTEST_PROP(DispatcherLaw, PlacesWhereALookAtEveryComputeUnitWould, ()) {
       const Demand& demand = demands[*rc::gen::inRange<std::size_t>(0, demands.size())];
       const std::int32_t die = *rc::gen::inRange(0, 2);
       const std::int32_t expected = emptiest(dispatcher, gpu, die, demand);
-      RC_ASSERT(dispatcher.place(die, demand) == expected);
+      RC_ASSERT(dispatcher.place(die, 0, demand) == expected);
       if (expected < 0) continue;
       dispatcher.take(expected, demand);
       resident.emplace_back(expected, demand);
@@ -138,7 +199,7 @@ RC_GTEST_PROP(DispatcherLaw, ReleasesGiveBackExactlyWhatWasTaken, ()) {
     if (resident.empty() || *rc::gen::inRange(0, 3) > 0) {
       const Demand demand =
           demand_of(*rc::gen::inRange(1, 1025), *rc::gen::inRange(1, 129), *rc::gen::inRange(0, 65537));
-      const std::int32_t cu = dispatcher.place(*rc::gen::inRange(0, 2), demand);
+      const std::int32_t cu = dispatcher.place(*rc::gen::inRange(0, 2), 0, demand);
       if (cu < 0) continue;
       dispatcher.take(cu, demand);
       resident.emplace_back(cu, demand);

@@ -38,7 +38,7 @@ void expect_within(const ReproducedRow& r, double allowed, double most) {
   }
 }
 
-// The two that split compute units are a tie in the model, whatever the seed.
+// The order of the four at 16384 cubed; each within 20 %.
 void expect_patterns_in_order() {
   const auto predicted = [](const char* id) {
     const ReproducedRow& r = row(id);
@@ -49,9 +49,9 @@ void expect_patterns_in_order() {
   const double producer_consumer = predicted("IR-PR215-LS-PC-ms");
   const double fused = predicted("IR-PR215-LS-SEQ-ms");
   const double bulk_synchronous = predicted("IR-PR215-LS-BSP-ms");
-  EXPECT_LE(specialised, 1.02 * producer_consumer);
-  EXPECT_LT(1.2 * producer_consumer, fused);
-  EXPECT_LT(fused, bulk_synchronous);
+  EXPECT_LT(1.1 * specialised, producer_consumer);
+  EXPECT_LT(1.05 * producer_consumer, fused);
+  EXPECT_LT(1.1 * fused, bulk_synchronous);
 }
 
 // All GPUs at once: 8 % from 64 MiB per peer, 20 % below.
