@@ -83,7 +83,7 @@ struct Draft {
     kernel.name = name;
     kernel.rank = rank;
     kernel.resources.lds_bytes = 65536;
-    kernel.tile = {kTile, kTile, kTile, 4, Pipeline::serial};
+    kernel.tile = {kTile, kTile, kTile, 4, Pipeline::overlapped};
     kernel.cu_begin = cu_begin;
     kernel.cu_end = cu_end;
     return builder.kernel(kernel);
