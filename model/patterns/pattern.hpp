@@ -68,7 +68,8 @@ struct KnobUse {
   bool comm_tile = false;
   bool gemm_cus = false;
   bool comm_cus = false;
-  bool splits_cus = false;  // gemm_cus and comm_cus run side by side and share the compute units
+  bool splits_cus = false;      // gemm_cus and comm_cus run side by side and share the compute units
+  bool in_two_kernels = false;  // … each in a kernel of its own
   bool grid_order = true;
   bool peer_order = false;
   bool lock = false;

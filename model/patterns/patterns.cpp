@@ -31,6 +31,7 @@ const std::array<Pattern, 5> kPatterns{{
       .gemm_cus = true,
       .comm_cus = true,
       .splits_cus = true,
+      .in_two_kernels = true,
       .peer_order = true,
       .lock = true},
      build_producer_consumer},

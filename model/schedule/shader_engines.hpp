@@ -28,6 +28,10 @@ std::int32_t engine_begin(const Gpu& gpu, std::int32_t engine);
 // An engine has no turn in a round that it has no compute unit for.
 std::vector<std::int32_t> engine_turns(const Gpu& gpu);
 
+// How many workgroups another kernel can have beside `taken` of one, each with a compute unit for itself,
+// without any that waits: a multiple of the number of dies, on the fullest of which it is counted.
+std::int32_t workgroups_beside(const Gpu& gpu, std::int32_t taken);
+
 // Whether the workgroups of a kernel are dealt so: they stay, and may have any compute unit.
 inline bool goes_in_turn(const Kernel& kernel) {
   return kernel.placement == Placement::persistent && kernel.cu_begin == 0 && kernel.cu_end == 0;

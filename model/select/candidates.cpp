@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
+#include "model/schedule/shader_engines.hpp"
 
 namespace tritax {
 
@@ -187,7 +188,11 @@ void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& wor
     add_unique(comm_cus, usual);
     std::sort(comm_cus.begin(), comm_cus.end());
     for (const std::int32_t comm : comm_cus) {
-      if (comm == usual || 2 * comm <= cus) space.splits.push_back({cus - comm, comm});
+      if (comm != usual && 2 * comm > cus) continue;
+      // Or as many as all get a compute unit at once.
+      const std::int32_t beside = uses.in_two_kernels ? workgroups_beside(machine.gpu, comm) : cus - comm;
+      if (beside > 0 && beside < cus - comm) space.splits.push_back({beside, comm});
+      space.splits.push_back({cus - comm, comm});
     }
     return;
   } else {

@@ -140,6 +140,19 @@ TEST(ShaderEngines, KeepAWorkgroupWaitingThatFindsItsOwnFull) {
   EXPECT_EQ(dispatcher.place(0, 5, anywhere), 28);  // the tenth of the third engine
 }
 
+TEST(ShaderEngines, LeaveASecondKernelWhatNobodyWaitsFor) {
+  Gpu gpu = with_engines(38, 4);
+  gpu.xcds = 8;
+  EXPECT_EQ(workgroups_beside(gpu, 256), 40);  // eight each, so two, one, two and one
+  EXPECT_EQ(workgroups_beside(gpu, 250), 40);  // the fullest die counts
+  EXPECT_EQ(workgroups_beside(gpu, 40), 256);
+  EXPECT_EQ(workgroups_beside(gpu, 48), 232);
+  EXPECT_EQ(workgroups_beside(gpu, 8), 288);
+  EXPECT_EQ(workgroups_beside(gpu, 304), 0);
+  gpu.shader_engines = 1;
+  EXPECT_EQ(workgroups_beside(gpu, 256), 48);
+}
+
 TEST(ShaderEngines, HoldAKernelThatFillsTheDie) {
   Dispatcher dispatcher(with_engines(38, 4));
   Demand alone = demand_of(256, 500, 0);
