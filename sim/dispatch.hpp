@@ -34,8 +34,8 @@ class Dispatcher {
 
   Demand demand_of(const Kernel& kernel) const;
 
-  // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if the one whose turn it is has
-  // to wait. A kernel that may have certain compute units only gets any of them.
+  // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if it has to wait.
+  // Of kernels that are not dealt in turn it may be any compute unit of the die with room.
   std::int32_t place(std::int32_t die, std::uint32_t turn, const Demand& demand) {
     if (engines_ == 1) return place(groups_[static_cast<std::size_t>(die)], demand);
     return place_in_turn(die, turn, demand);

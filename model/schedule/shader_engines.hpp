@@ -8,7 +8,11 @@
 // examples/gemm/notebooks (April 2025) a scatter kernel of 48 workgroups beside a GEMM of 256 on 304 compute
 // units ends 2.54 and 2.51 ms after the GEMM for 8192x8192x28672 and x30720 on two GPUs (20.9 and 22.5 ms),
 // eight rounds of 0.39 MB a workgroup: what one of them needs for all its 43 tiles, not for the last six. 32
-// and 6 workgroups a die leave one too many for an engine of nine.
+// and 6 workgroups a die are one too many for an engine of nine.
+//
+// Only kernels whose workgroups stay (Placement::persistent) are dealt so here. Of others a workgroup takes
+// any room on its die: how long it would wait for its engine depends on how long workgroups last, and where
+// one stands for many small ones (model/scenario/remote_access.cpp) that would be far too long.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +24,7 @@
 namespace tritax {
 
 // The first compute unit of a shader engine, counted from that of its die; of `engine` = shader_engines, the
-// number of compute units. The larger engines lie between the smaller ones: 38 in four are 10, 9, 10 and 9
-// (assumed).
+// number of compute units. Larger and smaller ones take turns: 38 in four are 10, 9, 10 and 9 (assumed).
 std::int32_t engine_begin(const Gpu& gpu, std::int32_t engine);
 
 // The shader engine of each of the first cus_per_xcd workgroups of a kernel on a die; then it begins again.
