@@ -165,6 +165,44 @@ TEST(ShaderEngines, HoldAKernelThatFillsTheDie) {
   EXPECT_EQ(dispatcher.place(1, 38, alone), -1);
 }
 
+// Engines of two and one compute units: the second workgroup of either kernel belongs to the latter, and that
+// of the second kernel does not go where a compute unit of the former is free from the first microsecond on.
+TEST(ShaderEngines, LetAWorkgroupOfASecondKernelStartWhenItsOwnIsFree) {
+  Machine machine = hand::machine();
+  machine.gpu.xcds = 1;
+  machine.gpu.cus_per_xcd = 3;
+  machine.gpu.shader_engines = 2;
+  for (const Placement placement : {Placement::persistent, Placement::dispatch}) {
+    hand::Draft draft(1);
+    const auto kernel = [&](const char* name) {
+      Kernel alone;
+      alone.name = name;
+      alone.resources.lds_bytes = 65536;
+      alone.tile = {hand::kTile, hand::kTile, hand::kTile, 4, Pipeline::overlapped};
+      alone.placement = placement;
+      return draft.builder.kernel(alone);
+    };
+    const auto first = kernel("first");
+    draft.builder.workgroup(first);
+    draft.matmul(0);
+    draft.builder.workgroup(first);
+    for (std::int32_t row = 1; row < 4; ++row) draft.matmul(row);
+    const auto second = kernel("second");
+    for (std::int32_t row = 4; row < 6; ++row) {
+      draft.builder.workgroup(second);
+      draft.matmul(row);
+    }
+    draft.builder.launch(0, first, 0);
+    draft.builder.launch(0, second, 1);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    const hand::Observed out = hand::run(draft.builder.finish(), machine);
+    const bool in_turn = placement == Placement::persistent;
+    EXPECT_NEAR((out.seen.ops.at({1, 0, 0}).begin_ns), 0, hand::kExact);
+    EXPECT_NEAR((out.seen.ops.at({1, 1, 0}).begin_ns), in_turn ? 3 * hand::kStepNs : hand::kStepNs,
+                hand::kExact);
+  }
+}
+
 // The emptiest compute unit that has room, the lowest among equal ones, or none: by looking at all of them.
 std::int32_t emptiest(const Dispatcher& dispatcher, const Gpu& gpu, std::int32_t die, const Demand& demand) {
   std::int32_t best = -1;
