@@ -272,6 +272,28 @@ TEST(WorkgroupSpecialised, TakesTheRegistersOfTheWorseRole) {
   EXPECT_EQ(schedule.kernels[0].resources.threads, 512);
 }
 
+// 500 for the 64 elements that each of 256 threads has of a tile of 128x128, as far as threads and compute
+// units have them.
+TEST(ScatterKernels, TakeRegistersForEveryElementOfATileWhereTheMachineSaysSo) {
+  Machine machine = example::amd_node();
+  machine.gpu.copy_registers = 500;
+  const auto registers = [&](std::int32_t m, std::int32_t n, const char* pattern, const char* kernel) {
+    Knobs knobs = default_knobs(machine, DType::fp16);
+    knobs.comm_tile_m = m;
+    knobs.comm_tile_n = n;
+    return kernel_of(build(pattern, kPaperShape, knobs, machine), 0, kernel).resources.registers_per_thread;
+  };
+  EXPECT_EQ(registers(128, 128, "producer-consumer", "scatter"), 500);
+  EXPECT_EQ(registers(128, 128, "bulk-synchronous", "scatter"), 500);
+  EXPECT_EQ(registers(128, 64, "producer-consumer", "scatter"), 250);
+  EXPECT_EQ(registers(16, 16, "producer-consumer", "scatter"), 64);
+  EXPECT_EQ(registers(256, 256, "producer-consumer", "scatter"), 512);
+  EXPECT_EQ(registers(128, 128, "workgroup-specialised", "specialised"), 250);  // of 512 threads
+  EXPECT_EQ(registers(256, 256, "workgroup-specialised", "specialised"), 256);  // all of a compute unit
+  machine.gpu.copy_registers = 0;
+  EXPECT_EQ(registers(128, 128, "producer-consumer", "scatter"), 64);
+}
+
 TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
   const Schedule schedule = build("library", kPaperShape, Knobs{});
   std::vector<HostOpKind> kinds;
