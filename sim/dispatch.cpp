@@ -38,7 +38,7 @@ Demand Dispatcher::demand_of(const Kernel& kernel) const {
           goes_in_turn(kernel)};
 }
 
-std::int32_t Dispatcher::place_in_turn(std::int32_t die, std::uint32_t turn, const Demand& demand) {
+std::int32_t Dispatcher::place_on_engines(std::int32_t die, std::uint32_t turn, const Demand& demand) {
   const auto first = groups_.begin() + static_cast<std::ptrdiff_t>(die) * engines_;
   if (demand.in_turn) return place(first[turns_[turn % turns_.size()]], demand);
   std::int32_t best = -1;

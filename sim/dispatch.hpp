@@ -38,7 +38,7 @@ class Dispatcher {
   // Of kernels that are not dealt in turn it may be any compute unit of the die with room.
   std::int32_t place(std::int32_t die, std::uint32_t turn, const Demand& demand) {
     if (engines_ == 1) return place(groups_[static_cast<std::size_t>(die)], demand);
-    return place_in_turn(die, turn, demand);
+    return place_on_engines(die, turn, demand);
   }
 
   bool has_room(std::int32_t cu, const Demand& demand) const { return has_room(cus_[cu], demand); }
@@ -75,7 +75,7 @@ class Dispatcher {
            cu.lds_free >= demand.lds;
   }
   std::int32_t place(Group& group, const Demand& demand);
-  std::int32_t place_in_turn(std::int32_t die, std::uint32_t turn, const Demand& demand);
+  std::int32_t place_on_engines(std::int32_t die, std::uint32_t turn, const Demand& demand);
   std::int32_t search(Group& group, const Demand& demand) const;
 
   std::vector<ComputeUnit> cus_;

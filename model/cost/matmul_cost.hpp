@@ -33,10 +33,10 @@
 //
 //   t = max(t_mfma + t_read, latency + (m + n)·k·e / cu_load_bandwidth) + t_write
 //
-// Steps of Triton kernels on few compute units of MI300X take 0.70 to 0.84 us with tiles of 64×64×64, 1.31
-// to 1.57 with 256×64 (differences over K of the times in ryanswann-amd/iris @989ed0e8 benchmark/) and 1.07
-// to 1.45 with 128×128
-// (@2f99119b; two-stage pipeline). This law has 0.75, 1.25 and 1.09, the latency alone 0.42, 1.04 and 1.00.
+// Steps of two-stage Triton kernels on few compute units of MI300X take 0.70 to 0.84 us with tiles of
+// 64×64×64, 1.31 to 1.57 with 256×64 (differences over K of the times in ryanswann-amd/iris @989ed0e8
+// benchmark/) and 1.07 to 1.45 with 128×128 (@2f99119b). This law has 0.75, 1.25 and 1.09, the latency alone
+// 0.42, 1.04 and 1.00.
 //
 // Sources: issue rates from ROCm/rocm-libraries shared/origami; LDS and port widths from the machine file;
 // the serial and overlapped forms are those of arXiv:2511.08083 §3 (ping-pong) and the Triton two-stage

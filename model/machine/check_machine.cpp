@@ -61,6 +61,7 @@ void check_memory(const Gpu& gpu, Findings& findings) {
     findings.push_back({"gpu.l2_ports", "says nothing without gpu.l2_coalescing_time, nor that without it"});
   }
   check_at_most(findings, "gpu.l2_ports", gpu.l2_ports, gpu.cus_per_xcd, "gpu.cus_per_xcd");
+  check_at_most(findings, "gpu.shader_engines", gpu.shader_engines, gpu.cus_per_xcd, "gpu.cus_per_xcd");
   check_at_most(findings, "gpu.l2_size", gpu.l2_bytes * gpu.xcds, gpu.hbm_bytes,
                 "gpu.hbm_size, over all dies,");
   check_at_most(findings, "gpu.llc_size", gpu.llc_bytes, gpu.hbm_bytes, "gpu.hbm_size");

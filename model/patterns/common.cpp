@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/schedule/shader_engines.hpp"
 
 namespace tritax {
 
@@ -105,8 +106,8 @@ Split split_cus(const PatternDraft& draft, Roles roles) {
   const Gpu& gpu = draft.machine.gpu;
   const std::int32_t cus = gpu.cu_count();
   const auto rest_of = [&](std::int32_t taken) {
-    const std::int32_t on_every_die = gpu.xcds * (gpu.cus_per_xcd - ceil_div(taken, gpu.xcds));
-    return roles == Roles::in_two_kernels && on_every_die > 0 ? on_every_die : cus - taken;
+    const std::int32_t beside = roles == Roles::in_two_kernels ? workgroups_beside(gpu, taken) : 0;
+    return beside > 0 ? beside : cus - taken;
   };
   if (draft.ranks() == 1) return {all_cus(draft, knobs.gemm_cus), 0};
   if (cus < 2)

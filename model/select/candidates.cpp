@@ -189,8 +189,9 @@ void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& wor
     std::sort(comm_cus.begin(), comm_cus.end());
     for (const std::int32_t comm : comm_cus) {
       if (comm != usual && 2 * comm > cus) continue;
-      // Or as many as all get a compute unit at once.
-      const std::int32_t beside = uses.in_two_kernels ? workgroups_beside(machine.gpu, comm) : cus - comm;
+      // Beside a split of all, of which workgroups of a second kernel may wait for a compute unit, one of
+      // which none does.
+      const std::int32_t beside = uses.in_two_kernels ? workgroups_beside(machine.gpu, comm) : 0;
       if (beside > 0 && beside < cus - comm) space.splits.push_back({beside, comm});
       space.splits.push_back({cus - comm, comm});
     }

@@ -162,11 +162,12 @@ TEST(Inconsistencies, AreFoundInEveryPartOfAMachine) {
   machine.gpu.l2_bytes = 2 * machine.gpu.hbm_bytes;
   machine.gpu.l2_coalescing_ns = 0;
   machine.gpu.l2_ports = 1000;
+  machine.gpu.shader_engines = 1000;
   machine.fabric.store_latency_ns = 2 * machine.fabric.load_round_trip_ns;
   std::vector<std::string> keys;
   for (const Inconsistency& found : find_inconsistencies(machine)) keys.push_back(found.key);
   EXPECT_EQ(keys, (std::vector<std::string>{"gpu.registers_per_thread_max", "gpu.l2_ports", "gpu.l2_ports",
-                                            "gpu.l2_size", "fabric.store_latency"}));
+                                            "gpu.shader_engines", "gpu.l2_size", "fabric.store_latency"}));
 }
 
 }  // namespace

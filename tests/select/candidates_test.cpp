@@ -147,13 +147,23 @@ TEST(Candidates, OfAPatternWithoutKnobsAreOne) {
 TEST(Candidates, ShareTheComputeUnitsBetweenTheRolesOfAPatternThatSplitsThem) {
   const Machine machine = find_machine("mi300x-8");
   const Pattern& pattern = find_pattern("producer-consumer", "test");
-  std::vector<std::int32_t> comm;
+  std::vector<std::int32_t> comm;  // of splits that use all of them
+  std::vector<std::int32_t> all_comm;
   for (const CuSplit& split : knob_space(pattern, kPaperShape, machine).splits) {
-    EXPECT_LE(split.gemm_cus + split.comm_cus, 304);
-    if (split.gemm_cus + split.comm_cus == 304)
+    all_comm.push_back(split.comm_cus);
+    if (split.gemm_cus + split.comm_cus == 304) {
       comm.push_back(split.comm_cus);
-    else
+    } else {
+      EXPECT_LT(split.gemm_cus + split.comm_cus, 304);
       EXPECT_EQ(split.gemm_cus, workgroups_beside(machine.gpu, split.comm_cus));
+    }
+  }
+  EXPECT_TRUE(std::is_sorted(all_comm.begin(), all_comm.end()));
+  all_comm.erase(std::unique(all_comm.begin(), all_comm.end()), all_comm.end());
+  EXPECT_EQ(comm, all_comm);  // each of them once
+  for (const CuSplit& split :
+       knob_space(find_pattern("workgroup-specialised", "test"), kPaperShape, machine).splits) {
+    EXPECT_EQ(split.gemm_cus + split.comm_cus, 304);
   }
   EXPECT_NE(std::find(comm.begin(), comm.end(), 48), comm.end())
       << "256 + 48 is the split of ROCm/iris example 11";
@@ -162,13 +172,9 @@ TEST(Candidates, ShareTheComputeUnitsBetweenTheRolesOfAPatternThatSplitsThem) {
 
 TEST(Candidates, LeaveNoWorkgroupOfASecondKernelWithoutAComputeUnitAmongOthers) {
   const Machine machine = find_machine("mi300x-8");
-  const auto splits_of = [&](const char* pattern) {
-    return knob_space(find_pattern(pattern, "test"), kPaperShape, machine).splits;
-  };
-  const std::vector<CuSplit> splits = splits_of("producer-consumer");
+  const std::vector<CuSplit> splits =
+      knob_space(find_pattern("producer-consumer", "test"), kPaperShape, machine).splits;
   EXPECT_NE(std::find(splits.begin(), splits.end(), CuSplit{256, 40}), splits.end());
-  const std::vector<CuSplit> in_one_kernel = splits_of("workgroup-specialised");
-  EXPECT_EQ(std::find(in_one_kernel.begin(), in_one_kernel.end(), CuSplit{256, 40}), in_one_kernel.end());
 }
 
 TEST(Candidates, HoldPinnedKnobsFixed) {

@@ -46,6 +46,24 @@ TEST(OperandsFromMemory, TakeTheLatencyOfAPlainLoadIfNoOtherIsKnown) {
   EXPECT_NEAR(run(products({0}), machine).result.makespan_ns, (6 + 2) * kStepNs, kExact);
 }
 
+// The second time they are in L2.
+TEST(OperandsFromMemory, OfASerialPipelineComeAtTheRateOfTheComputeUnit) {
+  Draft draft(1);
+  Kernel kernel;
+  kernel.name = "gemm";
+  kernel.resources.lds_bytes = 65536;
+  kernel.tile = {kTile, kTile, kTile, 4, Pipeline::serial};
+  const auto gemm = draft.builder.kernel(kernel);
+  draft.builder.workgroup(gemm);
+  draft.matmul(0);
+  draft.matmul(0);
+  draft.builder.launch(0, gemm);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  Machine machine = hand::machine();
+  machine.gpu.cu_load_gb_per_s = 2 * kTileBytes / (3 * kStepNs);  // a stage of A and B in three steps
+  EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns, (3 + 1) * kStepNs, kExact);
+}
+
 TEST(OperandsFromMemory, ArriveWithTheLatencyOfTheLastLevelCacheFromThere) {
   Machine machine = hand::machine();
   machine.gpu.llc_bytes = 1e9;

@@ -76,7 +76,8 @@ struct Draft {
     kernel.rank = rank;
     return builder.kernel(kernel);
   }
-  // A kernel whose workgroups take a compute unit each.
+  // A kernel whose workgroups take a compute unit each. Its operands do not depend on `cu_load_gb_per_s`, as
+  // those of a serial pipeline do.
   std::int32_t gemm_kernel(const std::string& name, int rank, std::int32_t cu_begin = 0,
                            std::int32_t cu_end = 0) {
     Kernel kernel;

@@ -49,8 +49,9 @@ void expect_patterns_in_order() {
   const double producer_consumer = predicted("IR-PR215-LS-PC-ms");
   const double fused = predicted("IR-PR215-LS-SEQ-ms");
   const double bulk_synchronous = predicted("IR-PR215-LS-BSP-ms");
-  EXPECT_LT(1.1 * specialised, producer_consumer);
-  EXPECT_LT(1.05 * producer_consumer, fused);
+  EXPECT_LT(1.2 * specialised, producer_consumer);
+  EXPECT_LT(1.2 * specialised, fused);
+  EXPECT_LT(1.08 * producer_consumer, fused);
   EXPECT_LT(1.1 * fused, bulk_synchronous);
 }
 
@@ -177,6 +178,33 @@ PaperTimes times_of_the_paper(std::int64_t n, std::int64_t k, std::uint64_t seed
   };
   return {time_ns("fused-sequential", 304, 0), time_ns("bulk-synchronous", 304, 304),
           time_ns("producer-consumer", 256, 48), time_ns("workgroup-specialised", 256, 48)};
+}
+
+// ROCm/iris PR 215: 16384 cubed, tiles of 128x128, peers in fixed order.
+TEST(PublishedRanking, OfTheFourPatternsHoldsForFourSeeds) {
+  const Machine machine = find_machine("mi300x-8");
+  const GemmAllScatter workload{16384, 16384, 16384, DType::fp16, 8};
+  struct Run {
+    const char* pattern;
+    std::int32_t comm_cus;
+  };
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SimulationOptions options;
+    options.seed = seed;
+    double before_ns = 0;
+    for (const Run& run : {Run{"workgroup-specialised", 48}, Run{"producer-consumer", 48},
+                           Run{"fused-sequential", 0}, Run{"bulk-synchronous", 256}}) {
+      Knobs knobs = default_knobs(machine, workload.dtype);
+      knobs.tile_m = knobs.tile_n = 128;
+      knobs.tile_k = 64;
+      knobs.gemm_cus = 256;
+      knobs.comm_cus = run.comm_cus;
+      const Schedule schedule = build_schedule(find_pattern(run.pattern, "test"), workload, machine, knobs);
+      const double time_ns = simulate(schedule, machine, options).makespan_ns;
+      EXPECT_LT(1.05 * before_ns, time_ns) << run.pattern << ", seed " << seed;
+      before_ns = time_ns;
+    }
+  }
 }
 
 // arXiv:2511.12500 §5.2: 288 tiles are one round on 304 compute units but two on 256, and 224 tiles one on
