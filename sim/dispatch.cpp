@@ -15,13 +15,14 @@ Dispatcher::Dispatcher(const Gpu& gpu)
   empty_.lds_free = static_cast<std::int64_t>(gpu.lds_bytes_per_cu);
   for (std::int32_t die = 0; die < gpu.xcds; ++die) {
     const std::int32_t first = die * gpu.cus_per_xcd;
+    dies_.push_back({.full = {}, .begin = first, .end = first + gpu.cus_per_xcd, .first_cu = first});
     for (std::int32_t engine = 0; engine < engines_; ++engine) {
       const std::int32_t begin = first + engine_begin(gpu, engine);
       const std::int32_t end = first + engine_begin(gpu, engine + 1);
       ComputeUnit unit = empty_;
       unit.die = die;
-      unit.group = static_cast<std::int32_t>(groups_.size());
-      groups_.push_back({.full = {}, .begin = begin, .end = end, .first_cu = begin});
+      unit.engine = static_cast<std::int32_t>(shader_engines_.size());
+      shader_engines_.push_back({.full = {}, .begin = begin, .end = end, .first_cu = begin});
       cus_.insert(cus_.end(), static_cast<std::size_t>(end - begin), unit);
     }
   }
@@ -36,17 +37,6 @@ Demand Dispatcher::demand_of(const Kernel& kernel) const {
           kernel.cu_begin,
           kernel.cu_end,
           goes_in_turn(kernel)};
-}
-
-std::int32_t Dispatcher::place_on_engines(std::int32_t die, std::uint32_t turn, const Demand& demand) {
-  const auto first = groups_.begin() + static_cast<std::ptrdiff_t>(die) * engines_;
-  if (demand.in_turn) return place(first[turns_[turn % turns_.size()]], demand);
-  std::int32_t best = -1;
-  for (auto group = first; group != first + engines_; ++group) {
-    const std::int32_t cu = place(*group, demand);
-    if (cu >= 0 && (best < 0 || resident(cu) < resident(best))) best = cu;
-  }
-  return best;
 }
 
 std::int32_t Dispatcher::place(Group& group, const Demand& demand) {
@@ -106,9 +96,16 @@ void Dispatcher::release(std::int32_t cu, const Demand& demand) {
   unit.registers_free += demand.registers;
   unit.lds_free += demand.lds;
   --unit.workgroups;
-  Group& group = groups_[static_cast<std::size_t>(unit.group)];
-  if (unit.workgroups < group.fewest || (unit.workgroups == group.fewest && cu < group.first_cu)) {
-    group.fewest = unit.workgroups;
+  note_release(dies_[static_cast<std::size_t>(unit.die)], cu, unit.workgroups);
+  if (engines_ > 1) {
+    note_release(shader_engines_[static_cast<std::size_t>(unit.engine)], cu, unit.workgroups);
+  }
+}
+
+// A compute unit of the group has just so many workgroups left.
+void Dispatcher::note_release(Group& group, std::int32_t cu, std::int32_t workgroups) {
+  if (workgroups < group.fewest || (workgroups == group.fewest && cu < group.first_cu)) {
+    group.fewest = workgroups;
     group.first_cu = cu;
   }
   if (group.released >= 0 && group.released != cu) group.full.reset();

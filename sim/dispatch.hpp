@@ -37,8 +37,8 @@ class Dispatcher {
   // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if it has to wait.
   // Of kernels that are not dealt in turn it may be any compute unit of the die with room.
   std::int32_t place(std::int32_t die, std::uint32_t turn, const Demand& demand) {
-    if (engines_ == 1) return place(groups_[static_cast<std::size_t>(die)], demand);
-    return place_on_engines(die, turn, demand);
+    return place(engines_ > 1 && demand.in_turn ? engine_of(die, turn) : dies_[static_cast<std::size_t>(die)],
+                 demand);
   }
 
   bool has_room(std::int32_t cu, const Demand& demand) const { return has_room(cus_[cu], demand); }
@@ -59,10 +59,10 @@ class Dispatcher {
     std::int32_t waves_free = 0;
     std::int32_t workgroups = 0;
     std::int32_t die = 0;
-    std::int32_t group = 0;
+    std::int32_t engine = 0;
   };
 
-  struct Group {                 // of compute units: a shader engine
+  struct Group {                 // of compute units: a die or a shader engine
     std::optional<Demand> full;  // had no room for this: since then only what was released can have some
     std::int32_t released = -1;  // the only compute unit; -1: none
     std::int32_t begin = 0, end = 0;
@@ -74,12 +74,16 @@ class Dispatcher {
     return cu.waves_free >= demand.waves && cu.registers_free >= demand.registers &&
            cu.lds_free >= demand.lds;
   }
+  Group& engine_of(std::int32_t die, std::uint32_t turn) {
+    return shader_engines_[static_cast<std::size_t>(die * engines_ + turns_[turn % turns_.size()])];
+  }
   std::int32_t place(Group& group, const Demand& demand);
-  std::int32_t place_on_engines(std::int32_t die, std::uint32_t turn, const Demand& demand);
+  static void note_release(Group& group, std::int32_t cu, std::int32_t workgroups);
   std::int32_t search(Group& group, const Demand& demand) const;
 
   std::vector<ComputeUnit> cus_;
-  std::vector<Group> groups_;  // of all dies
+  std::vector<Group> dies_;
+  std::vector<Group> shader_engines_;  // of all dies
   std::vector<std::int32_t> turns_;
   std::int32_t engines_ = 1;  // of a die
   ComputeUnit empty_;

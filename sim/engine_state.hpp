@@ -96,14 +96,17 @@ struct EngineState {
 
     Path path;
 
+    // Of the running matmul, and of whatever else the workgroup waits for:
     double TimeAccount::*op_part = &TimeAccount::compute_ns;
     double op_reread_ns = 0;  // of the duration alone: to read again what was written before
-    double op_lost_ns = 0;    // by its class on links, before the activity started
     double operands_ns = 0;   // before this the running matmul has not all that others fetch; 0: it has
     double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
     double l2_fill_gb_per_s = 0;
     double llc_fill_gb_per_s = 0;
+    double power = 0, power_if_missed = 0;
 
+    // Of transfers:
+    double op_lost_ns = 0;  // by its class on links, before the activity started
     double TimeAccount::*store_part = &TimeAccount::wire_ns;
     double store_start_ns = 0;
     double store_alone_ns = 0;
@@ -111,8 +114,6 @@ struct EngineState {
     double store_lost_ns = 0;
     double store_bytes = 0;
     TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
-
-    double power = 0, power_if_missed = 0;  // of the matmul that runs
   };
   // What few workgroups need besides, kept apart for the sake of the others: of the waves that carry stores
   // and signals out, see engine_sender.cpp, of signals that are answered, and of matmuls that coalesce.
