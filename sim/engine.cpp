@@ -230,9 +230,10 @@ void Engine::send(const Placed& placed, double now) {
   const Kernel& kernel = schedule_.kernels[wg.kernel];
   KernelState& state = kernels_[wg.kernel];
   GpuState& gpu = gpus_[kernel.rank];
-  if (gpu.dispatcher.resident(cu) == 0) gpu.occupied_since_ns[static_cast<std::size_t>(cu)] = now;
+  CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
+  if (gpu.dispatcher.resident(cu) == 0) unit.occupied_since_ns = now;
   gpu.dispatcher.take(cu, state.demand);
-  ++(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
+  ++unit.residents(kernel.tile);
   // What it does first is in no cache either.
   __builtin_prefetch(schedule_.ops.data() + wg.pc);
   __builtin_prefetch(inputs_of_op_.data() + wg.pc);
@@ -287,10 +288,9 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   KernelState& state = kernels_[k];
   GpuState& gpu = gpus_[kernel.rank];
   gpu.dispatcher.release(cu, state.demand);
-  if (gpu.dispatcher.resident(cu) == 0) {
-    gpu.cu_busy_ns += now - gpu.occupied_since_ns[static_cast<std::size_t>(cu)];
-  }
-  --(kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[cu];
+  CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
+  if (gpu.dispatcher.resident(cu) == 0) gpu.cu_busy_ns += now - unit.occupied_since_ns;
+  --unit.residents(kernel.tile);
   TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
   if (!later(state.end.time_ns, path.time_ns)) state.end = path;
   --state.remaining;

@@ -231,7 +231,9 @@ class Engine : private EngineState {
   double spread_of(std::uint32_t id, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
-  void count_bytes(std::int32_t from, std::int32_t to, double bytes);
+  double& sent_bytes(std::int32_t from, std::int32_t to) {
+    return sent_bytes_[static_cast<std::size_t>(from) * gpus_.size() + static_cast<std::size_t>(to)];
+  }
 
   // engine_write_back.cpp
   double bytes_touched(bool results) const;
@@ -304,9 +306,9 @@ class Engine : private EngineState {
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
   std::vector<MatmulClass> matmul_class_;        // by class
   std::vector<std::int32_t> link_resource_;      // by topology edge
-  std::vector<double> link_bytes_;
-  std::vector<std::int32_t> copies_on_link_;  // by topology edge, where links can be crowded
-  std::vector<double> reported_rate_;         // by topology edge, as last told to the observer
+  std::vector<double> sent_bytes_;               // by sender and receiver
+  std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
+  std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;

@@ -69,7 +69,7 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
 std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
   const Kernel& kernel = schedule_.kernels[wg.kernel];
   GpuState& gpu = gpus_[kernel.rank];
-  return (kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups)[static_cast<std::size_t>(wg.cu)];
+  return gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
 }
 
 double Engine::poll_ns(const Op& op) const {

@@ -140,7 +140,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
-  const std::int32_t sharers = std::max(1, gpu.matmul_workgroups[wg.cu]);
+  const std::int32_t sharers = std::max(1, gpu.cus[static_cast<std::size_t>(wg.cu)].matmul_workgroups);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
@@ -187,7 +187,7 @@ void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
 }
 
 void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now) {
-  std::int32_t& running = gpu.matmuls_on_cu[static_cast<std::size_t>(cu)];
+  std::int32_t& running = gpu.cus[static_cast<std::size_t>(cu)].matmuls;
   const bool before = running > 0;
   running += change;
   const std::int32_t more = (running > 0) - before;

@@ -81,7 +81,14 @@ SimulationResult Engine::result(double now) {
       out.account = last->account;
     }
   }
-  out.link_bytes = link_bytes_;
+  out.link_bytes.assign(topology_.edges.size(), 0.0);
+  for (std::size_t from = 0; from < gpus_.size(); ++from) {
+    for (std::size_t to = 0; to < gpus_.size(); ++to) {
+      for (const int edge : topology_.routes[from][to]) {
+        out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes_[from * gpus_.size() + to];
+      }
+    }
+  }
   for (const GpuState& gpu : gpus_) out.hbm_bytes += fluid_.carried(gpu.hbm, now);
   out.l2_hit_fraction = l2_bytes_asked_ > 0 ? 1 - l2_bytes_missed_ / l2_bytes_asked_ : 0;
   out.llc_hit_fraction =

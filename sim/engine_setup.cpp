@@ -63,10 +63,7 @@ EngineState::GpuState::GpuState(const Gpu& gpu)
          ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
       dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
-      matmul_workgroups(static_cast<std::size_t>(gpu.cu_count()), 0),
-      data_workgroups(matmul_workgroups),
-      matmuls_on_cu(matmul_workgroups),
-      occupied_since_ns(static_cast<std::size_t>(gpu.cu_count()), 0.0) {}
+      cus(static_cast<std::size_t>(gpu.cu_count())) {}
 
 void Engine::add_resources() {
   const Gpu& gpu = machine_.gpu;
@@ -85,7 +82,8 @@ void Engine::add_resources() {
   const StorePorts ports = store_ports(machine_, schedule_.ranks);
   const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
-  link_bytes_.assign(topology_.edges.size(), 0.0);
+  sent_bytes_.assign(static_cast<std::size_t>(schedule_.ranks) * static_cast<std::size_t>(schedule_.ranks),
+                     0.0);
   copies_on_link_.assign(topology_.edges.size(), 0);
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     GpuState state(gpu);

@@ -226,22 +226,34 @@ struct EngineState {
     std::int32_t busy_bin = 0;  // of GPUs whose energies are unknown
   };
 
+  struct CuState {  // of a compute unit
+    double occupied_since_ns = 0;
+    std::int32_t matmul_workgroups = 0;  // resident, of kernels with a matrix tile
+    std::int32_t data_workgroups = 0;    // resident, of the others
+    std::int32_t matmuls = 0;            // running
+
+    // Of the kind of a kernel with such a tile.
+    std::int32_t& residents(const MatmulTile& tile) {
+      return tile.m > 0 ? matmul_workgroups : data_workgroups;
+    }
+    std::int32_t residents(const MatmulTile& tile) const {
+      return tile.m > 0 ? matmul_workgroups : data_workgroups;
+    }
+  };
+
   struct GpuState {
     explicit GpuState(const Gpu& gpu);
 
     Dispatcher dispatcher;
     ReuseCache llc;
-    std::vector<ReuseCache> l2;                   // by die
-    std::vector<Readers> readers;                 // by slab and port, where requests coalesce
-    std::vector<double> fetched_ns;               // by slab: when the last fetch from memory began, likewise
-    std::vector<std::int32_t> atomic_pollers;     // by die
-    std::vector<double> dispatch_free_ns;         // by die
-    std::vector<std::uint32_t> running;           // kernels with workgroups left to dispatch, in launch order
-    std::vector<PlaceQueue> place_queues;         // by CU; empty unless places are given
-    std::vector<std::int32_t> matmul_workgroups;  // by CU: resident, of kernels with a matrix tile
-    std::vector<std::int32_t> data_workgroups;    // by CU: resident, of the others
-    std::vector<std::int32_t> matmuls_on_cu;      // by CU: running
-    std::vector<double> occupied_since_ns;        // by CU
+    std::vector<ReuseCache> l2;                // by die
+    std::vector<Readers> readers;              // by slab and port, where requests coalesce
+    std::vector<double> fetched_ns;            // by slab: when the last fetch from memory began, likewise
+    std::vector<std::int32_t> atomic_pollers;  // by die
+    std::vector<double> dispatch_free_ns;      // by die
+    std::vector<std::uint32_t> running;        // kernels with workgroups left to dispatch, in launch order
+    std::vector<PlaceQueue> place_queues;      // by CU; empty unless places are given
+    std::vector<CuState> cus;
     double cu_busy_ns = 0;
     double first_start_ns = -1, last_end_ns = 0;  // of its kernels
     std::int32_t busy_matrix_cus = 0;

@@ -168,8 +168,8 @@ double Engine::latency_of(Level level) const {
 double Engine::workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const {
   const Kernel& kernel = schedule_.kernels[wg.kernel];
   const GpuState& gpu = gpus_[kernel.rank];
-  const auto& residents = kernel.tile.m > 0 ? gpu.matmul_workgroups : gpu.data_workgroups;
-  const double share = cu_gb_per_s / std::max(1, residents[static_cast<std::size_t>(wg.cu)]);
+  const std::int32_t residents = gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
+  const double share = cu_gb_per_s / std::max(1, residents);
   return kernel.workgroup_gb_per_s > 0 ? std::min(share, kernel.workgroup_gb_per_s) : share;
 }
 
@@ -290,15 +290,9 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   if (op.kind == OpKind::store || op.kind == OpKind::copy) path.written_back = written_back(op, path.bytes);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
-    count_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer, path.bytes);
+    sent_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer) += path.bytes;
   }
   return path;
-}
-
-void Engine::count_bytes(std::int32_t from, std::int32_t to, double bytes) {
-  for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
-    link_bytes_[static_cast<std::size_t>(edge)] += bytes;
-  }
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.
