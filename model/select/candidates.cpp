@@ -174,6 +174,16 @@ CuSplit pinned_split(const KnobUse& uses, std::int32_t cus, const KnobPins& pins
   return {gemm, comm};
 }
 
+// Beside all of the rest for the side that is not pinned: as many of its workgroups as leave none of the
+// second kernel waiting for a compute unit.
+void add_split_beside(KnobSpace& space, const KnobUse& uses, const Gpu& gpu, const KnobPins& pins) {
+  if (!uses.splits_cus || !uses.in_two_kernels || (pins.gemm_cus && pins.comm_cus)) return;
+  const CuSplit rest = space.default_split;
+  const std::int32_t beside = workgroups_beside(gpu, pins.comm_cus ? rest.comm_cus : rest.gemm_cus);
+  if (beside < 1 || beside >= (pins.comm_cus ? rest.gemm_cus : rest.comm_cus)) return;
+  space.splits.push_back(pins.comm_cus ? CuSplit{beside, rest.comm_cus} : CuSplit{rest.gemm_cus, beside});
+}
+
 void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& workload, const Machine& machine,
                 const KnobPins& pins) {
   const std::int32_t cus = machine.gpu.cu_count();
@@ -181,6 +191,7 @@ void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& wor
     space.default_split = {uses.gemm_cus ? pins.gemm_cus.value_or(cus) : 0, 0};
   } else if ((uses.gemm_cus && pins.gemm_cus) || (uses.comm_cus && pins.comm_cus)) {
     space.default_split = pinned_split(uses, cus, pins);
+    add_split_beside(space, uses, machine.gpu, pins);
   } else if (uses.splits_cus) {
     const std::int32_t usual = default_comm_cus(cus);
     space.default_split = {cus - usual, usual};

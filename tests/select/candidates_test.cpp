@@ -195,10 +195,41 @@ TEST(Candidates, HoldPinnedKnobsFixed) {
       EXPECT_EQ(knobs.group_m, 3);
       EXPECT_EQ(knobs.launch, LaunchMode::graph);
       EXPECT_EQ(knobs.comm_cus, pattern.uses.comm_cus ? 40 : 0) << pattern.name;
-      EXPECT_EQ(knobs.gemm_cus, pattern.uses.splits_cus ? 264 : 304) << pattern.name;
+      const bool beside = pattern.uses.in_two_kernels && pattern.uses.splits_cus && knobs.gemm_cus == 256;
+      EXPECT_TRUE(beside || knobs.gemm_cus == (pattern.uses.splits_cus ? 264 : 304))
+          << pattern.name << ": " << knobs.gemm_cus;
       EXPECT_EQ(knobs.comm_tile_m, 128) << pattern.name;
     }
   }
+}
+
+// In the order in which they are tried.
+std::vector<std::pair<std::int32_t, std::int32_t>> splits_of(const char* pattern, const KnobPins& pins,
+                                                             const char* machine = "mi300x-8",
+                                                             const GemmAllScatter& workload = kPaperShape) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> out;
+  for (const CuSplit& split :
+       knob_space(find_pattern(pattern, "test"), workload, find_machine(machine), pins).splits) {
+    out.emplace_back(split.gemm_cus, split.comm_cus);
+  }
+  return out;
+}
+
+// On engines of 10, 9, 10 and 9 compute units 256 and 48 workgroups keep one of a die waiting.
+TEST(Candidates, WithOnePinnedSideAlsoLeaveNobodyWaiting) {
+  using Splits = std::vector<std::pair<std::int32_t, std::int32_t>>;
+  KnobPins pins;
+  pins.comm_cus = 48;
+  EXPECT_EQ(splits_of("producer-consumer", pins), (Splits{{232, 48}, {256, 48}}));
+  EXPECT_EQ(splits_of("workgroup-specialised", pins), (Splits{{256, 48}}));  // one kernel
+  pins.gemm_cus = 256;
+  EXPECT_EQ(splits_of("producer-consumer", pins), (Splits{{256, 48}}));
+  pins.comm_cus.reset();
+  EXPECT_EQ(splits_of("producer-consumer", pins), (Splits{{256, 40}, {256, 48}}));
+  pins.gemm_cus = 84;
+  GemmAllScatter on_four = kPaperShape;
+  on_four.gpus = 4;
+  EXPECT_EQ(splits_of("producer-consumer", pins, "h200-4", on_four), (Splits{{84, 48}}));  // one engine
 }
 
 TEST(Candidates, WithAPinnedTileThatDoesNotFitAreRefusedWithTheReason) {
