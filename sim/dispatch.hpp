@@ -71,8 +71,10 @@ class Dispatcher {
   };
 
   static bool has_room(const ComputeUnit& cu, const Demand& demand) {
-    return cu.waves_free >= demand.waves && cu.registers_free >= demand.registers &&
-           cu.lds_free >= demand.lds;
+    const bool waves = cu.waves_free >= demand.waves;
+    const bool registers = cu.registers_free >= demand.registers;
+    const bool lds = cu.lds_free >= demand.lds;
+    return waves & registers & lds;  // without a branch
   }
   Group& engine_of(std::int32_t die, std::uint32_t turn) {
     return shader_engines_[static_cast<std::size_t>(die * engines_ + turns_[turn % turns_.size()])];

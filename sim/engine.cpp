@@ -191,7 +191,7 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
 
 void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {
   const Kernel& kernel = schedule_.kernels[k];
-  std::construct_at(&wg);
+  static_cast<WorkgroupHead&>(wg) = {};
   wg.kernel = k;
   wg.number = number;
   wg.id = kernels_[k].first_workgroup + number;

@@ -17,6 +17,7 @@
 // operation takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
+#include <array>
 #include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -123,7 +124,7 @@ class Engine : private EngineState {
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
-  double busy_copy_ns(const GpuState& gpu) const;
+  void find_busy_copies();
   double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
@@ -221,7 +222,7 @@ class Engine : private EngineState {
   void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
                  double now);
   void note_write(const WorkgroupState& wg, double now);
-  double latency_of(Level level) const;
+  double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
   // What the way to a GPU of another node takes longer than to one of the same.
   double between_nodes_ns(std::int32_t from, std::int32_t to) const {
     if (from == to || machine_.fabric.network_latency_ns == 0) return 0;
@@ -307,6 +308,8 @@ class Engine : private EngineState {
   std::vector<MatmulClass> matmul_class_;        // by class
   std::vector<std::int32_t> link_resource_;      // by topology edge
   std::vector<double> sent_bytes_;               // by sender and receiver
+  std::array<double, 4> latencies_ns_{};         // by Level
+  std::vector<double> busy_copy_ns_;             // by busy compute units
   std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
   std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
   std::vector<std::int32_t> at_barrier_;

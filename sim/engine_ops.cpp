@@ -210,10 +210,12 @@ bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, cons
 
 // What a lone copy takes longer beside matmuls. In eighths of the compute units: every other value is another
 // class of transfers.
-double Engine::busy_copy_ns(const GpuState& gpu) const {
+void Engine::find_busy_copies() {
   constexpr double kParts = 8;
-  const double busy = static_cast<double>(gpu.busy_matrix_cus) / machine_.gpu.cu_count();
-  return machine_.gpu.busy_copy_ns * std::round(kParts * busy) / kParts;
+  for (std::int32_t cus = 0; cus <= machine_.gpu.cu_count(); ++cus) {
+    const double busy = static_cast<double>(cus) / machine_.gpu.cu_count();
+    busy_copy_ns_.push_back(machine_.gpu.busy_copy_ns * std::round(kParts * busy) / kParts);
+  }
 }
 
 // What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and then the
@@ -234,7 +236,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const double op_ns = guarded ? machine_.gpu.guarded_op_ns() : machine_.gpu.copy_op_ns;
   double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? machine_.gpu.store_op_ns : op_ns);
   latency += ragged_ns(op);
-  if (lone && busy) latency += busy_copy_ns(gpu);
+  latency += lone ? busy_copy_ns_[static_cast<std::size_t>(gpu.busy_matrix_cus)] : 0;
   if (loads && machine_.gpu.accumulate_gb_per_s > 0) latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {

@@ -47,6 +47,8 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     host_costs_.barrier_ns = machine.host.barrier_ns;
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
+  latencies_ns_ = {0, machine_.gpu.l2_latency_ns, machine_.gpu.llc_latency_ns, machine_.gpu.hbm_latency_ns};
+  find_busy_copies();
   index_ports();
   add_resources();
   index_schedule();

@@ -70,7 +70,7 @@ struct EngineState {
 
   // Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
   // workgroups together would fit no cache. Of thousands, in turn: cache lines of what is used together.
-  struct alignas(64) WorkgroupState {
+  struct alignas(64) WorkgroupHead {
     std::uint32_t kernel = kNobody;  // kNobody: the place is free
     std::uint32_t number = 0;        // within the kernel
     std::uint32_t id = 0;            // in the order of the schedule
@@ -93,7 +93,10 @@ struct EngineState {
     std::int16_t die = 0;         // of its compute unit
     double op_start_ns = 0;
     double op_alone_ns = 0;  // duration of the running activity without others
-
+  };
+  // Behind the head stands what its operations set before they read it: a workgroup that takes the place of
+  // another leaves that as it is.
+  struct WorkgroupState : WorkgroupHead {
     Path path;
 
     // Of the running matmul, and of whatever else the workgroup waits for:

@@ -149,20 +149,6 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   return id;
 }
 
-double Engine::latency_of(Level level) const {
-  switch (level) {
-    case Level::chip:
-      return 0;
-    case Level::l2:
-      return machine_.gpu.l2_latency_ns;
-    case Level::llc:
-      return machine_.gpu.llc_latency_ns;
-    case Level::hbm:
-      return machine_.gpu.hbm_latency_ns;
-  }
-  return 0;
-}
-
 // What one workgroup gets of its compute unit's issue limit: the limit is shared by the data workgroups on
 // it.
 double Engine::workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const {

@@ -255,7 +255,9 @@ class FluidNetwork {
   static void count_at_cap(Class& c);
   // True if a resource is not saturated and cannot become it: then it decides nothing.
   static bool idle_at_caps(const Resource& r) {
-    return r.bounded && r.users_at_caps < r.never_full && r.load < r.nearly_full;
+    const bool fits = r.users_at_caps < r.never_full;
+    const bool has_room = r.load < r.nearly_full;
+    return r.bounded & fits & has_room;  // without a branch
   }
   bool settle_replaced(Class& c, double now_ns);
   bool settle_without_solving(Class& c, double now_ns);
