@@ -208,8 +208,8 @@ bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, cons
   return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
 }
 
-// What a lone copy takes longer beside matmuls. In eighths of the compute units: every other value is another
-// class of transfers.
+// What a lone copy takes longer beside matmuls, by the number of compute units that are at one. In eighths of
+// these: every other value is another class of transfers.
 void Engine::find_busy_copies() {
   constexpr double kParts = 8;
   for (std::int32_t cus = 0; cus <= machine_.gpu.cu_count(); ++cus) {

@@ -94,8 +94,8 @@ struct EngineState {
     double op_start_ns = 0;
     double op_alone_ns = 0;  // duration of the running activity without others
   };
-  // Behind the head stands what its operations set before they read it: a workgroup that takes the place of
-  // another leaves that as it is.
+  // Behind the head stands what send() or an operation sets before it is read: a workgroup that takes the
+  // place of another leaves that as it is.
   struct WorkgroupState : WorkgroupHead {
     Path path;
 
