@@ -17,7 +17,7 @@
 namespace tritax {
 namespace {
 
-constexpr GemmAllScatter kSmall{1024, 1024, 512, DType::fp16, 2};
+constexpr GemmAllScatter kSmall{512, 512, 512, DType::fp16, 2};
 
 AdviseOptions threads(int count) {
   AdviseOptions options;
