@@ -256,20 +256,25 @@ Machine machine_of(const Source& source) {
   return source.sustained ? sustained(std::move(machine)) : machine;
 }
 
-Subject load_subject(const Source& source, bool require_sound_file) {
+namespace {
+Subject load_scenario(const Scenario& unresolved, Machine machine) {
   Subject subject;
-  subject.machine = machine_of(source);
-  if (source.scenario) {
-    const Scenario scenario = resolved(*source.scenario, subject.machine);
-    subject.id = scenario.id;
-    subject.place = place_of(scenario);
-    subject.schedule = build_scenario(scenario, subject.machine);
-    subject.title = describe_scenario(scenario, subject.machine);
-    subject.rebuild = rebuild_of(scenario);
-    return subject;
-  }
+  subject.machine = std::move(machine);
+  const Scenario scenario = resolved(unresolved, subject.machine);
+  subject.id = scenario.id;
+  subject.place = place_of(scenario);
+  subject.schedule = build_scenario(scenario, subject.machine);
+  subject.title = describe_scenario(scenario, subject.machine);
+  subject.rebuild = rebuild_of(scenario);
+  return subject;
+}
+
+// The file first: of one that is not there or damaged it is no help to hear that it names no machine.
+Subject load_schedule(const Source& source, bool require_sound_file) {
+  Subject subject;
   subject.place = source.schedule_file + ": ";
   subject.schedule = read_schedule(source.schedule_file);
+  subject.machine = machine_of(source);
   subject.id = subject.schedule.name;
   subject.title = printable(fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file,
                                         subject.id, subject.schedule.ranks, subject.machine.name));
@@ -278,6 +283,12 @@ Subject load_subject(const Source& source, bool require_sound_file) {
     require_sound(check_schedule_on(subject.schedule, subject.machine), source.schedule_file);
   }
   return subject;
+}
+}  // namespace
+
+Subject load_subject(const Source& source, bool require_sound_file) {
+  return source.scenario ? load_scenario(*source.scenario, machine_of(source))
+                         : load_schedule(source, require_sound_file);
 }
 
 }  // namespace tritax::cli

@@ -341,12 +341,15 @@ TEST(Program, ATruncatedScheduleIsRefusedWithItsFileName) {
     for (const std::string command : {"simulate ", "check ", "explain "}) {
       expect_user_error(run_tritax(command + cut + " --machine mi300x-8"), {"cut.json"});
     }
+    // That the machine is missing as well is not what is wrong first.
+    expect_user_error(run_tritax("simulate " + cut), {"cut.json:", "ends too early"});
   }
 }
 
 TEST(Program, AnUnreadableInputIsRefusedWithItsName) {
   expect_user_error(run_tritax("simulate missing.toml"), {"missing.toml"});
   expect_user_error(run_tritax("simulate missing.json --machine mi300x-8"), {"missing.json"});
+  expect_user_error(run_tritax("simulate missing.json"), {"missing.json: cannot be read"});
   expect_user_error(run_tritax("reproduce missing.toml"), {"missing.toml"});
 }
 
