@@ -1,4 +1,4 @@
-// The job of fluid_bench.cpp in SimGrid 3.32 (Debian's libsimgrid-dev; model CM02), as a yardstick of the
+// The job of mesh_job.hpp in SimGrid 3.32 (Debian's libsimgrid-dev; model CM02), as a yardstick of the
 // machine: the goals of this folder were set where it takes 101 ms. A program of its own, for SimGrid runs
 // once a process.
 #include <benchmark/benchmark.h>
@@ -8,15 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/mesh_job.hpp"
+
 namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr int kGpus = 8;
-constexpr int kTiles = 1024;
-constexpr int kTileBytes = 65536;
-constexpr double kLatencySeconds = 500e-9;
-constexpr double kLinkBytesPerSecond = 50e9;
+using namespace tritax::mesh_job;
+
+constexpr double kLatencySeconds = kLatencyNs * 1e-9;
+constexpr double kLinkBytesPerSecond = kLinkGbPerS * 1e9;
 
 void add_transfers() {
   s4u::NetZone* const node = s4u::create_full_zone("node");
@@ -40,7 +41,7 @@ void add_transfers() {
 }
 
 void simgrid_mesh_57344_transfers(benchmark::State& state) {
-  constexpr double kExactSeconds = kTiles * (kLatencySeconds + kTileBytes / kLinkBytesPerSecond);
+  constexpr double kExactSeconds = kMakespanNs * 1e-9;
   for (auto _ : state) {
     state.PauseTiming();
     add_transfers();
