@@ -250,7 +250,9 @@ Source single_source(const SubjectOptions& options) {
 Machine machine_of(const Source& source) {
   if (source.machine.empty()) {
     throw UserError(
-        fmt::format("--machine: missing; the schedule '{}' names no machine", source.schedule_file));
+        fmt::format("--machine: missing; schedules name no machine, so give one that 'tritax machines' "
+                    "lists, or a TOML file, for '{}'",
+                    source.schedule_file));
   }
   Machine machine = with_place(source.machine_place, [&] { return find_machine(source.machine); });
   return source.sustained ? sustained(std::move(machine)) : machine;
@@ -269,7 +271,7 @@ Subject load_scenario(const Scenario& unresolved, Machine machine) {
   return subject;
 }
 
-// The file first: of one that is not there or damaged it is no help to hear that it names no machine.
+// The file first: who gives one that is not there or damaged is not helped by hearing of a missing machine.
 Subject load_schedule(const Source& source, bool require_sound_file) {
   Subject subject;
   subject.place = source.schedule_file + ": ";

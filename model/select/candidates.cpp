@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -174,24 +175,31 @@ CuSplit pinned_split(const KnobUse& uses, std::int32_t cus, const KnobPins& pins
   return {gemm, comm};
 }
 
-// Beside all of the rest for the side that is not pinned: as many of its workgroups as leave none of the
-// second kernel waiting for a compute unit.
-void add_split_beside(KnobSpace& space, const KnobUse& uses, const Gpu& gpu, const KnobPins& pins) {
-  if (!uses.splits_cus || !uses.in_two_kernels || (pins.gemm_cus && pins.comm_cus)) return;
-  const CuSplit rest = space.default_split;
-  const std::int32_t beside = workgroups_beside(gpu, pins.comm_cus ? rest.comm_cus : rest.gemm_cus);
-  if (beside < 1 || beside >= (pins.comm_cus ? rest.gemm_cus : rest.comm_cus)) return;
-  space.splits.push_back(pins.comm_cus ? CuSplit{beside, rest.comm_cus} : CuSplit{rest.gemm_cus, beside});
+// Of a split of all compute units, one side of which is given, workgroups of a second kernel may wait for a
+// compute unit. The split with the same given side of which none does; none if that is no other.
+std::optional<CuSplit> split_beside(const KnobUse& uses, const Gpu& gpu, const CuSplit& all,
+                                    bool comm_is_given) {
+  if (!uses.in_two_kernels) return std::nullopt;
+  const std::int32_t given = comm_is_given ? all.comm_cus : all.gemm_cus;
+  const std::int32_t rest = comm_is_given ? all.gemm_cus : all.comm_cus;
+  const std::int32_t beside = workgroups_beside(gpu, given);
+  if (beside < 1 || beside >= rest) return std::nullopt;
+  return comm_is_given ? CuSplit{beside, given} : CuSplit{given, beside};
 }
 
 void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& workload, const Machine& machine,
                 const KnobPins& pins) {
   const std::int32_t cus = machine.gpu.cu_count();
+  const auto try_beside = [&](const CuSplit& all, bool comm_is_given) {
+    const std::optional<CuSplit> beside = split_beside(uses, machine.gpu, all, comm_is_given);
+    if (beside) space.splits.push_back(*beside);
+  };
   if (workload.gpus == 1 && uses.comm_cus) {  // nobody communicates
     space.default_split = {uses.gemm_cus ? pins.gemm_cus.value_or(cus) : 0, 0};
   } else if ((uses.gemm_cus && pins.gemm_cus) || (uses.comm_cus && pins.comm_cus)) {
     space.default_split = pinned_split(uses, cus, pins);
-    add_split_beside(space, uses, machine.gpu, pins);
+    const bool both = pins.gemm_cus && pins.comm_cus;
+    if (uses.splits_cus && !both) try_beside(space.default_split, pins.comm_cus.has_value());
   } else if (uses.splits_cus) {
     const std::int32_t usual = default_comm_cus(cus);
     space.default_split = {cus - usual, usual};
@@ -200,11 +208,9 @@ void set_splits(KnobSpace& space, const KnobUse& uses, const GemmAllScatter& wor
     std::sort(comm_cus.begin(), comm_cus.end());
     for (const std::int32_t comm : comm_cus) {
       if (comm != usual && 2 * comm > cus) continue;
-      // Beside a split of all, of which workgroups of a second kernel may wait for a compute unit, one of
-      // which none does.
-      const std::int32_t beside = uses.in_two_kernels ? workgroups_beside(machine.gpu, comm) : 0;
-      if (beside > 0 && beside < cus - comm) space.splits.push_back({beside, comm});
-      space.splits.push_back({cus - comm, comm});
+      const CuSplit all{cus - comm, comm};
+      try_beside(all, true);
+      space.splits.push_back(all);
     }
     return;
   } else {

@@ -334,6 +334,7 @@ TEST(Program, ATruncatedScheduleIsRefusedWithItsFileName) {
   const ScratchDirectory scratch;
   const std::string whole = scratch.path("whole.json");
   ASSERT_EQ(run_tritax("schedule --pattern fused-sequential " + kProblem + "-o " + whole).exit_code, 0);
+  expect_user_error(run_tritax("simulate " + whole), {"--machine: missing", "tritax machines", "whole.json"});
   const std::string text = read_file(whole);
   for (const double share : {0.0, 0.3, 0.99}) {
     const auto length = static_cast<std::size_t>(share * static_cast<double>(text.size()));
