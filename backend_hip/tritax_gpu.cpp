@@ -25,7 +25,7 @@
 #include "backend_hip/options.hpp"
 #include "backend_hip/report.hpp"
 #include "backend_hip/tile_size.hpp"
-#include "cli/parse_error.hpp"
+#include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
 #include "model/microbench/schedules.hpp"
 #include "model/schedule/json.hpp"
@@ -161,10 +161,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}\n", cli::describe_parse_error(app, error));
+    fmt::print(stderr, "{}\n", command_line::describe_parse_error(app, error));
     return kUserErrorExitCode;
   }
-  if (const std::string missing = cli::describe_missing_value(app); !missing.empty()) {
+  if (const std::string missing = command_line::describe_missing_value(app); !missing.empty()) {
     fmt::print(stderr, "{}\n", missing);
     return kUserErrorExitCode;
   }

@@ -1,5 +1,5 @@
 // tritax advise: which overlap pattern to build, with which knobs, and why.
-#include "sim/advise.hpp"
+#include "sim/study/advise.hpp"
 
 #include <fmt/format.h>
 

@@ -19,7 +19,7 @@
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/machine/write_machine.hpp"
-#include "sim/calibrate/calibrate.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
 
 namespace tritax::cli {
 

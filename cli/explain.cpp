@@ -1,5 +1,5 @@
 // tritax explain: where the time of a run goes, and which inputs it does not depend on.
-#include "sim/explain.hpp"
+#include "sim/study/explain.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

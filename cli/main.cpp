@@ -21,7 +21,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
-#include "cli/parse_error.hpp"
+#include "model/core/command_line/parse_error.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 
@@ -90,10 +90,10 @@ int run(int argc, char** argv) {
     write_standard_output(fmt::format("{}\n", version.what()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    tell(describe_parse_error(program, error) + '\n');
+    tell(command_line::describe_parse_error(program, error) + '\n');
     return kUserErrorExitCode;
   }
-  if (const std::string missing = describe_missing_value(program); !missing.empty()) {
+  if (const std::string missing = command_line::describe_missing_value(program); !missing.empty()) {
     tell(missing + '\n');
     return kUserErrorExitCode;
   }

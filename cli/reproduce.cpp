@@ -1,5 +1,5 @@
 // tritax reproduce: every published number beside its prediction.
-#include "sim/reproduce.hpp"
+#include "sim/study/reproduce.hpp"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,7 @@
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/with_place.hpp"
-#include "sim/explain.hpp"
+#include "sim/study/explain.hpp"
 
 namespace tritax::cli {
 

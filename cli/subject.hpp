@@ -11,7 +11,7 @@
 #include "model/machine/machine.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/schedule/schedule.hpp"
-#include "sim/sensitivity.hpp"
+#include "sim/study/sensitivity.hpp"
 
 namespace tritax::cli {
 

@@ -1,5 +1,5 @@
 // tritax validate: predictions beside measurements on GPUs.
-#include "sim/validate.hpp"
+#include "sim/study/validate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,7 +7,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
-#include "sim/validate_library.hpp"
+#include "sim/study/validate_library.hpp"
 
 namespace tritax::cli {
 

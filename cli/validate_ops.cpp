@@ -7,7 +7,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
-#include "sim/validate_ops.hpp"
+#include "sim/study/validate_ops.hpp"
 
 namespace tritax::cli {
 

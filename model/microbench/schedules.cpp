@@ -7,7 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/microbench/launch_and_wait.hpp"
-#include "model/patterns/grid_order.hpp"
+#include "model/parts/grid_order.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {

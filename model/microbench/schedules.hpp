@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "model/patterns/pattern.hpp"
+#include "model/parts/gemm_knobs.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {

@@ -5,7 +5,7 @@
 
 #include "model/microbench/launch_and_wait.hpp"
 #include "model/microbench/schedules.hpp"
-#include "model/patterns/grid_order.hpp"
+#include "model/parts/grid_order.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {

@@ -2,178 +2,77 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <map>
 
 #include "model/core/error.hpp"
 #include "model/scenario/toml_reader.hpp"
+#include "model/workloads/registry.hpp"
 
 namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;   // of a matrix side, as in model/workload
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 16;  // compute units, workgroups
-constexpr std::int64_t kMaxGpus = 1024;
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
-constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 30;  // rows of a buffer of a schedule
-constexpr std::int64_t kMaxPosted = std::int64_t{1} << 30;
-
-std::int32_t small(std::int64_t value) { return static_cast<std::int32_t>(value); }
-
-DType read_dtype(TomlReader& reader, std::string_view fallback) {
-  const std::string name = reader.text_or("dtype", std::string(fallback));
-  return parse_dtype(name, reader.where("dtype"));
+std::string allowed_shape(const Spec& spec) {
+  const std::string numbers =
+      spec.step > 1 ? fmt::format("multiples of {} up to {}", spec.step, spec.high)
+                    : fmt::format("whole numbers between {} and {}", spec.low, spec.high);
+  return fmt::format("an array of {} {}", spec.columns(), numbers);
 }
 
-GemmAllScatter read_gemm_all_scatter(TomlReader& reader) {
-  GemmAllScatter workload;
-  workload.m = reader.integer("m", 1, kMaxSize);
-  workload.n = reader.integer("n", 1, kMaxSize);
-  workload.k = reader.integer("k", 1, kMaxSize);
-  workload.dtype = read_dtype(reader, "fp16");
-  workload.gpus = small(reader.integer("gpus", 1, kMaxGpus));
-  check(workload, reader.where());
-  return workload;
-}
-
-GemmCaller read_caller(TomlReader& reader) {
-  const bool binding = reader.boolean_or("binding", false);
-  const bool framework = reader.boolean_or("framework", !binding);
-  if (binding && framework) {
-    throw UserError(
-        fmt::format("{}: binding = true and framework = true; a GEMM is called through one of them",
-                    reader.where("binding")));
+// Reads one value of a table, if the file has it.
+void read_value(TomlReader& reader, std::size_t index, Values& values) {
+  const Spec& spec = values.specs()[index];
+  if (!spec.required && !reader.has(spec.name)) return;
+  const std::size_t column = values.first_column(index);
+  if (spec.columns() > 1) {
+    const auto numbers = reader.integers(spec.name, spec.columns(), spec.low, spec.high, allowed_shape(spec));
+    for (std::size_t part = 0; part < numbers.size(); ++part) values.give_at(column + part, numbers[part]);
+    return;
   }
-  if (binding) return GemmCaller::binding;
-  return framework ? GemmCaller::framework : GemmCaller::loop;
-}
-
-MatmulTile read_library_tile(TomlReader& reader) {
-  MatmulTile tile;
-  tile.waves = small(reader.integer_or("waves", 1, 64, 8));
-  if (!reader.has("tile")) {
-    if (reader.has("waves")) {
-      throw UserError(
-          fmt::format("{}: waves are those of a 'tile', and there is none", reader.where("waves")));
-    }
-    return {};
-  }
-  const auto edges = reader.integers("tile", 3, 1, kMaxCommTile);
-  tile.m = small(edges[0]);
-  tile.n = small(edges[1]);
-  tile.k = small(edges[2]);
-  tile.pipeline = Pipeline::overlapped;
-  return tile;
-}
-
-LibraryGemm read_library_gemm(TomlReader& reader) {
-  LibraryGemm workload;
-  workload.m = reader.integer("m", 1, kMaxSize);
-  workload.n = reader.integer("n", 1, kMaxSize);
-  workload.k = reader.integer("k", 1, kMaxSize);
-  workload.dtype = read_dtype(reader, "bf16");
-  workload.caller = read_caller(reader);
-  workload.tile = read_library_tile(reader);
-  return workload;
-}
-
-RemoteAccess read_remote_access(TomlReader& reader) {
-  RemoteAccess workload;
-  workload.operation = static_cast<RemoteOperation>(reader.choice("operation", kRemoteOperationNames));
-  workload.peers = static_cast<Peers>(reader.choice("peers", kPeersNames));
-  workload.block_bytes = reader.has("block_bytes") ? reader.bytes("block_bytes", 4, 1 << 20) : 1024;
-  workload.bytes = reader.bytes("bytes", workload.block_bytes, kMaxBytes);
-  if (workload.block_bytes % 4 != 0 || workload.bytes % workload.block_bytes != 0) {
-    throw UserError(fmt::format("{}: bytes = {} must be a multiple of block_bytes = {}, and that of 4",
-                                reader.where("bytes"), workload.bytes, workload.block_bytes));
-  }
-  const int gpus = workload.peers == Peers::self ? 1 : 2;
-  workload.gpus = workload.peers == Peers::all ? small(reader.integer("gpus", 2, kMaxGpus)) : gpus;
-  if (workload.bytes / workload.block_bytes > kMaxBlocks / workload.gpus) {
-    throw UserError(fmt::format("{}: bytes = {} are more than 2^30 blocks of {} bytes over all GPUs",
-                                reader.where("bytes"), workload.bytes, workload.block_bytes));
-  }
-  return workload;
-}
-
-AllGather read_all_gather(TomlReader& reader) {
-  AllGather workload;
-  workload.rows = reader.integer("rows", 1, kMaxSize);
-  workload.cols = reader.integer("cols", 1, kMaxSize);
-  workload.dtype = read_dtype(reader, "fp16");
-  workload.gpus = small(reader.integer("gpus", 2, kMaxGpus));
-  workload.library = reader.boolean_or("library", false);
-  if (reader.has("posted_bytes_per_peer")) {
-    workload.posted_bytes_per_peer = reader.bytes("posted_bytes_per_peer", 1, kMaxPosted);
-    if (workload.library) {
-      throw UserError(
-          fmt::format("{}: posted_bytes_per_peer and library = true; what the library's kernel posts "
-                      "is part of the machine (library.channel_bandwidth)",
-                      reader.where("posted_bytes_per_peer")));
-    }
-  }
-  return workload;
-}
-
-Workload read_workload(TomlReader& reader) {
-  switch (reader.choice("workload", kWorkloadNames)) {
-    case 0:
-      return read_gemm_all_scatter(reader);
-    case 1:
-      return read_library_gemm(reader);
-    case 2:
-      return read_remote_access(reader);
-    default:
-      return read_all_gather(reader);
+  switch (spec.kind) {
+    case ValueKind::integer:
+      values.give_at(column, reader.integer(spec.name, spec.low, spec.high, spec.allowed));
+      break;
+    case ValueKind::name:
+      values.give_at(column, reader.choice(spec.name, spec.names));
+      break;
+    case ValueKind::boolean:
+      values.give_at(column, reader.boolean_or(spec.name, false) ? 1 : 0);
+      break;
+    case ValueKind::bytes:
+      values.give_at(column, reader.bytes(spec.name, spec.low, spec.high));
+      break;
   }
 }
 
-void read_gemm_knobs(TomlReader& reader, Knobs& knobs) {
-  if (reader.has("tile")) {
-    const auto tile =
-        reader.integers("tile", 3, kTileStep, kMaxGemmTile,
-                        fmt::format("an array of 3 multiples of {} up to {}", kTileStep, kMaxGemmTile));
-    knobs.tile_m = small(tile[0]);
-    knobs.tile_n = small(tile[1]);
-    knobs.tile_k = small(tile[2]);
-  }
-  knobs.waves = small(reader.integer_or("waves", 1, kMaxWaves, knobs.waves, kAllowedWaves));
-  knobs.pipeline =
-      static_cast<Pipeline>(reader.choice("pipeline", kPipelineNames, static_cast<int>(knobs.pipeline)));
-  knobs.gemm_cus = small(reader.integer_or("gemm_cus", 1, kMaxCount, knobs.gemm_cus, kAllowedCus));
-  knobs.group_m = small(reader.integer_or("group_m", 1, kMaxCount, knobs.group_m));
-  knobs.xcd_remap = reader.boolean_or("xcd_remap", knobs.xcd_remap);
-  knobs.lock =
-      static_cast<LockProtocol>(reader.choice("lock", kLockProtocolNames, static_cast<int>(knobs.lock)));
-  knobs.launch =
-      static_cast<LaunchMode>(reader.choice("launch", kLaunchModeNames, static_cast<int>(knobs.launch)));
-  knobs.host_barriers = reader.boolean_or("host_barriers", knobs.host_barriers);
+Problem read_problem(TomlReader& reader) {
+  std::vector<std::string_view> names;
+  for (const Workload* workload : workloads()) names.push_back(workload->name);
+  const auto index = static_cast<std::size_t>(reader.choice("workload", names));
+  Problem problem = problem_of(*workloads()[index]);
+  for (std::size_t i = 0; i < problem.values.specs().size(); ++i) read_value(reader, i, problem.values);
+  complete_problem(problem, reader.where());
+  return problem;
 }
 
-void read_comm_knobs(TomlReader& reader, Knobs& knobs) {
-  if (reader.has("comm_tile")) {
-    const auto tile =
-        reader.integers("comm_tile", 2, kTileStep, kMaxCommTile,
-                        fmt::format("an array of 2 multiples of {} up to {}", kTileStep, kMaxCommTile));
-    knobs.comm_tile_m = small(tile[0]);
-    knobs.comm_tile_n = small(tile[1]);
-  }
-  knobs.comm_cus = small(reader.integer_or("comm_cus", 1, kMaxCount, knobs.comm_cus, kAllowedCus));
-  knobs.peer_order = static_cast<PeerOrder>(
-      reader.choice("peer_order", kPeerOrderNames, static_cast<int>(knobs.peer_order)));
-}
-
-void read_knobs(TomlReader& file, const std::string& origin, Scenario& scenario) {
+void read_knobs(TomlReader& file, const std::string& origin, Values& knobs) {
   const auto tables = file.tables("knobs");
   if (tables.empty()) return;
   TomlReader reader(tables, origin, "table of knobs");
-  const bool gemm = std::holds_alternative<GemmAllScatter>(scenario.workload);
-  if (gemm) read_gemm_knobs(reader, scenario.knobs);
-  if (gemm || std::holds_alternative<AllGather>(scenario.workload)) read_comm_knobs(reader, scenario.knobs);
-  if (gemm) scenario.tile_given = reader.has("tile");
-  if (gemm) scenario.pipeline_given = reader.has("pipeline");
+  for (std::size_t i = 0; i < knobs.specs().size(); ++i) read_value(reader, i, knobs);
   reader.finish();
+}
+
+// The patterns that a scenario names; one where none is named, empty if one has to be chosen.
+std::vector<std::string> read_patterns(TomlReader& reader, const Workload& workload) {
+  if (reader.has("pattern")) {
+    std::vector<std::string> patterns = reader.texts("pattern");
+    for (const std::string& pattern : patterns) find_pattern(workload, pattern, reader.where("pattern"));
+    return patterns;
+  }
+  const std::string key(workload.library_key);
+  if (!key.empty() && reader.boolean_or(key, false)) return {key};
+  return {std::string(workload.usual_pattern)};
 }
 
 // Ids tell the rows of `tritax measure` apart, in a table without quotes.
@@ -199,23 +98,13 @@ std::vector<Scenario> scenarios_from_tables(std::vector<const toml::table*> chai
   if (scenario.machine.empty()) {
     throw UserError(scenario.where + ": machine is empty; give the name of a shipped one or a path");
   }
-  scenario.workload = read_workload(reader);
-  read_knobs(reader, origin, scenario);
-  std::vector<std::string> patterns;
-  if (std::holds_alternative<GemmAllScatter>(scenario.workload) && reader.has("pattern")) {
-    patterns = reader.texts("pattern");
-  }
+  scenario.problem = read_problem(reader);
+  scenario.knobs = Values(scenario.problem.workload->knobs);
+  read_knobs(reader, origin, scenario.knobs);
+  const std::vector<std::string> patterns = read_patterns(reader, *scenario.problem.workload);
   reader.finish();
-  if (const auto* gather = std::get_if<AllGather>(&scenario.workload)) {
-    if (!gather->library && scenario.knobs.comm_cus == 0) {
-      throw UserError(fmt::format("{}: an all-gather needs knobs.comm_cus, the number of its workgroups",
-                                  scenario.where));
-    }
-  }
-  if (patterns.empty()) return {scenario};
   std::vector<Scenario> scenarios;
   for (const std::string& pattern : patterns) {
-    find_pattern(pattern, reader.where("pattern"));
     Scenario& one = scenarios.emplace_back(scenario);
     one.pattern = pattern;
     if (patterns.size() > 1) one.id += "/" + pattern;

@@ -11,7 +11,7 @@
 
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "model/select/power_bound.hpp"
+#include "model/cost/power_bound.hpp"
 
 namespace tritax {
 

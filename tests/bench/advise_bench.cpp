@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "sim/advise.hpp"
+#include "sim/study/advise.hpp"
 
 namespace tritax {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/calibrate/calibrate.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include "model/machine/parameters.hpp"
 #include "model/machine/write_machine.hpp"
 #include "model/microbench/schedules.hpp"
-#include "sim/calibrate/fit.hpp"
-#include "sim/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/fit.hpp"
+#include "sim/study/calibrate/microbench_model.hpp"
 
 namespace tritax {
 namespace {

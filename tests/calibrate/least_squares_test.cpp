@@ -1,4 +1,4 @@
-#include "sim/calibrate/least_squares.hpp"
+#include "sim/study/calibrate/least_squares.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/machine/parameters.hpp"
-#include "sim/calibrate/calibrate.hpp"
-#include "sim/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
+#include "sim/study/calibrate/microbench_model.hpp"
 
 namespace tritax {
 namespace {

@@ -11,7 +11,7 @@
 #include "model/machine/parameters.hpp"
 #include "model/microbench/schedules.hpp"
 #include "model/patterns/pattern.hpp"
-#include "sim/calibrate/calibrate.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

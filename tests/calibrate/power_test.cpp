@@ -1,6 +1,6 @@
 // Energies from clocks: what the law of sim/engine_clock.cpp gives is found again, and what it cannot be is
 // left.
-#include "sim/calibrate/power.hpp"
+#include "sim/study/calibrate/power.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "model/machine/parameters.hpp"
 #include "model/microbench/cases.hpp"
-#include "sim/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/microbench_model.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/machine/parameters.hpp"
-#include "sim/calibrate/calibrate.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
 
 namespace tritax {
 namespace {

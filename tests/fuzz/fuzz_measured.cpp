@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "model/core/error.hpp"
-#include "sim/validate.hpp"
+#include "sim/study/validate.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -6,7 +6,7 @@
 
 #include "model/core/error.hpp"
 #include "model/scenario/scenario.hpp"
-#include "sim/reproduce.hpp"
+#include "sim/study/reproduce.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

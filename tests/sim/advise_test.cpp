@@ -1,5 +1,5 @@
 // The search: bounds that hold, answers that do not depend on threads, and the promises of AdviseOptions.
-#include "sim/advise.hpp"
+#include "sim/study/advise.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

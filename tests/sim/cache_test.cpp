@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/patterns/grid_order.hpp"
-#include "sim/lru_reference.hpp"
+#include "tests/sim/lru_reference.hpp"
 
 namespace tritax {
 namespace {

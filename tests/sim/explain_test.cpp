@@ -1,4 +1,4 @@
-#include "sim/explain.hpp"
+#include "sim/study/explain.hpp"
 
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>

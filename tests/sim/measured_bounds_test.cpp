@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/validate.hpp"
+#include "sim/study/validate.hpp"
 
 namespace tritax {
 namespace {

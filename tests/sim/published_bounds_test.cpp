@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/patterns/pattern.hpp"
-#include "sim/reproduce.hpp"
+#include "sim/study/reproduce.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

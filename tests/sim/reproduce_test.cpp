@@ -1,4 +1,4 @@
-#include "sim/reproduce.hpp"
+#include "sim/study/reproduce.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The library baseline beside measured libraries: what is read, and how far it is off on the shipped files.
-#include "sim/validate_library.hpp"
+#include "sim/study/validate_library.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Residuals by kind of operation: a simulation that is "measured" has none, and known changes come out as
 // they are.
-#include "sim/validate_ops.hpp"
+#include "sim/study/validate_ops.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/validate.hpp"
+#include "sim/study/validate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The sentences about the winner of a search, from runs with given numbers.
-#include "sim/why.hpp"
+#include "sim/study/why.hpp"
 
 #include <gtest/gtest.h>
 

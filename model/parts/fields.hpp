@@ -1,0 +1,28 @@
+// Rows for the tables of fields that many workloads have.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/core/dtype.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+// Keeps every product of two sizes below 2^40 and of three below 2^60, so nothing overflows 64 bits.
+inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
+// Ranks are 16-bit in a tile schedule; no node of today comes near.
+inline constexpr int kMaxGpus = 1024;
+
+// A side of a matrix; it must be given.
+Spec size_field(std::string_view name, std::string_view option, std::string_view help);
+
+Spec dtype_field(DType usual, std::string_view help);
+
+// How many GPUs share the work, `least` or more; on the command line all of the machine where nobody says.
+Spec gpus_field(int least = 1);
+
+// "8192x4608x36864 fp16" of the fields m, n, k and dtype.
+std::string product_text(const Problem& problem);
+
+}  // namespace tritax

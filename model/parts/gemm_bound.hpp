@@ -1,0 +1,29 @@
+// A lower bound of the time of knobs, before their schedule is built: what the matmuls of the widest rank
+// take.
+//
+// With T tiles of that rank, u the shortest time of one at the clock under full load (the cost law, less the
+// spread of equal tiles), G workgroups that compute, C compute units, and boost the highest clock over that
+// load clock:
+//
+//   chain   ⌈T / G⌉ · u / boost        one workgroup has that many tiles, one after the other
+//   power   Σ over rounds of (b / C)^(1/3) · u, b = tiles of the round: G in all but the last
+//   shared  T · u / (gain · C)         in place of power where workgroups share compute units
+//
+// Power is that of model/cost/power_bound.hpp, whose cost is concave in b and so least with rounds as full
+// as they can be; it is left out where energies are known, for there another law holds. Host barriers and the
+// launch that every such run begins with come on top. It costs nothing, so a search orders its candidates by
+// it, and builds no schedule that it rules out.
+#pragma once
+
+#include "model/parts/gemm_knobs.hpp"
+#include "model/parts/library_tile.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+// `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs. Throws
+// UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the dtype.
+double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
+                     const GemmKnobs& knobs);
+
+}  // namespace tritax

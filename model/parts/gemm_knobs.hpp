@@ -1,0 +1,78 @@
+// Knobs of kernels that multiply matrices in tiles and send pieces of them: what workloads with a GEMM share.
+//
+// Workloads put rows of `gemm_knob` into their tables and read the values back with `gemm_knobs_of`; knobs that a
+// table does not have stay at their defaults here.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/workload/values.hpp"
+
+namespace tritax {
+
+// fixed: ranks 0..W-1 on every rank (Iris); rotated: own rank + 1, + 2, …; staggered: as rotated, but
+// workgroup w begins w peers later, so that the workgroups of a rank use all of its links at once.
+enum class PeerOrder : std::uint8_t { fixed, rotated, staggered };
+inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotated", "staggered"};
+
+enum class LaunchMode : std::uint8_t { stream, graph };
+inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
+
+struct GemmKnobs {
+  std::int32_t tile_m = 256;  // GEMM tile
+  std::int32_t tile_n = 256;
+  std::int32_t tile_k = 64;
+  std::int32_t waves = 8;
+  Pipeline pipeline = Pipeline::serial;
+  std::int32_t comm_tile_m = 0;  // communication tile; 0: the GEMM tile
+  std::int32_t comm_tile_n = 0;
+  std::int32_t gemm_cus = 0;  // workgroups of the compute role; 0: all that the pattern can use
+  std::int32_t comm_cus = 0;  // workgroups of the communication role; 0: the pattern's default
+  std::int32_t group_m = 6;   // row tiles of a group in the grid order
+  bool xcd_remap = true;      // give every XCD a contiguous range of tiles
+  PeerOrder peer_order = PeerOrder::fixed;
+  LockProtocol lock = LockProtocol::load_store;
+  LaunchMode launch = LaunchMode::stream;
+  bool host_barriers = true;  // the measured region starts and ends with one, as in the Iris harness
+
+  friend bool operator==(const GemmKnobs&, const GemmKnobs&) = default;
+};
+
+// What the knobs must be, besides what the machine allows.
+inline constexpr std::int32_t kTileStep = 16;  // edge of the smallest matrix instruction
+inline constexpr std::int32_t kMaxGemmTile = 512;
+inline constexpr std::int32_t kMaxCommTile = 4096;
+inline constexpr std::int32_t kMaxWaves = 16;
+inline constexpr std::string_view kAllowedCus = "at least 1 and at most the compute units of the machine";
+
+// Rows for the tables of workloads: tile, waves, pipeline, comm_tile, gemm_cus, comm_cus, group_m, xcd_remap,
+// peer_order, lock, launch, host_barriers.
+const Spec& gemm_knob(std::string_view name);
+
+// The columns that `values` has, the defaults above for the others.
+GemmKnobs gemm_knobs_of(const Values& values);
+
+// Puts the knobs into the columns that `values` has, as defaults or as somebody's wish.
+void assume(Values& values, const GemmKnobs& knobs);
+void give(Values& values, const GemmKnobs& knobs);
+
+// Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with
+// the serial pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them
+// (NVIDIA).
+GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype);
+
+// Throws UserError for values that no machine, or not this one, allows.
+void check(const GemmKnobs& knobs, const Gpu& gpu);
+
+// Of `cus` compute units, those that communicate where neither part of a split is given (ROCm/iris example
+// 11): the largest power of two computes, the rest communicates; one in eight where nothing would be left.
+std::int32_t default_comm_cus(std::int32_t cus);
+
+// Shape of the GEMM tile that the knobs ask for.
+MatmulTile matmul_tile(const GemmKnobs& knobs);
+
+}  // namespace tritax

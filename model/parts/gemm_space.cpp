@@ -1,0 +1,415 @@
+#include "model/parts/gemm_space.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/cost/matmul_cost.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/schedule/shader_engines.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
+constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
+constexpr std::int32_t kSmallestUsualSide = 64;
+constexpr std::int32_t kSmallestPiece = 32;
+constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
+constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
+
+// The communication tile as a part of the GEMM tile: 1/rows of its height, 1/cols of its width.
+struct CommPiece {
+  std::int32_t rows = 1;
+  std::int32_t cols = 1;
+};
+constexpr std::array<CommPiece, 4> kPieces{{{1, 1}, {2, 1}, {4, 1}, {2, 2}}};
+
+struct TileShape {
+  std::int32_t m = 0;
+  std::int32_t n = 0;
+  std::int32_t k = 0;
+  std::int32_t waves = 0;
+  friend bool operator==(const TileShape&, const TileShape&) = default;
+};
+
+// Workgroups of the two roles; 0 where the pattern does not have the role.
+struct CuSplit {
+  std::int32_t gemm_cus = 0;
+  std::int32_t comm_cus = 0;
+};
+
+// What the search is about.
+struct Question {
+  const Pattern& pattern;
+  GemmShape gemm;
+  int gpus = 1;
+  const Machine& machine;
+  GemmKnobs base;      // defaults and pins
+  const Values& pins;  // those that were given
+
+  std::optional<std::int32_t> pin(std::string_view column) const {
+    const auto value = pins.if_given(column);
+    return value ? std::optional(static_cast<std::int32_t>(*value)) : std::nullopt;
+  }
+};
+
+template <typename T>
+void add_unique(std::vector<T>& values, const T& value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+// What a tile depth changes: the time of a tile, and how many workgroups a compute unit holds.
+struct DepthEffect {
+  double cached_ns = 0;  // with operands out of caches
+  double memory_ns =
+      0;  // with operands out of memory, which come no faster than its latency lets stages pass
+  std::int32_t residents = 0;
+  bool operator==(const DepthEffect&) const = default;
+};
+
+// Of one tile over the whole of K; nothing if it does not fit a compute unit.
+std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmShape& gemm, const TileShape& shape,
+                                     Pipeline pipeline) {
+  const MatmulTile tile{shape.m, shape.n, shape.k, shape.waves, pipeline};
+  Resources resources;
+  try {
+    resources = matmul_resources(gpu, gemm.dtype, tile);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  const double residents = std::min(
+      {static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / shape.waves,
+       gpu.registers_per_cu / (static_cast<double>(resources.threads) * resources.registers_per_thread),
+       gpu.lds_bytes_per_cu / resources.lds_bytes});
+  const double cached_ns = matmul_cost(gpu, gemm.dtype, tile, shape.m, shape.n, gemm.k).compute_ns;
+  const std::int32_t stages = operand_stages(gpu, gemm.dtype, tile, resources.lds_bytes);
+  const double steps = std::ceil(static_cast<double>(gemm.k) / step_depth(gpu, gemm.dtype, tile));
+  const double arrives_ns =
+      steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns());
+  return DepthEffect{cached_ns, std::max(cached_ns, arrives_ns), static_cast<std::int32_t>(residents)};
+}
+
+std::int64_t tiles_of_shard(const GemmShape& gemm, std::int32_t m, std::int32_t n) {
+  return (gemm.m + m - 1) / m * ((gemm.n + n - 1) / n);
+}
+
+// Sides worth trying for an extent: none above the (rounded) extent.
+std::vector<std::int32_t> sides_for(std::int64_t extent, const std::optional<std::int32_t>& pin) {
+  if (pin) return {*pin};
+  const auto rounded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
+  std::vector<std::int32_t> sides;
+  for (const std::int32_t side : kTileSides) {
+    if (side <= std::max<std::int64_t>(rounded, kTileSides.back())) sides.push_back(side);
+  }
+  return sides;
+}
+
+// A side below the usual ones asks for more operands per product. It is worth that where the extent is no
+// longer, or where neither the smallest usual tiles nor tiles twice as long give all compute units work.
+bool is_worth_trying(const Question& question, std::int32_t m, std::int32_t n) {
+  const GemmShape& gemm = question.gemm;
+  const auto leaves_idle = [&](std::int32_t tile_m, std::int32_t tile_n) {
+    return tiles_of_shard(gemm, tile_m, tile_n) < question.machine.gpu.cu_count();
+  };
+  const bool usual_leave_idle = leaves_idle(kSmallestUsualSide, kSmallestUsualSide);
+  const auto is_short = [](std::int32_t side, std::int64_t extent, const std::optional<std::int32_t>& pin) {
+    return !pin && side < kSmallestUsualSide && side < extent;
+  };
+  if (is_short(m, gemm.m, question.pin("tile_m")) && !(usual_leave_idle && leaves_idle(2 * m, n))) return false;
+  return !is_short(n, gemm.n, question.pin("tile_n")) || (usual_leave_idle && leaves_idle(m, 2 * n));
+}
+
+// Depths worth trying, the usual one first. Deeper ones end where one step is all of K.
+std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
+                                     const std::optional<std::int32_t>& pin) {
+  if (pin) return {*pin};
+  std::vector<std::int32_t> depths{usual, usual / 2};
+  for (const std::int32_t factor : {2, 4}) {
+    const bool one_step_before = usual * factor / 2 >= k;
+    if (!one_step_before) depths.push_back(usual * factor);
+  }
+  return depths;
+}
+
+// The tiles of a search, shape by shape.
+class TileList {
+ public:
+  TileList(const Question& question, std::vector<std::int32_t> depths)
+      : question_(question), depths_(std::move(depths)) {}
+
+  // The depths of m × n that differ in what they change; to `coarse` the first that fits, and the one whose
+  // operands come soonest out of memory.
+  void add(std::int32_t m, std::int32_t n) {
+    const GemmKnobs& base = question_.base;
+    std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
+    std::vector<TileShape> shapes;
+    for (const std::int32_t k : depths_) {
+      const TileShape tile{m, n, k, base.waves};
+      const auto effect = effect_of(question_.machine.gpu, question_.gemm, tile, base.pipeline);
+      if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
+      effects.push_back(*effect);
+      shapes.push_back(tile);
+      add_unique(tiles, tile);
+    }
+    if (shapes.empty()) return;
+    const auto soonest = std::min_element(
+        effects.begin(), effects.end(),
+        [](const DepthEffect& a, const DepthEffect& b) { return a.memory_ns < b.memory_ns; });
+    add_unique(coarse, shapes.front());
+    add_unique(coarse, shapes[static_cast<std::size_t>(soonest - effects.begin())]);
+  }
+
+  std::vector<TileShape> tiles;
+  std::vector<TileShape> coarse;  // of every m × n the usual depth, and the best out of memory
+
+ private:
+  const Question& question_;
+  std::vector<std::int32_t> depths_;
+};
+
+TileList tiles_to_try(const Question& question) {
+  const GemmKnobs& base = question.base;
+  if (!question.pattern.uses("tile")) {
+    TileList one(question, {});
+    one.tiles = one.coarse = {{base.tile_m, base.tile_n, base.tile_k, base.waves}};
+    return one;
+  }
+  const GemmShape& gemm = question.gemm;
+  TileList list(question, depths_for(gemm.k, base.tile_k, question.pin("tile_k")));
+  for (const std::int32_t m : sides_for(gemm.m, question.pin("tile_m"))) {
+    for (const std::int32_t n : sides_for(gemm.n, question.pin("tile_n"))) {
+      if (is_worth_trying(question, m, n)) list.add(m, n);
+    }
+  }
+  list.add(base.tile_m, base.tile_n);
+  if (!list.tiles.empty()) return list;
+  // Nothing fits: let the law of resources say why, for the pinned values.
+  const Gpu& gpu = question.machine.gpu;
+  matmul_resources(gpu, gemm.dtype, matmul_tile(base));
+  throw UserError("no GEMM tile of the search fits a compute unit of " + gpu.name +
+                  "; pin tile_m, tile_n and tile_k to ones that do");
+}
+
+// Tiles of one shape m × n are a group: a search goes on among the depths of the best shapes.
+Axis tile_axis(const Question& question) {
+  const GemmKnobs& base = question.base;
+  const TileShape usual{base.tile_m, base.tile_n, base.tile_k, base.waves};
+  const TileList list = tiles_to_try(question);
+  Axis axis;
+  axis.name = "tile";
+  axis.near = Axis::Near::grouped;
+  axis.travels = axis.must_travel = true;
+  for (const TileShape& tile : list.tiles) {
+    axis.values.push_back({{tile.m, tile.n, tile.k, tile.waves}, tile.m * (kMaxGemmTile + 1) + tile.n,
+                           [tile](Values& knobs) {
+                             knobs.assume("tile_m", tile.m);
+                             knobs.assume("tile_n", tile.n);
+                             knobs.assume("tile_k", tile.k);
+                             knobs.assume("waves", tile.waves);
+                             return true;
+                           }});
+    if (tile == usual) axis.start = axis.values.size() - 1;
+  }
+  for (const TileShape& tile : list.coarse) {
+    const auto place = std::find(list.tiles.begin(), list.tiles.end(), tile);
+    axis.coarse.push_back(static_cast<std::size_t>(place - list.tiles.begin()));
+  }
+  return axis;
+}
+
+CuSplit pinned_split(const Question& question) {
+  const std::int32_t cus = question.machine.gpu.cu_count();
+  const auto gemm_pin = question.pin("gemm_cus");
+  const auto comm_pin = question.pin("comm_cus");
+  if (question.pattern.roles == Roles::in_turn) {
+    return {question.pattern.uses("gemm_cus") ? gemm_pin.value_or(cus) : 0,
+            question.pattern.uses("comm_cus") ? comm_pin.value_or(cus) : 0};
+  }
+  const std::int32_t comm = comm_pin ? *comm_pin : cus - *gemm_pin;
+  const std::int32_t gemm = gemm_pin ? *gemm_pin : cus - comm;
+  if (gemm < 1 || comm < 1 || gemm + comm > cus) {
+    throw UserError("gemm_cus, comm_cus: the split " + std::to_string(gemm) + " + " + std::to_string(comm) +
+                    " is not possible; both must be at least 1 and together at most " + std::to_string(cus));
+  }
+  return {gemm, comm};
+}
+
+// Of a split of all compute units, one side of which is given, workgroups of a second kernel may wait for a
+// compute unit. The split with the same given side of which none does; none if that is no other.
+std::optional<CuSplit> split_beside(const Question& question, const CuSplit& all, bool comm_is_given) {
+  if (question.pattern.roles != Roles::in_two_kernels) return std::nullopt;
+  const std::int32_t given = comm_is_given ? all.comm_cus : all.gemm_cus;
+  const std::int32_t rest = comm_is_given ? all.gemm_cus : all.comm_cus;
+  const std::int32_t beside = workgroups_beside(question.machine.gpu, given);
+  if (beside < 1 || beside >= rest) return std::nullopt;
+  return comm_is_given ? CuSplit{beside, given} : CuSplit{given, beside};
+}
+
+// By communication units, ascending, and the one to start with.
+struct Splits {
+  std::vector<CuSplit> all;
+  CuSplit usual;
+};
+
+Splits free_splits_side_by_side(const Question& question) {
+  const std::int32_t cus = question.machine.gpu.cu_count();
+  const std::int32_t usual = default_comm_cus(cus);
+  Splits splits;
+  splits.usual = {cus - usual, usual};
+  std::vector<std::int32_t> comm_cus(kCommCus.begin(), kCommCus.end());
+  add_unique(comm_cus, usual);
+  std::sort(comm_cus.begin(), comm_cus.end());
+  for (const std::int32_t comm : comm_cus) {
+    if (comm != usual && 2 * comm > cus) continue;
+    const CuSplit all{cus - comm, comm};
+    if (const auto beside = split_beside(question, all, true)) splits.all.push_back(*beside);
+    splits.all.push_back(all);
+  }
+  return splits;
+}
+
+Splits splits_to_try(const Question& question) {
+  const bool gemm = question.pattern.uses("gemm_cus");
+  const bool comm = question.pattern.uses("comm_cus");
+  const bool side_by_side = question.pattern.roles != Roles::in_turn;
+  const auto gemm_pin = question.pin("gemm_cus");
+  const auto comm_pin = question.pin("comm_cus");
+  const std::int32_t cus = question.machine.gpu.cu_count();
+  Splits splits;
+  if (question.gpus == 1 && comm) {  // nobody communicates
+    splits.usual = {gemm ? gemm_pin.value_or(cus) : 0, 0};
+  } else if ((gemm && gemm_pin) || (comm && comm_pin)) {
+    splits.usual = pinned_split(question);
+    const bool both = gemm_pin && comm_pin;
+    if (side_by_side && !both) {
+      if (const auto beside = split_beside(question, splits.usual, comm_pin.has_value())) {
+        splits.all.push_back(*beside);
+      }
+    }
+  } else if (side_by_side) {
+    return free_splits_side_by_side(question);
+  } else {
+    splits.usual = {gemm ? cus : 0, comm ? cus : 0};
+    for (const std::int32_t units : kCommCus) {
+      if (comm && units >= 32 && units < cus) splits.all.push_back({splits.usual.gemm_cus, units});
+    }
+  }
+  splits.all.push_back(splits.usual);
+  return splits;
+}
+
+// Which compute units compute and which communicate.
+Axis split_axis(const Question& question) {
+  const Splits splits = splits_to_try(question);
+  Axis axis;
+  axis.name = "split";
+  axis.near = Axis::Near::next;
+  for (const CuSplit& split : splits.all) {
+    axis.coarse.push_back(axis.values.size());
+    if (split.gemm_cus == splits.usual.gemm_cus && split.comm_cus == splits.usual.comm_cus) {
+      axis.start = axis.values.size();
+    }
+    axis.values.push_back({{split.gemm_cus, split.comm_cus}, 0, [split](Values& knobs) {
+                             knobs.assume("gemm_cus", split.gemm_cus);
+                             knobs.assume("comm_cus", split.comm_cus);
+                             return true;
+                           }});
+  }
+  return axis;
+}
+
+// Pieces of the GEMM tile that are sent as one. The first of this and of the following lists is the default.
+Axis piece_axis(const Question& question) {
+  Axis axis;
+  axis.name = "piece";
+  axis.relative = true;
+  const bool pinned = question.pin("comm_tile_m") || question.pin("comm_tile_n");
+  const bool fixed = !question.pattern.uses("comm_tile") || pinned || question.gpus == 1;
+  for (const CommPiece& piece : kPieces) {
+    const bool whole = piece.rows == 1 && piece.cols == 1;
+    if (fixed && !whole) continue;
+    axis.values.push_back({{piece.rows, piece.cols}, 0, [piece, whole](Values& knobs) {
+                             if (whole) return true;
+                             const std::int64_t m = knobs["tile_m"] / piece.rows;
+                             const std::int64_t n = knobs["tile_n"] / piece.cols;
+                             knobs.assume("comm_tile_m", m);
+                             knobs.assume("comm_tile_n", n);
+                             return m >= kSmallestPiece && n >= kSmallestPiece;
+                           }});
+  }
+  return axis;
+}
+
+std::vector<std::int64_t> groups_to_try(const Question& question) {
+  if (!question.pattern.uses("group_m") || question.pin("group_m")) return {question.base.group_m};
+  return {kGroups.begin(), kGroups.end()};
+}
+
+std::vector<std::int64_t> remaps_to_try(const Question& question) {
+  if (!question.pattern.uses("xcd_remap") || question.pin("xcd_remap")) return {question.base.xcd_remap};
+  if (question.machine.gpu.xcds == 1) return {0};  // with one die it is the identity
+  return {1, 0};
+}
+
+// The first one, which uses all links of a mesh at once, is tried with every tile and split.
+std::vector<std::int64_t> peer_orders_to_try(const Question& question) {
+  if (!question.pattern.uses("peer_order") || question.gpus == 1 || question.pin("peer_order")) {
+    return {static_cast<std::int64_t>(question.base.peer_order)};
+  }
+  return {static_cast<std::int64_t>(PeerOrder::staggered), static_cast<std::int64_t>(PeerOrder::fixed),
+          static_cast<std::int64_t>(PeerOrder::rotated)};
+}
+
+std::vector<std::int64_t> launches_to_try(const Question& question) {
+  if (!question.pattern.uses("launch") || question.pin("launch")) {
+    return {static_cast<std::int64_t>(question.base.launch)};
+  }
+  return {static_cast<std::int64_t>(LaunchMode::stream), static_cast<std::int64_t>(LaunchMode::graph)};
+}
+
+GemmKnobs pinned_base(const Machine& machine, DType dtype, const Values& table, const Values& pins) {
+  Values base = table;
+  assume(base, default_gemm_knobs(machine, dtype));
+  // Patterns are compared, not the skill of kernel writers: all feed their matrix cores as well as the
+  // vendor's kernel.
+  base.assume("pipeline", static_cast<std::int64_t>(Pipeline::overlapped));
+  GemmKnobs knobs = gemm_knobs_of(base.with(pins));
+  knobs.gemm_cus = knobs.comm_cus = 0;  // the splits have them
+  return knobs;
+}
+
+}  // namespace
+
+KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, const Machine& machine,
+                     const Values& table, const Values& pins) {
+  const Question question{pattern, gemm, gpus, machine, pinned_base(machine, gemm.dtype, table, pins), pins};
+  KnobSpace space;
+  space.base = table;
+  assume(space.base, question.base);
+  space.axes.push_back(column_axis("group_m", groups_to_try(question)));
+  space.axes.back().travels = space.axes.back().values.size() > 1;
+  space.axes.push_back(column_axis("xcd_remap", remaps_to_try(question)));
+  space.axes.back().travels = space.axes.back().values.size() > 1;
+  space.axes.push_back(piece_axis(question));
+  space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
+  space.axes.push_back(column_axis("launch", launches_to_try(question)));
+  space.axes.push_back(tile_axis(question));
+  space.axes.push_back(split_axis(question));
+  // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
+  // of one column has one order.
+  const bool varies = space.axes.front().values.size() > 1;
+  space.settle = [gemm, varies](Values& knobs) {
+    const std::int64_t tile_m = knobs["tile_m"];
+    const std::int64_t rows = (gemm.m + tile_m - 1) / tile_m;
+    knobs.assume("group_m", varies && gemm.n <= knobs["tile_n"] ? 1 : std::min(knobs["group_m"], rows));
+  };
+  return space;
+}
+
+}  // namespace tritax

@@ -1,0 +1,115 @@
+#include "model/parts/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/parts/grid_order.hpp"
+#include "model/schedule/shader_engines.hpp"
+
+namespace tritax {
+
+Share share_of(std::int64_t size, int rank, int ranks) {
+  TRITAX_ASSERT(rank >= 0 && rank < ranks, "rank outside the workload");
+  const std::int64_t share = size / ranks;
+  const std::int64_t wider = size % ranks;  // the first `wider` ranks own one more
+  const std::int64_t begin = rank * share + std::min<std::int64_t>(rank, wider);
+  return {begin, begin + share + (rank < wider ? 1 : 0)};
+}
+
+Resources copy_resources() { return {256, 64, 0}; }
+
+Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements) {
+  const double most = std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads));
+  const double wanted =
+      std::ceil(gpu.copy_registers * static_cast<double>(elements) / (kElementsOfCopyRegisters * threads));
+  const double least = copy_resources().registers_per_thread;
+  return {threads, static_cast<std::int32_t>(std::max(least, std::min(wanted, most))), 0};
+}
+
+Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements) {
+  const Resources copy = tile_copy_resources(gpu, gemm.threads, elements);
+  return {gemm.threads, std::max(gemm.registers_per_thread, copy.registers_per_thread),
+          std::max(gemm.lds_bytes, copy.lds_bytes)};
+}
+
+Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles) {
+  const std::int32_t cus = gpu.cu_count();
+  const auto rest_of = [&](std::int32_t taken) {
+    const std::int32_t beside = roles == Roles::in_two_kernels ? workgroups_beside(gpu, taken) : 0;
+    return beside > 0 ? beside : cus - taken;
+  };
+  if (ranks == 1) return {all_cus(gpu, knobs.gemm_cus), 0};
+  if (cus < 2) throw UserError(fmt::format("{} has one compute unit; this pattern needs two", gpu.name));
+
+  Split split{knobs.gemm_cus, knobs.comm_cus};
+  if (split.gemm == 0 && split.comm == 0) {
+    split.comm = default_comm_cus(cus);
+  }
+  if (split.gemm == 0) split.gemm = rest_of(split.comm);
+  if (split.comm == 0) split.comm = rest_of(split.gemm);
+  if (split.gemm < 1 || split.comm < 1 || split.gemm + split.comm > cus) {
+    throw UserError(fmt::format(
+        "gemm_cus + comm_cus: {} + {} must both be at least 1 and together at most the {} compute "
+        "units of {}",
+        split.gemm, split.comm, cus, gpu.name));
+  }
+  return split;
+}
+
+std::int32_t all_cus(const Gpu& gpu, std::int32_t knob) { return knob > 0 ? knob : gpu.cu_count(); }
+
+std::int32_t first_item(const GemmKnobs& knobs, const Gpu& gpu, std::int32_t p, std::int32_t workgroups) {
+  return knobs.xcd_remap ? remap_to_dies(p, workgroups, gpu.xcds) : p;
+}
+
+std::vector<int> ranks_from(PeerOrder order, int ranks, int rank, std::int32_t workgroup) {
+  std::vector<int> all;
+  for (int i = 0; i < ranks; ++i) all.push_back(order == PeerOrder::fixed ? i : (rank + 1 + i) % ranks);
+  if (order == PeerOrder::staggered && ranks > 1) {
+    std::rotate(all.begin(), all.begin() + workgroup % (ranks - 1), all.end() - 1);
+  }
+  return all;
+}
+
+std::vector<int> peers_of(PeerOrder order, int ranks, int rank, std::int32_t workgroup) {
+  std::vector<int> peers = ranks_from(order, ranks, rank, workgroup);
+  std::erase(peers, rank);
+  return peers;
+}
+
+void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
+                       std::int32_t index, std::int16_t arrived, LockProtocol protocol) {
+  const std::int32_t row = index * ranks;
+  builder.barrier();
+  for (const int peer : peers) builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
+  // Iris polls these with volatile loads whatever the tile locks do.
+  for (const int peer : peers) builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
+}
+
+void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels) {
+  if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+  if (knobs.launch == LaunchMode::graph) {
+    builder.graph_launch(rank, kernels);
+  } else {
+    for (const GraphNode& node : kernels) builder.launch(rank, node.kernel, node.stream);
+  }
+  builder.host(rank, HostOpKind::device_synchronize);
+  if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+}
+
+void check_dtype(DType dtype, const Machine& machine) {
+  if (machine.gpu.rate(dtype).flop_per_clk_per_cu > 0) return;
+  throw UserError(
+      fmt::format("dtype: {} has no matrix instruction for {}", machine.gpu.name, name_of(dtype)));
+}
+
+void check_memory(std::string_view what, double bytes, const Gpu& gpu) {
+  if (bytes <= gpu.hbm_bytes) return;
+  throw UserError(fmt::format("workload: {} needs {:.1f} GB on every GPU; {} has {:.1f} GB", what, bytes / 1e9,
+                              gpu.name, gpu.hbm_bytes / 1e9));
+}
+
+}  // namespace tritax

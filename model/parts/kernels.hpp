@@ -1,0 +1,84 @@
+// What hand-written kernels share: the resources of a workgroup, how roles split the compute units, who serves which
+// peer first, and the host program around the kernels.
+//
+// Roles: r own rank, W ranks, p workgroup number, G workgroups of a grid.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/parts/gemm_knobs.hpp"
+#include "model/schedule/builder.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+// Share `rank` of `size` things that `ranks` split as evenly as possible: the first size mod ranks own one more.
+struct Share {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+Share share_of(std::int64_t size, int rank, int ranks);
+
+// Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in
+// registers, the operand stages in LDS. Throws UserError when the tile does not fit a compute unit of `gpu`.
+Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
+
+// Resources of a workgroup that only copies, a little at a time: 256 threads, 64 registers, no LDS.
+Resources copy_resources();
+
+// … that copies whole tiles of so many elements: a compiler that keeps the address of every element needs
+// registers for it (gpu.copy_registers), up to what a thread, or all of them together, can have.
+Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements);
+
+// Resources of a kernel some of whose workgroups multiply and others copy tiles of so many elements: the threads of
+// the former, and registers and LDS of the worse role.
+Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
+
+// Compute and communication workgroups of a pattern that splits the compute units.
+struct Split {
+  std::int32_t gemm = 0;
+  std::int32_t comm = 0;
+};
+
+// What the knobs ask for; where they say nothing: the largest power of two not above the CU count computes
+// and the rest communicates (ROCm/iris example 11), and if that leaves nothing, one CU in eight communicates.
+// With one rank nobody communicates. Where they say one of the two, the other gets the rest; of
+// two kernels what the fullest die leaves on every die, so that both are resident, unless that is nothing.
+// Throws UserError if both together exceed the CU count.
+Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles);
+
+// Compute workgroups of a pattern that does not split: the knob, or all CUs.
+std::int32_t all_cus(const Gpu& gpu, std::int32_t knob);
+
+// First item of workgroup p in a persistent grid of G workgroups: p, or p after the XCD remap.
+std::int32_t first_item(const GemmKnobs& knobs, const Gpu& gpu, std::int32_t p, std::int32_t workgroups);
+
+// The other ranks in an order, for a workgroup with this number among those that send.
+std::vector<int> peers_of(PeerOrder order, int ranks, int rank, std::int32_t workgroup);
+
+// The same with the own rank: in its place (fixed) or last.
+std::vector<int> ranks_from(PeerOrder order, int ranks, int rank, std::int32_t workgroup);
+
+// Adds the end of communicating workgroup `index`: tells its counterpart on every peer that its data are
+// there, and waits until those of all peers are. `arrived` holds one flag for every (index, source rank).
+void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
+                       std::int32_t index, std::int16_t arrived, LockProtocol protocol);
+
+// Host program of a rank: barrier, kernels (launched one by one or as a graph), device synchronisation,
+// barrier.
+void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);
+
+// Throws UserError if the machine has no matrix instruction for the dtype.
+void check_dtype(DType dtype, const Machine& machine);
+
+// Throws UserError if a GPU cannot hold so many bytes. `what` needs them: "pattern library".
+void check_memory(std::string_view what, double bytes, const Gpu& gpu);
+
+// Operations of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8 GPUs has 0.2 million.
+inline constexpr double kMaxOperations = 8.0 * 1024 * 1024;
+
+}  // namespace tritax

@@ -1,0 +1,46 @@
+// The GEMM of a vendor's library on one rank, as kernels of a schedule.
+//
+//   one workgroup a tile (persistent where finished tiles leave beside the next matmul):
+//                                       matmul; store into the target
+//   or, split along K:                  matmul of a part; store into `parts`, then a kernel that adds them up
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/parts/library_tile.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+// Name of the kernel that adds up the parts of a GEMM that is split along K.
+inline constexpr std::string_view kAddingKernel = "library_add_parts";
+
+// Of the kernels around the products, whose rates are measured, their grids not: assumed, several workgroups
+// for each compute unit, none for less than some thousand elements.
+inline constexpr std::int32_t kCopiesOfCu = 4;
+
+// C = A·B of one rank: all of A and B, C in a rectangle of some buffer.
+struct LibraryGemmPlan {
+  int rank = 0;
+  std::int16_t a = -1;
+  std::int16_t b = -1;
+  std::int32_t k = 0;
+  std::int16_t target = -1;
+  Rect rect;                // of the target: M rows and as many columns as B has
+  std::int16_t parts = -1;  // buffer for the parts of K, if there are several
+  DType dtype = DType::fp16;
+  LibraryTile library;
+};
+
+// Buffer for the parts of K of M × `columns`; -1 if there is only one.
+std::int16_t add_buffer_of_parts(ScheduleBuilder& builder, const LibraryTile& library, std::int64_t m,
+                                 std::int32_t columns);
+
+// Adds the kernels and gives their numbers, in order.
+std::vector<std::int32_t> add_library_gemm(ScheduleBuilder& builder, const Machine& machine,
+                                           const LibraryGemmPlan& plan);
+
+}  // namespace tritax

@@ -1,0 +1,197 @@
+#include "model/parts/library_tile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/core/error.hpp"
+#include "model/cost/matmul_cost.hpp"
+#include "model/parts/kernels.hpp"
+
+namespace tritax {
+
+namespace {
+
+std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Of operands in LDS: one is used, one has arrived, one is on its way. cuBLAS hardly ever has fewer.
+constexpr std::int32_t kFewestStages = 3;
+
+// For the parts of K: what cuBLAS has on Hopper unless it is given more (NVIDIA cuBLAS documentation,
+// cublasSetWorkspace); taken for AMD's libraries too.
+constexpr double kWorkspaceBytes = 32.0 * 1024 * 1024;
+
+// Time to add up the parts of K: they are read and the result is written once.
+double add_parts_ns(const GemmShape& gemm, const Machine& machine, std::int32_t parts) {
+  if (parts == 1) return 0;
+  const double elements = static_cast<double>(gemm.m) * static_cast<double>(gemm.n);
+  const double bytes = elements * (parts * bytes_of(DType::fp32) + bytes_of(gemm.dtype));
+  const Gpu& gpu = machine.gpu;
+  const double latency_ns = machine.library.kernel_start_ns + gpu.l2_latency_ns;
+  return machine.host.kernel_gap_ns + latency_ns + bytes / gpu.hbm_gb_per_s;
+}
+
+// Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
+std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine,
+                              const LibraryTile& choice) {
+  const Gpu& gpu = machine.gpu;
+  const MatmulTile& tile = choice.tile;
+  try {
+    matmul_resources(gpu, gemm.dtype, tile);
+  } catch (const UserError&) {
+    return std::nullopt;  // not a candidate on this GPU
+  }
+  const std::int64_t depth = depth_of_part(gemm.k, choice);
+  MatmulCost cost = matmul_cost(gpu, gemm.dtype, tile, tile.m, tile.n, depth);
+  cost.compute_ns /= choice.matmul_share;
+  const std::int64_t columns = gemm.n;
+  const std::int64_t tiles = ceil_ratio(gemm.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
+  const DType stored = choice.parts > 1 ? DType::fp32 : gemm.dtype;
+  const std::int32_t stages = operand_stages(gpu, gemm.dtype, tile, 0);
+  if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
+  const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) / gpu.cu_store_gb_per_s;
+  const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
+  const double e = bytes_of(gemm.dtype);
+  const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);
+  const double result = static_cast<double>(gemm.m * columns) * e;
+  const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
+  // Operands that no other tile has fetched yet come from memory. Padding is not fetched.
+  const auto useful = static_cast<double>(std::min<std::int64_t>(tile.m, gemm.m) +
+                                          std::min<std::int64_t>(tile.n, columns));
+  const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
+  const double steps = static_cast<double>(depth) / tile.k;
+  const double arrival_ns = from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages,
+                                                                    gpu.memory_stage_latency_ns())
+                                        : 0;
+  const double tile_ns =
+      std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
+  const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);
+  const double memory_ns = (operands + result) / gpu.hbm_gb_per_s;
+  return std::max({rounds * tile_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, choice.parts);
+}
+
+// Whether a tile is larger than the whole matrix, but for rounding up to the smallest edge.
+bool exceeds(const MatmulTile& tile, const GemmShape& gemm) {
+  constexpr std::int64_t smallest_edge = 16;
+  const auto rounded = [](std::int64_t size) { return ceil_ratio(size, smallest_edge) * smallest_edge; };
+  return tile.m > rounded(gemm.m) || tile.n > rounded(gemm.n);
+}
+
+struct Shape {
+  std::int32_t m = 0;
+  std::int32_t n = 0;
+};
+
+// All pairs of edges that `allowed`, largest first.
+template <typename Allowed>
+std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed& allowed) {
+  std::vector<Shape> shapes;
+  for (const std::int32_t m : edges) {
+    for (const std::int32_t n : edges) {
+      if (allowed(m, n)) shapes.push_back({m, n});
+    }
+  }
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const Shape& a, const Shape& b) { return a.m * a.n > b.m * b.n; });
+  return shapes;
+}
+
+// Kernels of the library among which it picks.
+struct Kernels {
+  std::vector<Shape> shapes;
+  std::int32_t step = 0;    // depth of a K step, elements
+  double matmul_share = 1;  // of the rate of the matrix cores
+};
+
+// Tall and square tiles down to what a decode step with a few rows needs.
+std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
+  if (gpu.async_tile_copy && dtype != DType::fp32) {
+    constexpr std::array<std::int32_t, 12> edges{256, 192, 160, 128, 112, 96, 80, 64, 48, 32, 16, 320};
+    return shapes_of(
+        edges, [](std::int32_t m, std::int32_t n) { return m % kWgmmaRows == 0 || n % kWgmmaRows == 0; });
+  }
+  if (gpu.async_tile_copy)
+    return {{256, 128}, {128, 256}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}};
+  if (bytes_of(dtype) != 2) {
+    return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
+            {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
+  }
+  constexpr std::int32_t smallest_tile = 1024;  // elements
+  constexpr std::array<std::int32_t, 9> edges{256, 224, 192, 160, 128, 96, 64, 32, 16};
+  return shapes_of(edges, [](std::int32_t m, std::int32_t n) { return m * n >= smallest_tile; });
+}
+
+// The largest power of two up to 16 that divides the bytes of every row of A, B and C.
+std::int64_t row_alignment(const GemmShape& gemm) {
+  std::int64_t together = 16 | gemm.k * bytes_of(gemm.dtype);
+  together |= gemm.n * bytes_of(gemm.dtype);
+  if (gemm.least_n > 0) together |= gemm.least_n * bytes_of(gemm.dtype);
+  return together & -together;
+}
+
+Kernels library_kernels(const GemmShape& gemm, const Machine& machine) {
+  constexpr std::int64_t tensor_map_bytes = 16;  // what a copy asks for
+  constexpr std::int64_t async_copy_bytes = 4;
+  const std::int64_t alignment = row_alignment(gemm);
+  const double share =
+      alignment < async_copy_bytes ? machine.library.odd_row_share : machine.library.even_row_share;
+  if (bytes_of(gemm.dtype) == 2 && alignment < tensor_map_bytes && share > 0) {
+    return {{{256, 128}, {128, 256}, {128, 128}, {64, 64}}, alignment < async_copy_bytes ? 32 : 64, share};
+  }
+  return {library_shapes(machine.gpu, gemm.dtype), 128 / bytes_of(gemm.dtype), 1};
+}
+
+// Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
+bool has_untuned_kernel(const GemmShape& gemm, const Gpu& gpu) {
+  constexpr std::int64_t deepest_tuned = 4096;
+  constexpr std::int64_t untuned = 16384;
+  constexpr double largest_tuned = 1.5e10;  // multiplications, at K beyond 2048
+  const double multiplications =
+      static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
+  return gpu.arch == "gfx942" && gemm.dtype == DType::fp32 && multiplications > largest_tuned &&
+         2 * gemm.k > deepest_tuned + untuned;
+}
+
+}  // namespace
+
+std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice) {
+  return ceil_ratio(ceil_ratio(k, choice.tile.k), choice.parts) * choice.tile.k;
+}
+
+LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
+  if (has_untuned_kernel(gemm, machine.gpu)) return {{64, 256, 16, 4, Pipeline::overlapped}};
+  constexpr std::array<std::int32_t, 8> parts_of_k{1, 2, 3, 4, 6, 8, 12, 16};
+  const double part_bytes = static_cast<double>(gemm.m * gemm.n) * bytes_of(DType::fp32);
+  const Kernels kernels = library_kernels(gemm, machine);
+  std::int32_t smallest =
+      std::numeric_limits<std::int32_t>::max();  // elements of a tile that fits every matrix
+  for (const Shape& shape : kernels.shapes) smallest = std::min(smallest, shape.m * shape.n);
+  LibraryTile best;
+  double best_ns = 0;
+  for (const std::int32_t parts : parts_of_k) {
+    if (parts > 1 && parts * part_bytes > kWorkspaceBytes) break;
+    for (const Shape& shape : kernels.shapes) {
+      for (const std::int32_t waves : {4, 8}) {
+        const MatmulTile tile{shape.m, shape.n, kernels.step, waves, Pipeline::overlapped};
+        if (parts > 1 && gemm.k < std::int64_t{2} * parts * tile.k) continue;
+        if (exceeds(tile, gemm) && tile.m * tile.n > smallest) continue;
+        const LibraryTile choice{tile, parts, kernels.matmul_share};
+        const std::optional<double> ns = gemm_ns(gemm, machine, choice);
+        if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
+        best_ns = *ns;
+        best = choice;
+      }
+    }
+  }
+  if (best.tile.m == 0) {
+    throw UserError("library: none of the library's tiles fits a compute unit of " + machine.gpu.name);
+  }
+  // The last of them may have nothing left to do.
+  best.parts = static_cast<std::int32_t>(ceil_ratio(gemm.k, depth_of_part(gemm.k, best)));
+  return best;
+}
+
+}  // namespace tritax

@@ -1,0 +1,99 @@
+// Resources of a workgroup that computes matrix tiles.
+//
+// Registers of a thread (32-bit):
+//   accumulators  m·n / threads, fp32
+//   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which
+//   is
+//                 the depth of the 16×16 instructions of 16- and 8-bit types. wgmma reads LDS itself: none
+//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
+//   the rest      addresses, masks and counters
+// LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
+// for the overlapped pipeline two as far as LDS allows. Where copies are asynchronous, two to eight beside a
+// finished tile on its way out: into one, nothing could come while it is multiplied.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/cost/matmul_cost.hpp"
+#include "model/parts/kernels.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kOtherRegisters =
+    24;  // as compilers report for such kernels, less the parts counted above
+constexpr std::int32_t kFragmentBytesOfK = 32;
+
+std::int32_t stage_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  return (tile.m + tile.n) * step_depth(gpu, dtype, tile) * bytes_of(dtype);
+}
+
+std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
+  return 2 * ceil_div(fragment_edges(tile) * kFragmentBytesOfK, 4 * gpu.lanes_per_wave);
+}
+
+std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  return fmt::format("tile {}x{}x{} of {} with {} waves on {}", tile.m, tile.n, tile.k, name_of(dtype),
+                     tile.waves, gpu.name);
+}
+
+std::int32_t registers_per_thread(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t threads) {
+  const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
+  if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
+  return accumulators + fragment_registers(gpu, tile) + ceil_div(stage_bytes(gpu, dtype, tile), 4 * threads) +
+         kOtherRegisters;
+}
+
+std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  const std::int32_t stage = stage_bytes(gpu, dtype, tile);
+  if (tile.pipeline == Pipeline::serial) return stage;
+  if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
+  const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) +
+                                                          static_cast<std::int32_t>(gpu.lds_bytes_of_senders)
+                                                    : 0;
+  return staging + std::max(2, operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max)) * stage;
+}
+
+}  // namespace
+
+Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0,
+                "resources of a tile without a shape");
+  const int wave_slots = gpu.simds_per_cu * gpu.waves_per_simd;
+  if (tile.waves > wave_slots) {
+    throw UserError(fmt::format("waves: {} waves are more than the {} that a compute unit of {} holds",
+                                tile.waves, wave_slots, gpu.name));
+  }
+  if (gpu.async_tile_copy && tile.waves % kWavesOfWgmma != 0) {
+    throw UserError(
+        fmt::format("waves: {} is not a multiple of {}; the matrix instructions of {} take whole warp groups",
+                    tile.waves, kWavesOfWgmma, gpu.name));
+  }
+
+  Resources resources;
+  resources.threads = tile.waves * gpu.lanes_per_wave;
+  resources.lds_bytes = lds_bytes(gpu, dtype, tile);
+  if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
+    throw UserError(
+        fmt::format("{} needs {} bytes of LDS, but a workgroup has at most {}: use a smaller tile_k, tile_m "
+                    "or tile_n",
+                    describe(gpu, dtype, tile), resources.lds_bytes, gpu.lds_bytes_per_workgroup_max));
+  }
+
+  resources.registers_per_thread = registers_per_thread(gpu, dtype, tile, resources.threads);
+  const double available =
+      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
+  if (resources.registers_per_thread > available) {
+    throw UserError(fmt::format(
+        "{} needs {} registers a thread, but only {} are available: use a smaller tile_m, tile_n or "
+        "tile_k, or other waves",
+        describe(gpu, dtype, tile), resources.registers_per_thread, available));
+  }
+  return resources;
+}
+
+}  // namespace tritax

@@ -1,0 +1,85 @@
+#include "model/workload/workload.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+bool Pattern::uses(std::string_view knob) const {
+  return std::find(knobs.begin(), knobs.end(), knob) != knobs.end();
+}
+
+Problem problem_of(const Workload& workload) { return {&workload, Values(workload.fields)}; }
+
+void complete_problem(Problem& problem, const std::string& where) {
+  if (problem.workload->complete != nullptr) problem.workload->complete(problem, where);
+}
+
+Work work_of(const Problem& problem) {
+  return problem.workload->work == nullptr ? Work{} : problem.workload->work(problem);
+}
+
+Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given) {
+  const Workload& workload = *problem.workload;
+  const Values usual = workload.default_knobs == nullptr ? Values(workload.knobs)
+                                                         : workload.default_knobs(problem, machine);
+  return usual.with(given);
+}
+
+const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const Pattern& pattern : workload.patterns) {
+    if (pattern.name == name) return pattern;
+    names.push_back(pattern.name);
+  }
+  const std::string nearest = nearest_name(std::string(name), names);
+  throw UserError(fmt::format("{}: there is no pattern '{}'{}; the patterns are {}", where, name,
+                              nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                              fmt::join(names, ", ")));
+}
+
+const Pattern* baseline_of(const Workload& workload) {
+  return workload.baseline.empty() ? nullptr : &find_pattern(workload, workload.baseline, "baseline");
+}
+
+namespace {
+
+// With what the pattern adds to the matrices of the problem.
+void check_buffers(const Pattern& pattern, const Schedule& schedule, const Gpu& gpu) {
+  double bytes = 0;
+  for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
+  if (bytes <= gpu.hbm_bytes) return;
+  throw UserError(fmt::format("workload: pattern {} needs {:.1f} GB on every GPU; {} has {:.1f} GB", pattern.name,
+                              bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
+}
+
+}  // namespace
+
+Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                        const Values& knobs) {
+  if (problem.gpus() > machine.gpu_count()) {
+    throw UserError(fmt::format("gpus = {} is not allowed; machine {} has {}", problem.gpus(), machine.name,
+                                machine.gpu_count()));
+  }
+  Schedule schedule = pattern.build(problem, machine, knobs);
+  check_buffers(pattern, schedule, machine.gpu);
+  return schedule;
+}
+
+std::string describe(const Pattern& pattern, const Values& knobs) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < knobs.specs().size(); ++i) {
+    const Spec& spec = knobs.specs()[i];
+    if (spec.shown.empty() || !pattern.uses(spec.name)) continue;
+    if (spec.not_shown && knobs.at(knobs.first_column(i)) == *spec.not_shown) continue;
+    words.push_back(fmt::format(fmt::runtime(spec.shown), text_of(knobs, i)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace tritax

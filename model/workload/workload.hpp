@@ -1,0 +1,122 @@
+// A workload: what is computed, and the patterns that compute it. A row of data and a few functions, not a type
+// that the rest of the program knows.
+//
+// Each workload is a folder of model/workloads/ and one line of its registry. It describes its problem by `fields`
+// and what its patterns may vary by `knobs` (values.hpp), lists its patterns, names one of them as the baseline, and
+// gives the functions below. Scenario files, command line, search, reproduction, validation and measurement loop
+// over these tables, so nothing outside its folder names its struct, its fields or its patterns.
+//
+// A pattern turns problem, machine and knobs into a tile schedule (model/schedule/schedule.hpp). The taxonomy is
+// that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/workload/knob_space.hpp"
+#include "model/workload/values.hpp"
+
+namespace tritax {
+
+struct Workload;
+
+// What is to be computed: the workload and the values of its fields.
+struct Problem {
+  const Workload* workload = nullptr;
+  Values values;
+
+  std::int64_t operator[](std::string_view field) const { return values[field]; }
+  int gpus() const { return static_cast<int>(values.get_or("gpus", 1)); }
+  friend bool operator==(const Problem& a, const Problem& b) {
+    return a.workload == b.workload && a.values == b.values;
+  }
+};
+
+// How the workgroups that compute and those that communicate share the compute units of a GPU.
+enum class Roles : std::uint8_t {
+  in_turn,         // all do the same, or one kernel follows the other
+  in_one_kernel,   // side by side in one grid
+  in_two_kernels,  // side by side in two grids
+};
+
+struct Pattern {
+  std::string_view name;     // "producer-consumer"
+  std::string_view summary;  // one line for tables
+  std::span<const std::string_view> knobs = {};  // of the workload's table, those that change its schedule
+  Schedule (*build)(const Problem& problem, const Machine& machine, const Values& knobs) = nullptr;
+  Roles roles = Roles::in_turn;
+  // It stands for a vendor's libraries: on GPUs a script measures them (backend_hip/baselines), not `tritax measure`.
+  bool vendor = false;
+  // What it chooses itself, whatever the knobs say: the table's values with those put in. Null for most.
+  Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
+
+  bool uses(std::string_view knob) const;
+};
+
+// What "useful" means for rates and bandwidths.
+struct Work {
+  double flops = 0;          // of the whole problem; 0: it only moves data
+  double bytes_per_gpu = 0;  // that one GPU moves, as published bandwidths count them; 0: they are not asked for
+  int peers = 0;             // that each active GPU moves data to or from
+};
+
+struct Workload {
+  std::string_view name;     // "gemm-all-scatter"
+  std::string_view title;    // "GEMM + all-scatter"
+  std::string_view summary;  // one line: "C = A·B, B split by columns, all of C on every GPU"
+  std::span<const Spec> fields = {};
+  std::span<const Spec> knobs = {};
+  std::span<const Pattern> patterns = {};
+  std::string_view baseline = {};       // the pattern that speedups refer to; "": it has none
+  std::string_view usual_pattern = {};  // of a scenario that names none; "": one has to be chosen
+  std::string_view library_key = {};    // a boolean key of scenarios that means the pattern "library"; "": none
+
+  // Fills fields that follow from others and refuses what cannot be. `where` is the file:line or options to blame.
+  void (*complete)(Problem& problem, const std::string& where) = nullptr;
+  Work (*work)(const Problem& problem) = nullptr;
+  std::string (*size_text)(const Problem& problem) = nullptr;  // "8192x4608x36864 fp16"
+  // The knobs where nobody gives any; null: the usual values of the table.
+  Values (*default_knobs)(const Problem& problem, const Machine& machine) = nullptr;
+  // What a search may try, some of it held fixed; null: only the defaults.
+  KnobSpace (*space)(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                     const Values& pins) = nullptr;
+  // No schedule of the knobs is faster, known before any is built; null: 0.
+  double (*bound_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                     const Values& knobs) = nullptr;
+  // Host time of a library's GEMM call that an event on an idle stream sees beyond the launch; null: 0.
+  double (*call_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine) = nullptr;
+
+  bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
+  bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for
+  bool back_to_back = false;        // in a busy stream it is one of many equal calls
+};
+
+// A problem of the workload with everything at its usual value.
+Problem problem_of(const Workload& workload);
+
+// Calls `complete`. Throws UserError.
+void complete_problem(Problem& problem, const std::string& where);
+
+Work work_of(const Problem& problem);
+
+// The knobs with the defaults of the machine where nothing was given.
+Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given);
+
+// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to blame.
+const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where);
+
+// Null if the workload has none.
+const Pattern* baseline_of(const Workload& workload);
+
+// Builds the schedule of a pattern. `knobs` are resolved. Throws UserError when the problem, the knobs or the
+// machine do not allow it: more GPUs than there are, a tile that does not fit, knobs outside their range.
+Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                        const Values& knobs);
+
+// The knobs that the pattern uses, in short: "256x256x64, comm 64x256, 48 comm CUs".
+std::string describe(const Pattern& pattern, const Values& knobs);
+
+}  // namespace tritax

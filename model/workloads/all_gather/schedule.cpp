@@ -1,0 +1,103 @@
+#include "model/workloads/all_gather/schedule.hpp"
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+namespace {
+
+// The shard of a rank cut into tiles, row by row.
+std::vector<Rect> shard_tiles(const AllGather& gather, std::int32_t tile_rows, std::int32_t tile_cols) {
+  const auto rows = static_cast<std::int32_t>(gather.rows);
+  const auto cols = static_cast<std::int32_t>(gather.cols);
+  std::vector<Rect> tiles;
+  for (std::int32_t row = 0; row < rows; row += tile_rows) {
+    for (std::int32_t col = 0; col < cols; col += tile_cols) {
+      tiles.push_back({row, col, std::min(tile_rows, rows - row), std::min(tile_cols, cols - col)});
+    }
+  }
+  return tiles;
+}
+
+// Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
+// loads a piece and posts it to all peers; the next cannot begin before its load is back. Iterations that
+// post less take as long (Little's law), so the rate falls with the bytes posted:
+//
+//   rate = cu_remote_store_bandwidth · posted / remote_store_window       for posted < remote_store_window
+//
+// More is not faster: larger tiles spill registers (ROCm/iris PR #475).
+double posted_gb_per_s(const AllGather& gather, const Gpu& gpu) {
+  const double posted = static_cast<double>(gather.posted_bytes_per_peer) * (gather.gpus - 1);
+  if (posted <= 0 || posted >= gpu.remote_store_window_bytes) return 0;
+  return gpu.cu_remote_store_gb_per_s * posted / gpu.remote_store_window_bytes;
+}
+
+}  // namespace
+
+Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine) {
+  const auto rows = static_cast<std::int32_t>(gather.rows);
+  const auto cols = static_cast<std::int32_t>(gather.cols);
+  ScheduleBuilder builder("all-gather", gather.gpus);
+  builder.vendor();
+  const std::int16_t shard = builder.buffer({"shard", gather.dtype, rows, cols, rows, cols});
+  const std::int16_t gathered =
+      builder.buffer({"gathered", gather.dtype, rows * gather.gpus, cols, rows, cols});
+  const double bytes = static_cast<double>(rows) * cols * bytes_of(gather.dtype);
+  for (int rank = 0; rank < gather.gpus; ++rank) {
+    const std::int32_t kernel = add_library_gather(
+        builder, machine,
+        {"library_all_gather", rank, gather.gpus, shard, gathered, {rank * rows, 0, rows, cols}, bytes});
+    builder.host(rank, HostOpKind::collective_call);
+    builder.launch(rank, kernel);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  builder.result(gathered);
+  return builder.finish();
+}
+
+// A compute unit of the real kernel has the stores of a tile to all ranks in flight at once, in the given
+// order; a workgroup of a schedule has one. So workgroups start at different ranks, which gives the links the
+// same mix.
+Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, const GemmKnobs& knobs) {
+  const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
+  const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
+  const auto rows = static_cast<std::int32_t>(gather.rows);
+  const auto cols = static_cast<std::int32_t>(gather.cols);
+  const std::vector<Rect> tiles = shard_tiles(gather, tile_rows, tile_cols);
+  const std::size_t workgroups = std::min(tiles.size(), static_cast<std::size_t>(knobs.comm_cus));
+
+  ScheduleBuilder builder("all-gather", gather.gpus);
+  const std::int16_t shard = builder.buffer({"shard", gather.dtype, rows, cols, tile_rows, tile_cols});
+  const std::int16_t gathered =
+      builder.buffer({"gathered", gather.dtype, rows * gather.gpus, cols, tile_rows, tile_cols});
+  for (int rank = 0; rank < gather.gpus; ++rank) {
+    Kernel kernel;
+    kernel.name = "all-gather";
+    kernel.rank = rank;
+    kernel.remote_store_gb_per_s = posted_gb_per_s(gather, machine.gpu);
+    const std::int32_t index = builder.kernel(std::move(kernel));
+    for (std::size_t p = 0; p < workgroups; ++p) {
+      builder.workgroup(index);
+      const int start = knobs.peer_order == PeerOrder::fixed ? 0 : rank + 1;
+      const int first = (start + static_cast<int>(p)) % gather.gpus;
+      for (std::size_t t = p; t < tiles.size(); t += workgroups) {
+        builder.load(shard, tiles[t], rank);
+        Rect destination = tiles[t];
+        destination.row += rank * rows;
+        for (int step = 0; step < gather.gpus; ++step) {
+          builder.store(gathered, destination, (first + step) % gather.gpus);
+        }
+      }
+    }
+    builder.launch(rank, index);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  builder.result(gathered);
+  return builder.finish();
+}
+
+}  // namespace tritax

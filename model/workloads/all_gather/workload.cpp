@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxPosted = std::int64_t{1} << 30;
+
+AllGather all_gather_of(const Problem& problem) {
+  return {problem["rows"], problem["cols"], static_cast<DType>(problem["dtype"]), problem.gpus(),
+          problem["posted_bytes_per_peer"]};
+}
+
+double shard_bytes(const AllGather& gather) {
+  return static_cast<double>(gather.rows) * static_cast<double>(gather.cols) * bytes_of(gather.dtype);
+}
+
+// Own data and one slot a rank.
+void check_memory_of(const AllGather& gather, const Gpu& gpu) {
+  check_memory("this scenario", shard_bytes(gather) * (gather.gpus + 1), gpu);
+}
+
+// Refuses all-gathers of more tiles than a schedule can reasonably hold.
+void check_tiles(const AllGather& gather, const GemmKnobs& knobs) {
+  constexpr std::int64_t kMaxTiles = 1 << 18;  // of all ranks; each is one operation a rank
+  const std::int64_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
+  const std::int64_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
+  const std::int64_t tiles =
+      (gather.rows + tile_rows - 1) / tile_rows * ((gather.cols + tile_cols - 1) / tile_cols);
+  if (tiles * gather.gpus <= kMaxTiles) return;
+  throw UserError(
+      fmt::format("{}x{} tiles cut the shard into {} pieces, too many to schedule; use a larger "
+                  "knobs.comm_tile",
+                  tile_rows, tile_cols, tiles));
+}
+
+// Refuses what a kernel posts where the machine does not say what to compare it with.
+void check_window(const AllGather& gather, const Machine& machine) {
+  if (gather.posted_bytes_per_peer == 0 || machine.gpu.remote_store_window_bytes > 0) return;
+  throw UserError(
+      fmt::format("posted_bytes_per_peer needs gpu.remote_store_window, which machine {} does "
+                  "not give; leave the key out, or add the parameter",
+                  machine.name));
+}
+
+Schedule build_library(const Problem& problem, const Machine& machine, const Values&) {
+  const AllGather gather = all_gather_of(problem);
+  if (gather.posted_bytes_per_peer > 0) {
+    throw UserError(
+        "posted_bytes_per_peer and the library's kernel; what that posts is part of the machine "
+        "(library.channel_bandwidth)");
+  }
+  check_memory_of(gather, machine.gpu);
+  return library_all_gather_schedule(gather, machine);
+}
+
+Schedule build_push(const Problem& problem, const Machine& machine, const Values& values) {
+  const AllGather gather = all_gather_of(problem);
+  const GemmKnobs knobs = gemm_knobs_of(values);
+  if (knobs.comm_cus == 0) throw UserError("an all-gather needs knobs.comm_cus, the number of its workgroups");
+  check_memory_of(gather, machine.gpu);
+  check_tiles(gather, knobs);
+  check_window(gather, machine);
+  return all_gather_schedule(gather, machine, knobs);
+}
+
+constexpr std::array<std::string_view, 3> kPushKnobs{"comm_tile", "comm_cus", "peer_order"};
+
+const std::array<Pattern, 2> kPatterns{{
+    {.name = "library",
+     .summary = "the all-gather of the vendor's collective library",
+     .build = build_library,
+     .vendor = true},
+    {.name = "push",
+     .summary = "persistent workgroups load tiles of their shard and store them to all ranks",
+     .knobs = kPushKnobs,
+     .build = build_push},
+}};
+
+const std::array<Spec, 5> kFields{{
+    size_field("rows", "--rows", "rows of one rank's shard"),
+    size_field("cols", "--cols", "columns of the shard"),
+    dtype_field(DType::fp16, "element type"),
+    gpus_field(2),
+    {.name = "posted_bytes_per_peer",
+     .help = "what a workgroup stores to each peer before it waits for its next load; left out: what the machine's "
+             "rate of remote stores was measured with",
+     .kind = ValueKind::bytes,
+     .high = kMaxPosted},
+}};
+
+const std::array<Spec, 3> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order")}};
+
+Work work(const Problem& problem) {
+  const AllGather gather = all_gather_of(problem);
+  return {.bytes_per_gpu = shard_bytes(gather) * (gather.gpus - 1), .peers = gather.gpus - 1};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}x{} {}", problem["rows"], problem["cols"], name_of(static_cast<DType>(problem["dtype"])));
+}
+
+// Workgroups from a few to one for each compute unit, crossed with the orders of peers.
+KnobSpace space(const Pattern& pattern, const Problem&, const Machine& machine, const Values& pins) {
+  constexpr std::array<std::int32_t, 8> kWorkgroups{8, 16, 32, 48, 64, 96, 128, 256};
+  KnobSpace space;
+  space.base = Values(kKnobs).with(pins);
+  if (!pattern.uses("comm_cus")) return space;
+  const std::int32_t cus = machine.gpu.cu_count();
+  if (!pins.given("comm_cus")) {
+    Axis& units = space.axes.emplace_back(column_axis("comm_cus", {cus}));
+    for (const std::int32_t count : kWorkgroups) {
+      if (count < cus) units.values.insert(units.values.end() - 1, column_value("comm_cus", count));
+    }
+    units.near = Axis::Near::next;
+    units.start = units.values.size() - 1;
+    for (std::size_t i = 0; i < units.values.size(); ++i) units.coarse.push_back(i);
+  }
+  if (!pins.given("peer_order")) {
+    space.axes.push_back(column_axis("peer_order", {static_cast<std::int64_t>(PeerOrder::rotated),
+                                                    static_cast<std::int64_t>(PeerOrder::fixed)}));
+  }
+  return space;
+}
+
+}  // namespace
+
+const Workload& all_gather() {
+  static const Workload workload{
+      .name = "all-gather",
+      .title = "All-gather",
+      .summary = "every GPU sends its shard to all GPUs",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .usual_pattern = "push",
+      .library_key = "library",
+      .work = work,
+      .size_text = size_text,
+      .space = space,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,164 @@
+#include "model/workloads/gemm_all_scatter/draft.hpp"
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+std::int32_t columns_begin(const GemmAllScatter& workload, int rank) {
+  return static_cast<std::int32_t>(owned_columns(workload, rank).begin);
+}
+
+std::int32_t columns_of(const GemmAllScatter& workload, int rank) {
+  return static_cast<std::int32_t>(owned_columns(workload, rank).size());
+}
+
+// What a workgroup sends at a time.
+TileIndex comm_tile(const PatternDraft& draft) {
+  const GemmKnobs& knobs = draft.knobs;
+  return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : draft.tile.m,
+          knobs.comm_tile_n > 0 ? knobs.comm_tile_n : draft.tile.n};
+}
+
+}  // namespace
+
+std::int64_t elements_of_comm_tile(const PatternDraft& draft) {
+  const TileIndex tile = comm_tile(draft);
+  return std::int64_t{tile.row} * tile.col;
+}
+
+PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workload_, const Machine& machine_,
+                           const GemmKnobs& knobs_)
+    : workload(workload_),
+      machine(machine_),
+      knobs(knobs_),
+      tile(matmul_tile(knobs_)),
+      gemm_resources(matmul_resources(machine_.gpu, workload_.dtype, tile)),
+      builder(std::string(pattern), workload_.gpus) {
+  const auto m = static_cast<std::int32_t>(workload.m);
+  const auto n = static_cast<std::int32_t>(workload.n);
+  const auto k = static_cast<std::int32_t>(workload.k);
+  a = builder.buffer({"A", workload.dtype, m, k, tile.m, tile.k});
+  b = builder.buffer({"B", workload.dtype, k, widest_block(workload), tile.k, tile.n});
+  c = builder.buffer({"C", workload.dtype, m, n, tile.m, tile.n});
+  builder.result(c);
+  // A tile is computed, stored, announced, waited for and sent to every peer, in as many pieces as it is cut.
+  const std::int64_t piece_m = knobs.comm_tile_m > 0 ? std::min(knobs.comm_tile_m, tile.m) : tile.m;
+  const std::int64_t piece_n = knobs.comm_tile_n > 0 ? std::min(knobs.comm_tile_n, tile.n) : tile.n;
+  const std::int64_t pieces = std::int64_t{tile.m} * tile.n / (piece_m * piece_n);
+  builder.reserve(static_cast<std::size_t>(ranks() * max_tiles() * (4 + pieces * ranks())));
+}
+
+TileGrid PatternDraft::gemm_grid(int rank) const {
+  return {ceil_div(static_cast<std::int32_t>(workload.m), tile.m),
+          ceil_div(columns_of(workload, rank), tile.n)};
+}
+
+Rect PatternDraft::gemm_tile(int rank, std::int32_t t) const {
+  const TileIndex index = grouped_tile(t, gemm_grid(rank), knobs.group_m);
+  const std::int32_t row = index.row * tile.m;
+  const std::int32_t col = index.col * tile.n;
+  return {row, columns_begin(workload, rank) + col,
+          std::min(tile.m, static_cast<std::int32_t>(workload.m) - row),
+          std::min(tile.n, columns_of(workload, rank) - col)};
+}
+
+std::int32_t PatternDraft::max_tiles() const { return gemm_grid(0).count(); }
+
+std::vector<CommItem> comm_items(const PatternDraft& draft, int rank) {
+  const TileGrid grid = draft.gemm_grid(rank);
+  const MatmulTile& tile = draft.tile;
+  std::vector<std::int32_t> tile_at(static_cast<std::size_t>(grid.count()));
+  for (std::int32_t t = 0; t < grid.count(); ++t) {
+    const TileIndex index = grouped_tile(t, grid, draft.knobs.group_m);
+    tile_at[static_cast<std::size_t>(index.row * grid.cols + index.col)] = t;
+  }
+
+  const auto m = static_cast<std::int32_t>(draft.workload.m);
+  const std::int32_t columns = columns_of(draft.workload, rank);
+  const auto [height, width] = comm_tile(draft);
+  std::vector<CommItem> items;
+  for (std::int32_t row = 0; row < m; row += height) {
+    for (std::int32_t col = 0; col < columns; col += width) {
+      CommItem item;
+      item.rect = {row, columns_begin(draft.workload, rank) + col, std::min(height, m - row),
+                   std::min(width, columns - col)};
+      for (std::int32_t i = row / tile.m; i <= (row + item.rect.rows - 1) / tile.m; ++i) {
+        for (std::int32_t j = col / tile.n; j <= (col + item.rect.cols - 1) / tile.n; ++j) {
+          item.tiles.push_back(tile_at[static_cast<std::size_t>(i * grid.cols + j)]);
+        }
+      }
+      std::sort(item.tiles.begin(), item.tiles.end());
+      items.push_back(std::move(item));
+    }
+  }
+  std::stable_sort(items.begin(), items.end(),
+                   [](const CommItem& x, const CommItem& y) { return x.tiles.back() < y.tiles.back(); });
+  return items;
+}
+
+void compute_tile(PatternDraft& draft, int rank, std::int32_t t) {
+  Rect rect = draft.gemm_tile(rank, t);
+  rect.col -= columns_begin(draft.workload, rank);  // matmul counts columns within the own block of B
+  draft.builder.matmul(draft.a, draft.b, rect, 0, static_cast<std::int32_t>(draft.workload.k));
+}
+
+void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
+               std::int16_t lock) {
+  if (lock >= 0) {
+    for (const std::int32_t t : item.tiles) draft.builder.wait(lock, t, 1, Scope::gpu, draft.knobs.lock);
+  }
+  for (const int peer : peers) {
+    draft.builder.copy(draft.c, item.rect, peer, draft.c, item.rect.row, item.rect.col, rank);
+  }
+}
+
+void compute_and_store_tiles(PatternDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+                             std::int16_t lock) {
+  const std::int32_t tiles = draft.gemm_grid(rank).count();
+  for (std::int32_t t = first; t < tiles; t += stride) {
+    compute_tile(draft, rank, t);
+    draft.builder.store(draft.c, draft.gemm_tile(rank, t), rank);
+    if (lock >= 0) draft.builder.signal(lock, t, 1, rank, Scope::gpu, draft.knobs.lock);
+  }
+}
+
+std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+  Kernel kernel;
+  kernel.name = "gemm";
+  kernel.rank = rank;
+  kernel.resources = draft.gemm_resources;
+  kernel.tile = draft.tile;
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    draft.builder.workgroup(id);
+    compute_and_store_tiles(draft, rank, draft.first_item(p, workgroups), workgroups, lock);
+  }
+  return id;
+}
+
+std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+  Kernel kernel;
+  kernel.name = "scatter";
+  kernel.rank = rank;
+  kernel.resources =
+      tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_comm_tile(draft));
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::vector<CommItem> items = comm_items(draft, rank);
+  for (std::int32_t q = 0; q < workgroups; ++q) {
+    const std::vector<int> peers = draft.peers_of(rank, q);
+    draft.builder.workgroup(id);
+    for (auto i = static_cast<std::size_t>(draft.first_item(q, workgroups)); i < items.size();
+         i += workgroups) {
+      send_item(draft, rank, items[i], peers, lock);
+    }
+  }
+  return id;
+}
+
+}  // namespace tritax

@@ -1,0 +1,76 @@
+// What the patterns of this workload share: buffers, the GEMM tile loop and communication items.
+//
+// A pattern file creates a `PatternDraft`, adds kernels for every rank with the functions below or with the
+// builder itself, and ends with `host_program` (model/parts/kernels.hpp). Roles: r own rank, W ranks, T GEMM tiles of a rank, p
+// workgroup number.
+#pragma once
+
+#include <vector>
+
+#include "model/parts/grid_order.hpp"
+#include "model/schedule/builder.hpp"
+#include "model/workloads/gemm_all_scatter/patterns.hpp"
+
+namespace tritax {
+
+// A schedule in the making. Buffers: A (M × K) and B (K × widest column block) are inputs, C (M × N) is the
+// result.
+struct PatternDraft {
+  // Checks that the GEMM tile fits a compute unit and creates the buffers.
+  PatternDraft(std::string_view pattern, const GemmAllScatter& workload, const Machine& machine,
+               const GemmKnobs& knobs);
+
+  GemmAllScatter workload;
+  const Machine& machine;
+  GemmKnobs knobs;
+  MatmulTile tile;
+  Resources gemm_resources;
+  ScheduleBuilder builder;
+  std::int16_t a = -1;
+  std::int16_t b = -1;
+  std::int16_t c = -1;
+
+  int ranks() const { return workload.gpus; }
+  std::int32_t first_item(std::int32_t p, std::int32_t workgroups) const {
+    return tritax::first_item(knobs, machine.gpu, p, workgroups);
+  }
+  std::vector<int> peers_of(int rank, std::int32_t workgroup) const {
+    return tritax::peers_of(knobs.peer_order, ranks(), rank, workgroup);
+  }
+  TileGrid gemm_grid(int rank) const;
+  // Rectangle of C that tile t (in walk order) of `rank` covers; ragged at the lower and right edges.
+  Rect gemm_tile(int rank, std::int32_t t) const;
+  // Most GEMM tiles that a rank has: the size of an array of per-tile flags.
+  std::int32_t max_tiles() const;
+};
+
+// Elements of the tile that a workgroup sends at a time.
+std::int64_t elements_of_comm_tile(const PatternDraft& draft);
+
+// A piece of the own columns of C that is sent as one, and the GEMM tiles it needs.
+struct CommItem {
+  Rect rect;                        // of C
+  std::vector<std::int32_t> tiles;  // ascending
+};
+
+// The own columns cut into communication tiles, in the order in which the GEMM walk completes them.
+std::vector<CommItem> comm_items(const PatternDraft& draft, int rank);
+
+// Adds the operations that compute tile t into the accumulator.
+void compute_tile(PatternDraft& draft, int rank, std::int32_t t);
+
+// Adds: wait for the tiles of an item (lock >= 0), copy it to every peer. lock < 0: no waiting.
+void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
+               std::int16_t lock);
+
+// Adds a persistent GEMM kernel: for t in p', p'+G, …: matmul; store C(t); signal lock[t] unless lock < 0.
+std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock);
+
+// The loop body of gemm_kernel, for workgroups that share a kernel with another role.
+void compute_and_store_tiles(PatternDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+                             std::int16_t lock);
+
+// Adds a persistent kernel that sends all items: for i in q', q'+G, …: send_item.
+std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock);
+
+}  // namespace tritax

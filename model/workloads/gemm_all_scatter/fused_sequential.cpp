@@ -1,0 +1,38 @@
+// Fused sequential: every workgroup computes a tile and stores it to all ranks (arXiv:2511.12500 §4.2.1;
+// ROCm/iris ex. 07).
+//
+//   G workgroups:  for t in p', p'+G, …: matmul; for q in ranks: store C(t) -> q   (q = own: the local store)
+//
+// C goes out of registers and is never read again; no locks. The stores drain behind the next tile's matmul,
+// and the last round pays both.
+
+#include "model/workloads/gemm_all_scatter/draft.hpp"
+
+namespace tritax {
+
+Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
+  PatternDraft draft("fused-sequential", gemm, machine, knobs);
+  const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Kernel kernel;
+    kernel.name = "gemm_scatter";
+    kernel.rank = rank;
+    kernel.resources = draft.gemm_resources;
+    kernel.tile = draft.tile;
+    kernel.placement = Placement::persistent;
+    const std::int32_t id = draft.builder.kernel(std::move(kernel));
+    const std::int32_t tiles = draft.gemm_grid(rank).count();
+    for (std::int32_t p = 0; p < workgroups; ++p) {
+      const std::vector<int> destinations = ranks_from(knobs.peer_order, draft.ranks(), rank, p);
+      draft.builder.workgroup(id);
+      for (std::int32_t t = draft.first_item(p, workgroups); t < tiles; t += workgroups) {
+        compute_tile(draft, rank, t);
+        for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
+      }
+    }
+    host_program(draft.builder, rank, knobs, {{id, 0}});
+  }
+  return draft.builder.finish();
+}
+
+}  // namespace tritax

@@ -1,0 +1,154 @@
+// Library baseline: vendor GEMM, host synchronisation, all-gather of the collective library, copies into
+// column slices.
+//
+//   stream 0, GEMM, one workgroup a tile:   matmul; store into `own`
+//             or, split along K:            matmul of a part; store into `parts`, then a kernel that adds
+//             them up
+//   host:                                   stream synchronisation, framework, collective call
+//   stream 1, ALL-GATHER, one workgroup a channel:
+//       for peers, then here: for chunks of the channel: copy chunk of `own` -> own slot of
+//                                                        `gathered`
+//       for peers: arrived[channel][own] += 1 at the peer (system scope)
+//       for peers: wait arrived[channel][peer]
+//   stream 1, COPY:                         slots of `gathered` -> column slices of C
+//   host:                                   stream synchronisation
+//
+// The collective needs contiguous blocks, C has column slices: hence the slots and the copies (ROCm/iris
+// docs/FINEGRAINED_OVERLAP.md, where the reference gathers into non-contiguous slices). Of the knobs only
+// `host_barriers` counts.
+
+#include <vector>
+
+#include "model/cost/vendor_machine.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/parts/library_gemm.hpp"
+#include "model/workloads/gemm_all_scatter/draft.hpp"
+
+namespace tritax {
+
+namespace {
+
+LibraryTile choose(const GemmAllScatter& gemm, const Machine& machine) {
+  const std::int64_t least = owned_columns(gemm, gemm.gpus - 1).size();
+  return library_tile({gemm.m, widest_block(gemm), gemm.k, gemm.dtype, least}, vendor_machine(machine));
+}
+
+// The draft with the library's tile; everything else at the default knobs.
+GemmKnobs knobs_of(const LibraryTile& library, const GemmKnobs& asked) {
+  GemmKnobs knobs;
+  knobs.tile_m = library.tile.m;
+  knobs.tile_n = library.tile.n;
+  knobs.tile_k = library.tile.k;
+  knobs.waves = library.tile.waves;
+  knobs.pipeline = library.tile.pipeline;
+  knobs.host_barriers = asked.host_barriers;
+  return knobs;
+}
+
+// Slot of `rank` in the staging buffer, M rows high.
+Rect slot_of(const GemmAllScatter& gemm, int rank) {
+  const auto m = static_cast<std::int32_t>(gemm.m);
+  return {rank * m, 0, m, static_cast<std::int32_t>(owned_columns(gemm, rank).size())};
+}
+
+// The product of a rank: into `own`, or, `own` < 0, in its place in C.
+LibraryGemmPlan plan_of(const PatternDraft& draft, int rank, const LibraryTile& library, std::int16_t own,
+                        std::int16_t parts) {
+  const auto columns = owned_columns(draft.workload, rank);
+  Rect block{0, 0, static_cast<std::int32_t>(draft.workload.m), static_cast<std::int32_t>(columns.size())};
+  if (own < 0) block.col = static_cast<std::int32_t>(columns.begin);
+  return {rank,  draft.a, draft.b, static_cast<std::int32_t>(draft.workload.k), own >= 0 ? own : draft.c,
+          block, parts,   draft.workload.dtype, library};
+}
+
+// The GEMM alone, on one GPU.
+Schedule gemm_alone(PatternDraft& draft, const LibraryTile& library) {
+  const std::int16_t parts =
+      add_buffer_of_parts(draft.builder, library, draft.workload.m, widest_block(draft.workload));
+  Graph kernels;
+  for (const std::int32_t kernel :
+       add_library_gemm(draft.builder, draft.machine, plan_of(draft, 0, library, -1, parts))) {
+    kernels.push_back({kernel, 0});
+  }
+  host_program(draft.builder, 0, draft.knobs, kernels);
+  return draft.builder.finish();
+}
+
+std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::int16_t gathered,
+                        std::int16_t arrived) {
+  const Rect slot = slot_of(draft.workload, rank);
+  const double widest_bytes =
+      static_cast<double>(slot.rows) * widest_block(draft.workload) * bytes_of(draft.workload.dtype);
+  return add_library_gather(draft.builder, draft.machine,
+                            {"all_gather", rank, draft.ranks(), own, gathered, slot, widest_bytes},
+                            [&](std::int32_t channel) {
+                              exchange_arrivals(draft.builder, draft.peers_of(rank, channel), draft.ranks(), rank,
+                                                channel, arrived, LockProtocol::load_store);
+                            });
+}
+
+// All workgroups are resident together, so each has its part of what the framework's copy reaches.
+std::int32_t copy_into_slices(PatternDraft& draft, int rank, std::int16_t gathered) {
+  Kernel kernel;
+  kernel.name = "copy_into_slices";
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  kernel.start_ns = draft.machine.library.kernel_start_ns;
+  const std::int32_t workgroups = kCopiesOfCu * draft.machine.gpu.cu_count();
+  kernel.workgroup_gb_per_s = draft.machine.library.slice_copy_gb_per_s / workgroups;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::int32_t pieces = ceil_div(workgroups, draft.ranks());
+  for (int from = 0; from < draft.ranks(); ++from) {
+    const Rect slot = slot_of(draft.workload, from);
+    const auto columns_begin = static_cast<std::int32_t>(owned_columns(draft.workload, from).begin);
+    for (std::int32_t i = 0; i < pieces; ++i) {
+      const Rect piece = piece_of(slot, i, pieces);
+      if (piece.rows == 0) break;
+      draft.builder.workgroup(id);
+      const Rect to{piece.row - slot.row, columns_begin + piece.col, piece.rows, piece.cols};
+      draft.builder.copy(draft.c, to, rank, gathered, piece.row, piece.col, rank);
+    }
+  }
+  return id;
+}
+
+}  // namespace
+
+MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine) {
+  return choose(gemm, machine).tile;
+}
+
+Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
+  const LibraryTile library = choose(gemm, machine);
+  PatternDraft draft("library", gemm, machine, knobs_of(library, knobs));
+  draft.builder.vendor();
+  if (draft.ranks() == 1) return gemm_alone(draft, library);
+  const auto rows = static_cast<std::int32_t>(gemm.m * gemm.gpus);
+  const std::int16_t gathered = draft.builder.buffer(
+      {"gathered", gemm.dtype, rows, widest_block(gemm), draft.tile.m, draft.tile.n});
+  const std::int16_t own = draft.builder.buffer({"own", gemm.dtype, static_cast<std::int32_t>(gemm.m),
+                                                 widest_block(gemm), draft.tile.m, draft.tile.n});
+  const std::int16_t parts = add_buffer_of_parts(draft.builder, library, gemm.m, widest_block(gemm));
+  const std::int16_t arrived = draft.builder.flags("arrived", library_channels(machine) * draft.ranks());
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    ScheduleBuilder& builder = draft.builder;
+    const std::vector<std::int32_t> products =
+        add_library_gemm(builder, machine, plan_of(draft, rank, library, own, parts));
+    const std::int32_t gather = all_gather(draft, rank, own, gathered, arrived);
+    const std::int32_t copy = copy_into_slices(draft, rank, gathered);
+    if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+    for (const std::int32_t kernel : products) builder.launch(rank, kernel, 0);
+    builder.host(rank, HostOpKind::stream_synchronize, 0);
+    builder.host(rank, HostOpKind::framework_sync);
+    builder.host(rank, HostOpKind::framework_gather);
+    builder.host(rank, HostOpKind::collective_call);
+    builder.launch(rank, gather, 1);
+    builder.launch(rank, copy, 1);
+    builder.host(rank, HostOpKind::stream_synchronize, 1);
+    builder.host(rank, HostOpKind::device_synchronize);
+    if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+  }
+  return draft.builder.finish();
+}
+
+}  // namespace tritax

@@ -1,0 +1,172 @@
+// GEMM + all-scatter as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/gemm_space.hpp"
+#include "model/parts/library_gemm.hpp"
+#include "model/workloads/gemm_all_scatter/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Builder = Schedule (*)(const GemmAllScatter&, const Machine&, const GemmKnobs&);
+
+// An upper bound on the operations, before anyone allocates them.
+void check_size(const GemmAllScatter& gemm, const GemmKnobs& knobs) {
+  const auto pieces = [&](std::int32_t height, std::int32_t width) {
+    const double rows = static_cast<double>((gemm.m + height - 1) / height);
+    const double cols = static_cast<double>((widest_block(gemm) + width - 1) / width);
+    return rows * cols * gemm.gpus;
+  };
+  const double tiles = pieces(knobs.tile_m, knobs.tile_n);
+  const double items = pieces(knobs.comm_tile_m > 0 ? knobs.comm_tile_m : knobs.tile_m,
+                              knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
+  const double operations = 3 * tiles + (items + tiles) * gemm.gpus;
+  if (operations > kMaxOperations) {
+    throw UserError(fmt::format(
+        "tile_m, tile_n, comm_tile_m, comm_tile_n: {}x{} tiles cut this problem into {:.0f} tiles "
+        "a GPU, too many to schedule (over {:.0f} tile operations); use larger tiles",
+        knobs.tile_m, knobs.tile_n, tiles / gemm.gpus, kMaxOperations));
+  }
+}
+
+// A, B and C.
+double matrix_bytes(const GemmAllScatter& gemm) {
+  const std::int64_t elements = gemm.m * gemm.k + gemm.k * widest_block(gemm) + gemm.m * gemm.n;
+  return static_cast<double>(elements) * bytes_of(gemm.dtype);
+}
+
+template <Builder build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  const GemmAllScatter gemm = gemm_all_scatter_of(problem);
+  const GemmKnobs knobs = gemm_knobs_of(values);
+  check_dtype(gemm.dtype, machine);
+  check(knobs, machine.gpu);
+  check_memory("this problem", matrix_bytes(gemm), machine.gpu);
+  check_size(gemm, knobs);
+  return build(gemm, machine, knobs);
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  Values knobs = resolved_knobs(problem, machine, {});
+  const MatmulTile tile = tile_of_library(gemm_all_scatter_of(problem), machine);
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
+constexpr std::array<std::string_view, 10> kBulkSynchronous{"tile",     "waves",   "pipeline",  "comm_tile",  "gemm_cus",
+                                                            "comm_cus", "group_m", "xcd_remap", "peer_order", "launch"};
+constexpr std::array<std::string_view, 11> kSplit{"tile",    "waves",     "pipeline",   "comm_tile", "gemm_cus", "comm_cus",
+                                                  "group_m", "xcd_remap", "peer_order", "lock",      "launch"};
+constexpr std::array<std::string_view, 8> kFused{"tile",    "waves",     "pipeline",   "gemm_cus",
+                                                 "group_m", "xcd_remap", "peer_order", "launch"};
+
+const std::array<Pattern, 5> kPatterns{{
+    {.name = "library",
+     .summary = "vendor GEMM, host synchronisation, all-gather of the collective library, copies into place",
+     .build = build_checked<build_library>,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "bulk-synchronous",
+     .summary = "GEMM kernel, then scatter kernel in the same stream",
+     .knobs = kBulkSynchronous,
+     .build = build_checked<build_bulk_synchronous>},
+    {.name = "producer-consumer",
+     .summary = "GEMM and scatter kernels side by side on two streams, one lock a tile",
+     .knobs = kSplit,
+     .build = build_checked<build_producer_consumer>,
+     .roles = Roles::in_two_kernels},
+    {.name = "fused-sequential",
+     .summary = "one kernel; every workgroup stores its tile to all ranks out of registers",
+     .knobs = kFused,
+     .build = build_checked<build_fused_sequential>},
+    {.name = "workgroup-specialised",
+     .summary = "one kernel; some workgroups compute, the others send, one lock a tile",
+     .knobs = kSplit,
+     .build = build_checked<build_workgroup_specialised>,
+     .roles = Roles::in_one_kernel},
+}};
+
+const std::array<Spec, 5> kFields{{
+    size_field("m", "-M", "rows of A and C"),
+    size_field("n", "-N", "columns of B and C, of the whole problem"),
+    size_field("k", "-K", "columns of A, rows of B"),
+    dtype_field(DType::fp16, "element type of A, B and C"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 12> kKnobs{{
+    gemm_knob("tile"), gemm_knob("waves"), gemm_knob("pipeline"), gemm_knob("comm_tile"), gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"), gemm_knob("group_m"), gemm_knob("xcd_remap"), gemm_knob("peer_order"), gemm_knob("lock"),
+    gemm_knob("launch"), gemm_knob("host_barriers"),
+}};
+
+void complete(Problem& problem, const std::string& where) {
+  if (problem["n"] >= problem.gpus()) return;
+  throw UserError(
+      fmt::format("{}: N = {} has fewer columns than there are GPUs ({}); every GPU must own at least one", where,
+                  problem["n"], problem.gpus()));
+}
+
+Work work(const Problem& problem) {
+  return {.flops = flops(gemm_all_scatter_of(problem)), .peers = problem.gpus() - 1};
+}
+
+GemmShape widest(const Problem& problem) {
+  const GemmAllScatter gemm = gemm_all_scatter_of(problem);
+  return {gemm.m, widest_block(gemm), gemm.k, gemm.dtype};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs(kKnobs);
+  assume(knobs, default_gemm_knobs(machine, static_cast<DType>(problem["dtype"])));
+  return knobs;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  return gemm_space(pattern, widest(problem), problem.gpus(), machine, Values(kKnobs), pins);
+}
+
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
+  return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs));
+}
+
+double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
+  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+}
+
+}  // namespace
+
+const Workload& gemm_all_scatter() {
+  static const Workload workload{
+      .name = "gemm-all-scatter",
+      .title = "GEMM + all-scatter",
+      .summary = "C = A·B, B split by columns, all of C on every GPU",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = product_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .call_ns = call_ns,
+      .timed_by_host = true,
+      .computes_and_sends = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

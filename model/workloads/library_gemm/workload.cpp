@@ -1,0 +1,160 @@
+// A GEMM of a library on one GPU: what published tables of vendors' kernels hold.
+//
+// The library picks its tile (model/parts/library_tile.hpp), or, of a library with one kernel, the tile is a field of
+// the problem. Who calls it decides how long the call takes before the launch: a framework such as PyTorch, a thin
+// binding of one kernel, or a bare benchmark loop.
+#include "model/workloads/library_gemm/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/cost/vendor_machine.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/parts/library_gemm.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxEdge = 4096;
+constexpr std::int64_t kMostWaves = 64;
+constexpr std::int64_t kUnless = -1;  // framework: unless it is called through a binding
+
+struct LibraryGemm {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  DType dtype = DType::bf16;
+  MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
+};
+
+LibraryGemm library_gemm_of(const Problem& problem) {
+  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}};
+  if (problem["tile_m"] == 0) return gemm;
+  const auto small = [&](std::string_view field) { return static_cast<std::int32_t>(problem[field]); };
+  gemm.tile = {small("tile_m"), small("tile_n"), small("tile_k"), small("waves"), Pipeline::overlapped};
+  return gemm;
+}
+
+void check_memory_of(const LibraryGemm& gemm, const Gpu& gpu) {
+  const std::int64_t elements = gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n;
+  check_memory("this problem", static_cast<double>(elements) * bytes_of(gemm.dtype), gpu);
+}
+
+// What hand-written kernels must keep to, and no more tiles than a schedule can hold.
+void check_tile(const LibraryGemm& gemm, const LibraryTile& library, const Gpu& gpu) {
+  GemmKnobs knobs;
+  knobs.tile_m = library.tile.m;
+  knobs.tile_n = library.tile.n;
+  knobs.tile_k = library.tile.k;
+  knobs.waves = library.tile.waves;
+  if (gemm.tile.m > 0) check(knobs, gpu);
+  const double rows = std::ceil(static_cast<double>(gemm.m) / library.tile.m);
+  const double cols = std::ceil(static_cast<double>(gemm.n) / library.tile.n);
+  if (rows * cols * library.parts * 2 <= kMaxOperations) return;
+  throw UserError(fmt::format("tile: {}x{} tiles cut this problem into {:.0f} tiles, too many to schedule (over {:.0f} "
+                              "tile operations); use larger tiles",
+                              library.tile.m, library.tile.n, rows * cols, kMaxOperations));
+}
+
+// Libraries accumulate products of 8-bit numbers in 32 bits and write them as 16-bit numbers (hipBLASLt's
+// kernels F8BS_BH, HazyResearch/HipKittens kernels/gemm/fp8fp32).
+DType result_dtype(DType operands) { return operands == DType::fp8 ? DType::bf16 : operands; }
+
+Schedule build(const Problem& problem, const Machine& machine, const Values&) {
+  const LibraryGemm gemm = library_gemm_of(problem);
+  check_dtype(gemm.dtype, machine);
+  check_memory_of(gemm, machine.gpu);
+  const bool picks = gemm.tile.m == 0;
+  const LibraryTile library =
+      picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, vendor_machine(machine)) : LibraryTile{gemm.tile};
+  check_tile(gemm, library, machine.gpu);
+  const MatmulTile& tile = library.tile;
+  const auto m = static_cast<std::int32_t>(gemm.m);
+  const auto n = static_cast<std::int32_t>(gemm.n);
+  const auto k = static_cast<std::int32_t>(gemm.k);
+  ScheduleBuilder builder(picks ? "library" : "gemm", 1);
+  builder.vendor();
+  const std::int16_t a = builder.buffer({"A", gemm.dtype, m, k, tile.m, tile.k});
+  const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
+  const std::int16_t c = builder.buffer({"C", result_dtype(gemm.dtype), m, n, tile.m, tile.n});
+  builder.result(c);
+  const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
+  Graph kernels;
+  for (const std::int32_t kernel :
+       add_library_gemm(builder, machine, {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library})) {
+    kernels.push_back({kernel, 0});
+  }
+  GemmKnobs knobs;
+  knobs.host_barriers = false;
+  host_program(builder, 0, knobs, kernels);
+  return builder.finish();
+}
+
+const std::array<Pattern, 1> kPatterns{{
+    {.name = "library", .summary = "one GEMM of a library", .build = build, .vendor = true},
+}};
+
+const std::array<Spec, 8> kFields{{
+    size_field("m", "-M", "rows of A and C"),
+    size_field("n", "-N", "columns of B and C"),
+    size_field("k", "-K", "columns of A, rows of B"),
+    dtype_field(DType::bf16, "element type of A, B and C"),
+    {.name = "binding", .help = "called from Python through a thin binding of one kernel", .kind = ValueKind::boolean},
+    {.name = "framework",
+     .help = "called through a framework such as PyTorch (default: unless it is called through a binding)",
+     .kind = ValueKind::boolean,
+     .usual = {kUnless}},
+    {.name = "tile",
+     .help = "of a library with one kernel, for example 256x256x64; otherwise the vendor's library picks",
+     .high = kMaxEdge,
+     .parts = {"m", "n", "k"}},
+    {.name = "waves", .help = "of the tile", .high = kMostWaves, .usual = {8}},
+}};
+
+void complete(Problem& problem, const std::string& where) {
+  if (problem["framework"] == kUnless) problem.values.assume("framework", problem["binding"] == 0 ? 1 : 0);
+  if (problem["binding"] != 0 && problem["framework"] != 0) {
+    throw UserError(fmt::format(
+        "{}: binding = true and framework = true; a GEMM is called through one of them", where));
+  }
+  if (problem.values.given("waves") && problem["tile_m"] == 0) {
+    throw UserError(fmt::format("{}: waves are those of a 'tile', and there is none", where));
+  }
+}
+
+Work work(const Problem& problem) {
+  return {.flops = 2.0 * static_cast<double>(problem["m"]) * static_cast<double>(problem["n"]) *
+                   static_cast<double>(problem["k"])};
+}
+
+double call_ns(const Pattern&, const Problem& problem, const Machine& machine) {
+  if (problem["framework"] != 0) return machine.library.gemm_call_ns;
+  return problem["binding"] != 0 ? machine.library.binding_call_ns : 0;
+}
+
+}  // namespace
+
+const Workload& library_gemm() {
+  static const Workload workload{
+      .name = "library-gemm",
+      .title = "GEMM of a library",
+      .summary = "C = A·B on one GPU by the vendor's library",
+      .fields = kFields,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .usual_pattern = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = product_text,
+      .call_ns = call_ns,
+      .back_to_back = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,35 @@
+#include "model/workloads/registry.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+#include "model/core/error.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/library_gemm/workload.hpp"
+#include "model/workloads/remote_access/schedule.hpp"
+
+namespace tritax {
+
+std::span<const Workload* const> workloads() {
+  static const std::array<const Workload*, 4> all{&gemm_all_scatter(), &library_gemm(), &remote_access(),
+                                                  &all_gather()};
+  return all;
+}
+
+const Workload& find_workload(std::string_view name, const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const Workload* workload : workloads()) {
+    if (workload->name == name) return *workload;
+    names.push_back(workload->name);
+  }
+  const std::string nearest = nearest_name(std::string(name), names);
+  throw UserError(fmt::format("{}: there is no workload '{}'{}; the workloads are {}", where, name,
+                              nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                              fmt::join(names, ", ")));
+}
+
+}  // namespace tritax

@@ -1,0 +1,185 @@
+// Remote-access microbenchmarks as tile schedules.
+//
+// The kernels of ROCm/iris examples 00 to 05 (one- and all-peer load, store, atomic add, get, put) launch one
+// workgroup of four waves a block of 512 elements. Written out:
+//
+//   store, atomic add:  for q in peers: store the block to q        posted in order
+//   get, put:           for q in peers: copy the block from/to q    the store needs the loaded data
+//   load:               for q in peers: load the block from q       independent, in flight together
+//
+// A workgroup of a tile schedule has one load in flight, so the loads of a block become one workgroup of one
+// wave a peer. Peers are visited 0 … W-1 without the own rank, on every GPU alike, as in Iris.
+//
+// Large grids are coarsened, or 4 GiB a peer would be 30 million operations a GPU. A coarsened workgroup
+// stands for all that a compute unit has in flight (it takes the whole LDS, so one is resident a unit) and
+// starts with just those bytes, so the convoy of all GPUs towards the first peer is as long as it was; later
+// blocks are larger. The dispatch of the many small workgroups stays as a limit on the rate of the few.
+//
+// A larger block stands for a sequence of small ones, which by then are at any peer, not all at the first: it
+// starts at the next peer in turn. Only arbitration can have spread them, so without any (arbitration_spread
+// = 0) the order stays and the convoy lasts.
+#include "model/workloads/remote_access/schedule.hpp"
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kExactWorkgroups = 20000;  // a GPU
+constexpr std::int64_t kGenerations = 8;          // of blocks of full size in a coarsened grid
+constexpr std::int64_t kMaxTilesOfBuffer = 1 << 16;
+constexpr int kWavesOfBlock = 4;         // Triton's default
+constexpr std::int32_t kRegisters = 32;  // addresses and one vector of data a thread
+constexpr std::int64_t kElementBytes = 2;
+
+// Rounds of blocks of the true size. All GPUs start with the same peer; published bandwidths (ROCm/iris
+// examples 03_all_store) have lost a constant time from 16 MiB a peer on, so the convoy has dissolved after
+// seven rounds.
+constexpr std::int64_t kFineGenerations = 8;
+
+// How the blocks of one GPU are grouped into workgroups.
+struct Grid {
+  std::vector<std::int64_t> rows_of_block;
+  Resources resources;
+  std::int64_t granule = 0;       // rows of the blocks at the start of a coarsened grid; 0: not coarsened
+  double workgroup_gb_per_s = 0;  // 0: no limit
+};
+
+// `peers` of the access; `independent`: its accesses to them are in flight together.
+Grid plan_grid(const RemoteAccess& access, const Gpu& gpu, std::int64_t peers, bool independent) {
+  const std::int64_t rows = access.bytes / access.block_bytes;
+  const std::int64_t workgroups_of_block = independent ? peers : 1;
+  Grid grid;
+  grid.resources.registers_per_thread = kRegisters;
+  if (rows * workgroups_of_block <= kExactWorkgroups) {
+    grid.resources.threads = gpu.lanes_per_wave * (workgroups_of_block > 1 ? 1 : kWavesOfBlock);
+    grid.rows_of_block.assign(static_cast<std::size_t>(rows), 1);
+    return grid;
+  }
+  grid.resources.threads = gpu.lanes_per_wave * kWavesOfBlock;
+  grid.resources.lds_bytes = static_cast<std::int32_t>(gpu.lds_bytes_per_workgroup_max);
+  // Blocks that the hardware keeps on a unit, each with all its independent accesses.
+  const std::int64_t blocks_of_cu =
+      std::max<std::int64_t>(1, std::int64_t{gpu.simds_per_cu} * gpu.waves_per_simd / kWavesOfBlock);
+  const std::int64_t slots = std::max<std::int64_t>(1, gpu.cu_count() / workgroups_of_block);
+  grid.granule = blocks_of_cu * workgroups_of_block;
+  grid.rows_of_block = coarsened_blocks(rows, grid.granule, slots, kGenerations);
+  if (gpu.workgroup_dispatch_ns > 0) {
+    const auto bytes_of_dispatch = static_cast<double>(access.block_bytes * peers);
+    grid.workgroup_gb_per_s = bytes_of_dispatch / (gpu.workgroup_dispatch_ns * gpu.cus_per_xcd);
+  }
+  return grid;
+}
+
+std::vector<int> peers_of(const RemoteAccess& access, int rank) {
+  if (access.peers == Peers::self) return {rank};
+  std::vector<int> peers;
+  for (int peer = 0; peer < access.gpus; ++peer) {
+    if (peer != rank) peers.push_back(peer);
+  }
+  return peers;
+}
+
+// Adds the operations that move `block`, rows of the own `data`, to or from a peer. `slot` is the first row
+// of the part of `inbox` that belongs to the other side.
+void move_block(ScheduleBuilder& builder, RemoteOperation operation, std::int16_t data, std::int16_t inbox,
+                Rect block, int rank, int peer, std::int32_t own_slot, std::int32_t peer_slot) {
+  Rect to_peer = block;
+  to_peer.row += own_slot;
+  Rect from_peer = block;
+  from_peer.row += peer_slot;
+  switch (operation) {
+    case RemoteOperation::load:
+      builder.load(data, block, peer);
+      return;
+    case RemoteOperation::store:
+      builder.store(inbox, to_peer, peer);
+      return;
+    case RemoteOperation::atomic_add:
+      builder.atomic_add(inbox, to_peer, peer);
+      return;
+    case RemoteOperation::get:
+      builder.copy(inbox, from_peer, rank, data, block.row, block.col, peer);
+      return;
+    case RemoteOperation::put:
+      builder.copy(inbox, to_peer, peer, data, block.row, block.col, rank);
+      return;
+  }
+}
+
+// The largest of granule, 2·granule, 4·granule, … that is not above `limit`; at least the granule.
+std::int64_t doubled_up_to(std::int64_t granule, std::int64_t limit) {
+  std::int64_t size = granule;
+  while (size * 2 <= limit) size *= 2;
+  return size;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
+                                           std::int64_t generations) {
+  TRITAX_ASSERT(rows >= 1 && granule >= 1 && slots >= 1 && generations >= 1, "a grid has blocks and slots");
+  std::vector<std::int64_t> blocks;
+  std::int64_t size = granule;
+  for (std::int64_t left = rows; left > 0; left -= blocks.back()) {
+    const auto index = static_cast<std::int64_t>(blocks.size());
+    if (index % slots == 0 && index / slots >= kFineGenerations) {
+      size = doubled_up_to(granule, std::min(size * 2, rows / (slots * generations)));
+    }
+    blocks.push_back(std::min({size, doubled_up_to(granule, left / (2 * slots)), left}));
+  }
+  return blocks;
+}
+
+Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine) {
+  const bool independent = access.operation == RemoteOperation::load;
+  const auto peer_count = static_cast<std::int64_t>(peers_of(access, 0).size());
+  const Grid grid = plan_grid(access, machine.gpu, peer_count, independent);
+  const auto rows = static_cast<std::int32_t>(access.bytes / access.block_bytes);
+  const auto cols = static_cast<std::int32_t>(access.block_bytes / kElementBytes);
+
+  // Nothing is read twice, so the tiles of the buffers only need to be small enough to tell blocks apart.
+  const auto tile_rows = static_cast<std::int32_t>((rows + kMaxTilesOfBuffer - 1) / kMaxTilesOfBuffer);
+
+  ScheduleBuilder builder("remote-access", access.gpus);
+  const std::int16_t data = builder.buffer({"data", DType::fp16, rows, cols, tile_rows, cols});
+  const std::int16_t inbox =
+      builder.buffer({"inbox", DType::fp16, rows * access.gpus, cols, tile_rows, cols});
+  const int active = access.peers == Peers::all ? access.gpus : 1;
+  for (int rank = 0; rank < active; ++rank) {
+    Kernel kernel;
+    kernel.name = std::string(kRemoteOperationNames[static_cast<std::size_t>(access.operation)]);
+    kernel.rank = rank;
+    kernel.resources = grid.resources;
+    kernel.workgroup_gb_per_s = grid.workgroup_gb_per_s;
+    // The benchmarks store what the registers hold: loading it first would be another benchmark.
+    kernel.registers_filled =
+        access.operation == RemoteOperation::store || access.operation == RemoteOperation::atomic_add;
+    const std::int32_t index = builder.kernel(std::move(kernel));
+    const bool convoy_dissolves = machine.fabric.arbitration_spread > 0;
+    std::vector<int> peers = peers_of(access, rank);
+    std::int32_t row = 0;
+    for (const std::int64_t block_rows : grid.rows_of_block) {
+      const Rect block{row, 0, static_cast<std::int32_t>(block_rows), cols};
+      if (grid.granule > 0 && block_rows > grid.granule && convoy_dissolves) {
+        std::rotate(peers.begin(), peers.begin() + 1, peers.end());
+      }
+      bool first = true;
+      for (const int peer : peers) {
+        if (first || independent) builder.workgroup(index);
+        first = false;
+        move_block(builder, access.operation, data, inbox, block, rank, peer, rank * rows, peer * rows);
+      }
+      row += block.rows;
+    }
+    builder.launch(rank, index);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  return builder.finish();
+}
+
+}  // namespace tritax

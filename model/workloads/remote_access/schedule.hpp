@@ -1,0 +1,54 @@
+// Remote-access microbenchmarks: every workgroup of a large grid moves one block per peer (ROCm/iris examples 00 to
+// 05). schedule.cpp says how a block becomes tile operations.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+enum class RemoteOperation : std::uint8_t {
+  load,        // memory to registers
+  store,       // registers to memory
+  atomic_add,  // registers added to memory
+  get,         // the peer's memory to the own
+  put,         // the own memory to the peer's
+};
+inline constexpr std::array<std::string_view, 5> kRemoteOperationNames{"load", "store", "atomic-add", "get",
+                                                                       "put"};
+
+enum class Peers : std::uint8_t {
+  self,  // GPU 0 with its own memory
+  one,   // GPU 0 with GPU 1
+  all,   // every GPU with all its peers at once
+};
+inline constexpr std::array<std::string_view, 3> kPeersNames{"self", "one", "all"};
+
+struct RemoteAccess {
+  RemoteOperation operation = RemoteOperation::store;
+  Peers peers = Peers::one;
+  std::int64_t bytes = 0;           // per peer
+  std::int64_t block_bytes = 1024;  // 512 fp16 elements, as in Iris
+  int gpus = 2;                     // that take part
+};
+
+// One kernel on every active rank whose workgroups move blocks. Throws UserError when a block does not fit a tile
+// operation of this machine.
+Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine);
+
+// Rows of the blocks of a coarsened grid, in dispatch order; they sum to `rows`. `slots` blocks are resident
+// at once and each stands for `granule` rows in flight. The first rounds have blocks of one granule, so that
+// start-up effects keep their size; then sizes double, up to rows / (slots · generations); at the end a block
+// is at most half of what is left over the slots, so that no slot idles for long. All but the last are
+// granule · 2^i: few sizes.
+std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
+                                           std::int64_t generations);
+
+// The workload as the rest of the program sees it.
+const Workload& remote_access();
+
+}  // namespace tritax

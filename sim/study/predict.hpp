@@ -1,0 +1,85 @@
+// Predictions in the terms of published tables: times, rates and bandwidths of a scenario, on the clock that
+// the source used.
+//
+// What a table calls "time" depends on where the clock stands:
+//
+//   host         the host program from start to end: launches, synchronisation and barriers count. The
+//                harness of ROCm/iris times GEMM + all-scatter so: its timed function holds two host
+//                barriers (iris/util.py).
+//   kernel       first workgroup start to last kernel end, over all ranks.
+//   busy-stream  between two events around the launch, recorded while the stream still works on what came
+//                before: the launch is hidden, the gap between two kernels is not. Back-to-back loops,
+//                iris.do_bench.
+//   idle-stream  between two events around the launch on an idle stream: the call and the launch latency
+//                count. Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace tritax {
+
+enum class Metric : std::uint8_t {
+  time,             // ns
+  throughput,       // FLOP/ns of the whole problem over all GPUs: 2MNK / time
+  bandwidth,        // bytes/ns that one GPU moves (Work::bytes_per_gpu / its time), mean over the active GPUs
+  link_bandwidth,   // bandwidth / peers
+  gemm_time,        // ns, of the kernels that compute, slowest rank
+  comm_time,        // ns, of the kernels that do not, slowest rank
+  speedup,          // time of the reference / time
+  best_speedup,     // time of the baseline / time of the fastest other pattern, knobs as given
+  time_difference,  // ns, time - time of the reference
+};
+inline constexpr std::array<std::string_view, 9> kMetricNames{
+    "time",      "throughput", "bandwidth",    "link-bandwidth", "gemm-time",
+    "comm-time", "speedup",    "best-speedup", "time-difference"};
+
+enum class Clock : std::uint8_t { host, kernel, busy_stream, idle_stream };
+inline constexpr std::array<std::string_view, 4> kClockNames{"host", "kernel", "busy-stream", "idle-stream"};
+
+// The clock of a workload's usual measurements: host or busy-stream.
+Clock usual_clock(const Scenario& scenario);
+
+// A published unit and what it is in ns, bytes/ns or FLOP/ns. Throws UserError for units that do not fit the
+// metric.
+double scale_of_unit(Metric metric, std::string_view unit, const std::string& where);
+
+// One stretch of kernels of a rank.
+struct KernelSpan {
+  double busy_stream_ns = 0;  // sum over kernels: gap before it + its duration
+  double idle_stream_ns = 0;  // first launch call to last end, host work between the kernels included
+};
+
+struct RankTimes {
+  KernelSpan all;
+  KernelSpan gemm;  // kernels with a matrix tile
+  KernelSpan comm;  // the others, from the call into the collective library on
+};
+
+// What one simulation of a scenario tells.
+struct Prediction {
+  double makespan_ns = 0;  // host clock
+  double kernels_ns = 0;   // kernel clock
+  double flops = 0;
+  double bytes_per_gpu = 0;
+  int peers = 0;                 // that each active GPU moves data to or from
+  std::vector<RankTimes> ranks;  // of the ranks that run kernels
+
+  double time_ns(Clock clock) const;
+  // In ns, bytes/ns or FLOP/ns, for the metrics that need no second scenario.
+  double value(Metric metric, Clock clock) const;
+};
+
+// Whether a time on that clock is one of many equal calls in a row: a library's GEMM in a busy stream. Then
+// the caches hold what the call before left, and the power limit that of long load.
+bool runs_back_to_back(const Scenario& scenario, Clock clock);
+
+// Simulates one scenario. Throws UserError like build_scenario and simulate.
+Prediction predict(const Scenario& scenario, const Machine& machine, bool back_to_back = false);
+
+}  // namespace tritax

@@ -1,0 +1,159 @@
+// `tritax validate`: predictions beside measurements of the same schedules on GPUs.
+//
+// `tritax measure` runs the schedules that the simulator runs and writes one CSV row for each. A row is
+// simulated again with its pattern and knobs, and compared on the clock that it was measured on:
+//
+//   wall    a common start of all ranks until every host program and its kernels are done, host barriers
+//           included. Predicted: SimulationResult::makespan_ns.
+//   device  first workgroup's begin to last workgroup's end on one rank, slowest rank. Predicted: the largest
+//           RankResult::kernels_ns.
+//
+// The CSV says what ran; a scenario file says what the CSV leaves open (machine, pipeline, waves, host
+// barriers). Rows and scenarios meet by their id.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+#include "sim/study/in_parallel.hpp"
+
+namespace tritax {
+
+enum class MeasuredClock : std::uint8_t { wall, device };
+inline constexpr std::array<std::string_view, 2> kMeasuredClockNames{"wall", "device"};
+
+struct MeasuredTime {
+  double median_ns = 0;
+  double p10_ns = 0;
+  double p90_ns = 0;
+};
+
+// Half the width of the uncertainty band, in standard deviations of the errors that calibration left: nine of
+// ten values of a normal distribution lie inside.
+inline constexpr double kBandDeviations = 1.645;
+
+struct MeasuredRow {
+  std::string id;
+  std::string pattern;
+  Problem problem;
+  Values knobs;  // given: those that the CSV has columns for
+  std::int64_t repeats = 0;
+  std::int64_t warmup_runs = 3;  // before them; 3 is what `tritax measure` does unless it is told otherwise
+  std::optional<double> flush_bytes;  // written on every GPU before each run, if the file says it
+  std::array<MeasuredTime, 2> times;  // by MeasuredClock
+  std::string where;                  // "file:line"
+
+  const MeasuredTime& time(MeasuredClock clock) const { return times[static_cast<std::size_t>(clock)]; }
+};
+
+struct MeasuredFile {
+  std::string origin;
+  std::vector<std::string> remarks;  // the "# " lines: date, GPU, driver, commit, command
+  std::vector<MeasuredRow> rows;     // at least one
+};
+
+// Reads what `tritax measure` writes. Columns are found by name, in any order; columns that are not used
+// here may be there or not. Throws UserError with file:line, column, value and what is allowed.
+MeasuredFile parse_measured(std::string_view csv, const std::string& origin);
+MeasuredFile read_measured(const std::string& path);
+
+// The measurements and scenarios that come with Tritax: scenarios/measured/*-shapes.csv and *.toml.
+std::vector<MeasuredFile> shipped_measurements();
+std::vector<Scenario> shipped_measured_scenarios();
+
+// Above this error of a result, relative to its norm, the run computed something else; the worst of fp8 is
+// 0.03. Rows that say so are refused.
+inline constexpr double kMostRelativeError = 0.1;
+
+// Throws UserError if two have the same id.
+std::map<std::string, const Scenario*> scenarios_by_id(const std::vector<Scenario>& scenarios);
+
+// A row with the scenario that it measured.
+struct MeasuredScenario {
+  MeasuredRow row;
+  Scenario scenario;
+  std::size_t file = 0;  // which of the files
+};
+
+// Gives every row its scenario: the one of equal id, with the row's number of GPUs and knobs. Rows without
+// one are left out if `require_scenario`, else they get a scenario of their columns alone, on `h200-4` and
+// with default knobs. `machine`: used for all rows unless "". Throws UserError when a row contradicts the
+// problem or the pattern of its scenario.
+std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& files,
+                                              const std::vector<Scenario>& scenarios, bool require_scenario,
+                                              const std::string& machine);
+
+struct ValidatedRow {
+  std::string id;
+  std::string pattern;
+  Problem problem;
+  Values knobs;
+  std::string machine;
+  std::string where;
+  std::size_t file = 0;
+  std::array<MeasuredTime, 2> measured;  // by MeasuredClock
+  std::array<double, 2> predicted_ns{};  // by MeasuredClock
+  double band = 0;                       // kBandDeviations · Machine::prediction_residual; 0: not calibrated
+
+  double measured_ns(MeasuredClock clock) const;
+  double predicted_on(MeasuredClock clock) const;
+  // predicted / measured - 1.
+  double error(MeasuredClock clock) const;
+  // Whether the measured median lies within predicted · (1 ± band); empty without a band.
+  std::optional<bool> in_band(MeasuredClock clock) const;
+};
+
+using ValidateOptions = ParallelOptions;
+
+// Simulates every row, in parallel; rows come out in the order given, without those that were cancelled.
+// Throws UserError, with the row's place, for unknown machines and for rows that the machine refuses.
+std::vector<ValidatedRow> validate(const std::vector<MeasuredScenario>& rows,
+                                   const ValidateOptions& options = {});
+
+// Errors over a set of rows. Quantiles by linear interpolation between neighbours.
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double median_abs_error = 0;
+  double p90_abs_error = 0;
+  double median_error = 0;  // signed: below 0, the model is too fast
+};
+ErrorSummary summarise_errors(const std::vector<ValidatedRow>& rows, MeasuredClock clock,
+                              const std::function<bool(const ValidatedRow&)>& counts);
+
+// What the model would have chosen among the rows of one file with equal problems.
+struct Choice {
+  Problem problem;
+  std::size_t rows = 0;
+  const ValidatedRow* picked = nullptr;      // shortest prediction; points into the rows
+  const ValidatedRow* best = nullptr;        // shortest measurement
+  double regret = 0;                         // measured time of `picked` / that of `best` - 1
+  std::vector<std::string> predicted_order;  // patterns by their shortest prediction
+  std::vector<std::string> measured_order;   // and by their shortest measurement
+
+  // Pairs of patterns, and those of them that come in the same order in both.
+  std::size_t pairs() const { return measured_order.size() * (measured_order.size() - 1) / 2; }
+  std::size_t pairs_in_order() const;
+  bool same_pattern() const { return picked->pattern == best->pattern; }
+};
+
+// One choice for every shape of which at least two patterns were measured, in the order of the rows.
+std::vector<Choice> choices_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
+
+struct ValidationSummary {
+  ErrorSummary errors;
+  std::optional<double> best_pattern_picked;  // share of choices with the best pattern; empty: no choices
+  std::optional<double> mean_regret;
+  std::optional<double> max_regret;
+  std::optional<double>
+      pairs_in_order;                   // share of the pairs of patterns, over all choices; empty: no choices
+  std::optional<double> band_coverage;  // share of rows in their band; empty if some row has none
+};
+ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
+
+}  // namespace tritax

@@ -1,0 +1,65 @@
+// `tritax validate --library`: the library baseline beside what a vendor's libraries take.
+//
+// Two scripts measure through PyTorch (backend_hip/baselines). gemm_all_scatter.py: whole programs; of its
+// forms `gemm` (as a graph: the product alone, between two events of its stream) and `stepwise` (with a host
+// synchronisation behind the product, as the library pattern has it, on the host's clock) have a counterpart
+// here. library_microbench.py: single GEMMs and all-gathers, on the kernel clock, and GEMMs back to back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+#include "sim/study/validate.hpp"
+
+namespace tritax {
+
+enum class LibraryForm : std::uint8_t {
+  gemm_cold,   // kernels of a GEMM after the caches were flushed
+  gemm_warm,   // the same right after an equal one
+  gemm_loop,   // time per call of many in a row
+  all_gather,  // kernel of an all-gather
+  stepwise     // GEMM, host synchronisation, all-gather, copy into column slices
+};
+inline constexpr std::array<std::string_view, 5> kLibraryFormNames{"gemm cold", "gemm warm", "gemm loop",
+                                                                   "all-gather", "stepwise"};
+
+struct LibraryRow {
+  LibraryForm form = LibraryForm::gemm_cold;
+  Scenario scenario;  // without a machine
+  double measured_ns = 0;
+  bool between_events = false;  // on the stream, else the sum of the kernels' own times
+  std::string where;            // "file:line"
+};
+
+struct LibraryFile {
+  std::string origin;
+  std::vector<std::string> remarks;  // the "# " lines
+  std::vector<LibraryRow> rows;      // those with a counterpart, at least one
+};
+
+// Reads the files of the two scripts; rows without a counterpart are left out. Throws UserError with
+// file:line, column, value and what is allowed.
+LibraryFile parse_library(std::string_view csv, const std::string& origin);
+LibraryFile read_library(const std::string& path);
+
+struct LibraryResidual {
+  LibraryRow row;
+  double predicted_ns = 0;
+
+  // predicted / measured - 1.
+  double error() const { return predicted_ns / row.measured_ns - 1; }
+};
+
+// Simulates every row on `machine`, in parallel; rows come out in their order, without those that were
+// cancelled. Throws UserError, with the row's place, for rows that the machine refuses.
+std::vector<LibraryResidual> validate_library(const std::vector<LibraryFile>& files, const Machine& machine,
+                                              const ValidateOptions& options = {});
+
+// Over the rows of one form; all zero without any.
+ErrorSummary summarise_library(const std::vector<LibraryResidual>& rows, LibraryForm form);
+
+}  // namespace tritax

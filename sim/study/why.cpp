@@ -1,0 +1,219 @@
+#include "sim/study/why.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace tritax {
+
+namespace {
+
+constexpr double kWorthSaying = 0.005;  // of the winner's time; smaller differences are noise to a reader
+
+struct Part {
+  double TimeAccount::*time;
+  std::string_view name;
+};
+constexpr std::array<Part, 7> kParts{{{&TimeAccount::compute_ns, "matrix work"},
+                                      {&TimeAccount::memory_ns, "local memory traffic"},
+                                      {&TimeAccount::wire_ns, "waiting for the links"},
+                                      {&TimeAccount::launch_ns, "launch tax"},
+                                      {&TimeAccount::bulk_synchronous_ns, "bulk-synchronous tax"},
+                                      {&TimeAccount::locality_ns, "locality tax"},
+                                      {&TimeAccount::contention_ns, "contention"}}};
+
+std::string time_text(double ns) {
+  return ns >= 1e6 ? fmt::format("{:.3f} ms", ns / 1e6) : fmt::format("{:.1f} us", ns / 1e3);
+}
+
+std::string count_text(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+// "50 %", and "12 times" where a percentage would be hard to read.
+std::string share_text(double share) {
+  constexpr double most_in_percent = 5;
+  return share > most_in_percent ? fmt::format("{:.0f} times", share) : percent(share) + " of";
+}
+
+// "288 tiles of 256x64", "2 tiles of 32x32 in 16 parts of K"
+std::string tiles_text(const Rounds& rounds) {
+  std::string text =
+      fmt::format("{} of {}x{}", count_text(rounds.tiles, "tile"), rounds.tile_m, rounds.tile_n);
+  if (rounds.parts > 1) text += fmt::format(" in {} parts of K", rounds.parts);
+  return text;
+}
+
+bool splits_units(const Candidate& candidate) {
+  return find_pattern(candidate.pattern, "explanation").uses.splits_cus;
+}
+
+// Compute units that are kept for sending, also where some of them have nothing to send.
+std::int32_t sending_units(const Candidate& candidate) {
+  return std::max(candidate.knobs.comm_cus, candidate.rounds.senders);
+}
+
+// What the compute units that only send cost the winner, in rounds of its tiles.
+std::string own_split_text(const Candidate& winner) {
+  const std::int64_t all_units = winner.rounds.workers + sending_units(winner);
+  const std::int64_t with_all = (winner.rounds.matmuls() + all_units - 1) / all_units;
+  const std::int64_t extra = winner.rounds.rounds - with_all;
+  if (extra <= 0) return fmt::format(": the {} that only send cost no round", sending_units(winner));
+  return fmt::format(", {} more than on all {}", extra, all_units);
+}
+
+// The nearest rival whose compute units would take more rounds for the winner's tiles; "" if there is none.
+std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> rivals) {
+  for (const Candidate& rival : rivals) {
+    const Rounds& theirs = rival.rounds;
+    if (theirs.workers == 0) continue;
+    const std::int64_t there = (own.matmuls() + theirs.workers - 1) / theirs.workers;
+    if (there <= own.rounds) continue;
+    std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
+    if (splits_units(rival)) text += fmt::format(" left beside {} that only send", sending_units(rival));
+    text += fmt::format(" in {}", rival.pattern);
+    const bool same_tiles =
+        theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n && theirs.parts == own.parts;
+    if (same_tiles) return text;
+    return text + fmt::format(", which does best with {} in {}", tiles_text(theirs),
+                              count_text(theirs.rounds, "round"));
+  }
+  return {};
+}
+
+// What a winner that splits K gains by it, beside the nearest rival that does not.
+std::string split_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
+  const Rounds& own = winner.rounds;
+  Rounds whole = own;
+  whole.parts = 1;
+  whole.rounds = (own.tiles + own.workers - 1) / own.workers;
+  std::string text = fmt::format(
+      "{} splits K: with all of it, the {} that every GPU computes would take {} on {} compute units "
+      "({} of the slots filled); in {} parts of K they are {} matmuls, each {} times shorter, which "
+      "take {} ({} filled)",
+      winner.pattern, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
+      percent(whole.fill()), own.parts, own.matmuls(), own.parts, count_text(own.rounds, "round"),
+      percent(own.fill()));
+  for (const Candidate& rival : rivals) {
+    const Rounds& theirs = rival.rounds;
+    if (theirs.tiles == 0 || theirs.parts > 1) continue;
+    text += fmt::format("; {} has {} with all of K in {} on {}", rival.pattern, tiles_text(theirs),
+                        count_text(theirs.rounds, "round"), theirs.workers);
+    break;
+  }
+  return text + ".";
+}
+
+// How the winner's tiles fill the compute units, and how they would fill those of its rivals.
+std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
+  const Rounds& own = winner.rounds;
+  if (own.parts > 1) return split_sentence(winner, rivals);
+  std::string text =
+      fmt::format("The {} that {} gives every GPU {} {} on {} compute units ({} of the slots filled)",
+                  tiles_text(own), winner.pattern, own.tiles == 1 ? "takes" : "take",
+                  count_text(own.rounds, "round"), own.workers, percent(own.fill()));
+  if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
+  return text + rival_rounds_text(own, rivals) + ".";
+}
+
+// Differences of the two critical paths, the largest first.
+std::string difference_sentence(const Candidate& winner, const Candidate& other) {
+  std::vector<std::pair<double, std::string_view>> saved;
+  for (const Part& part : kParts) {
+    saved.push_back({other.taxes.account.*part.time - winner.taxes.account.*part.time, part.name});
+  }
+  std::stable_sort(saved.begin(), saved.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  const double worth_saying = kWorthSaying * winner.time_ns;
+  const auto listed = [&](auto begin, auto end) {
+    std::string text;
+    int count = 0;
+    for (auto part = begin; part != end && count < 2; ++part, ++count) {
+      if (std::abs(part->first) < worth_saying) break;
+      text +=
+          fmt::format("{}{} of {}", count > 0 ? " and " : "", time_text(std::abs(part->first)), part->second);
+    }
+    return text;
+  };
+  const auto gains_end =
+      std::find_if(saved.begin(), saved.end(), [](const auto& part) { return part.first <= 0; });
+  const auto losses_end =
+      std::find_if(saved.rbegin(), saved.rend(), [](const auto& part) { return part.first >= 0; });
+  const std::string gains = listed(saved.begin(), gains_end);
+  const std::string losses = listed(saved.rbegin(), losses_end);
+  const double ahead = other.time_ns - winner.time_ns;
+  std::string text = fmt::format("It is {} ({}) ahead of {}", time_text(ahead),
+                                 fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern);
+  if (!gains.empty()) text += fmt::format(": its critical path has {} less", gains);
+  if (!losses.empty())
+    text += fmt::format("{} {} more", gains.empty() ? ": its critical path has" : ", though", losses);
+  return text + ".";
+}
+
+// What no schedule with these tiles could avoid, and how much of the sending stays in sight.
+std::string limit_sentence(const Candidate& winner, const GemmAllScatter& workload) {
+  const TimeBound& bound = winner.bound;
+  std::string text = fmt::format("Of its {}, the GEMM needs at least {}", time_text(winner.time_ns),
+                                 time_text(bound.compute_ns));
+  if (workload.gpus == 1) return text + ".";
+  const double exposed = winner.taxes.account.wire_ns;
+  text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} the GEMM)",
+                      winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns),
+                      share_text(bound.wire_ns / bound.compute_ns));
+  text += fmt::format("; {} of sending is on the critical path", time_text(exposed));
+  if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
+  return text + ".";
+}
+
+// What the winner gains by workgroups that begin at different peers; empty if that is not worth a sentence.
+std::string peers_sentence(const Candidate& winner) {
+  if (winner.fixed_order_ns < (1 + kWorthSaying) * winner.time_ns) return {};
+  return fmt::format(
+      "Its workgroups begin at different peers, so that they do not all wait for one link; with peers in "
+      "the fixed order of their ranks it would take {}.",
+      time_text(winner.fixed_order_ns));
+}
+
+// The largest of the three taxes that the winner still pays, along its critical path as in the table.
+std::string tax_sentence(const Candidate& winner, const Machine& machine) {
+  const TimeAccount& account = winner.taxes.account;
+  const std::array<std::pair<double, std::string_view>, 3> paid{
+      {{account.launch_ns, "launch"},
+       {account.bulk_synchronous_ns, "bulk-synchronous"},
+       {account.locality_ns, "locality"}}};
+  const auto largest = std::max_element(paid.begin(), paid.end(),
+                                        [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (largest->first < kWorthSaying * winner.time_ns) {
+    return fmt::format("None of the three taxes has more than {} of its critical path.",
+                       time_text(largest->first));
+  }
+  std::string text =
+      fmt::format("The largest tax on its critical path is the {} tax, {} ({})", largest->second,
+                  time_text(largest->first), percent(largest->first / winner.time_ns));
+  if (winner.knobs.host_barriers && largest->second == "bulk-synchronous") {
+    text += fmt::format("; the host barriers around the measured region are {}",
+                        time_text(2 * machine.host.barrier_ns));
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const GemmAllScatter& workload,
+                                        const Machine& machine) {
+  if (candidates.empty()) return {};
+  const Candidate& winner = candidates.front();
+  std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
+  if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
+  if (std::string peers = peers_sentence(winner); !peers.empty()) sentences.push_back(std::move(peers));
+  sentences.push_back(limit_sentence(winner, workload));
+  sentences.push_back(tax_sentence(winner, machine));
+  return sentences;
+}
+
+}  // namespace tritax
