@@ -12,7 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
-#include "model/select/gemm_bound.hpp"
+#include "model/parts/gemm_bound.hpp"
 
 namespace tritax {
 namespace {
@@ -25,9 +25,9 @@ AdviseOptions threads(int count) {
   return options;
 }
 
-Knobs any_knobs(const KnobSpace& space, const GemmAllScatter& workload) {
-  Knobs knobs = *rc::gen::elementOf(coarse_candidates(space, workload));
-  const std::vector<Knobs> near = neighbours(space, workload, knobs);
+GemmKnobs any_knobs(const KnobSpace& space, const GemmAllScatter& workload) {
+  GemmKnobs knobs = *rc::gen::elementOf(coarse_candidates(space, workload));
+  const std::vector<GemmKnobs> near = neighbours(space, workload, knobs);
   if (!near.empty() && *rc::gen::arbitrary<bool>()) knobs = *rc::gen::elementOf(near);
   return knobs;
 }
@@ -43,9 +43,10 @@ RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 9000);
   workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
-  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
-  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
-  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const Pattern& pattern = *rc::gen::elementOf(
+      std::vector<Pattern>(gemm_all_scatter().patterns.begin(), gemm_all_scatter().patterns.end()));
+  const GemmKnobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
+  const Schedule schedule = build(pattern, workload, machine, knobs);
   const TimeBound bound = time_bound(schedule, machine, build_topology(machine, workload.gpus));
   const double unbuilt_ns = gemm_bound_ns(pattern, workload, machine, knobs);
   SimulationOptions options;
@@ -69,14 +70,13 @@ TEST(TimeBoundLaw, HoldsForNarrowAndShallowTilesWhereEnergiesAreKnown) {
     const Machine machine = find_machine(name);
     for (const Size& shape : shapes) {
       for (const Size& tile : tiles) {
-        Knobs knobs;
+        GemmKnobs knobs;
         knobs.tile_m = tile.m;
         knobs.tile_n = tile.n;
         knobs.tile_k = tile.k;
         knobs.pipeline = Pipeline::overlapped;
         const GemmAllScatter workload{shape.m, shape.n, shape.k, DType::fp16, 1};
-        const Schedule schedule =
-            build_schedule(find_pattern("bulk-synchronous", "test"), workload, machine, knobs);
+        const Schedule schedule = build("bulk-synchronous", workload, machine, knobs);
         const double bound_ns = time_bound(schedule, machine, build_topology(machine, 1)).total_ns;
         EXPECT_LE(bound_ns, simulate(schedule, machine, {}).makespan_ns * (1 + 1e-9))
             << name << " " << shape.m << "x" << shape.n << "x" << shape.k << ", tiles of " << tile.m << "x"
@@ -96,9 +96,10 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 20000);
   workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::fp8);
-  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
-  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
-  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const Pattern& pattern = *rc::gen::elementOf(
+      std::vector<Pattern>(gemm_all_scatter().patterns.begin(), gemm_all_scatter().patterns.end()));
+  const GemmKnobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
+  const Schedule schedule = build(pattern, workload, machine, knobs);
   SimulationOptions options;
   options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
   const double makespan_ns = simulate(schedule, machine, options).makespan_ns;
@@ -118,8 +119,8 @@ TEST(Advise, GivesEveryPatternOnceBestFirst) {
   const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));
   std::set<std::string_view> names;
   for (const Candidate& candidate : advice.candidates) names.insert(candidate.pattern);
-  EXPECT_EQ(names.size(), patterns().size());
-  EXPECT_EQ(advice.candidates.size(), patterns().size());
+  EXPECT_EQ(names.size(), gemm_all_scatter().patterns.size());
+  EXPECT_EQ(advice.candidates.size(), gemm_all_scatter().patterns.size());
   EXPECT_TRUE(std::is_sorted(advice.candidates.begin(), advice.candidates.end(),
                              [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; }));
   EXPECT_FALSE(advice.interrupted);
@@ -135,9 +136,8 @@ TEST(Advise, ReportsWhatSimulationOfTheReportedKnobsGives) {
   }
   ASSERT_GT(library_ns, 0);
   for (const Candidate& candidate : advice.candidates) {
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
-    const SimulationResult again =
-        simulate(build_schedule(pattern, kSmall, machine, candidate.knobs), machine);
+    const Pattern& pattern = find_pattern(gemm_all_scatter(), candidate.pattern, "test");
+    const SimulationResult again = simulate(build(pattern, kSmall, machine, candidate.knobs), machine);
     EXPECT_EQ(candidate.time_ns, again.makespan_ns) << candidate.pattern;
     EXPECT_EQ(candidate.taxes.makespan_ns, again.makespan_ns) << candidate.pattern;
     EXPECT_NEAR(candidate.taxes.account.sum_ns(), again.makespan_ns, 1e-6 * again.makespan_ns)
@@ -151,10 +151,9 @@ TEST(Advise, IsNotWorseThanTheDefaultKnobsForAnyPattern) {
   for (const char* name : {"mi300x-8", "h200-4"}) {
     const Machine machine = find_machine(name);
     for (const Candidate& candidate : advise(kSmall, machine, threads(2)).candidates) {
-      const Pattern& pattern = find_pattern(candidate.pattern, "test");
-      const Knobs defaults = default_knobs(machine, kSmall.dtype);
-      const double default_ns =
-          simulate(build_schedule(pattern, kSmall, machine, defaults), machine).makespan_ns;
+      const Pattern& pattern = find_pattern(gemm_all_scatter(), candidate.pattern, "test");
+      const GemmKnobs defaults = default_gemm_knobs(machine, kSmall.dtype);
+      const double default_ns = simulate(build(pattern, kSmall, machine, defaults), machine).makespan_ns;
       EXPECT_LE(candidate.time_ns, default_ns) << candidate.pattern << " on " << name;
     }
   }
@@ -181,19 +180,18 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
   const std::vector<std::array<std::int32_t, 3>> tiles{{16, 16, 256}, {16, 32, 256}, {32, 16, 256},
                                                        {32, 32, 128}, {32, 32, 256}, {16, 64, 128},
                                                        {32, 64, 128}, {64, 64, 128}};
-  const Pattern& pattern = find_pattern("fused-sequential", "test");
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), "fused-sequential", "test");
   for (const auto& [name, workload] : cases) {
     const Machine machine = find_machine(name);
     const double found_ns = time_of(advise(workload, machine, threads(2)), pattern.name);
     for (const auto& [m, n, k] : tiles) {
-      Knobs knobs = default_knobs(machine, workload.dtype);
+      GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
       knobs.tile_m = m;
       knobs.tile_n = n;
       knobs.tile_k = k;
       knobs.pipeline = Pipeline::overlapped;
       knobs.peer_order = PeerOrder::staggered;
-      const double pinned_ns =
-          simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+      const double pinned_ns = simulate(build(pattern, workload, machine, knobs), machine).makespan_ns;
       constexpr double kRounding = 1 + 1e-12;  // other tiles of equal time add up in another order
       EXPECT_LE(found_ns, pinned_ns * kRounding) << name << ", tile " << m << "x" << n << "x" << k;
     }
@@ -204,14 +202,14 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
 TEST(Advise, FindsForAPatternTheTileThatIsBestForAnother) {
   const GemmAllScatter workload{1, 8192, 8192, DType::bf16, 8};
   const Machine machine = find_machine("mi300x-8");
-  Knobs knobs = default_knobs(machine, workload.dtype);
+  GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
   knobs.tile_m = 16;
   knobs.tile_n = 64;
   knobs.tile_k = 128;
   knobs.pipeline = Pipeline::overlapped;
   knobs.peer_order = PeerOrder::staggered;
-  const Pattern& pattern = find_pattern("bulk-synchronous", "test");
-  const double pinned_ns = simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), "bulk-synchronous", "test");
+  const double pinned_ns = simulate(build(pattern, workload, machine, knobs), machine).makespan_ns;
   EXPECT_LE(time_of(advise(workload, machine, threads(2)), pattern.name), pinned_ns);
 }
 
@@ -265,12 +263,12 @@ TEST(Advise, StoppedAtTheFirstReportHasTheDefaultKnobsOfEveryPattern) {
   const GemmAllScatter workload{4096, 4096, 4096, DType::fp16, 8};
   const Machine machine = find_machine("mi300x-8");
   const Advice stopped = advise(workload, machine, options);
-  EXPECT_EQ(stopped.evaluated, static_cast<std::int64_t>(patterns().size()));
+  EXPECT_EQ(stopped.evaluated, static_cast<std::int64_t>(gemm_all_scatter().patterns.size()));
   EXPECT_EQ(stopped.pruned, 0);
   EXPECT_GT(remaining, 100);
-  ASSERT_EQ(stopped.candidates.size(), patterns().size());
+  ASSERT_EQ(stopped.candidates.size(), gemm_all_scatter().patterns.size());
   for (const Candidate& candidate : stopped.candidates) {
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
+    const Pattern& pattern = find_pattern(gemm_all_scatter(), candidate.pattern, "test");
     const KnobSpace space = knob_space(pattern, workload, machine);
     EXPECT_EQ(candidate.knobs, coarse_candidates(space, workload).front()) << candidate.pattern;
   }
@@ -308,7 +306,7 @@ TEST(Advise, KeepsPinnedKnobs) {
   options.pins.comm_cus = 40;
   int with_tiles = 0;
   for (const Candidate& candidate : advise(kSmall, find_machine("mi300x-8"), options).candidates) {
-    const KnobUse& uses = find_pattern(candidate.pattern, "test").uses;
+    const KnobUse& uses = find_pattern(gemm_all_scatter(), candidate.pattern, "test").uses;
     if (!uses.tile) continue;
     ++with_tiles;
     EXPECT_EQ(candidate.knobs.tile_m, 128) << candidate.pattern;
@@ -332,8 +330,9 @@ TEST(Advise, RefusesMoreGpusThanTheMachineHas) {
 TEST(Advise, WorksOnOneGpuAndOnTinyMatrices) {
   const Machine machine = find_machine("mi300x-8");
   EXPECT_EQ(advise({512, 512, 512, DType::fp16, 1}, machine, threads(2)).candidates.size(),
-            patterns().size());
-  EXPECT_EQ(advise({1, 8, 1, DType::fp16, 8}, machine, threads(2)).candidates.size(), patterns().size());
+            gemm_all_scatter().patterns.size());
+  EXPECT_EQ(advise({1, 8, 1, DType::fp16, 8}, machine, threads(2)).candidates.size(),
+            gemm_all_scatter().patterns.size());
 }
 
 // Every number of the explanation comes from the run; the first sentence has the winner's tiles and rounds.
@@ -358,10 +357,10 @@ TEST(Advise, SaysWhatStaggeredPeersGainOverTheFixedOrder) {
       EXPECT_EQ(candidate.fixed_order_ns, 0) << candidate.pattern;
       continue;
     }
-    Knobs fixed = candidate.knobs;
+    GemmKnobs fixed = candidate.knobs;
     fixed.peer_order = PeerOrder::fixed;
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
-    const Schedule schedule = build_schedule(pattern, workload, machine, fixed);
+    const Pattern& pattern = find_pattern(gemm_all_scatter(), candidate.pattern, "test");
+    const Schedule schedule = build(pattern, workload, machine, fixed);
     EXPECT_EQ(candidate.fixed_order_ns, simulate(schedule, machine).makespan_ns) << candidate.pattern;
   }
   const Candidate& winner = advice.candidates.front();
