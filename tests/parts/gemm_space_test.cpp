@@ -22,11 +22,6 @@ constexpr GemmAllScatter kPaperShape{8192, 4608, 36864, DType::fp16, 8};
 
 const Pattern& pattern_named(std::string_view name) { return find_pattern(gemm_all_scatter(), name, "test"); }
 
-KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& workload, const Machine& machine,
-                     const Values& pins = {}) {
-  return gemm_all_scatter().space(pattern, problem_of(workload), machine, pins);
-}
-
 // Pins that hold nothing yet.
 Values no_pins() { return Values(gemm_all_scatter().knobs); }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "model/machine/parameters.hpp"
-#include "model/parts/gemm_space.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -52,9 +51,10 @@ inline AnyRun any_run() {
   run.pattern =
       &gemm_all_scatter().patterns[*rc::gen::inRange<std::size_t>(0, gemm_all_scatter().patterns.size())];
   const KnobSpace space = knob_space(*run.pattern, run.workload, run.machine);
-  run.knobs = *rc::gen::elementOf(coarse_candidates(space, run.workload));
-  const std::vector<GemmKnobs> near = neighbours(space, run.workload, run.knobs);
-  if (!near.empty() && *rc::gen::arbitrary<bool>()) run.knobs = *rc::gen::elementOf(near);
+  Option option = *rc::gen::elementOf(coarse_choices(space));
+  const std::vector<Option> near = neighbours(space, option.choice);
+  if (!near.empty() && *rc::gen::arbitrary<bool>()) option = *rc::gen::elementOf(near);
+  run.knobs = gemm_knobs_of(option.knobs);
   run.knobs.lock =
       *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
   RC_LOG() << run.text() << "\n";

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "model/machine/topology.hpp"
-#include "model/scenario/workload_schedules.hpp"
 #include "model/select/bounds.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
 #include "tests/sim/hand_machine.hpp"
 
 namespace tritax {

@@ -22,10 +22,10 @@ struct ExampleRun {
 
   Schedule schedule() const { return build(pattern, workload, machine, knobs); }
   Rebuild rebuild() const {
-    return {[this](const Machine& other, const GemmKnobs& changed) {
-              return build(pattern, workload, other, changed);
+    return {[this](const Machine& other, const Values& changed) {
+              return build_schedule(pattern, problem_of(workload), other, changed);
             },
-            &pattern, knobs};
+            &pattern, values_of(knobs)};
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "tests/sim/replaced.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {

@@ -25,4 +25,10 @@ inline Schedule build(std::string_view pattern, const GemmAllScatter& gemm, cons
   return build(find_pattern(gemm_all_scatter(), pattern, "test"), gemm, machine, knobs);
 }
 
+// What a search may try; `pins` may be empty.
+inline KnobSpace knob_space(const Pattern& pattern, const GemmAllScatter& gemm, const Machine& machine,
+                            const Values& pins = {}) {
+  return gemm_all_scatter().space(pattern, problem_of(gemm), machine, pins);
+}
+
 }  // namespace tritax
