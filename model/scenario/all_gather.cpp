@@ -53,6 +53,7 @@ Schedule library_all_gather_schedule(const AllGather& workload, const Machine& m
     builder.host(rank, HostOpKind::device_synchronize);
   }
   builder.result(gathered);
+  builder.expect_gathered_rows(shard, gathered);
   return builder.finish();
 }
 
@@ -97,6 +98,7 @@ Schedule all_gather_schedule(const AllGather& workload, const Machine& machine, 
     builder.host(rank, HostOpKind::device_synchronize);
   }
   builder.result(gathered);
+  builder.expect_gathered_rows(shard, gathered);
   return builder.finish();
 }
 
