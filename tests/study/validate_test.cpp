@@ -329,7 +329,7 @@ TEST(Choices, AreMadeWithinAFileShapeAndNumberOfGpus) {
   EXPECT_EQ(choices[0].best, &rows[0]);
   EXPECT_EQ(choices[1].picked, &rows[3]);
   EXPECT_EQ(choices[1].best, &rows[2]);
-  rows[1].workload.gpus = 2;
+  rows[1].problem.values.give("gpus", 2);
   rows[4].file = 1;
   EXPECT_TRUE(choices_of(rows, MeasuredClock::wall).empty());
   EXPECT_FALSE(summarise(rows, MeasuredClock::wall).max_regret.has_value());
