@@ -12,7 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/timeline/op_name.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
+#include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/happens_before.hpp"
 #include "sim/simulate.hpp"
@@ -25,7 +25,7 @@ constexpr std::size_t kMaxStaleReads = 20;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
 // The GEMM that a schedule computes, as far as its buffers tell.
-struct Problem {
+struct ProductProblem {
   std::int16_t a = -1;
   std::int16_t b = -1;
   std::int16_t result = -1;
@@ -64,9 +64,9 @@ void check_size(const Schedule& schedule) {
   }
 }
 
-Problem find_problem(const Schedule& schedule) {
+ProductProblem find_problem(const Schedule& schedule) {
   check_size(schedule);
-  Problem problem;
+  ProductProblem problem;
   problem.a = find_buffer(schedule, "A");
   problem.b = find_buffer(schedule, "B");
   if (schedule.result_buffer < 0 ||
@@ -79,7 +79,7 @@ Problem find_problem(const Schedule& schedule) {
   const Buffer& b = schedule.buffers[static_cast<std::size_t>(problem.b)];
   const Buffer& result = schedule.buffers[static_cast<std::size_t>(problem.result)];
   problem.workload = {result.rows, result.cols, a.cols, a.dtype, schedule.ranks};
-  check(problem.workload, fmt::format("schedule '{}'", schedule.name));
+if (problem.workload.n < problem.workload.gpus) throw UserError(fmt::format("schedule '{}': fewer columns than ranks", schedule.name));
   const auto widest = owned_columns(problem.workload, 0).size();
   if (a.rows != result.rows || a.cols != b.rows || b.cols < widest) {
     throw UserError(fmt::format(
@@ -128,7 +128,7 @@ struct FunctionalExecutor::State {
     reference.resize(problem.workload.m, problem.workload.n);
     for (int rank = 0; rank < schedule.ranks; ++rank) {
       const auto b = random_elements(schedule.buffers[static_cast<std::size_t>(problem.b)], random);
-      const ColumnRange own = owned_columns(problem.workload, rank);
+      const Share own = owned_columns(problem.workload, rank);
       reference.middleCols(own.begin, own.size()) = a.cast<double>() * b.leftCols(own.size()).cast<double>();
       memory.fill(problem.a, rank, a);
       memory.fill(problem.b, rank, b);
@@ -165,7 +165,7 @@ struct FunctionalExecutor::State {
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
 
   const Schedule& schedule;
-  Problem problem;
+  ProductProblem problem;
   FunctionalMemory memory;
   HappensBefore order;
   std::vector<std::vector<WorkgroupState>> workgroups;  // by kernel

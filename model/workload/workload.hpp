@@ -10,6 +10,7 @@
 // that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@
 
 namespace tritax {
 
+class CsvRow;
+struct LibraryCall;
 struct Workload;
 
 // What is to be computed: the workload and the values of its fields.
@@ -88,6 +91,10 @@ struct Workload {
                      const Values& knobs) = nullptr;
   // Host time of a library's GEMM call that an event on an idle stream sees beyond the launch; null: 0.
   double (*call_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine) = nullptr;
+
+  // The call of this workload that a row of a library's measurements is about; nothing if it is about another. Null: no
+  // script measures it.
+  std::optional<LibraryCall> (*library_call)(const CsvRow& line) = nullptr;
 
   bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
   bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for

@@ -1,20 +1,11 @@
 #include "sim/study/advise.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/global_control.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-#include <tbb/task_group.h>
-
 #include <algorithm>
-#include <atomic>
 #include <limits>
 
 #include "model/core/error.hpp"
-#include "model/machine/topology.hpp"
-#include "model/select/gemm_bound.hpp"
 #include "sim/same_time.hpp"
+#include "sim/study/evaluator.hpp"
 #include "sim/study/why.hpp"
 
 namespace tritax {
@@ -32,7 +23,8 @@ constexpr double kHopelessFactor = 1.03;
 
 struct Contender {
   std::size_t pattern = 0;
-  Knobs knobs;
+  KnobChoice choice;
+  Values knobs;
   double least_ns = 0;     // no schedule of the knobs is faster; known before any is built
   TimeBound bound;         // of the schedule
   std::string refusal;     // why it cannot be built; empty if it can
@@ -47,7 +39,7 @@ struct PatternSearch {
   std::string refusal;               // why nothing of it can be built
   std::vector<std::size_t> members;  // contenders, in order of listing
   std::optional<std::size_t> best;
-  // The fastest member of every one of the fastest tile shapes m × n, fastest first: those whose neighbours
+  // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose neighbours
   // are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
   std::vector<std::size_t> frontier;
   double refined_ns = kNever;  // time of the best when its neighbours were last listed
@@ -55,108 +47,61 @@ struct PatternSearch {
   bool accounted = false;  // the following three are known or being computed
   CounterfactualMakespans makespans;
   Rounds rounds;
-  double fixed_order_ns = 0;
+  std::vector<OtherTime> others;
 };
 
-// Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a batch
-// whose last simulation takes long.
-class Background {
- public:
-  explicit Background(int threads) : arena_(threads, 1, tbb::task_arena::priority::low) {}
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
-  ~Background() {
-    try {
-      tasks_.cancel();
-      finish();
-    } catch (...) {  // the search has failed already, or it would have finished
-    }
-  }
-
-  template <typename Task>
-  void add(const Task& task) {
-    arena_.execute([&] { tasks_.run(task); });
-  }
-  // Helps until all of it is done.
-  void finish() {
-    arena_.execute([&] { tasks_.wait(); });
-  }
-
- private:
-  tbb::task_arena arena_;
-  tbb::task_group tasks_;
-};
-
-bool same_shape(const Knobs& a, const Knobs& b) { return a.tile_m == b.tile_m && a.tile_n == b.tile_n; }
+// What a search may try: of a workload that does not say, the defaults alone.
+KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  const Workload& workload = *problem.workload;
+  if (workload.space != nullptr) return workload.space(pattern, problem, machine, pins);
+  KnobSpace space;
+  space.base = resolved_knobs(problem, machine, pins);
+  return space;
+}
 
 class Search {
  public:
-  Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options);
+  Search(const Problem& problem, const Machine& machine, const AdviseOptions& options);
   Advice run();
 
  private:
-  void list(std::size_t pattern, const std::vector<Knobs>& knobs);
+  void list(std::size_t pattern, std::vector<Option> found);
   void evaluate_listed();
   std::vector<std::size_t> by_promise(std::size_t first) const;
-  enum class Outcome : std::uint8_t { stopped, refused, pruned, simulated };
-  Outcome evaluate(Contender& contender, SimulationResult& result) const;
   void evaluate_batch(const std::vector<std::size_t>& batch);
   void take(std::size_t contender, SimulationResult result);
   double give_up_after_ns(const Contender& contender) const;
   bool refine();
   void account(std::size_t pattern);
-  void list_tiles_of_others(std::size_t pattern);
+  void list_best_of_others(std::size_t pattern);
   std::vector<Candidate> winners();
-  bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  bool stopped() const { return evaluator_.stopped(); }
   double best_ns(std::size_t pattern) const;
-  Schedule build(const Pattern& pattern, const Knobs& knobs) const {
-    return build_schedule(pattern, workload_, machine_, knobs);
-  }
-  Schedule build(const Contender& contender) const {
-    return build(*searches_[contender.pattern].pattern, contender.knobs);
-  }
+  bool same_group(const Contender& a, const Contender& b) const;
+  bool is_baseline(const PatternSearch& search) const { return search.pattern->name == workload_.baseline; }
   void report(std::size_t remaining) const;
 
-  template <typename Body>
-  void parallel(std::size_t count, const Body& body) {
-    arena_.execute([&] {
-      tbb::parallel_for(
-          tbb::blocked_range<std::size_t>(0, count, 1),
-          [&](const tbb::blocked_range<std::size_t>& range) {
-            for (std::size_t i = range.begin(); i < range.end(); ++i) body(i);
-          },
-          tbb::simple_partitioner{});
-    });
-  }
-
-  const GemmAllScatter& workload_;
-  const Machine& machine_;
+  const Problem& problem_;
+  const Workload& workload_;
   const AdviseOptions& options_;
-  Topology topology_;
-  const int threads_;
-  tbb::global_control thread_limit_;  // of search and background together
-  tbb::task_arena arena_;
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
   std::size_t listed_ = 0;  // contenders before this one have been decided
   Advice advice_;
-  Background background_;  // last: its tasks use the others
+  Evaluator evaluator_;  // last: its background tasks use the others
 };
 
-Search::Search(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options)
-    : workload_(workload),
-      machine_(machine),
+Search::Search(const Problem& problem, const Machine& machine, const AdviseOptions& options)
+    : problem_(problem),
+      workload_(*problem.workload),
       options_(options),
-      topology_(build_topology(machine, workload.gpus)),
-      threads_(options.threads > 0 ? options.threads : tbb::info::default_concurrency()),
-      thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),
-      arena_(threads_),
-      background_(threads_) {
-  for (const Pattern& pattern : patterns()) {
+      evaluator_(problem, machine, options.seed, options.threads, options.stop) {
+  const Values pins = options.pins.columns() > 0 ? options.pins : Values(workload_.knobs);
+  for (const Pattern& pattern : workload_.patterns) {
     PatternSearch search;
     search.pattern = &pattern;
     try {
-      search.space = knob_space(pattern, workload, machine, options.pins);
+      search.space = space_of(pattern, problem, machine, pins);
     } catch (const UserError& error) {
       search.refusal = error.what();
     }
@@ -169,6 +114,11 @@ double Search::best_ns(std::size_t pattern) const {
   return search.best ? contenders_[*search.best].time_ns : kNever;
 }
 
+bool Search::same_group(const Contender& a, const Contender& b) const {
+  const KnobSpace& space = *searches_[a.pattern].space;
+  return group_of(space, a.choice) == group_of(space, b.choice);
+}
+
 void Search::report(std::size_t remaining) const {
   if (options_.progress) {
     options_.progress({advice_.evaluated, advice_.pruned, static_cast<std::int64_t>(remaining)});
@@ -176,18 +126,20 @@ void Search::report(std::size_t remaining) const {
 }
 
 // Adds the knobs that have not been listed before.
-void Search::list(std::size_t pattern, const std::vector<Knobs>& knobs) {
+void Search::list(std::size_t pattern, std::vector<Option> found) {
   PatternSearch& search = searches_[pattern];
-  for (const Knobs& wanted : knobs) {
-    const bool known = std::any_of(search.members.begin(), search.members.end(),
-                                   [&](std::size_t member) { return contenders_[member].knobs == wanted; });
+  for (Option& wanted : found) {
+    const bool known = std::any_of(search.members.begin(), search.members.end(), [&](std::size_t member) {
+      return contenders_[member].knobs == wanted.knobs;
+    });
     if (known) continue;
     search.members.push_back(contenders_.size());
     Contender contender;
     contender.pattern = pattern;
-    contender.knobs = wanted;
+    contender.choice = std::move(wanted.choice);
+    contender.knobs = std::move(wanted.knobs);
     try {
-      contender.least_ns = gemm_bound_ns(*search.pattern, workload_, machine_, wanted);
+      contender.least_ns = evaluator_.least_ns(*search.pattern, contender.knobs);
     } catch (const UserError& error) {
       contender.refusal = error.what();
       if (search.refusal.empty()) search.refusal = contender.refusal;
@@ -220,38 +172,18 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   return order;
 }
 
-// How long it may take to be of use: to be the fastest of its pattern, or of a tile shape of the frontier.
+// How long it may take to be of use: to be the fastest of its pattern, or of a group of the frontier.
 double Search::give_up_after_ns(const Contender& contender) const {
   const PatternSearch& search = searches_[contender.pattern];
   if (!search.best) return 0;
   const double hopeless = kHopelessFactor * best_ns(contender.pattern);
   for (const std::size_t member : search.frontier) {
-    if (same_shape(contenders_[member].knobs, contender.knobs)) {
+    if (same_group(contenders_[member], contender)) {
       return std::min(hopeless, contenders_[member].time_ns);
     }
   }
   if (search.frontier.size() < kFrontier) return hopeless;
   return std::min(hopeless, contenders_[search.frontier.back()].time_ns);
-}
-
-// Builds, bounds and, unless the bound rules it out, simulates one contender. On any thread: it changes
-// nothing but its arguments.
-Search::Outcome Search::evaluate(Contender& contender, SimulationResult& result) const {
-  if (stopped()) return Outcome::stopped;
-  try {
-    const Schedule schedule = build(contender);
-    contender.bound = time_bound(schedule, machine_, topology_);
-    if (contender.bound.total_ns >= best_ns(contender.pattern)) return Outcome::pruned;
-    if (stopped()) return Outcome::stopped;
-    SimulationOptions options;
-    options.seed = options_.seed;
-    options.give_up_after_ns = give_up_after_ns(contender);
-    result = simulate(schedule, machine_, options);
-    return Outcome::simulated;
-  } catch (const UserError& error) {
-    contender.refusal = error.what();
-    return Outcome::refused;
-  }
 }
 
 // Enters a full simulation of a contender.
@@ -266,7 +198,7 @@ void Search::take(std::size_t index, SimulationResult result) {
   }
   auto& frontier = search.frontier;
   const auto same = std::find_if(frontier.begin(), frontier.end(), [&](std::size_t member) {
-    return same_shape(contenders_[member].knobs, contender.knobs);
+    return same_group(contenders_[member], contender);
   });
   if (same == frontier.end()) {
     frontier.push_back(index);
@@ -280,19 +212,26 @@ void Search::take(std::size_t index, SimulationResult result) {
 }
 
 void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
-  std::vector<SimulationResult> results(batch.size());
-  std::vector<Outcome> outcomes(batch.size(), Outcome::stopped);
-  parallel(batch.size(), [&](std::size_t i) { outcomes[i] = evaluate(contenders_[batch[i]], results[i]); });
+  std::vector<Evaluation> evaluations(batch.size());
+  evaluator_.parallel(batch.size(), [&](std::size_t i) {
+    const Contender& contender = contenders_[batch[i]];
+    evaluations[i] = evaluator_.evaluate(*searches_[contender.pattern].pattern, contender.knobs,
+                                         {best_ns(contender.pattern), give_up_after_ns(contender)});
+  });
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    std::string& refusal = searches_[contenders_[batch[i]].pattern].refusal;
-    if (refusal.empty()) refusal = contenders_[batch[i]].refusal;
-    advice_.pruned += outcomes[i] == Outcome::pruned;
-    if (outcomes[i] != Outcome::simulated) continue;
+    Contender& contender = contenders_[batch[i]];
+    Evaluation& evaluation = evaluations[i];
+    contender.bound = evaluation.bound;
+    contender.refusal = std::move(evaluation.refusal);
+    std::string& refusal = searches_[contender.pattern].refusal;
+    if (refusal.empty()) refusal = contender.refusal;
+    advice_.pruned += evaluation.outcome == Outcome::pruned;
+    if (evaluation.outcome != Outcome::simulated) continue;
     ++advice_.evaluated;
-    if (results[i].gave_up) {
+    if (evaluation.result.gave_up) {
       ++advice_.given_up;
     } else {
-      take(batch[i], std::move(results[i]));
+      take(batch[i], std::move(evaluation.result));
     }
   }
 }
@@ -320,14 +259,14 @@ void Search::evaluate_listed() {
   }
 }
 
-// Lists the pattern's best with the tiles that are best for the other patterns.
-void Search::list_tiles_of_others(std::size_t pattern) {
+// Lists the pattern's best with what is best for the other patterns and does not depend on the pattern: the tiles.
+void Search::list_best_of_others(std::size_t pattern) {
   const PatternSearch& search = searches_[pattern];
-  const Knobs own = contenders_[*search.best].knobs;
+  const KnobChoice own = contenders_[*search.best].choice;
   for (const PatternSearch& other : searches_) {
-    if (&other == &search || !other.best || !other.pattern->uses.tile) continue;
-    const auto knobs = with_tile_of(*search.space, workload_, own, contenders_[*other.best].knobs);
-    if (knobs) list(pattern, {*knobs});
+    if (&other == &search || !other.best || other.pattern->own_choice != nullptr) continue;
+    auto found = with_travelling(*search.space, own, *other.space, contenders_[*other.best].choice);
+    if (found) list(pattern, {std::move(*found)});
   }
 }
 
@@ -344,10 +283,10 @@ bool Search::refine() {
       for (const std::size_t member : search.frontier) {
         if (contenders_[member].expanded) continue;
         contenders_[member].expanded = true;
-        list(p, neighbours(*search.space, workload_, contenders_[member].knobs));
+        list(p, neighbours(*search.space, contenders_[member].choice));
       }
     }
-    if (search.pattern->uses.tile) list_tiles_of_others(p);
+    list_best_of_others(p);
     if (contenders_.size() == listed) account(p);  // its best stays the best
   }
   return contenders_.size() > first;
@@ -361,19 +300,23 @@ void Search::account(std::size_t pattern) {
   search.accounted = true;
   SimulationOptions options;
   options.seed = options_.seed;
-  const Knobs knobs = contenders_[*search.best].knobs;
-  background_.add([this, &search, options, knobs] {
-    const Schedule schedule = build(*search.pattern, knobs);
-    simulate_by_dependences(schedule, machine_, options, search.makespans);
+  const Values knobs = contenders_[*search.best].knobs;
+  evaluator_.in_background([this, &search, options, knobs] {
+    const Schedule schedule = evaluator_.build(*search.pattern, knobs);
+    simulate_by_dependences(schedule, evaluator_.machine(), options, search.makespans);
   });
-  background_.add([this, &search, options, knobs] {
-    const Schedule schedule = build(*search.pattern, knobs);
-    simulate_in_order(schedule, machine_, options, search.makespans);
-    search.rounds = gemm_rounds(schedule, machine_);
-    if (knobs.peer_order != PeerOrder::staggered) return;
-    Knobs fixed = knobs;
-    fixed.peer_order = PeerOrder::fixed;
-    search.fixed_order_ns = simulate(build(*search.pattern, fixed), machine_, options).makespan_ns;
+  evaluator_.in_background([this, &search, options, knobs] {
+    const Schedule schedule = evaluator_.build(*search.pattern, knobs);
+    simulate_in_order(schedule, evaluator_.machine(), options, search.makespans);
+    search.rounds = gemm_rounds(schedule, evaluator_.machine());
+    for (const Spec& spec : knobs.specs()) {
+      if (!spec.what_if || knobs[spec.name] != spec.what_if->when) continue;
+      Values other = knobs;
+      other.assume(spec.name, spec.what_if->instead);
+      const Schedule changed = evaluator_.build(*search.pattern, other);
+      search.others.push_back(
+          {spec.what_if->sentence, simulate(changed, evaluator_.machine(), options).makespan_ns});
+    }
   });
 }
 
@@ -382,24 +325,24 @@ std::vector<Candidate> Search::winners() {
   for (std::size_t p = 0; p < searches_.size(); ++p) {
     if (searches_[p].best) account(p);
   }
-  background_.finish();
+  evaluator_.finish_background();
   std::vector<Candidate> candidates;
   for (const PatternSearch& search : searches_) {
     if (!search.best) continue;
     const Contender& contender = contenders_[*search.best];
     Candidate& candidate = candidates.emplace_back();
-    candidate.pattern = search.pattern->name;
+    candidate.pattern = search.pattern;
     candidate.knobs = contender.knobs;
     candidate.time_ns = contender.time_ns;
     candidate.taxes = taxes_of(search.best_result, search.makespans);
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
     candidate.rounds = search.rounds;
-    candidate.fixed_order_ns = search.fixed_order_ns;
+    candidate.others = search.others;
   }
-  const double library_ns = best_ns(0);
-  for (Candidate& candidate : candidates) {
-    if (library_ns < kNever) candidate.speedup = library_ns / candidate.time_ns;
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (!is_baseline(searches_[p]) || !searches_[p].best) continue;
+    for (Candidate& candidate : candidates) candidate.speedup = best_ns(p) / candidate.time_ns;
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
@@ -408,14 +351,16 @@ std::vector<Candidate> Search::winners() {
 
 Advice Search::run() {
   for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (searches_[p].space) list(p, coarse_candidates(*searches_[p].space, workload_));
+    if (searches_[p].space) list(p, coarse_choices(*searches_[p].space));
   }
   evaluate_listed();
   // Pins that leave only the baseline, which has no knobs, answer nobody's question.
   const auto impossible = [](const PatternSearch& search) { return !search.best && !search.refusal.empty(); };
-  if (!stopped() && std::all_of(searches_.begin() + 1, searches_.end(), impossible)) {
-    throw UserError(searches_[1].refusal);
-  }
+  const auto counts = [&](const PatternSearch& search) { return searches_.size() == 1 || !is_baseline(search); };
+  const bool none = std::all_of(searches_.begin(), searches_.end(), [&](const PatternSearch& search) {
+    return !counts(search) || impossible(search);
+  });
+  if (!stopped() && none) throw UserError(std::find_if(searches_.begin(), searches_.end(), counts)->refusal);
   for (int round = 0; round < kRefinements && !stopped() && refine(); ++round) evaluate_listed();
 
   advice_.interrupted = stopped();
@@ -424,15 +369,14 @@ Advice Search::run() {
       advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
   }
   advice_.candidates = winners();
-  advice_.explanation = explain_winner(advice_.candidates, workload_, machine_);
+  advice_.explanation = explain_winner(advice_.candidates, problem_, evaluator_.machine());
   return std::move(advice_);
 }
 
 }  // namespace
 
-Advice advise(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options) {
-  check(workload, "workload");
-  return Search(workload, machine, options).run();
+Advice advise(const Problem& problem, const Machine& machine, const AdviseOptions& options) {
+  return Search(problem, machine, options).run();
 }
 
 }  // namespace tritax

@@ -10,7 +10,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "model/patterns/builders.hpp"
+#include "model/parts/library_gemm.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -115,34 +115,16 @@ double on_clock(const KernelSpan& span, Clock clock) {
   return clock == Clock::idle_stream ? span.idle_stream_ns : span.busy_stream_ns;
 }
 
-int peer_count(const Scenario& scenario) {
-  if (const auto* access = std::get_if<RemoteAccess>(&scenario.workload)) {
-    return access->peers == Peers::all ? access->gpus - 1 : 1;
-  }
-  return gpus_of(scenario) - 1;
-}
-
 // Host time of the GEMM call that an event on an idle stream sees.
 double gemm_call_ns(const Scenario& scenario, const Machine& machine) {
-  const auto* alone = std::get_if<LibraryGemm>(&scenario.workload);
-  if (alone == nullptr) {
-    return scenario.pattern == patterns().front().name ? machine.library.gemm_call_ns : 0;
-  }
-  switch (alone->caller) {
-    case GemmCaller::framework:
-      return machine.library.gemm_call_ns;
-    case GemmCaller::binding:
-      return machine.library.binding_call_ns;
-    case GemmCaller::loop:
-      break;
-  }
-  return 0;
+  const Workload& workload = *scenario.problem.workload;
+  return workload.call_ns == nullptr ? 0 : workload.call_ns(pattern_of(scenario), scenario.problem, machine);
 }
 
 }  // namespace
 
 Clock usual_clock(const Scenario& scenario) {
-  return std::holds_alternative<GemmAllScatter>(scenario.workload) ? Clock::host : Clock::busy_stream;
+  return scenario.problem.workload->timed_by_host ? Clock::host : Clock::busy_stream;
 }
 
 double scale_of_unit(Metric metric, std::string_view unit, const std::string& where) {
@@ -206,7 +188,7 @@ double Prediction::value(Metric metric, Clock clock) const {
 }
 
 bool runs_back_to_back(const Scenario& scenario, Clock clock) {
-  return clock == Clock::busy_stream && std::holds_alternative<LibraryGemm>(scenario.workload);
+  return clock == Clock::busy_stream && scenario.problem.workload->back_to_back;
 }
 
 Prediction predict(const Scenario& scenario, const Machine& machine, bool back_to_back) {
@@ -219,9 +201,10 @@ Prediction predict(const Scenario& scenario, const Machine& machine, bool back_t
   Prediction prediction;
   prediction.makespan_ns = result.makespan_ns;
   prediction.kernels_ns = result.kernels_ns;
-  prediction.flops = flops_of(scenario);
-  prediction.bytes_per_gpu = bytes_per_gpu_of(scenario);
-  prediction.peers = peer_count(scenario);
+  const Work work = work_of(scenario.problem);
+  prediction.flops = work.flops;
+  prediction.bytes_per_gpu = work.bytes_per_gpu;
+  prediction.peers = work.peers;
   const double gap_ns = (schedule.vendor ? vendor_machine(machine) : machine).host.kernel_gap_ns;
   prediction.ranks = recorder.times(gap_ns, gemm_call_ns(scenario, machine));
   return prediction;

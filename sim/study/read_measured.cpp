@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/workloads/registry.hpp"
 #include "sim/study/validate.hpp"
 
 namespace tritax::embedded {
@@ -19,14 +22,14 @@ namespace tritax {
 namespace {
 
 constexpr std::string_view kColumns =
-    "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "runs,"
-    "wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
+    "id,pattern,runs,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
-// What ran and how long it took. The same may be measured twice, but not with the same times.
-constexpr std::string_view kRunAndTimes =
-    "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
-    "warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
+// Of older tables, which do not name the workload.
+constexpr std::string_view kFormerWorkload = "gemm-all-scatter";
+
+// Besides problem and knobs: what tells two measurements apart. The same may be measured twice, but not with the same
+// times.
+constexpr std::string_view kRunAndTimes = "id,workload,pattern,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
 
 constexpr std::string_view kWriter = "tritax measure";
 
@@ -44,41 +47,49 @@ MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
   return time;
 }
 
-Knobs read_knobs(const CsvRow& line) {
-  constexpr std::int64_t kMaxTile = 4096;
-  constexpr std::int64_t kMaxCount = 1 << 20;
-  const auto small = [&](std::string_view column, std::int64_t lowest, std::int64_t highest) {
-    return static_cast<std::int32_t>(line.integer(column, lowest, highest));
-  };
-  Knobs knobs;
-  knobs.tile_m = small("tile_m", 1, kMaxTile);
-  knobs.tile_n = small("tile_n", 1, kMaxTile);
-  knobs.tile_k = small("tile_k", 1, kMaxTile);
-  knobs.gemm_cus = small("gemm_cus", 0, kMaxCount);
-  knobs.comm_cus = small("comm_cus", 0, kMaxCount);
-  knobs.group_m = small("group_m", 1, kMaxCount);
-  knobs.peer_order = static_cast<PeerOrder>(line.choice("peer_order", kPeerOrderNames));
-  knobs.lock = static_cast<LockProtocol>(line.choice("lock", kLockProtocolNames));
-  knobs.launch = static_cast<LaunchMode>(line.choice("launch", kLaunchModeNames));
-  return knobs;
+// One column. Zero stands for what the pattern decides itself, where the lowest that a user may give is above it.
+std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string& column) {
+  switch (spec.kind) {
+    case ValueKind::name:
+      return static_cast<std::int64_t>(line.choice(column, spec.names));
+    case ValueKind::boolean: {
+      constexpr std::array<std::string_view, 2> switches{"false", "true"};
+      return static_cast<std::int64_t>(line.choice(column, switches));
+    }
+    case ValueKind::integer:
+    case ValueKind::bytes:
+      break;
+  }
+  const bool may_be_left_out = !spec.required && spec.usual == std::array<std::int64_t, 3>{};
+  return line.integer(column, may_be_left_out ? 0 : spec.low, spec.high);
+}
+
+// The columns that the table has; required ones must be there.
+void read_values(const CsvRow& line, Values& values) {
+  for (std::size_t i = 0; i < values.specs().size(); ++i) {
+    const Spec& spec = values.specs()[i];
+    for (std::size_t part = 0; part < spec.columns(); ++part) {
+      const std::string column = spec.column(part);
+      if (!spec.required && !line.has(column)) continue;
+      values.give(column, read_number(line, spec, column));
+    }
+  }
 }
 
 MeasuredRow read_row(const CsvRow& line) {
-  constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;  // as in model/workload
-  constexpr std::int64_t kMaxGpus = 1024;
-  std::vector<std::string_view> pattern_names;
-  for (const Pattern& pattern : patterns()) pattern_names.push_back(pattern.name);
   MeasuredRow row;
   row.where = line.where();
   row.id = line.text("id");
+  const std::string name = line.has("workload") ? line.text("workload") : std::string(kFormerWorkload);
+  const Workload& workload = find_workload(name, row.where);
+  std::vector<std::string_view> pattern_names;
+  for (const Pattern& pattern : workload.patterns) pattern_names.push_back(pattern.name);
   row.pattern = pattern_names[line.choice("pattern", pattern_names)];
-  row.workload.gpus = static_cast<int>(line.integer("gpus", 1, kMaxGpus));
-  row.workload.m = line.integer("m", 1, kMaxSize);
-  row.workload.n = line.integer("n", 1, kMaxSize);
-  row.workload.k = line.integer("k", 1, kMaxSize);
-  row.workload.dtype = static_cast<DType>(line.choice("dtype", kDTypeNames));
-  check(row.workload, row.where);
-  row.knobs = read_knobs(line);
+  row.problem = problem_of(workload);
+  read_values(line, row.problem.values);
+  complete_problem(row.problem, row.where);
+  row.knobs = Values(workload.knobs);
+  read_values(line, row.knobs);
   row.repeats = line.integer("runs", 1, std::numeric_limits<std::int32_t>::max());
   if (line.has("warmup_runs")) {
     row.warmup_runs = line.integer("warmup_runs", 0, std::numeric_limits<std::int32_t>::max());
@@ -93,12 +104,29 @@ MeasuredRow read_row(const CsvRow& line) {
   return row;
 }
 
+// Columns, separated by commas, that tell the rows of a table apart: those of any workload.
+std::string telling_columns() {
+  std::set<std::string> known;
+  std::string columns(kRunAndTimes);
+  for (const Workload* workload : workloads()) {
+    for (const auto& specs : {workload->fields, workload->knobs}) {
+      for (const Spec& spec : specs) {
+        for (std::size_t part = 0; part < spec.columns(); ++part) {
+          if (known.insert(spec.column(part)).second) columns += "," + spec.column(part);
+        }
+      }
+    }
+  }
+  return columns;
+}
+
 }  // namespace
 
 MeasuredFile parse_measured(std::string_view csv, const std::string& origin) {
   MeasuredFile file;
   file.origin = origin;
-  UniqueRows once(kRunAndTimes);
+  const std::string telling = telling_columns();
+  UniqueRows once(telling);
   file.remarks = read_csv(csv, origin, kColumns, kWriter, [&file, &once](const CsvRow& line) {
     file.rows.push_back(read_row(line));
     once.add(line);

@@ -102,24 +102,24 @@ void read_values(TomlReader& reader, PublishedEntry& entry) {
 
 // Whether a metric says something about a scenario.
 void check_metric(const PublishedEntry& entry, const Scenario& scenario) {
-  const bool gemm_all_scatter = std::holds_alternative<GemmAllScatter>(scenario.workload);
+  const Workload& workload = *scenario.problem.workload;
+  const Work work = work_of(scenario.problem);
   const auto refuse = [&](std::string_view why) {
     throw UserError(fmt::format("{}: metric \"{}\" does not fit this scenario: {}", entry.where,
                                 kMetricNames[static_cast<std::size_t>(entry.metric)], why));
   };
   const bool bandwidth = entry.metric == Metric::bandwidth || entry.metric == Metric::link_bandwidth;
-  if (bandwidth && bytes_per_gpu_of(scenario) == 0)
-    refuse("bandwidths are those of remote-access and all-gather");
-  if (entry.metric == Metric::throughput && flops_of(scenario) == 0) refuse("it computes nothing");
+  if (bandwidth && work.bytes_per_gpu == 0) refuse("bandwidths are those of workloads that only move data");
+  if (entry.metric == Metric::throughput && work.flops == 0) refuse("it computes nothing");
   const bool parts = entry.metric == Metric::gemm_time || entry.metric == Metric::comm_time;
-  if (parts && !gemm_all_scatter) refuse("only a gemm-all-scatter has GEMM and communication kernels");
+  if (parts && !workload.computes_and_sends) refuse("it has no GEMM and communication kernels to tell apart");
   if (parts && (entry.clock == Clock::host || entry.clock == Clock::kernel)) {
     refuse("the time of some kernels is read on clock \"busy-stream\" or \"idle-stream\"");
   }
   if (entry.metric == Metric::best_speedup) {
-    if (!gemm_all_scatter) refuse("only a gemm-all-scatter has patterns");
+    if (workload.baseline.empty() || workload.patterns.size() < 2) refuse("it has no patterns to choose from");
     if (!scenario.pattern.empty()) refuse("it tries all patterns, so the scenario names none");
-  } else if (gemm_all_scatter && scenario.pattern.empty()) {
+  } else if (scenario.pattern.empty()) {
     throw UserError(fmt::format("{}: the scenario of this entry has no 'pattern'", entry.where));
   }
 }

@@ -36,10 +36,11 @@ class JobList {
     const bool back_to_back = runs_back_to_back(scenario, entry.clock);
     VariantJobs jobs;
     if (entry.metric == Metric::best_speedup) {
-      for (const Pattern& pattern : patterns()) {
+      const Workload& workload = *scenario.problem.workload;
+      for (const Pattern& pattern : workload.patterns) {
         Scenario one = scenario;
         one.pattern = pattern.name;
-        if (&pattern == &patterns().front()) {  // the library baseline
+        if (pattern.name == workload.baseline) {
           if (!entry.references.empty()) one.knobs = entry.references[variant].knobs;
           jobs.reference = add(std::move(one), back_to_back);
         } else {

@@ -30,7 +30,7 @@ struct Task {
   std::size_t sensitivity = 0;
   std::size_t variation = 0;
   Machine machine;
-  std::optional<Knobs> knobs;
+  std::optional<Values> knobs;
 };
 
 struct Plan {
@@ -43,7 +43,7 @@ struct Plan {
     inputs.back().input = std::move(name);
     inputs.back().value = std::move(value);
   }
-  void vary(std::string value, Machine machine, std::optional<Knobs> knobs = std::nullopt) {
+  void vary(std::string value, Machine machine, std::optional<Values> knobs = std::nullopt) {
     inputs.back().variations.emplace_back().value = std::move(value);
     tasks.push_back(
         {inputs.size() - 1, inputs.back().variations.size() - 1, std::move(machine), std::move(knobs)});
@@ -178,72 +178,53 @@ void plan_machine(Plan& plan, const Schedule& schedule, const Machine& machine) 
   }
 }
 
-// Plans the variations of one knob: halved and doubled, or one step down and up.
-void plan_number(Plan& plan, const Machine& machine, const Knobs& knobs, const std::string& name,
-                 std::int32_t Knobs::*knob, bool by_factor_of_two) {
-  const std::int32_t value = knobs.*knob;
+// Plans the variations of one number: halved and doubled, or one step down and up.
+void plan_number(Plan& plan, const Machine& machine, const Values& knobs, const Spec& spec, std::size_t part) {
+  const std::string column = spec.column(part);
+  const std::int64_t value = knobs[column];
   if (value == 0) {
     return;  // the pattern decides
   }
-  plan.input("knob " + name, fmt::format("{}", value));
-  const std::int32_t step = std::max(1, static_cast<std::int32_t>(std::lround(kStep * value)));
-  for (const std::int32_t other :
-       {by_factor_of_two ? value / 2 : value - step, by_factor_of_two ? value * 2 : value + step}) {
+  plan.input("knob " + column, fmt::format("{}", value));
+  const std::int64_t step = std::max<std::int64_t>(1, std::llround(kStep * static_cast<double>(value)));
+  for (const std::int64_t other : {spec.varies_by_doubling ? value / 2 : value - step,
+                                   spec.varies_by_doubling ? value * 2 : value + step}) {
     if (other > 0) {
-      Knobs changed = knobs;
-      changed.*knob = other;
+      Values changed = knobs;
+      changed.give(column, other);
       plan.vary(fmt::format("{}", other), machine, changed);
     }
   }
 }
 
-template <typename Name, typename Names>
-void plan_name(Plan& plan, const Machine& machine, const Knobs& knobs, const std::string& name,
-               Name Knobs::*knob, const Names& names) {
-  const auto present = static_cast<std::size_t>(knobs.*knob);
-  plan.input("knob " + name, std::string(names[present]));
+void plan_name(Plan& plan, const Machine& machine, const Values& knobs, const Spec& spec,
+               std::span<const std::string_view> names) {
+  const auto present = static_cast<std::size_t>(knobs[spec.name]);
+  plan.input(fmt::format("knob {}", spec.name), std::string(names[present]));
   for (std::size_t other = 0; other < names.size(); ++other) {
     if (other != present) {
-      Knobs changed = knobs;
-      changed.*knob = static_cast<Name>(other);
+      Values changed = knobs;
+      changed.give(spec.name, static_cast<std::int64_t>(other));
       plan.vary(std::string(names[other]), machine, changed);
     }
   }
 }
 
+// Numbers first, then names.
 void plan_knobs(Plan& plan, const Machine& machine, const Rebuild& rebuild) {
   static constexpr std::array<std::string_view, 2> kSwitch{"false", "true"};
-  const Knobs& knobs = rebuild.knobs;
-  const KnobUse& uses = rebuild.pattern->uses;
-  const auto number = [&](bool used, const std::string& name, std::int32_t Knobs::*knob,
-                          bool by_factor_of_two) {
-    if (used) {
-      plan_number(plan, machine, knobs, name, knob, by_factor_of_two);
-    }
+  const auto is_number = [](const Spec& spec) {
+    return spec.kind == ValueKind::integer || spec.kind == ValueKind::bytes;
   };
-  number(uses.tile, "tile_m", &Knobs::tile_m, true);
-  number(uses.tile, "tile_n", &Knobs::tile_n, true);
-  number(uses.tile, "tile_k", &Knobs::tile_k, true);
-  number(uses.tile, "waves", &Knobs::waves, true);
-  number(uses.comm_tile, "comm_tile_m", &Knobs::comm_tile_m, true);
-  number(uses.comm_tile, "comm_tile_n", &Knobs::comm_tile_n, true);
-  number(uses.gemm_cus, "gemm_cus", &Knobs::gemm_cus, false);
-  number(uses.comm_cus, "comm_cus", &Knobs::comm_cus, false);
-  number(uses.grid_order, "group_m", &Knobs::group_m, false);
-  if (uses.tile) {
-    plan_name(plan, machine, knobs, "pipeline", &Knobs::pipeline, kPipelineNames);
+  for (const Spec& spec : rebuild.knobs.specs()) {
+    if (!is_number(spec) || !rebuild.pattern->uses(spec.name)) continue;
+    for (std::size_t part = 0; part < spec.columns(); ++part) {
+      plan_number(plan, machine, rebuild.knobs, spec, part);
+    }
   }
-  if (uses.grid_order) {
-    plan_name(plan, machine, knobs, "xcd_remap", &Knobs::xcd_remap, kSwitch);
-  }
-  if (uses.peer_order) {
-    plan_name(plan, machine, knobs, "peer_order", &Knobs::peer_order, kPeerOrderNames);
-  }
-  if (uses.lock) {
-    plan_name(plan, machine, knobs, "lock", &Knobs::lock, kLockProtocolNames);
-  }
-  if (uses.launch) {
-    plan_name(plan, machine, knobs, "launch", &Knobs::launch, kLaunchModeNames);
+  for (const Spec& spec : rebuild.knobs.specs()) {
+    if (is_number(spec) || !rebuild.pattern->uses(spec.name)) continue;
+    plan_name(plan, machine, rebuild.knobs, spec, spec.kind == ValueKind::name ? spec.names : kSwitch);
   }
 }
 

@@ -20,38 +20,31 @@ constexpr const char* kMachineOfRows = "h200-4";  // of rows that no scenario de
 
 std::size_t index_of(MeasuredClock clock) { return static_cast<std::size_t>(clock); }
 
-// The part of a scenario that no CSV column may contradict.
+// The part of a scenario that no CSV column may contradict: all but the number of GPUs, which one file of scenarios
+// is measured with in turn.
 void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
   const auto refuse = [&](std::string_view column, const auto& value, const auto& expected) {
     throw UserError(fmt::format("{}: {} = {} contradicts scenario '{}' of that id ({}), which has {}",
                                 row.where, column, value, scenario.id, scenario.where, expected));
   };
-  const auto* expected = std::get_if<GemmAllScatter>(&scenario.workload);
-  if (expected == nullptr) refuse("id", row.id, "another workload than gemm-all-scatter");
+  if (scenario.problem.workload != row.problem.workload) {
+    refuse("id", row.id, fmt::format("another workload than {}", row.problem.workload->name));
+  }
   if (row.pattern != scenario.pattern) refuse("pattern", row.pattern, scenario.pattern);
-  if (row.workload.m != expected->m) refuse("m", row.workload.m, expected->m);
-  if (row.workload.n != expected->n) refuse("n", row.workload.n, expected->n);
-  if (row.workload.k != expected->k) refuse("k", row.workload.k, expected->k);
-  if (row.workload.dtype != expected->dtype) {
-    refuse("dtype", name_of(row.workload.dtype), name_of(expected->dtype));
+  const Values& measured = row.problem.values;
+  const Values& expected = scenario.problem.values;
+  for (std::size_t i = 0; i < measured.specs().size(); ++i) {
+    const Spec& spec = measured.specs()[i];
+    if (spec.counts_gpus || text_of(measured, i) == text_of(expected, i)) continue;
+    refuse(spec.name, text_of(measured, i), text_of(expected, i));
   }
 }
 
 // What ran, as the row says, on top of what the scenario says.
 void apply(const MeasuredRow& row, Scenario& scenario) {
-  scenario.workload = row.workload;
+  scenario.problem = row.problem;
   scenario.pattern = row.pattern;
-  scenario.tile_given = true;
-  Knobs& knobs = scenario.knobs;
-  knobs.tile_m = row.knobs.tile_m;
-  knobs.tile_n = row.knobs.tile_n;
-  knobs.tile_k = row.knobs.tile_k;
-  knobs.gemm_cus = row.knobs.gemm_cus;
-  knobs.comm_cus = row.knobs.comm_cus;
-  knobs.group_m = row.knobs.group_m;
-  knobs.peer_order = row.knobs.peer_order;
-  knobs.lock = row.knobs.lock;
-  knobs.launch = row.knobs.launch;
+  scenario.knobs = scenario.knobs.with(row.knobs);
 }
 
 // The median run is the middle one of those that were measured, after the warm-up and half of the others.
@@ -74,7 +67,7 @@ ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& mach
   ValidatedRow row;
   row.id = measured.row.id;
   row.pattern = measured.row.pattern;
-  row.workload = measured.row.workload;
+  row.problem = measured.row.problem;
   row.knobs = resolved_knobs(measured.scenario, machine);
   row.machine = measured.scenario.machine;
   row.where = measured.row.where;
@@ -126,6 +119,7 @@ std::vector<MeasuredScenario> match_scenarios(const std::vector<MeasuredFile>& f
         require_same_problem(row, *found->second);
         one.scenario = *found->second;
       } else {
+        one.scenario = scenario_of(row.problem);
         one.scenario.id = row.id;
         one.scenario.machine = kMachineOfRows;
       }
@@ -223,15 +217,16 @@ std::size_t Choice::pairs_in_order() const {
 }
 
 std::vector<Choice> choices_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
-  using Key = std::tuple<std::size_t, std::int64_t, std::int64_t, std::int64_t, DType, int>;
+  using Key = std::tuple<std::size_t, std::string_view, std::string>;
   std::map<Key, std::size_t> index;
   std::vector<Choice> choices;
   std::vector<PatternTimes> times_of_choice;
   for (const ValidatedRow& row : rows) {
-    const GemmAllScatter& w = row.workload;
-    const auto [place, fresh] = index.emplace(Key{row.file, w.m, w.n, w.k, w.dtype, w.gpus}, choices.size());
+    const Problem& problem = row.problem;
+    const auto [place, fresh] =
+        index.emplace(Key{row.file, problem.workload->name, key_of(problem.values)}, choices.size());
     if (fresh) {
-      choices.push_back({w, 0, &row, &row, 0, {}, {}});
+      choices.push_back({problem, 0, &row, &row, 0, {}, {}});
       times_of_choice.emplace_back();
     }
     Choice& choice = choices[place->second];

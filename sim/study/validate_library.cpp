@@ -11,6 +11,7 @@
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/workloads/registry.hpp"
 #include "sim/study/predict.hpp"
 #include "sim/simulate.hpp"
 
@@ -21,33 +22,7 @@ namespace {
 constexpr std::string_view kLibraryWriter = "backend_hip/baselines";
 constexpr double kFlushedBytes =
     256e6;  // what both scripts write before a run unless they are told otherwise
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;  // as in model/workload
-constexpr std::int64_t kMaxGpus = 1024;
-
-struct Shape {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  DType dtype = DType::bf16;
-};
-
-Shape read_shape(const CsvRow& line) {
-  return {line.integer("m", 1, kMaxSize), line.integer("n", 1, kMaxSize), line.integer("k", 1, kMaxSize),
-          static_cast<DType>(line.choice("dtype", kDTypeNames))};
-}
-
-LibraryRow row_of(const CsvRow& line, LibraryForm form, Workload workload, std::string_view column) {
-  LibraryRow row;
-  row.form = form;
-  row.scenario.workload = std::move(workload);
-  row.measured_ns = 1e3 * line.positive(column, "a time in us");
-  row.where = line.where();
-  return row;
-}
-
-LibraryGemm gemm_of(const Shape& shape) {
-  return {shape.m, shape.n, shape.k, shape.dtype, GemmCaller::loop, {}};
-}
+constexpr std::int64_t kMostRepeats = std::int64_t{1} << 20;
 
 // Refuses rows that are damaged anywhere, also where nothing here depends on it and in rows of forms that are
 // left out.
@@ -61,57 +36,28 @@ void check_times(const CsvRow& line) {
     const double p90 = line.positive(high, "a time in us");
     line.number(clock + "_us", p10, p90);
   }
-  if (line.has("repeats")) line.integer("repeats", 1, kMaxSize);
+  if (line.has("repeats")) line.integer("repeats", 1, kMostRepeats);
   if (line.has("relative_error")) line.number("relative_error", 0, kMostRelativeError);
   if (line.has("kernels")) line.text("kernels");
 }
 
-// A row of gemm_all_scatter.py.
-std::optional<LibraryRow> read_program(const CsvRow& line) {
-  constexpr std::array<std::string_view, 4> forms{"gemm", "gathered", "library", "stepwise"};
-  constexpr std::array<std::string_view, 2> launches{"eager", "graph"};
-  const std::string_view form = forms[line.choice("form", forms)];
-  const bool graph = line.choice("launch", launches) == 1;
-  const Shape shape = read_shape(line);
-  const std::int64_t gpus = line.integer("gpus", 1, kMaxGpus);
-  if (form == "gemm" && graph) {
-    if (shape.n % gpus != 0) line.refuse("n", fmt::format("a multiple of the {} GPUs", gpus));
-    const Shape own{shape.m, shape.n / gpus, shape.k, shape.dtype};
-    LibraryRow row = row_of(line, LibraryForm::gemm_cold, gemm_of(own), "device_us");
-    row.between_events = true;
+// The row as the workload sees it that knows its kind; nothing if none does.
+std::optional<LibraryRow> read_row(const CsvRow& line) {
+  for (const Workload* workload : workloads()) {
+    auto call = workload->library_call == nullptr ? std::nullopt : workload->library_call(line);
+    if (!call) continue;
+    complete_problem(call->problem, line.where());
+    LibraryRow row;
+    row.form = call->form;
+    row.between_events = call->between_events;
+    row.measured_ns = 1e3 * line.positive(call->time_column, "a time in us");
+    row.where = line.where();
+    row.scenario = scenario_of(std::move(call->problem));
+    row.scenario.pattern = call->pattern;
+    if (call->knobs.columns() > 0) row.scenario.knobs = std::move(call->knobs);
     return row;
   }
-  if (form != "stepwise") return std::nullopt;
-  const GemmAllScatter workload{shape.m, shape.n, shape.k, shape.dtype, static_cast<int>(gpus)};
-  check(workload, line.where());
-  LibraryRow row = row_of(line, LibraryForm::stepwise, workload, "wall_us");
-  row.scenario.pattern = patterns().front().name;
-  row.scenario.knobs.host_barriers = false;
-  return row;
-}
-
-// A row of library_microbench.py; its times are the same for all launches, but for those of a loop.
-std::optional<LibraryRow> read_call(const CsvRow& line) {
-  constexpr std::array<std::string_view, 2> calls{"gemm", "all_gather"};
-  constexpr std::array<std::string_view, 2> launches{"eager", "graph"};
-  constexpr std::array<std::string_view, 3> operands{"cold", "warm", "loop"};
-  const bool graph = line.choice("launch", launches) == 1;
-  const std::size_t state = line.choice("operands", operands);
-  if (graph != (operands[state] == "loop")) return std::nullopt;
-  if (calls[line.choice("what", calls)] == "gemm") {
-    const auto form = static_cast<LibraryForm>(state);
-    return row_of(line, form, gemm_of(read_shape(line)), "kernel_us");
-  }
-  constexpr std::int64_t cols = 256;
-  const std::int64_t bytes = line.integer("bytes_per_rank", 2 * cols, 2 * cols * kMaxSize);
-  if (bytes % (2 * cols) != 0) line.refuse("bytes_per_rank", fmt::format("a multiple of {}", 2 * cols));
-  AllGather gather;
-  gather.rows = bytes / (2 * cols);
-  gather.cols = cols;
-  gather.dtype = DType::fp16;
-  gather.gpus = static_cast<int>(line.integer("gpus", 2, kMaxGpus));
-  gather.library = true;
-  return row_of(line, LibraryForm::all_gather, gather, "kernel_us");
+  return std::nullopt;
 }
 
 double predict_ns(const LibraryRow& row, const Machine& machine) {
@@ -141,7 +87,7 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   file.origin = origin;
   UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank,device_us,kernel_us,wall_us");
   file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kLibraryWriter, [&](const CsvRow& line) {
-    std::optional<LibraryRow> row = line.has("what") ? read_call(line) : read_program(line);
+    std::optional<LibraryRow> row = read_row(line);
     check_times(line);
     once.add(line);
     if (row) file.rows.push_back(std::move(*row));

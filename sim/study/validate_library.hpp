@@ -13,19 +13,10 @@
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "model/workload/library_call.hpp"
 #include "sim/study/validate.hpp"
 
 namespace tritax {
-
-enum class LibraryForm : std::uint8_t {
-  gemm_cold,   // kernels of a GEMM after the caches were flushed
-  gemm_warm,   // the same right after an equal one
-  gemm_loop,   // time per call of many in a row
-  all_gather,  // kernel of an all-gather
-  stepwise     // GEMM, host synchronisation, all-gather, copy into column slices
-};
-inline constexpr std::array<std::string_view, 5> kLibraryFormNames{"gemm cold", "gemm warm", "gemm loop",
-                                                                   "all-gather", "stepwise"};
 
 struct LibraryRow {
   LibraryForm form = LibraryForm::gemm_cold;

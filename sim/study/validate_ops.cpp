@@ -42,12 +42,12 @@ Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const S
                     row.where, row.id, nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
   }
   Scenario scenario = *found->second;
-  auto* workload = std::get_if<GemmAllScatter>(&scenario.workload);
-  if (workload == nullptr || scenario.pattern != row.pattern) {
+  if (scenario.pattern != row.pattern) {
     throw UserError(fmt::format("{}: pattern '{}' contradicts scenario '{}' ({})", row.where, row.pattern,
                                 scenario.id, scenario.where));
   }
-  workload->gpus = row.gpus;
+  scenario.problem.values.give("gpus", row.gpus);
+  complete_problem(scenario.problem, row.where);
   if (!machine.empty()) scenario.machine = machine;
   return scenario;
 }

@@ -49,13 +49,11 @@ std::string tiles_text(const Rounds& rounds) {
   return text;
 }
 
-bool splits_units(const Candidate& candidate) {
-  return find_pattern(candidate.pattern, "explanation").uses.splits_cus;
-}
+bool splits_units(const Candidate& candidate) { return candidate.pattern->roles != Roles::in_turn; }
 
 // Compute units that are kept for sending, also where some of them have nothing to send.
 std::int32_t sending_units(const Candidate& candidate) {
-  return std::max(candidate.knobs.comm_cus, candidate.rounds.senders);
+  return std::max(static_cast<std::int32_t>(candidate.knobs.get_or("comm_cus", 0)), candidate.rounds.senders);
 }
 
 // What the compute units that only send cost the winner, in rounds of its tiles.
@@ -76,7 +74,7 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
     if (there <= own.rounds) continue;
     std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
     if (splits_units(rival)) text += fmt::format(" left beside {} that only send", sending_units(rival));
-    text += fmt::format(" in {}", rival.pattern);
+    text += fmt::format(" in {}", rival.pattern->name);
     const bool same_tiles =
         theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n && theirs.parts == own.parts;
     if (same_tiles) return text;
@@ -96,13 +94,13 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
       "{} splits K: with all of it, the {} that every GPU computes would take {} on {} compute units "
       "({} of the slots filled); in {} parts of K they are {} matmuls, each {} times shorter, which "
       "take {} ({} filled)",
-      winner.pattern, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
+      winner.pattern->name, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
       percent(whole.fill()), own.parts, own.matmuls(), own.parts, count_text(own.rounds, "round"),
       percent(own.fill()));
   for (const Candidate& rival : rivals) {
     const Rounds& theirs = rival.rounds;
     if (theirs.tiles == 0 || theirs.parts > 1) continue;
-    text += fmt::format("; {} has {} with all of K in {} on {}", rival.pattern, tiles_text(theirs),
+    text += fmt::format("; {} has {} with all of K in {} on {}", rival.pattern->name, tiles_text(theirs),
                         count_text(theirs.rounds, "round"), theirs.workers);
     break;
   }
@@ -115,7 +113,7 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ri
   if (own.parts > 1) return split_sentence(winner, rivals);
   std::string text =
       fmt::format("The {} that {} gives every GPU {} {} on {} compute units ({} of the slots filled)",
-                  tiles_text(own), winner.pattern, own.tiles == 1 ? "takes" : "take",
+                  tiles_text(own), winner.pattern->name, own.tiles == 1 ? "takes" : "take",
                   count_text(own.rounds, "round"), own.workers, percent(own.fill()));
   if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
   return text + rival_rounds_text(own, rivals) + ".";
@@ -148,7 +146,7 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other)
   const std::string losses = listed(saved.rbegin(), losses_end);
   const double ahead = other.time_ns - winner.time_ns;
   std::string text = fmt::format("It is {} ({}) ahead of {}", time_text(ahead),
-                                 fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern);
+                                 fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern->name);
   if (!gains.empty()) text += fmt::format(": its critical path has {} less", gains);
   if (!losses.empty())
     text += fmt::format("{} {} more", gains.empty() ? ": its critical path has" : ", though", losses);
@@ -156,11 +154,11 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other)
 }
 
 // What no schedule with these tiles could avoid, and how much of the sending stays in sight.
-std::string limit_sentence(const Candidate& winner, const GemmAllScatter& workload) {
+std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const TimeBound& bound = winner.bound;
   std::string text = fmt::format("Of its {}, the GEMM needs at least {}", time_text(winner.time_ns),
                                  time_text(bound.compute_ns));
-  if (workload.gpus == 1) return text + ".";
+  if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
   text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} the GEMM)",
                       winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns),
@@ -168,15 +166,6 @@ std::string limit_sentence(const Candidate& winner, const GemmAllScatter& worklo
   text += fmt::format("; {} of sending is on the critical path", time_text(exposed));
   if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
   return text + ".";
-}
-
-// What the winner gains by workgroups that begin at different peers; empty if that is not worth a sentence.
-std::string peers_sentence(const Candidate& winner) {
-  if (winner.fixed_order_ns < (1 + kWorthSaying) * winner.time_ns) return {};
-  return fmt::format(
-      "Its workgroups begin at different peers, so that they do not all wait for one link; with peers in "
-      "the fixed order of their ranks it would take {}.",
-      time_text(winner.fixed_order_ns));
 }
 
 // The largest of the three taxes that the winner still pays, along its critical path as in the table.
@@ -195,7 +184,7 @@ std::string tax_sentence(const Candidate& winner, const Machine& machine) {
   std::string text =
       fmt::format("The largest tax on its critical path is the {} tax, {} ({})", largest->second,
                   time_text(largest->first), percent(largest->first / winner.time_ns));
-  if (winner.knobs.host_barriers && largest->second == "bulk-synchronous") {
+  if (winner.knobs.get_or("host_barriers", 0) != 0 && largest->second == "bulk-synchronous") {
     text += fmt::format("; the host barriers around the measured region are {}",
                         time_text(2 * machine.host.barrier_ns));
   }
@@ -204,14 +193,17 @@ std::string tax_sentence(const Candidate& winner, const Machine& machine) {
 
 }  // namespace
 
-std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const GemmAllScatter& workload,
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem,
                                         const Machine& machine) {
   if (candidates.empty()) return {};
   const Candidate& winner = candidates.front();
   std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
   if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
-  if (std::string peers = peers_sentence(winner); !peers.empty()) sentences.push_back(std::move(peers));
-  sentences.push_back(limit_sentence(winner, workload));
+  for (const OtherTime& other : winner.others) {
+    if (other.time_ns < (1 + kWorthSaying) * winner.time_ns) continue;
+    sentences.push_back(fmt::format(fmt::runtime(other.sentence), time_text(other.time_ns)));
+  }
+  sentences.push_back(limit_sentence(winner, problem));
   sentences.push_back(tax_sentence(winner, machine));
   return sentences;
 }

@@ -5,6 +5,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
 
 namespace tritax {
@@ -130,6 +131,26 @@ KnobSpace space(const Pattern& pattern, const Problem&, const Machine& machine, 
   return space;
 }
 
+// An all-gather of library_microbench.py.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  constexpr std::int64_t cols = 256;
+  constexpr std::int64_t row_bytes = 2 * cols;
+  const auto form = line.has("what") ? form_of_call(line, "all_gather") : std::nullopt;
+  if (!form) return std::nullopt;
+  const std::int64_t bytes = line.integer("bytes_per_rank", row_bytes, row_bytes * kMaxSize);
+  if (bytes % row_bytes != 0) line.refuse("bytes_per_rank", fmt::format("a multiple of {}", row_bytes));
+  LibraryCall call;
+  call.form = *form;
+  call.problem = problem_of(all_gather());
+  call.problem.values.give("rows", bytes / row_bytes);
+  call.problem.values.give("cols", cols);
+  call.problem.values.give("dtype", static_cast<std::int64_t>(DType::fp16));
+  call.problem.values.give("gpus", line.integer("gpus", 2, kMaxGpus));
+  call.pattern = "library";
+  call.time_column = "kernel_us";
+  return call;
+}
+
 }  // namespace
 
 const Workload& all_gather() {
@@ -146,6 +167,7 @@ const Workload& all_gather() {
       .work = work,
       .size_text = size_text,
       .space = space,
+      .library_call = library_call,
   };
   return workload;
 }

@@ -8,7 +8,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
-#include "model/parts/library_gemm.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_all_scatter/patterns.hpp"
 
 namespace tritax {
@@ -145,6 +145,21 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
   return pattern.vendor ? machine.library.gemm_call_ns : 0;
 }
 
+// gemm_all_scatter.py with a host synchronisation behind the product, on the host's clock.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (line.has("what") || kProgramForms[line.choice("form", kProgramForms)] != "stepwise") return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::stepwise;
+  call.problem = problem_of(gemm_all_scatter());
+  give_product(line, call.problem.values);
+  call.problem.values.give("gpus", line.integer("gpus", 1, kMaxGpus));
+  call.pattern = "library";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("host_barriers", 0);
+  call.time_column = "wall_us";
+  return call;
+}
+
 }  // namespace
 
 const Workload& gemm_all_scatter() {
@@ -163,6 +178,7 @@ const Workload& gemm_all_scatter() {
       .space = space,
       .bound_ns = bound_ns,
       .call_ns = call_ns,
+      .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,
   };

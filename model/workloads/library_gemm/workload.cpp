@@ -15,6 +15,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
+#include "model/workload/library_call.hpp"
 
 namespace tritax {
 
@@ -137,6 +138,37 @@ double call_ns(const Pattern&, const Problem& problem, const Machine& machine) {
   return problem["binding"] != 0 ? machine.library.binding_call_ns : 0;
 }
 
+LibraryCall bare_call(LibraryForm form, std::string_view time_column) {
+  LibraryCall call;
+  call.form = form;
+  call.problem = problem_of(library_gemm());
+  call.problem.values.give("framework", 0);
+  call.pattern = "library";
+  call.time_column = time_column;
+  return call;
+}
+
+// A call of library_microbench.py, or the product alone of a program: launched as a graph, between two events.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (line.has("what")) {
+    const auto form = form_of_call(line, "gemm");
+    if (!form) return std::nullopt;
+    LibraryCall call = bare_call(*form, "kernel_us");
+    give_product(line, call.problem.values);
+    return call;
+  }
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if (kProgramForms[line.choice("form", kProgramForms)] != "gemm" || !graph) return std::nullopt;
+  LibraryCall call = bare_call(LibraryForm::gemm_cold, "device_us");
+  call.between_events = true;
+  give_product(line, call.problem.values);
+  const std::int64_t gpus = line.integer("gpus", 1, kMaxGpus);
+  const std::int64_t n = call.problem["n"];
+  if (n % gpus != 0) line.refuse("n", fmt::format("a multiple of the {} GPUs", gpus));
+  call.problem.values.give("n", n / gpus);
+  return call;
+}
+
 }  // namespace
 
 const Workload& library_gemm() {
@@ -152,6 +184,7 @@ const Workload& library_gemm() {
       .work = work,
       .size_text = product_text,
       .call_ns = call_ns,
+      .library_call = library_call,
       .back_to_back = true,
   };
   return workload;
