@@ -32,7 +32,8 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .allowed = kAllowedWaves,
      .varies_by_doubling = true},
     {.name = "pipeline",
-     .help = "how a workgroup feeds its matrix cores (a search assumes overlapped, as the vendor; Triton: serial)",
+     .help = "how a workgroup feeds its matrix cores: serial, overlapped; a search assumes overlapped, as the vendor "
+             "(Triton: serial)",
      .kind = ValueKind::name,
      .names = kPipelineNames},
     {.name = "comm_tile",

@@ -53,7 +53,7 @@ struct Pattern {
   Roles roles = Roles::in_turn;
   // It stands for a vendor's libraries: on GPUs a script measures them (backend_hip/baselines), not `tritax measure`.
   bool vendor = false;
-  // What it chooses itself, whatever the knobs say: the table's values with those put in. Null for most.
+  // What it chooses itself, whatever the knobs say: the table's values with those given. Null for most.
   Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
 
   bool uses(std::string_view knob) const;

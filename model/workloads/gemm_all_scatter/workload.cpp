@@ -56,11 +56,11 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 Values library_choice(const Problem& problem, const Machine& machine) {
   Values knobs = resolved_knobs(problem, machine, {});
   const MatmulTile tile = tile_of_library(gemm_all_scatter_of(problem), machine);
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  knobs.give("tile_m", tile.m);
+  knobs.give("tile_n", tile.n);
+  knobs.give("tile_k", tile.k);
+  knobs.give("waves", tile.waves);
+  knobs.give("pipeline", static_cast<std::int64_t>(tile.pipeline));
   return knobs;
 }
 
