@@ -7,7 +7,7 @@
 
 #include "model/schedule/json.hpp"
 #include "model/schedule/relax.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
+#include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "tests/schedule/collective_gemm.hpp"
 #include "tests/schedule/expect_finding.hpp"
 
@@ -246,7 +246,7 @@ TEST(InferredReference, IsTheProductByColumnBlocksOfTheWorkload) {
     ASSERT_EQ(read.reference.size(), static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
       const ReferenceOp& op = read.reference[static_cast<std::size_t>(rank)];
-      const ColumnRange own = owned_columns(workload, rank);
+      const Share own = owned_columns(workload, rank);
       EXPECT_EQ(op.to.rank, kEveryRank);
       EXPECT_EQ(op.to.rect.col, own.begin);
       EXPECT_EQ(op.to.rect.cols, own.size());

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "model/core/error.hpp"
-#include "model/patterns/pattern.hpp"
-#include "model/scenario/workload_schedules.hpp"
 #include "model/schedule/json.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
 #include "sim/functional.hpp"
 #include "tests/schedule/collective_gemm.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -194,12 +194,12 @@ TEST(FunctionalReference, AnAllGatherThatSendsTheWrongRowsIsWrong) {
   workload.rows = 37;
   workload.cols = 24;
   workload.gpus = 4;
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.comm_cus = 3;
   knobs.comm_tile_m = knobs.comm_tile_n = 16;
   for (const bool library : {false, true}) {
-    workload.library = library;
-    Schedule schedule = all_gather_schedule(workload, machine_of_eight_units(), knobs);
+    Schedule schedule = library ? library_all_gather_schedule(workload, machine_of_eight_units())
+                                : all_gather_schedule(workload, machine_of_eight_units(), knobs);
     expect_as_referenced(schedule);
     for (Op& op : schedule.ops) {
       if (op.kind == OpKind::load && op.rect.row > 0) op.rect.row -= 1;
@@ -215,11 +215,11 @@ TEST(FunctionalReference, SumsOntoZerosAreAReduceScatter) {
 
 TEST(FunctionalReference, ASavedScheduleWithoutReferenceIsExecutedAsEver) {
   for (const char* pattern : {"bulk-synchronous", "producer-consumer", "library"}) {
-    Knobs knobs;
+    GemmKnobs knobs;
     knobs.tile_m = knobs.tile_n = knobs.tile_k = 16;
     knobs.waves = 4;
-    std::string text = schedule_to_json(build_schedule(
-        find_pattern(pattern, "test"), {45, 83, 29, DType::fp16, 4}, machine_of_eight_units(), knobs));
+    std::string text =
+        schedule_to_json(build(pattern, {45, 83, 29, DType::fp16, 4}, machine_of_eight_units(), knobs));
     const auto begin = text.find("\"inputs\"");
     text.erase(begin, text.find("\"flags\"") - begin);
     expect_as_referenced(schedule_from_json(text, "old.json"));
