@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "model/cost/power_bound.hpp"
 
 namespace tritax {
 
@@ -414,7 +414,8 @@ struct Share {
   double fetched_bytes = 0;
 };
 
-Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& workgroup, MatmulTimes& times) {
+Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& workgroup,
+               MatmulTimes& times) {
   Share share;
   double product_ns = 0;  // of the accumulator
   bool begins_k = false;
@@ -427,7 +428,8 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
     if (moves_data(op.kind)) {
       const double bytes = bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
       const bool reads = op.kind == OpKind::load || op.kind == OpKind::reduce;
-      const bool from_peer = op.kind == OpKind::copy ? op.src_rank != kernel.rank : reads && op.rank != kernel.rank;
+      const bool from_peer =
+          op.kind == OpKind::copy ? op.src_rank != kernel.rank : reads && op.rank != kernel.rank;
       if (from_peer) share.fetched_bytes += bytes;
       if (!from_peer && op.rank != kernel.rank) share.sent_bytes += bytes;
     }

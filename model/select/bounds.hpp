@@ -34,7 +34,8 @@ struct TimeBound {
 // dtype.
 TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology);
 
-// How the products of one rank, each what one workgroup adds up before it stores it, fall onto its compute units.
+// How the products of one rank, each what one workgroup adds up before it stores it, fall onto its compute
+// units.
 struct Rounds {
   std::int64_t tiles = 0;  // of C; each is one product, or `parts` of them where K is split
   std::int64_t parts = 1;

@@ -66,7 +66,9 @@ std::string own_split_text(const Candidate& winner) {
   const std::int64_t all_units = winner.rounds.workers + sending_units(winner);
   const std::int64_t with_all = (winner.rounds.products() + all_units - 1) / all_units;
   const std::int64_t extra = winner.rounds.rounds - with_all;
-  if (extra <= 0) return fmt::format(": the {} that only {} cost no round", sending_units(winner), what_moves(winner.rounds));
+  if (extra <= 0)
+    return fmt::format(": the {} that only {} cost no round", sending_units(winner),
+                       what_moves(winner.rounds));
   return fmt::format(", {} more than on all {}", extra, all_units);
 }
 
@@ -172,7 +174,8 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
                       std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
                       fetches ? "fetches" : "sends", time_text(bound.wire_ns),
                       share_text(bound.wire_ns / bound.compute_ns));
-  text += fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
+  text +=
+      fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
   return text + ".";
 }

@@ -1,5 +1,5 @@
-// All-gather + GEMM: every pattern computes the product of every rank, whatever the shape, and the checker finds
-// nothing; what a pattern is said to do, it does.
+// All-gather + GEMM: every pattern computes the product of every rank, whatever the shape, and the checker
+// finds nothing; what a pattern is said to do, it does.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -50,7 +50,9 @@ Values some_knobs(const Machine& machine) {
   knobs.give("tile_k", 16 * between(1, 2));
   const int cus = machine.gpu.cu_count();
   if (coin()) knobs.give("gemm_cus", between(1, cus - 1));
-  if (coin()) knobs.give("comm_cus", between(1, std::max<int>(1, cus - std::max<int>(1, static_cast<int>(knobs["gemm_cus"])))));
+  if (coin())
+    knobs.give("comm_cus",
+               between(1, std::max<int>(1, cus - std::max<int>(1, static_cast<int>(knobs["gemm_cus"])))));
   knobs.give("k_steps", between(1, 4));
   knobs.give("stages", between(1, 5));
   if (coin()) knobs.give("first_fetchers", between(1, 5));
@@ -62,13 +64,15 @@ Values some_knobs(const Machine& machine) {
 }
 
 // What a user relies on: no finding, the right product on every rank, three times in a row.
-void expect_sound_and_right(const Pattern& pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
+void expect_sound_and_right(const Pattern& pattern, const Problem& asked, const Machine& machine,
+                            const Values& knobs) {
   const Schedule schedule =
       repeated(build_schedule(pattern, asked, machine, resolved_knobs(asked, machine, knobs)), 3);
   const std::vector<Finding> findings = check_schedule(schedule);
   RC_ASSERT(findings.empty() || (RC_LOG() << pattern.name << ": " << findings.front().message, false));
   const FunctionalResult result = execute_functionally(schedule, machine, 7);
-  RC_ASSERT(result.stale_reads.empty() || (RC_LOG() << pattern.name << ": " << result.stale_reads.front(), false));
+  RC_ASSERT(result.stale_reads.empty() ||
+            (RC_LOG() << pattern.name << ": " << result.stale_reads.front(), false));
   RC_ASSERT(result.max_relative_error < 1e-6);
 }
 
@@ -76,10 +80,12 @@ RC_GTEST_PROP(AllGatherGemm, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   const int gpus = between(1, 8);
   const auto sharding = static_cast<Sharding>(between(0, 1));
   const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
-  const Problem asked = problem(gpus + between(0, 120), between(1, 90), gpus + between(0, 120), dtype, sharding, gpus);
+  const Problem asked =
+      problem(gpus + between(0, 120), between(1, 90), gpus + between(0, 120), dtype, sharding, gpus);
   const Machine machine = some_machine(gpus);
   const Values knobs = some_knobs(machine);
-  for (const Pattern& pattern : all_gather_gemm().patterns) expect_sound_and_right(pattern, asked, machine, knobs);
+  for (const Pattern& pattern : all_gather_gemm().patterns)
+    expect_sound_and_right(pattern, asked, machine, knobs);
 }
 
 class EveryDType : public testing::TestWithParam<DType> {};
@@ -105,7 +111,8 @@ TEST_P(EveryDType, IsRightWithEveryPatternOnOneToEightRanks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(DTypes, EveryDType, testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
+INSTANTIATE_TEST_SUITE_P(DTypes, EveryDType,
+                         testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
 
 Schedule built(std::string_view pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
   return build_schedule(find_pattern(all_gather_gemm(), pattern, "test"), asked, machine,

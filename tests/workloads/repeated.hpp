@@ -1,5 +1,5 @@
-// A schedule run several times in a row, as a loop over its host programs: every run has kernels and flags of its
-// own, and works on the same buffers.
+// A schedule run several times in a row, as a loop over its host programs: every run has kernels and flags of
+// its own, and works on the same buffers.
 #pragma once
 
 #include "model/schedule/schedule.hpp"
