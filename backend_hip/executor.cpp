@@ -104,24 +104,48 @@ void Executor::Impl::throw_failure() const {
 }
 
 void Executor::Impl::fill(std::uint64_t seed) {
-  const std::vector<bool> written = targets_of(schedule_, {OpKind::store, OpKind::copy, OpKind::atomic_add});
+  seed_ = seed;
   const std::vector<bool> added = targets_of(schedule_, {OpKind::atomic_add});
+  const std::vector<Input> inputs = inputs_of(schedule_);
   on_every_rank([&](int r) {
     for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {
       const Buffer& buffer = schedule_.buffers[i];
       const BufferPlace& place = heap_.buffers[i];
-      const auto bytes = static_cast<std::size_t>(place.pitch) * static_cast<std::size_t>(buffer.rows);
-      if (written[i]) {
-        TRITAX_GPU_CHECK(hipMemset(at(r, place.offset), added[i] ? 0 : 0xff, bytes));
-        continue;
-      }
-      const std::uint64_t rank_seed = buffer.name == "A" ? 0 : static_cast<std::uint64_t>(r + 1);
-      void* transposed = place.transposed_pitch > 0 ? at(r, place.transposed_offset) : nullptr;
-      launch_fill_random(buffer.dtype, at(r, place.offset), buffer.rows, buffer.cols, place.pitch, transposed,
-                         place.transposed_pitch, seed * 1000003 + i * 101 + rank_seed, nullptr);
+      const auto bytes = [](std::int32_t pitch, std::int32_t rows) {
+        return static_cast<std::size_t>(pitch) * static_cast<std::size_t>(rows);
+      };
+      TRITAX_GPU_CHECK(hipMemset(at(r, place.offset), added[i] ? 0 : 0xff, bytes(place.pitch, buffer.rows)));
+      if (place.transposed_pitch == 0) continue;
+      TRITAX_GPU_CHECK(
+          hipMemset(at(r, place.transposed_offset), 0xff, bytes(place.transposed_pitch, buffer.cols)));
+    }
+    for (const Input& input : inputs) {
+      if (is_on(input.region, r)) fill_input(r, input);
     }
     TRITAX_GPU_CHECK(hipDeviceSynchronize());
   });
+}
+
+void Executor::Impl::fill_input(int r, const Input& input) {
+  const Rect& rect = input.region.rect;
+  const auto buffer = static_cast<std::size_t>(input.region.buffer);
+  const DType dtype = schedule_.buffers[buffer].dtype;
+  const BufferPlace& place = heap_.buffers[buffer];
+  unsigned char* matrix = at(r, place_of(place, dtype, rect));
+  unsigned char* transposed =
+      place.transposed_pitch > 0 ? at(r, transposed_place_of(place, dtype, rect)) : nullptr;
+  if (input.values != InputValues::zero) {
+    launch_fill_random(dtype, matrix, rect.rows, rect.cols, place.pitch, transposed, place.transposed_pitch,
+                       seed_of(input, seed_, r), nullptr);
+    return;
+  }
+  const auto clear = [dtype](unsigned char* at, std::int32_t pitch, std::int32_t rows, std::int32_t cols) {
+    TRITAX_GPU_CHECK(hipMemset2D(at, static_cast<std::size_t>(pitch), 0,
+                                 static_cast<std::size_t>(cols) * static_cast<std::size_t>(bytes_of(dtype)),
+                                 static_cast<std::size_t>(rows)));
+  };
+  clear(matrix, place.pitch, rect.rows, rect.cols);
+  if (transposed != nullptr) clear(transposed, place.transposed_pitch, rect.cols, rect.rows);
 }
 
 void Executor::Impl::reset_rank(int r) {
@@ -217,15 +241,13 @@ RunTimes Executor::Impl::run() {
 }
 
 CheckResult Executor::Impl::check() {
-  const ProductView product = product_of(schedule_, heap_);
-  std::vector<DeviceMemory> references(ranks_.size());
-  on_every_rank(
-      [&](int r) { references[static_cast<std::size_t>(r)] = reference_block(product, r, at(r, 0)); });
-  std::vector<Comparison> sums(ranks_.size());
-  on_every_rank([&](int r) {
-    sums[static_cast<std::size_t>(r)] = compare_with_reference(product, r, at(r, 0), references);
-  });
-  return judge(product, sums);
+  ReferenceOnGpus reference(schedule_, seed_);
+  for (std::size_t level = 0; level < reference.levels(); ++level) {
+    on_every_rank([&](int r) { reference.evaluate(level, r); });
+  }
+  std::vector<std::vector<BufferComparison>> found(ranks_.size());
+  on_every_rank([&](int r) { found[static_cast<std::size_t>(r)] = reference.compare(r, heap_, at(r, 0)); });
+  return judge(found);
 }
 
 namespace {

@@ -54,8 +54,10 @@ struct RunTimes {
 };
 
 struct CheckResult {
-  std::vector<double> relative_error;  // a rank: ‖C − reference‖ / ‖reference‖ over the whole result
-  double largest_error = 0;            // of one element, in units of the root mean square of the reference
+  // A rank: ‖found − expected‖ / ‖expected‖ over all that is expected of a buffer, the largest; 0: nothing
+  // is.
+  std::vector<double> relative_error;
+  double largest_error = 0;  // of one element, in units of the root mean square of what is expected
   bool passed = false;
 };
 
@@ -76,16 +78,16 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Fresh data: buffers that the schedule only reads get random numbers (the one named "A" the same on all
-  // ranks), targets of atomic additions zeros, all others NaNs.
+  // Fresh data: inputs as the schedule says (model/schedule/reference.hpp), all that no input fills zeros in
+  // buffers that are targets of atomic additions and NaNs in others.
   void fill(std::uint64_t seed);
 
   // Runs the host programs once. Throws UserError that names the operation and its flag when a wait outlasts
   // the limit, and for every error of the GPU runtime.
   RunTimes run();
 
-  // Compares the result buffer of every rank with A·[B_0 … B_{W-1}] in fp64. Throws UserError when the
-  // schedule has no buffers "A" and "B" or no result.
+  // Compares what the buffers hold after a run on fresh data with the reference of the schedule; see
+  // verify.hpp. Throws UserError when there is none.
   CheckResult check();
 
   // Of the last run; empty without `stamps`. Clocks of the GPUs are aligned; see clock_error_us().

@@ -95,6 +95,7 @@ class Executor::Impl {
   void collect_notes();
 
   void on_every_rank(const std::function<void(int)>& work);
+  void fill_input(int r, const Input& input);
   void reset_rank(int r);
   void run_host_program(int r);
   void launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t stream);
@@ -113,6 +114,7 @@ class Executor::Impl {
   std::vector<MatmulKernel> kernels_;
   DeviceTraits traits_;
   HeapLayout heap_;
+  std::uint64_t seed_ = 0;  // of the inputs
   std::vector<Rank> ranks_;
   MappedHost<FailureBoard> board_;
   HostBarrier barrier_;

@@ -36,6 +36,7 @@
 #define hipMemcpyHostToDevice cudaMemcpyHostToDevice
 #define hipMemcpyDeviceToHost cudaMemcpyDeviceToHost
 #define hipMemset cudaMemset
+#define hipMemset2D cudaMemset2D
 #define hipMemsetAsync cudaMemsetAsync
 #define hipStream_t cudaStream_t
 #define hipStreamNonBlocking cudaStreamNonBlocking

@@ -32,6 +32,10 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
                       std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
                       hipStream_t stream);
 
+// values = matrix, or values += matrix, in fp32; a row of `values` is `values_cols` long.
+void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
+                  float* values, std::int32_t values_cols, bool add, hipStream_t stream);
+
 // Sums over a comparison; NaN anywhere makes them NaN or raises `unordered`.
 struct Comparison {
   double error_squared = 0;
@@ -40,9 +44,10 @@ struct Comparison {
   unsigned long long unordered = 0;           // elements that are NaN or infinite
 };
 
-// Adds the comparison of a rectangle of `result` with a contiguous reference to `*sums`, which lies on the
-// device.
+// Adds the comparison of a rectangle of `result` with values in fp32, of which a row is `reference_cols`
+// long, to `*sums`, which lies on the device.
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, Comparison* sums, hipStream_t stream);
+                    const float* reference, std::int32_t reference_cols, Comparison* sums,
+                    hipStream_t stream);
 
 }  // namespace tritax::gpu

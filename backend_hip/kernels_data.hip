@@ -90,9 +90,23 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <DType dtype>
+__global__ void widen(const unsigned char* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
+                      float* values, std::int32_t values_cols, bool add) {
+  const std::int64_t total = std::int64_t{rows} * cols;
+  for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
+       i += std::int64_t{gridDim.x} * kThreads) {
+    const std::int64_t row = i / cols;
+    const std::int64_t col = i % cols;
+    const float value = to_float<dtype>(load_element<dtype>(matrix + row * pitch + col * bytes_of(dtype)));
+    float& sum = values[row * values_cols + col];
+    sum = add ? sum + value : value;
+  }
+}
+
+template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-            const float* reference, Comparison* sums) {
+            const float* reference, std::int32_t reference_cols, Comparison* sums) {
   __shared__ double squares[2][kThreads];
   double error_squared = 0;
   double reference_squared = 0;
@@ -103,7 +117,7 @@ __global__ void __launch_bounds__(kThreads)
        i += std::int64_t{gridDim.x} * kThreads) {
     const float value =
         to_float<dtype>(load_element<dtype>(result + i / cols * pitch + i % cols * bytes_of(dtype)));
-    const double wanted = reference[i];
+    const double wanted = reference[i / cols * reference_cols + i % cols];
     const double error = value > wanted ? value - wanted : wanted - value;
     if (!(error < 1e300)) {
       ++unordered;
@@ -175,11 +189,21 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
+void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
+                  float* values, std::int32_t values_cols, bool add, hipStream_t stream) {
+  with_dtype(dtype, [&]<DType type>() {
+    widen<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
+        static_cast<const unsigned char*>(matrix), pitch, rows, cols, values, values_cols, add);
+  });
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, Comparison* sums, hipStream_t stream) {
+                    const float* reference, std::int32_t reference_cols, Comparison* sums,
+                    hipStream_t stream) {
   with_dtype(dtype, [&]<DType type>() {
     compare<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
-        static_cast<const unsigned char*>(result), pitch, rows, cols, reference, sums);
+        static_cast<const unsigned char*>(result), pitch, rows, cols, reference, reference_cols, sums);
   });
   TRITAX_GPU_CHECK(hipGetLastError());
 }

@@ -46,6 +46,17 @@ struct BufferPlace {
   std::int32_t transposed_pitch = 0;  // 0: no copy
 };
 
+// Where an element lies from the start of the heap, and in the transposed copy.
+inline std::size_t place_of(const BufferPlace& place, DType dtype, const Rect& rect) {
+  return place.offset + static_cast<std::size_t>(rect.row) * static_cast<std::size_t>(place.pitch) +
+         static_cast<std::size_t>(rect.col) * static_cast<std::size_t>(bytes_of(dtype));
+}
+inline std::size_t transposed_place_of(const BufferPlace& place, DType dtype, const Rect& rect) {
+  return place.transposed_offset +
+         static_cast<std::size_t>(rect.col) * static_cast<std::size_t>(place.transposed_pitch) +
+         static_cast<std::size_t>(rect.row) * static_cast<std::size_t>(bytes_of(dtype));
+}
+
 struct HeapLayout {
   std::vector<BufferPlace> buffers;       // as Schedule::buffers
   std::vector<std::size_t> flag_offsets;  // as Schedule::flags

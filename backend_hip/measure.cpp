@@ -7,6 +7,8 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "backend_hip/gpu_error.hpp"
 #include "model/core/error.hpp"
@@ -18,28 +20,72 @@ namespace tritax::gpu {
 
 namespace {
 
-constexpr const char* kColumns =
-    "id,pattern,gpus,m,n,k,dtype,tile_m,tile_n,tile_k,gemm_cus,comm_cus,group_m,peer_order,lock,launch,"
+constexpr std::string_view kMeasuredColumns =
     "runs,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,"
     "device_p90_us,"
     "relative_error";
 
-std::string csv_row(const Scenario& scenario, const Knobs& knobs, const RunOptions& run,
+// Calls `visit(spec, part)` for every column of the values in the table: hidden ones are not there, and GPUs
+// stand before them.
+template <typename Visit>
+void for_each_column(const Values& values, const Visit& visit) {
+  for (std::size_t i = 0; i < values.specs().size(); ++i) {
+    const Spec& spec = values.specs()[i];
+    if (spec.hidden || spec.counts_gpus) continue;
+    for (std::size_t part = 0; part < spec.columns(); ++part) visit(i, part);
+  }
+}
+
+// ",m,n,k,dtype"
+std::string column_names(std::span<const Spec> specs) {
+  std::string names;
+  for_each_column(Values(specs),
+                  [&](std::size_t spec, std::size_t part) { names += "," + specs[spec].column(part); });
+  return names;
+}
+
+// ",8192,4608,36864,fp16"
+std::string column_values(const Values& values) {
+  std::string text;
+  for_each_column(values, [&](std::size_t spec, std::size_t part) {
+    text += "," + (values.specs()[spec].columns() == 1
+                       ? text_of(values, spec)
+                       : fmt::format("{}", values.at(values.first_column(spec) + part)));
+  });
+  return text;
+}
+
+std::string csv_header(const Workload& workload) {
+  return fmt::format("id,workload,pattern,gpus{}{},{}", column_names(workload.fields),
+                     column_names(workload.knobs), kMeasuredColumns);
+}
+
+std::string csv_row(const Scenario& scenario, const Values& knobs, const RunOptions& run,
                     const Measurement& measured) {
-  const auto& workload = std::get<GemmAllScatter>(scenario.workload);
-  const auto name = [](const auto& names, auto value) { return names[static_cast<std::size_t>(value)]; };
+  const Problem& problem = scenario.problem;
   const auto times = [](const Spread& spread) {
     return fmt::format("{:.2f},{:.2f},{:.2f}", spread.median, spread.p10, spread.p90);
   };
-  const std::string what = fmt::format("{},{},{},{},{},{},{}", scenario.id, scenario.pattern, workload.gpus,
-                                       workload.m, workload.n, workload.k, name_of(workload.dtype));
-  const std::string how =
-      fmt::format("{},{},{},{},{},{},{},{},{}", knobs.tile_m, knobs.tile_n, knobs.tile_k, knobs.gemm_cus,
-                  knobs.comm_cus, knobs.group_m, name(kPeerOrderNames, knobs.peer_order),
-                  name(kLockProtocolNames, knobs.lock), name(kLaunchModeNames, knobs.launch));
-  return fmt::format("{},{},{},{},{:.0f},{:.0f},{},{},{:.2e}", what, how, measured.runs, run.warmup,
-                     run.executor.flush_bytes, run.executor.pace_gb_per_s, times(measured.wall_us),
-                     times(measured.device_us), measured.relative_error);
+  return fmt::format("{},{},{},{}{}{},{},{},{:.0f},{:.0f},{},{},{:.2e}", scenario.id, problem.workload->name,
+                     scenario.pattern, problem.gpus(), column_values(problem.values), column_values(knobs),
+                     measured.runs, run.warmup, run.executor.flush_bytes, run.executor.pace_gb_per_s,
+                     times(measured.wall_us), times(measured.device_us), measured.relative_error);
+}
+
+// One table has the columns of one workload.
+const Workload& only_workload(const std::vector<Scenario>& scenarios) {
+  if (scenarios.empty()) {
+    throw UserError(
+        "no scenario to measure: those of vendors' libraries are measured by backend_hip/baselines");
+  }
+  const Workload& first = *scenarios.front().problem.workload;
+  for (const Scenario& scenario : scenarios) {
+    if (scenario.problem.workload == &first) continue;
+    throw UserError(fmt::format(
+        "{}scenarios of one measurement are of one workload, and this is {}, not {}; choose by --id",
+        place_of(scenario), scenario.problem.workload->name, first.name));
+  }
+  return first;
 }
 
 // A table that grows while the work goes on, so that an interrupted run keeps its rows.
@@ -72,14 +118,14 @@ void add_ops(const Scenario& scenario, const Schedule& schedule, const Measureme
              double flush_bytes, GrowingTable& table) {
   if (!table.wanted()) return;
   for (const OpTimes& times : op_times(measured.stamped->timeline, schedule)) {
-    table.add(op_table_row({scenario.id, scenario.pattern, gpus_of(scenario), times,
+    table.add(op_table_row({scenario.id, scenario.pattern, scenario.problem.gpus(), times,
                             measured.device_us.median, measured.stamped->device_us, flush_bytes, ""}));
   }
 }
 
 // "iris_8192x4096x12288_128x256_fused-sequential-4.json": the id may hold slashes.
 std::string timeline_path(const std::string& folder, const Scenario& scenario) {
-  std::string name = fmt::format("{}-{}.json", scenario.id, gpus_of(scenario));
+  std::string name = fmt::format("{}-{}.json", scenario.id, scenario.problem.gpus());
   std::replace(name.begin(), name.end(), '/', '_');
   return (std::filesystem::path(folder) / name).string();
 }
@@ -97,8 +143,9 @@ void make_folder(const std::string& folder) {
 
 bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
   const std::vector<Scenario> scenarios = select_scenarios(options.selection);
+  const Workload& workload = only_workload(scenarios);
   if (list_gpus().empty()) throw UserError("no GPU: the runtime finds no device on this machine");
-  GrowingTable rows(options.output, options, kColumns);
+  GrowingTable rows(options.output, options, csv_header(workload));
   GrowingTable ops(options.ops, options, op_table_header());
   make_folder(options.timelines);
   std::map<std::string, Machine> machines;
@@ -106,7 +153,7 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
   std::size_t ran = 0;
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const Scenario& scenario = scenarios[i];
-    fmt::print("[{}/{}] {} on {} GPUs\n", i + 1, scenarios.size(), scenario.id, gpus_of(scenario));
+    fmt::print("[{}/{}] {} on {} GPUs\n", i + 1, scenarios.size(), scenario.id, scenario.problem.gpus());
     std::fflush(stdout);
     if (machines.count(scenario.machine) == 0) machines[scenario.machine] = find_machine(scenario.machine);
     const Machine& machine = machines.at(scenario.machine);

@@ -19,11 +19,11 @@ std::vector<Scenario> read_all(const std::vector<std::string>& files) {
   std::vector<Scenario> all;
   for (const std::string& file : files) {
     for (Scenario& scenario : read_scenarios(file)) {
-      if (!std::holds_alternative<GemmAllScatter>(scenario.workload) || scenario.pattern.empty()) {
-        throw UserError(fmt::format("{}: scenario '{}' is not a GEMM + all-scatter with a pattern",
-                                    scenario.where, scenario.id));
+      if (scenario.pattern.empty()) {
+        throw UserError(
+            fmt::format("{}: scenario '{}' has no pattern; name one to run it", scenario.where, scenario.id));
       }
-      if (scenario.pattern != "library") all.push_back(std::move(scenario));
+      if (!pattern_of(scenario).vendor) all.push_back(std::move(scenario));
     }
   }
   return all;
@@ -42,6 +42,25 @@ void require_known(const std::vector<std::string>& ids, const std::vector<Scenar
   }
 }
 
+// The scenario on so many GPUs.
+Scenario on_gpus(Scenario scenario, int count) {
+  if (scenario.problem.gpus() == count) return scenario;
+  for (const Spec& field : scenario.problem.workload->fields) {
+    if (!field.counts_gpus) continue;
+    if (count < field.low || count > field.high) {
+      throw UserError(fmt::format("--gpus: {} is out of range for scenario '{}'; {} runs on {} to {}", count,
+                                  scenario.id, scenario.problem.workload->name, field.low, field.high));
+    }
+    scenario.problem.values.give(field.name, count);
+  }
+  if (scenario.problem.gpus() != count) {
+    throw UserError(fmt::format("--gpus: {} is not allowed for scenario '{}', which runs on {}", count,
+                                scenario.id, scenario.problem.gpus()));
+  }
+  complete_problem(scenario.problem, fmt::format("--gpus, scenario '{}'", scenario.id));
+  return scenario;
+}
+
 }  // namespace
 
 std::vector<Scenario> select_scenarios(const Selection& selection) {
@@ -53,13 +72,8 @@ std::vector<Scenario> select_scenarios(const Selection& selection) {
                                     [&](const std::string& wanted) { return chooses(wanted, scenario.id); });
     if (!chosen && !selection.ids.empty()) continue;
     if (!selection.machine.empty()) scenario.machine = selection.machine;
-    auto& workload = std::get<GemmAllScatter>(scenario.workload);
-    std::vector<int> counts = selection.gpus;
-    if (counts.empty()) counts.push_back(workload.gpus);
-    for (const int count : counts) {
-      workload.gpus = count;
-      selected.push_back(scenario);
-    }
+    if (selection.gpus.empty()) selected.push_back(scenario);
+    for (const int count : selection.gpus) selected.push_back(on_gpus(scenario, count));
   }
   return selected;
 }

@@ -15,9 +15,10 @@ struct Selection {
   std::string machine;  // whose compute units and dies shape the schedules; empty: as the files say
 };
 
-// The scenarios, once for every number of GPUs, in the order of the files. The library pattern is left out:
-// its schedule models a vendor's library, which the scripts in baselines/ measure. Throws UserError for
-// unreadable files, scenarios that are no GEMM + all-scatter with a pattern, and ids that no scenario has.
+// The scenarios, once for every number of GPUs, in the order of the files. Patterns of vendors are left out:
+// their schedules model a vendor's library, which the scripts in baselines/ measure. Throws UserError for
+// unreadable files, scenarios without a pattern, ids that no scenario has, and numbers of GPUs that a
+// scenario cannot have.
 std::vector<Scenario> select_scenarios(const Selection& selection);
 
 }  // namespace tritax::gpu

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "model/core/error.hpp"
 
@@ -13,12 +14,42 @@ namespace tritax::gpu {
 
 namespace {
 
-std::int16_t buffer_named(const Schedule& schedule, const std::string& name) {
-  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
-    if (schedule.buffers[i].name == name) return static_cast<std::int16_t>(i);
+// Bytes of a row of contiguous values in fp32.
+std::int32_t fp32_pitch(const Rect& rect) { return rect.cols * static_cast<std::int32_t>(sizeof(float)); }
+
+// Where the elements of `part` begin among the values of `rect`, row by row.
+std::size_t place_in(const Rect& rect, const Rect& part) {
+  return static_cast<std::size_t>(part.row - rect.row) * static_cast<std::size_t>(rect.cols) +
+         static_cast<std::size_t>(part.col - rect.col);
+}
+
+// Values that nobody knows yet: NaN.
+DeviceMemory values_for(const Rect& rect, int device) {
+  DeviceMemory values(device,
+                      static_cast<std::size_t>(fp32_pitch(rect)) * static_cast<std::size_t>(rect.rows));
+  TRITAX_GPU_CHECK(hipMemset(values.get(), 0xff, values.bytes()));
+  return values;
+}
+
+// Puts the numbers of an input into `values`, which belong to `region`.
+void make_input(const Input& input, DType dtype, std::uint64_t seed, const Region& region,
+                const DeviceMemory& values, int device) {
+  const Rect& filled = input.region.rect;
+  const Rect part = common_part(filled, region.rect);
+  float* to = values.as<float>() + place_in(region.rect, part);
+  if (input.values == InputValues::zero) {
+    TRITAX_GPU_CHECK(hipMemset2D(to, static_cast<std::size_t>(fp32_pitch(region.rect)), 0,
+                                 static_cast<std::size_t>(fp32_pitch(part)),
+                                 static_cast<std::size_t>(part.rows)));
+    return;
   }
-  throw UserError(fmt::format(
-      "schedule '{}' has no buffer '{}', so that there is nothing to check it against", schedule.name, name));
+  const std::int32_t pitch = filled.cols * bytes_of(dtype);
+  const DeviceMemory numbers(device, static_cast<std::size_t>(pitch) * static_cast<std::size_t>(filled.rows));
+  launch_fill_random(dtype, numbers.get(), filled.rows, filled.cols, pitch, nullptr, 0,
+                     seed_of(input, seed, region.rank), nullptr);
+  launch_widen(dtype, numbers.as<unsigned char>() + place_in(filled, part) * bytes_of(dtype), pitch,
+               part.rows, part.cols, to, region.rect.cols, false, nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
 }
 
 // Largest error of one element, in units of the reference's root mean square, that rounding to the dtype
@@ -57,66 +88,138 @@ double relative_tolerance(DType dtype) {
 
 }  // namespace
 
-ProductView product_of(const Schedule& schedule, const HeapLayout& heap) {
-  if (schedule.result_buffer < 0) {
+ReferenceOnGpus::ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed)
+    : schedule_(schedule), seed_(seed), values_(schedule.reference.size()) {
+  const std::vector<ReferenceOp>& ops = schedule.reference;
+  if (ops.empty()) {
     throw UserError(
-        fmt::format("schedule '{}' names no result, so that there is nothing to check", schedule.name));
+        fmt::format("schedule '{}' has no reference, so that there is nothing to check", schedule.name));
   }
-  const auto a = static_cast<std::size_t>(buffer_named(schedule, "A"));
-  const auto b = static_cast<std::size_t>(buffer_named(schedule, "B"));
-  const auto c = static_cast<std::size_t>(schedule.result_buffer);
-  const Buffer& result = schedule.buffers[c];
-  ProductView product;
-  product.workload = {result.rows, result.cols, schedule.buffers[a].cols, result.dtype, schedule.ranks};
-  product.a = heap.buffers[a];
-  product.b = heap.buffers[b];
-  product.c = heap.buffers[c];
-  product.operand_dtype = schedule.buffers[a].dtype;
-  product.result_dtype = result.dtype;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    std::size_t level = 0;
+    for (const Region& operand : operands_of(ops[i])) {
+      for (std::size_t before = 0; before < i; ++before) {
+        if (overlap(ops[before].to, operand)) level = std::max(level, level_of_[before] + 1);
+      }
+    }
+    level_of_.push_back(level);
+    levels_ = std::max(levels_, level + 1);
+    const int spread = static_cast<int>(i % static_cast<std::size_t>(schedule.ranks));
+    device_of_.push_back(ops[i].to.rank >= 0 ? ops[i].to.rank : ops[i].a.rank >= 0 ? ops[i].a.rank : spread);
+  }
+}
+
+void ReferenceOnGpus::evaluate(std::size_t level, int rank) {
+  for (std::size_t op = 0; op < values_.size(); ++op) {
+    if (level_of_[op] == level && device_of_[op] == rank) values_[op] = value_of(op, rank);
+  }
+}
+
+DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
+  const ReferenceOp& op = schedule_.reference[index];
+  DeviceMemory value;
+  switch (op.kind) {
+    case ReferenceKind::product:
+      value = product_of(op, index, device);
+      break;
+    case ReferenceKind::copy:
+      value = read(op.a, op.a.rank, index, device);
+      break;
+    case ReferenceKind::sum:
+      value = read(op.a, 0, index, device);
+      for (int rank = 1; rank < schedule_.ranks; ++rank) add(op.a, rank, index, device, value);
+      break;
+  }
+  // On every rank it adds onto the same values.
+  if (op.add) add(op.to, std::max(op.to.rank, 0), index, device, value);
+  return value;
+}
+
+DeviceMemory ReferenceOnGpus::product_of(const ReferenceOp& op, std::size_t index, int device) const {
+  const Rect& to = op.to.rect;
+  DeviceMemory product = values_for(to, device);
+  const DeviceMemory a = read(op.a, op.a.rank, index, device);
+  const DeviceMemory b = read(op.b, op.b.rank, index, device);
+  launch_reference(DType::fp32, a.get(), fp32_pitch(op.a.rect), b.get(), fp32_pitch(op.b.rect), to.rows,
+                   to.cols, op.a.rect.cols, product.as<float>(), nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return product;
 }
 
-DeviceMemory reference_block(const ProductView& product, int rank, const unsigned char* heap) {
-  const auto rows = static_cast<std::int32_t>(product.workload.m);
-  const auto cols = static_cast<std::int32_t>(owned_columns(product.workload, rank).size());
-  DeviceMemory block(rank, static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * sizeof(float));
-  launch_reference(product.operand_dtype, heap + product.a.offset, product.a.pitch, heap + product.b.offset,
-                   product.b.pitch, rows, cols, static_cast<std::int32_t>(product.workload.k),
-                   block.as<float>(), nullptr);
-  TRITAX_GPU_CHECK(hipDeviceSynchronize());
-  return block;
-}
-
-Comparison compare_with_reference(const ProductView& product, int rank, const unsigned char* heap,
-                                  const std::vector<DeviceMemory>& blocks) {
-  const DeviceMemory sums = upload(rank, std::vector<Comparison>(1));
-  for (std::size_t q = 0; q < blocks.size(); ++q) {
-    const ColumnRange columns = owned_columns(product.workload, static_cast<int>(q));
-    const std::int64_t first = columns.begin * bytes_of(product.result_dtype);
-    launch_compare(product.result_dtype, heap + product.c.offset + first, product.c.pitch,
-                   static_cast<std::int32_t>(product.workload.m), static_cast<std::int32_t>(columns.size()),
-                   blocks[q].as<float>(), sums.as<Comparison>(), nullptr);
+// What the region holds on a rank before an operation; NaN where nobody knows.
+DeviceMemory ReferenceOnGpus::read(const Region& region, int rank, std::size_t before, int device) const {
+  DeviceMemory values = values_for(region.rect, device);
+  const Region own{region.buffer, rank, region.rect};
+  const DType dtype = schedule_.buffers[static_cast<std::size_t>(region.buffer)].dtype;
+  for (const Input& input : schedule_.inputs) {
+    if (overlap(input.region, own)) make_input(input, dtype, seed_, own, values, device);
   }
-  Comparison sum;
-  TRITAX_GPU_CHECK(hipMemcpy(&sum, sums.get(), sizeof(sum), hipMemcpyDeviceToHost));
-  return sum;
+  for (std::size_t i = 0; i < before; ++i) {
+    const Region& to = schedule_.reference[i].to;
+    if (!overlap(to, own)) continue;
+    const Rect part = common_part(to.rect, own.rect);
+    launch_widen(DType::fp32, values_[i].as<float>() + place_in(to.rect, part), fp32_pitch(to.rect),
+                 part.rows, part.cols, values.as<float>() + place_in(own.rect, part), own.rect.cols, false,
+                 nullptr);
+  }
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  return values;
 }
 
-CheckResult judge(const ProductView& product, const std::vector<Comparison>& sums) {
+void ReferenceOnGpus::add(const Region& region, int rank, std::size_t before, int device,
+                          const DeviceMemory& sum) const {
+  const DeviceMemory more = read(region, rank, before, device);
+  launch_widen(DType::fp32, more.get(), fp32_pitch(region.rect), region.rect.rows, region.rect.cols,
+               sum.as<float>(), region.rect.cols, true, nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+}
+
+std::vector<BufferComparison> ReferenceOnGpus::compare(int rank, const HeapLayout& heap,
+                                                       const unsigned char* base) const {
+  std::map<std::int16_t, BufferComparison> of_buffer;
+  const std::size_t buffers = schedule_.buffers.size();
+  const DeviceMemory sums = upload(rank, std::vector<Comparison>(buffers));
+  for (const ExpectedPart& part : expected_on(schedule_, rank)) {
+    const Region& to = schedule_.reference[part.op].to;
+    const auto buffer = static_cast<std::size_t>(to.buffer);
+    const BufferPlace& place = heap.buffers[buffer];
+    const DType dtype = schedule_.buffers[buffer].dtype;
+    launch_compare(dtype, base + place_of(place, dtype, part.rect), place.pitch, part.rect.rows,
+                   part.rect.cols, values_[part.op].as<float>() + place_in(to.rect, part.rect), to.rect.cols,
+                   sums.as<Comparison>() + buffer, nullptr);
+    BufferComparison& one = of_buffer[to.buffer];
+    one.dtype = dtype;
+    one.elements += static_cast<double>(part.rect.rows) * part.rect.cols;
+  }
+  const std::vector<Comparison> found = download<Comparison>(sums);
+  std::vector<BufferComparison> comparisons;
+  for (auto& [buffer, one] : of_buffer) {
+    one.sums = found[static_cast<std::size_t>(buffer)];
+    comparisons.push_back(one);
+  }
+  return comparisons;
+}
+
+CheckResult judge(const std::vector<std::vector<BufferComparison>>& found) {
   CheckResult check;
   check.passed = true;
-  const double elements = static_cast<double>(product.workload.m) * static_cast<double>(product.workload.n);
-  for (const Comparison& sum : sums) {
-    double largest = 0;
-    std::memcpy(&largest, &sum.largest_error_bits, sizeof(largest));
-    const double relative = std::sqrt(sum.error_squared / sum.reference_squared);
-    largest /= std::sqrt(sum.reference_squared / elements);
-    if (sum.unordered > 0) largest = std::numeric_limits<double>::infinity();
-    check.relative_error.push_back(relative);
-    check.largest_error = std::max(check.largest_error, largest);
-    // Written so that NaN fails.
-    check.passed = check.passed && relative <= relative_tolerance(product.result_dtype) &&
-                   largest <= element_tolerance(product.result_dtype);
+  for (const std::vector<BufferComparison>& rank : found) {
+    check.relative_error.push_back(0);
+    for (const auto& [dtype, elements, sums] : rank) {
+      double largest = 0;
+      std::memcpy(&largest, &sums.largest_error_bits, sizeof(largest));
+      double relative = 0;
+      if (sums.error_squared != 0) {  // zeros may be expected too
+        relative = std::sqrt(sums.error_squared / sums.reference_squared);
+        largest /= std::sqrt(sums.reference_squared / elements);
+      }
+      if (sums.unordered > 0) largest = std::numeric_limits<double>::infinity();
+      // Written so that NaN stays and fails.
+      if (!(relative <= check.relative_error.back())) check.relative_error.back() = relative;
+      if (!(largest <= check.largest_error)) check.largest_error = largest;
+      check.passed =
+          check.passed && relative <= relative_tolerance(dtype) && largest <= element_tolerance(dtype);
+    }
   }
   return check;
 }

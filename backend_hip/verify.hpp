@@ -1,35 +1,56 @@
-// Checking the product that a schedule computed: C = A·[B_0 … B_{W-1}] on every rank, against fp64.
+// Checking what a schedule left in its buffers against its reference (model/schedule/reference.hpp).
+//
+// The reference is evaluated on the GPUs, apart from the buffers: inputs are made anew from the seed, as a
+// run may have overwritten them, and every operation's value is one block in fp32 on one GPU, which all ranks
+// that expect it compare with. Products are multiplied and summed in fp64.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "backend_hip/executor.hpp"
 #include "backend_hip/gpu_memory.hpp"
 #include "backend_hip/kernels.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
+#include "backend_hip/lower.hpp"
 
 namespace tritax::gpu {
 
-// Where A, B and C of a schedule lie in the heap.
-struct ProductView {
-  GemmAllScatter workload;
-  BufferPlace a;
-  BufferPlace b;
-  BufferPlace c;
-  DType operand_dtype = DType::bf16;
-  DType result_dtype = DType::bf16;
+// Comparison of all that is expected of one buffer on one rank.
+struct BufferComparison {
+  DType dtype = DType::bf16;
+  double elements = 0;
+  Comparison sums;
 };
 
-// Throws UserError when the schedule has no buffers "A" and "B" or names no result.
-ProductView product_of(const Schedule& schedule, const HeapLayout& heap);
+class ReferenceOnGpus {
+ public:
+  // Throws UserError when the schedule has no reference. `seed` is that of the run's inputs.
+  ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed);
 
-// The columns of the product that `rank` owns, in fp32 on its GPU. Call with that GPU selected.
-DeviceMemory reference_block(const ProductView& product, int rank, const unsigned char* heap);
+  // Operations of one level read nothing that others of the same level write: evaluate level by level, and
+  // on every rank within a level. Call with that rank's GPU selected.
+  std::size_t levels() const { return levels_; }
+  void evaluate(std::size_t level, int rank);
 
-// Compares all of C on one rank with the blocks of all ranks.
-Comparison compare_with_reference(const ProductView& product, int rank, const unsigned char* heap,
-                                  const std::vector<DeviceMemory>& blocks);
+  // One entry for each buffer of which something is expected on this rank. After all levels; call with that
+  // rank's GPU selected.
+  std::vector<BufferComparison> compare(int rank, const HeapLayout& heap, const unsigned char* base) const;
 
-CheckResult judge(const ProductView& product, const std::vector<Comparison>& sums);
+ private:
+  DeviceMemory value_of(std::size_t op, int device) const;
+  DeviceMemory product_of(const ReferenceOp& op, std::size_t index, int device) const;
+  DeviceMemory read(const Region& region, int rank, std::size_t before, int device) const;
+  void add(const Region& region, int rank, std::size_t before, int device, const DeviceMemory& sum) const;
+
+  const Schedule& schedule_;
+  std::uint64_t seed_ = 0;
+  std::size_t levels_ = 0;
+  std::vector<std::size_t> level_of_;  // by operation
+  std::vector<int> device_of_;
+  std::vector<DeviceMemory> values_;
+};
+
+// `found[rank]` is what compare() gave.
+CheckResult judge(const std::vector<std::vector<BufferComparison>>& found);
 
 }  // namespace tritax::gpu

@@ -29,30 +29,31 @@ struct AdviseArguments {
   std::string file;
   std::string id;
   std::string machine;
-  WorkloadOptions workload;
-  KnobPins pins;
+  Problem problem;
+  Values pins;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
   bool sustained = false;
 };
 
 struct Question {
-  GemmAllScatter workload;
+  Problem problem;
+  Values pins;  // knobs of its workload
   Machine machine;
   std::string place;  // in front of messages; "" when the command line asks
 };
 
 bool same(const Question& a, const Question& b) {
-  return a.machine.name == b.machine.name && json_of(a.workload) == json_of(b.workload);
+  return a.machine.name == b.machine.name && a.problem == b.problem;
 }
 
 // From the command line's sizes, or from a scenario of a file, whose pattern and knobs do not matter here.
 Question question_of(const AdviseArguments& options, const CLI::App& command) {
   if (options.file.empty()) {
     require_no_id(options.id);
-    require_sizes(options.workload, options.machine);
+    require_problem(options.problem, options.machine);
     const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
-    return {workload_of(options.workload, machine), machine, ""};
+    return {problem_on(options.problem, machine), options.pins, machine, ""};
   }
   SubjectOptions subject;
   subject.command = &command;
@@ -62,15 +63,15 @@ Question question_of(const AdviseArguments& options, const CLI::App& command) {
   subject.sustained = options.sustained;
   std::optional<Question> question;
   for (const Source& source : sources_of(subject)) {
-    const auto* workload =
-        source.scenario ? std::get_if<GemmAllScatter>(&source.scenario->workload) : nullptr;
-    if (workload == nullptr) {
-      throw UserError(
-          fmt::format("'{}' is no gemm-all-scatter scenario; there is nothing to choose", options.file));
+    if (!source.scenario) {
+      throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
     }
-    Question next{*workload, machine_of(source), place_of(*source.scenario)};
+    const Problem& problem = source.scenario->problem;
+    Question next{problem,
+                  pins_of(*problem.workload, options.pins, fmt::format("scenario '{}'", source.scenario->id)),
+                  machine_of(source), place_of(*source.scenario)};
     if (question && !same(*question, next)) {
-      throw UserError(fmt::format("--id: '{}' has scenarios of several workloads; choose one", options.file));
+      throw UserError(fmt::format("--id: '{}' has scenarios of several problems; choose one", options.file));
     }
     question = std::move(next);
   }
@@ -92,38 +93,32 @@ Table candidate_table(const Advice& advice) {
   std::int64_t rank = 0;
   for (const Candidate& candidate : advice.candidates) {
     const TimeAccount& account = candidate.taxes.account;
-    table.add({++rank, std::string(candidate.pattern), us(candidate.time_ns), speedup_of(candidate),
+    table.add({++rank, std::string(candidate.pattern->name), us(candidate.time_ns), speedup_of(candidate),
                us(account.launch_ns), us(account.bulk_synchronous_ns), us(account.locality_ns),
-               describe(candidate.knobs, find_pattern(candidate.pattern, "advise").uses)});
+               describe(*candidate.pattern, candidate.knobs)});
   }
   return table;
 }
 
-// Those that ran: null where the pattern has no such knob, and the tile that it chose where it chooses
-// itself.
+// Those that ran: null where the pattern has no such knob, and what it chose where it chooses itself.
 ordered_json knobs_json(const Question& question, const Candidate& candidate) {
-  const Pattern& pattern = find_pattern(candidate.pattern, "advise");
-  Knobs knobs = candidate.knobs;
-  ordered_json json = json_of(knobs);
-  for (const auto& [name, use] : kKnobNames) {
-    if (!(pattern.uses.*use)) json[std::string(name)] = nullptr;
+  const Pattern& pattern = *candidate.pattern;
+  ordered_json json = json_of(candidate.knobs);
+  for (const Spec& knob : candidate.knobs.specs()) {
+    if (!knob.hidden && !pattern.uses(knob.name)) json[std::string(knob.name)] = nullptr;
   }
-  if (pattern.own_tile == nullptr) return json;
-  const MatmulTile tile = pattern.own_tile(question.workload, question.machine);
-  knobs.tile_m = tile.m;
-  knobs.tile_n = tile.n;
-  knobs.tile_k = tile.k;
-  knobs.waves = tile.waves;
-  knobs.pipeline = tile.pipeline;
-  const ordered_json own = json_of(knobs);
-  for (const char* name : {"tile", "waves", "pipeline"}) json[name] = own.at(name);
+  if (pattern.own_choice == nullptr) return json;
+  const Values own = pattern.own_choice(question.problem, question.machine);
+  for (std::size_t i = 0; i < own.specs().size(); ++i) {
+    if (own.given_at(own.first_column(i))) json[std::string(own.specs()[i].name)] = json_of(own, i);
+  }
   json["parts_of_k"] = candidate.rounds.parts;
   return json;
 }
 
 ordered_json candidate_json(const Question& question, const Candidate& candidate) {
   const TimeAccount& account = candidate.taxes.account;
-  ordered_json json{{"pattern", candidate.pattern},
+  ordered_json json{{"pattern", candidate.pattern->name},
                     {"knobs", knobs_json(question, candidate)},
                     {"time_us", us(candidate.time_ns)},
                     {"speedup", nullptr},
@@ -146,7 +141,7 @@ ordered_json advice_json(const Question& question, const Advice& advice) {
   for (const Candidate& candidate : advice.candidates) {
     candidates.push_back(candidate_json(question, candidate));
   }
-  return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.workload)},
+  return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.problem)},
           {"machine", question.machine.name},    {"evaluated", advice.evaluated},
           {"candidates", std::move(candidates)}, {"explanation", advice.explanation},
           {"left_out", advice.left_out},         {"pruned", advice.pruned},
@@ -154,12 +149,13 @@ ordered_json advice_json(const Question& question, const Advice& advice) {
 }
 
 void print_advice(const Question& question, const Advice& advice, const Outputs& outputs) {
-  const GemmAllScatter& workload = question.workload;
-  outputs.print(styled(fmt::format("GEMM + all-scatter {}x{}x{} {} on {} GPU{} of {}", workload.m, workload.n,
-                                   workload.k, name_of(workload.dtype), workload.gpus,
-                                   workload.gpus == 1 ? "" : "s", question.machine.name),
-                       Style::bold) +
-                "\n\n");
+  const Workload& workload = *question.problem.workload;
+  const int gpus = question.problem.gpus();
+  outputs.print(
+      styled(fmt::format("{} {} on {} GPU{} of {}", workload.title, workload.size_text(question.problem),
+                         gpus, gpus == 1 ? "" : "s", question.machine.name),
+             Style::bold) +
+      "\n\n");
   outputs.print(candidate_table(advice));
   outputs.print("\n");
   for (const std::string& sentence : advice.explanation) {
@@ -182,13 +178,13 @@ Advice search(const Question& question, const AdviseArguments& options) {
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
-  search_options.pins = options.pins;
+  search_options.pins = question.pins;
   search_options.stop = &work.flag();
   search_options.progress = [&progress](const AdviseProgress& state) {
     // How many candidates refinement will list is known when it has.
     progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
   };
-  return advise(question.workload, question.machine, search_options);
+  return advise(question.problem, question.machine, search_options);
 }
 
 int run(const AdviseArguments& options, const CLI::App& command) {
@@ -214,17 +210,17 @@ int run(const AdviseArguments& options, const CLI::App& command) {
 
 }  // namespace
 
-Run add_advise(CLI::App& program) {
+Run add_advise(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<AdviseArguments>();
   CLI::App& command =
       *program.add_subcommand("advise", "Rank the overlap patterns for a workload, best knobs of each");
   command.add_option("FILE", options->file,
                      "A scenario file (TOML) that holds the workload, instead of sizes");
   command.add_option("--id", options->id, "Which scenario of the file")->type_name("ID");
-  add_workload_options(command, options->workload);
+  add_problem_options(command, workload, options->problem);
   add_machine_option(command, options->machine);
   add_sustained_option(command, options->sustained);
-  add_knob_options(command, options->pins);
+  add_knob_options(command, workload, options->pins);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);

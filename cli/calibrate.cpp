@@ -201,7 +201,7 @@ int run(const CalibrateArguments& options) {
 
 }  // namespace
 
-Run add_calibrate(CLI::App& program) {
+Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<CalibrateArguments>();
   CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
   command.add_option("-o,--output", options->output, "The machine file to write; '-': to standard output")

@@ -82,11 +82,11 @@ int run(const CheckArguments& options) {
 
 }  // namespace
 
-Run add_check(CLI::App& program) {
+Run add_check(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<CheckArguments>();
   CLI::App& command =
       *program.add_subcommand("check", "Find deadlocks, unordered reads and what does not fit in a schedule");
-  add_subject_options(command, options->subject);
+  add_subject_options(command, workload, options->subject);
   add_output_options(command, options->output);
   command.footer(
       "Exit code 0 when the schedule is sound, 2 when there are findings.\n\n"

@@ -157,11 +157,11 @@ int run(const ExplainArguments& options) {
 
 }  // namespace
 
-Run add_explain(CLI::App& program) {
+Run add_explain(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<ExplainArguments>();
   CLI::App& command =
       *program.add_subcommand("explain", "Say where the time goes and which inputs had no effect");
-  add_subject_options(command, options->subject);
+  add_subject_options(command, workload, options->subject);
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);

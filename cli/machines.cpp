@@ -106,7 +106,7 @@ void show_machine(const std::string& name, Outputs& outputs) {
 
 }  // namespace
 
-Run add_machines(CLI::App& program) {
+Run add_machines(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<MachinesArguments>();
   CLI::App& command = *program.add_subcommand("machines", "List the shipped machines, or explain one");
   add_output_options(command, options->output);

@@ -20,9 +20,10 @@
 
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
-#include "model/core/command_line/parse_error.hpp"
 #include "cli/terminal.hpp"
+#include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
@@ -76,8 +77,9 @@ int run(int argc, char** argv) {
   program.get_formatter()->column_width(32);
   program.require_subcommand(1);
   std::vector<std::pair<const CLI::App*, Run>> commands;
+  const Workload& workload = workload_of_command_line(argc, argv);
   for (const auto add : kCommands) {
-    Run command = add(program);
+    Run command = add(program, workload);
     commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
   }
   refuse_empty_arguments(argc, argv);

@@ -27,7 +27,7 @@ int run(MeasureArguments& options) {
 
 }  // namespace
 
-Run add_measure(CLI::App& program) {
+Run add_measure(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<MeasureArguments>();
   CLI::App& command = *program.add_subcommand(
       "measure", "Run scenarios on the GPUs of this machine: times, operations, timelines");

@@ -6,18 +6,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
+#include "model/workloads/registry.hpp"
 
 namespace tritax::cli {
 
 namespace {
 
 constexpr std::int64_t kAnyInteger = std::numeric_limits<std::int64_t>::max();
-constexpr std::int32_t kLargestKnob = 1 << 20;
+constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
 
 template <typename Integer>
 void add_any_integer(CLI::App& app, const std::string& flag, std::optional<Integer>& target,
@@ -31,17 +34,118 @@ void add_any_integer(CLI::App& app, const std::string& flag, std::optional<Integ
       ->type_name("NUMBER");
 }
 
-// An option that takes one of the names of an enumeration.
-template <typename Value>
-void add_name(CLI::App& app, const std::string& flag, std::optional<Value>& target,
-              std::span<const std::string_view> names, const std::string& help) {
+std::vector<std::string_view> workload_names() {
+  std::vector<std::string_view> names;
+  for (const Workload* workload : workloads()) names.push_back(workload->name);
+  return names;
+}
+
+bool is_shape(const Spec& spec) { return spec.columns() > 1; }
+
+// "MxNxK" of a shape with the parts m, n and k.
+std::string form_of_shape(const Spec& spec) {
+  std::string form;
+  for (std::size_t part = 0; part < spec.columns(); ++part) {
+    form += part == 0 ? "" : "x";
+    for (const char letter : spec.parts[part]) form += static_cast<char>(std::toupper(letter));
+  }
+  return form;
+}
+
+std::string type_name(const Spec& spec) {
+  if (is_shape(spec)) return form_of_shape(spec);
+  switch (spec.kind) {
+    case ValueKind::integer:
+      return "NUMBER";
+    case ValueKind::bytes:
+      return "BYTES";
+    case ValueKind::name:
+    case ValueKind::boolean:
+      break;
+  }
+  return "NAME";
+}
+
+// What a user may give, in words; empty: the range.
+std::string allowed_of(const Spec& spec) {
+  if (spec.counts_gpus) return fmt::format("{} to the number of GPUs of the machine", spec.low);
+  if (!is_shape(spec)) return std::string(spec.allowed);
+  return spec.step > 1 ? fmt::format("multiples of {} up to {}", spec.step, spec.high)
+                       : fmt::format("{} to {}", spec.low, spec.high);
+}
+
+std::int64_t parse_size(const std::string& text, const std::string& flag, const Spec& spec) {
+  const std::optional<std::int64_t> bytes = parse_bytes(text);
+  if (!bytes) {
+    throw UserError(
+        fmt::format("{}: '{}' is no size; give bytes, for example 65536, 64KiB or 1GiB", flag, text));
+  }
+  if (*bytes < spec.low || *bytes > spec.high) {
+    throw UserError(
+        fmt::format("{}: {} is out of range; give {} to {} bytes", flag, text, spec.low, spec.high));
+  }
+  return *bytes;
+}
+
+// The values of the columns of a spec.
+std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec) {
+  const std::string flag = spec.option_name();
+  if (is_shape(spec)) return parse_shape(text, flag, spec);
+  switch (spec.kind) {
+    case ValueKind::integer:
+      return {parse_integer(text, flag, spec.low, spec.high, allowed_of(spec))};
+    case ValueKind::name:
+      return {static_cast<std::int64_t>(parse_name(text, flag, spec.names))};
+    case ValueKind::boolean:
+      return {static_cast<std::int64_t>(parse_name(text, flag, kSwitch))};
+    case ValueKind::bytes:
+      break;
+  }
+  return {parse_size(text, flag, spec)};
+}
+
+// The names that an option takes, where its help does not explain them one by one.
+std::span<const std::string_view> names_to_list(const Spec& spec) {
+  if (spec.kind == ValueKind::boolean) return kSwitch;
+  if (spec.kind != ValueKind::name) return {};
+  const bool explained = std::all_of(spec.names.begin(), spec.names.end(), [&](std::string_view name) {
+    return spec.help.find(name) != std::string_view::npos;
+  });
+  return explained ? std::span<const std::string_view>{} : spec.names;
+}
+
+// What a field is where nobody gives it; empty where that goes without a number or name.
+std::string usual_text(const Spec& spec) {
+  const std::int64_t usual = spec.usual[0];
+  if (spec.counts_gpus) return "all of the machine";
+  if (spec.required || is_shape(spec)) return "";
+  if (spec.kind == ValueKind::name) return std::string(spec.names[static_cast<std::size_t>(usual)]);
+  if (spec.kind == ValueKind::boolean)
+    return usual < 0 ? "" : std::string(kSwitch[static_cast<std::size_t>(usual)]);
+  return usual < spec.low || usual > spec.high ? "" : fmt::format("{}", usual);
+}
+
+std::string help_of(const Spec& spec, const std::string& usual) {
+  std::string help(spec.help);
+  help.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(help.front())));
+  const std::span<const std::string_view> names = names_to_list(spec);
+  if (!names.empty()) help += fmt::format(": {}", fmt::join(names, ", "));
+  return usual.empty() ? help : fmt::format("{} (default {})", help, usual);
+}
+
+// An option that fills the columns of the spec with that number.
+void add_value(CLI::App& app, Values& values, std::size_t index, const std::string& help, const char* group) {
+  const Spec& spec = values.specs()[index];
   app.add_option_function<std::string>(
-         flag,
-         [&target, flag, names](const std::string& word) {
-           target = static_cast<Value>(parse_name(word, flag, names));
+         spec.option_name(),
+         [&values, &spec, first = values.first_column(index)](const std::string& text) {
+           const std::vector<std::int64_t> numbers = parse_value(text, spec);
+           for (std::size_t part = 0; part < numbers.size(); ++part)
+             values.give_at(first + part, numbers[part]);
          },
-         fmt::format("{}: {}", help, fmt::join(names, ", ")))
-      ->type_name("NAME");
+         help)
+      ->type_name(type_name(spec))
+      ->group(group);
 }
 
 }  // namespace
@@ -61,21 +165,23 @@ std::int64_t parse_integer(const std::string& text, const std::string& flag, std
   return value;
 }
 
-std::vector<std::int32_t> parse_shape(const std::string& text, const std::string& flag,
-                                      std::size_t dimensions, std::int32_t largest) {
-  const std::string allowed = fmt::format("multiples of {} up to {}", kTileStep, largest);
-  std::vector<std::int32_t> shape;
+std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& flag, const Spec& spec) {
+  const std::string place = fmt::format("{} {}", flag, text);
+  const std::string allowed = allowed_of(spec);
+  std::vector<std::int64_t> shape;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    shape.push_back(static_cast<std::int32_t>(parse_integer(
-        text.substr(begin, end - begin), fmt::format("{} {}", flag, text), 1, largest, allowed)));
+    shape.push_back(parse_integer(text.substr(begin, end - begin), place, spec.low, spec.high, allowed));
+    if (shape.back() % spec.step != 0) {
+      throw UserError(fmt::format("{}: {} is not allowed; give {}", place, shape.back(), allowed));
+    }
     begin = end + 1;
   }
-  if (shape.size() != dimensions) {
+  if (shape.size() != spec.columns()) {
     throw UserError(fmt::format("{}: '{}' has {} number{}; give {}, for example {}", flag, text, shape.size(),
-                                shape.size() == 1 ? "" : "s", dimensions,
-                                dimensions == 3 ? "256x256x64" : "256x256"));
+                                shape.size() == 1 ? "" : "s", spec.columns(),
+                                spec.columns() == 3 ? "256x256x64" : "256x256"));
   }
   return shape;
 }
@@ -108,57 +214,83 @@ void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int6
   add_any_integer(app, flag, target, help, lowest, highest, "");
 }
 
-void add_workload_options(CLI::App& app, WorkloadOptions& options) {
-  static constexpr std::array<std::string_view, 1> kWorkloads{"gemm-all-scatter"};
-  constexpr std::int64_t kLargestSize = 1 << 20;
-  app.add_option_function<std::string>(
-         "--workload", [](const std::string& word) { parse_name(word, "--workload", kWorkloads); },
-         "What is computed: gemm-all-scatter (C = A·B, B split by columns, all of C on every GPU)")
-      ->type_name("NAME")
-      ->group("Workload");
-  const auto add_size = [&](const std::string& flag, std::optional<std::int64_t>& target,
-                            const std::string& help) {
-    add_integer(app, flag, target, help, 1, kLargestSize);
-    app.get_option(flag)->group("Workload");
-  };
-  add_size("-M", options.m, "Rows of A and C");
-  add_size("-N", options.n, "Columns of B and C, of the whole problem");
-  add_size("-K", options.k, "Columns of A, rows of B");
-  app.add_option_function<std::string>(
-         "--dtype",
-         [&options](const std::string& word) { options.dtype = name_of(parse_dtype(word, "--dtype")); },
-         fmt::format("Element type of A, B and C: {} (default {})", fmt::join(kDTypeNames, ", "),
-                     options.dtype))
-      ->type_name("NAME")
-      ->group("Workload");
-  add_integer(app, "--gpus", options.gpus, "How many GPUs share the work (default: all of the machine)", 1,
-              1 << 15, "1 to the number of GPUs of the machine");
-  app.get_option("--gpus")->group("Workload");
-}
-
-void require_sizes(const WorkloadOptions& options, const std::string& machine) {
-  for (const auto& [flag, present] :
-       {std::pair{"-M", options.m.has_value()}, std::pair{"-N", options.n.has_value()},
-        std::pair{"-K", options.k.has_value()}, std::pair{"--machine", !machine.empty()}}) {
-    if (!present) {
-      throw UserError(fmt::format("{}: missing; give the sizes -M, -N, -K and --machine", flag));
+const Workload& workload_of_command_line(int argc, const char* const* argv) {
+  constexpr std::string_view kOption = "--workload";
+  std::string_view wanted;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == kOption && i + 1 < argc) wanted = argv[i + 1];
+    if (argument.starts_with(kOption) && argument.substr(kOption.size()).starts_with('=')) {
+      wanted = argument.substr(kOption.size() + 1);
     }
   }
+  for (const Workload* workload : workloads()) {
+    if (workload->name == wanted) return *workload;
+  }
+  return *workloads().front();
 }
 
-GemmAllScatter workload_of(const WorkloadOptions& options, const Machine& machine) {
-  GemmAllScatter workload;
-  workload.m = options.m.value();
-  workload.n = options.n.value();
-  workload.k = options.k.value();
-  workload.dtype = parse_dtype(options.dtype, "--dtype");
-  workload.gpus = options.gpus.value_or(machine.gpu_count());
-  if (workload.gpus > machine.gpu_count()) {
-    throw UserError(fmt::format("--gpus: {} is more than the machine '{}' has; give 1 to {}", workload.gpus,
-                                machine.name, machine.gpu_count()));
+void add_workload_option(CLI::App& app, const Workload& workload) {
+  std::vector<std::string_view> others = workload_names();
+  others.erase(std::remove(others.begin(), others.end(), workload.name), others.end());
+  app.add_option_function<std::string>(
+         "--workload", [](const std::string& word) { parse_name(word, "--workload", workload_names()); },
+         fmt::format("What is computed: {} ({}), or with other options {}", workload.name, workload.summary,
+                     fmt::join(others, ", ")))
+      ->type_name("NAME")
+      ->group(kWorkloadGroup);
+}
+
+void add_problem_options(CLI::App& app, const Workload& workload, Problem& problem) {
+  problem = problem_of(workload);
+  add_workload_option(app, workload);
+  for (std::size_t i = 0; i < workload.fields.size(); ++i) {
+    const Spec& spec = workload.fields[i];
+    if (!spec.hidden) add_value(app, problem.values, i, help_of(spec, usual_text(spec)), kWorkloadGroup);
   }
-  check(workload, "-M -N -K --gpus");
-  return workload;
+}
+
+std::string required_options(const Workload& workload) {
+  std::vector<std::string> options;
+  for (const Spec& spec : workload.fields) {
+    if (spec.required && !spec.counts_gpus) options.push_back(spec.option_name());
+  }
+  return fmt::format("{}", fmt::join(options, ", "));
+}
+
+Problem problem_on(Problem problem, const Machine& machine) {
+  std::vector<std::string> options;
+  for (const Spec& spec : problem.workload->fields) {
+    if (spec.required || spec.counts_gpus) options.push_back(spec.option_name());
+    if (!spec.counts_gpus) continue;
+    if (!problem.values.given(spec.name)) problem.values.assume(spec.name, machine.gpu_count());
+    if (spec.required && machine.gpu_count() < spec.low) {
+      throw UserError(fmt::format("--machine: '{}' has {} GPU{}; {} needs at least {}", machine.name,
+                                  machine.gpu_count(), machine.gpu_count() == 1 ? "" : "s",
+                                  problem.workload->name, spec.low));
+    }
+    if (problem[spec.name] > machine.gpu_count()) {
+      throw UserError(fmt::format("{}: {} is more than the machine '{}' has; give {} to {}",
+                                  spec.option_name(), problem[spec.name], machine.name, spec.low,
+                                  machine.gpu_count()));
+    }
+  }
+  complete_problem(problem, fmt::format("{}", fmt::join(options, " ")));
+  return problem;
+}
+
+void require_problem(const Problem& problem, const std::string& machine) {
+  std::string missing;
+  bool numbers = true;
+  for (const Spec& spec : problem.workload->fields) {
+    if (!spec.required || spec.counts_gpus) continue;
+    if (missing.empty() && !problem.values.given(spec.column(0))) missing = spec.option_name();
+    numbers = numbers && spec.kind == ValueKind::integer;
+  }
+  if (missing.empty() && machine.empty()) missing = "--machine";
+  if (missing.empty()) return;
+  throw UserError(fmt::format("{}: missing; give {}{} and --machine", missing, numbers ? "the sizes " : "",
+                              required_options(*problem.workload)));
 }
 
 void add_machine_option(CLI::App& app, std::string& name) {
@@ -166,73 +298,40 @@ void add_machine_option(CLI::App& app, std::string& name) {
       ->type_name("NAME|FILE");
 }
 
-void add_knob_options(CLI::App& app, KnobPins& pins) {
-  app.add_option_function<std::string>(
-         "--tile",
-         [&pins](const std::string& text) {
-           const std::vector<std::int32_t> shape = parse_shape(text, "--tile", 3, kMaxGemmTile);
-           pins.tile_m = shape[0];
-           pins.tile_n = shape[1];
-           pins.tile_k = shape[2];
-         },
-         "GEMM tile of a workgroup, for example 256x256x64")
-      ->type_name("MxNxK");
-  app.add_option_function<std::string>(
-         "--comm-tile",
-         [&pins](const std::string& text) {
-           const std::vector<std::int32_t> shape = parse_shape(text, "--comm-tile", 2, kMaxCommTile);
-           pins.comm_tile_m = shape[0];
-           pins.comm_tile_n = shape[1];
-         },
-         "Communication tile, for example 64x256")
-      ->type_name("MxN");
-  const std::string cus(kAllowedCus);
-  add_integer(app, "--waves", pins.waves, "Waves of a GEMM workgroup", 1, kMaxWaves,
-              std::string(kAllowedWaves));
-  add_name(
-      app, "--pipeline", pins.pipeline, kPipelineNames,
-      "How a workgroup feeds its matrix cores (a search assumes overlapped, as the vendor; Triton: serial)");
-  add_integer(app, "--gemm-cus", pins.gemm_cus, "Workgroups of the compute role", 1, kLargestKnob, cus);
-  add_integer(app, "--comm-cus", pins.comm_cus, "Workgroups of the communication role", 1, kLargestKnob, cus);
-  add_integer(app, "--group-m", pins.group_m, "Row tiles of a group in the grid order", 1, kLargestKnob);
-  static constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
-  add_name(app, "--xcd-remap", pins.xcd_remap, kSwitch, "Give every die a contiguous range of tiles");
-  add_name(app, "--peer-order", pins.peer_order, kPeerOrderNames, "Order in which peers are served");
-  add_name(app, "--lock", pins.lock, kLockProtocolNames, "How flags are set and polled");
-  add_name(app, "--launch", pins.launch, kLaunchModeNames, "How kernels are launched");
-  for (const KnobName& knob : kKnobNames) app.get_option(knob_option(knob.name))->group("Knobs");
+void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs) {
+  knobs = Values(workload.knobs);
+  for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
+    const Spec& spec = workload.knobs[i];
+    if (!spec.hidden) add_value(app, knobs, i, help_of(spec, ""), kKnobGroup);
+  }
 }
 
-std::array<bool, kKnobNames.size()> given_knobs(const KnobPins& pins) {
-  return {pins.tile_m.has_value(),      pins.waves.has_value(),     pins.pipeline.has_value(),
-          pins.comm_tile_m.has_value(), pins.gemm_cus.has_value(),  pins.comm_cus.has_value(),
-          pins.group_m.has_value(),     pins.xcd_remap.has_value(), pins.peer_order.has_value(),
-          pins.lock.has_value(),        pins.launch.has_value()};
+std::string value_form(const Spec& spec) {
+  if (is_shape(spec)) return ' ' + form_of_shape(spec);
+  return spec.kind == ValueKind::boolean ? " on|off" : "";
 }
 
-std::string knob_option(std::string_view knob) {
-  std::string option = fmt::format("--{}", knob);
-  std::replace(option.begin(), option.end(), '_', '-');
-  return option;
-}
-
-Knobs with_pins(Knobs knobs, const KnobPins& pins) {
-  const auto apply = [](auto& knob, const auto& pin) { knob = pin.value_or(knob); };
-  apply(knobs.tile_m, pins.tile_m);
-  apply(knobs.tile_n, pins.tile_n);
-  apply(knobs.tile_k, pins.tile_k);
-  apply(knobs.waves, pins.waves);
-  apply(knobs.pipeline, pins.pipeline);
-  apply(knobs.comm_tile_m, pins.comm_tile_m);
-  apply(knobs.comm_tile_n, pins.comm_tile_n);
-  apply(knobs.gemm_cus, pins.gemm_cus);
-  apply(knobs.comm_cus, pins.comm_cus);
-  apply(knobs.group_m, pins.group_m);
-  apply(knobs.xcd_remap, pins.xcd_remap);
-  apply(knobs.peer_order, pins.peer_order);
-  apply(knobs.lock, pins.lock);
-  apply(knobs.launch, pins.launch);
-  return knobs;
+Values pins_of(const Workload& workload, const Values& pins, const std::string& what) {
+  Values own(workload.knobs);
+  for (std::size_t i = 0; i < pins.specs().size(); ++i) {
+    const Spec& spec = pins.specs()[i];
+    const std::size_t first = pins.first_column(i);
+    if (!pins.given_at(first)) continue;
+    const Spec* mine = find_spec(workload.knobs, spec.name);
+    if (mine == nullptr || mine->kind != spec.kind || mine->columns() != spec.columns()) {
+      throw UserError(fmt::format("{}: {} is of the workload {}, which has no such knob", spec.option_name(),
+                                  what, workload.name));
+    }
+    for (std::size_t part = 0; part < spec.columns(); ++part) {
+      std::int64_t value = pins.at(first + part);
+      if (spec.kind == ValueKind::name) {
+        const std::string_view name = spec.names[static_cast<std::size_t>(value)];
+        value = static_cast<std::int64_t>(parse_name(std::string(name), spec.option_name(), mine->names));
+      }
+      own.give(spec.column(part), value);
+    }
+  }
+  return own;
 }
 
 void add_threads_option(CLI::App& app, std::optional<int>& threads) {

@@ -3,7 +3,6 @@
 
 #include <tbb/global_control.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,9 +12,7 @@
 #include <vector>
 
 #include "model/machine/machine.hpp"
-#include "model/patterns/pattern.hpp"
-#include "model/select/candidates.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
+#include "model/workload/workload.hpp"
 
 namespace CLI {
 class App;
@@ -28,10 +25,9 @@ namespace tritax::cli {
 std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
                            std::int64_t highest, const std::string& allowed = "");
 
-// A tile shape of `dimensions` numbers: "256x256x64", "256x256". None may be above `largest`; that they are
-// multiples of kTileStep is checked where it matters.
-std::vector<std::int32_t> parse_shape(const std::string& text, const std::string& flag,
-                                      std::size_t dimensions, std::int32_t largest);
+// A shape of as many numbers as the spec has parts, each in its range and a multiple of its step:
+// "256x256x64".
+std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& flag, const Spec& spec);
 
 // Index of `word` in `names`; UserError that lists them and offers the nearest otherwise.
 std::size_t parse_name(const std::string& word, const std::string& flag,
@@ -47,38 +43,42 @@ void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int3
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int64_t>& target,
                  const std::string& help, std::int64_t lowest, std::int64_t highest);
 
-// --workload -M -N -K --dtype --gpus: the workload by its sizes.
-struct WorkloadOptions {
-  std::string workload = "gemm-all-scatter";
-  std::optional<std::int64_t> m;
-  std::optional<std::int64_t> n;
-  std::optional<std::int64_t> k;
-  std::string dtype = "fp16";
-  std::optional<int> gpus;
-};
-void add_workload_options(CLI::App& app, WorkloadOptions& options);
+inline constexpr const char* kWorkloadGroup = "Workload";
+inline constexpr const char* kKnobGroup = "Knobs";
 
-// Throws UserError when a size or the machine was not given.
-void require_sizes(const WorkloadOptions& options, const std::string& machine);
+// The workload that --workload names anywhere on the command line: its options are those that the command
+// has. The first of the registry where there is none, or no such; the option refuses that one.
+const Workload& workload_of_command_line(int argc, const char* const* argv);
 
-// Checks the sizes; GPUs default to all of the machine's. Throws UserError, also for more GPUs than the
-// machine has.
-GemmAllScatter workload_of(const WorkloadOptions& options, const Machine& machine);
+// --workload, for commands that have the options of `workload`.
+void add_workload_option(CLI::App& app, const Workload& workload);
+
+// --workload and one option a field: -M, -N, -K, --dtype, --gpus. `problem` becomes one of that workload.
+void add_problem_options(CLI::App& app, const Workload& workload, Problem& problem);
+
+// "-M, -N, -K": what has to be given.
+std::string required_options(const Workload& workload);
+
+// What the options say on that machine, checked; GPUs default to all of it. Throws UserError, also for more
+// than it has.
+Problem problem_on(Problem problem, const Machine& machine);
+
+// Throws UserError when a field that has no usual value, or the machine, was not given.
+void require_problem(const Problem& problem, const std::string& machine);
 
 // --machine: a shipped name or a file.
 void add_machine_option(CLI::App& app, std::string& name);
 
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
-void add_knob_options(CLI::App& app, KnobPins& pins);
+void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs);
 
-// Which of kKnobNames are given, in their order.
-std::array<bool, kKnobNames.size()> given_knobs(const KnobPins& pins);
+// What stands behind the option of a knob in tables: " MxNxK", " on|off", "".
+std::string value_form(const Spec& spec);
 
-// The option of a knob: "--comm-tile" of "comm_tile".
-std::string knob_option(std::string_view knob);
-
-// `knobs` with the given ones replaced.
-Knobs with_pins(Knobs knobs, const KnobPins& pins);
+// The given ones of `pins` among the knobs of `workload`, by their names: they may have been read with the
+// options of another one. Throws UserError that begins with the option for a knob that it does not have;
+// `what` names whose knobs these were to be: "scenario 'one'".
+Values pins_of(const Workload& workload, const Values& pins, const std::string& what);
 
 // --threads: how many cores the command uses; 0 or absent: all of them.
 void add_threads_option(CLI::App& app, std::optional<int>& threads);

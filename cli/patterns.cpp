@@ -3,7 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,8 @@
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
-#include "model/patterns/pattern.hpp"
+#include "model/machine/machine.hpp"
+#include "model/workloads/registry.hpp"
 
 namespace tritax::cli {
 
@@ -25,80 +26,85 @@ struct PatternsArguments {
   std::string name;  // of `show`; "" lists all
 };
 
-struct KnobHelp {
-  bool used = false;
-  std::string knob;
-  std::string option;
-  std::string meaning;
-};
-
-std::vector<KnobHelp> knob_help(const Pattern& pattern) {
-  // Values of the option and meaning, in the order of kKnobNames.
-  static constexpr std::array<std::array<const char*, 2>, kKnobNames.size()> kWords{
-      {{" MxNxK", "GEMM tile of a workgroup"},
-       {"", "waves of a GEMM workgroup"},
-       {"", "how a workgroup feeds its matrix cores: serial, overlapped"},
-       {" MxN", "tile of a communication step"},
-       {"", "workgroups of the compute role"},
-       {"", "workgroups of the communication role"},
-       {"", "row tiles of a group in the grid order"},
-       {" on|off", "every die gets a contiguous range of tiles"},
-       {"", "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)"},
-       {"", "how flags are set and polled"},
-       {"", "kernels one by one (stream) or in one call (graph)"}}};
-  std::vector<KnobHelp> help;
-  for (std::size_t i = 0; i < kKnobNames.size(); ++i) {
-    const auto& [name, use] = kKnobNames[i];
-    help.push_back({pattern.uses.*use, std::string(name), knob_option(name) + kWords[i][0], kWords[i][1]});
+// Those that the pattern uses, by their places in the table of the workload.
+std::vector<std::size_t> used_knobs(const Workload& workload, const Pattern& pattern) {
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
+    if (!workload.knobs[i].hidden && pattern.uses(workload.knobs[i].name)) used.push_back(i);
   }
-  return help;
+  return used;
 }
 
-std::vector<std::string> used_knobs(const Pattern& pattern) {
+std::vector<std::string> used_names(const Workload& workload, const Pattern& pattern) {
   std::vector<std::string> names;
-  for (const KnobHelp& knob : knob_help(pattern)) {
-    if (knob.used) {
-      names.push_back(knob.knob);
-    }
-  }
+  for (const std::size_t knob : used_knobs(workload, pattern)) names.emplace_back(workload.knobs[knob].name);
   return names;
 }
 
-void list_patterns(Outputs& outputs) {
+void list_patterns(const Workload& workload, Outputs& outputs) {
   Table table{{{"name", "name"}, {"summary", "summary"}, {"knobs", "knobs"}}, {}};
   ordered_json list = ordered_json::array();
-  for (const Pattern& pattern : patterns()) {
-    const std::vector<std::string> knobs = used_knobs(pattern);
+  for (const Pattern& pattern : workload.patterns) {
+    const std::vector<std::string> knobs = used_names(workload, pattern);
     table.add(
         {std::string(pattern.name), std::string(pattern.summary), fmt::format("{}", fmt::join(knobs, " "))});
     list.push_back({{"name", pattern.name}, {"summary", pattern.summary}, {"knobs", knobs}});
   }
+  ordered_json others = ordered_json::array();
+  std::string lines;
+  for (const Workload* one : workloads()) {
+    others.push_back({{"name", one->name}, {"title", one->title}, {"summary", one->summary}});
+    if (one != &workload) lines += fmt::format("  --workload {}: {}\n", one->name, one->summary);
+  }
+  outputs.print(fmt::format("{}: {}\n\n", styled(workload.name, Style::bold), workload.summary));
   outputs.print(table);
+  if (!lines.empty()) outputs.print(fmt::format("\nPatterns of other workloads:\n{}", lines));
   outputs.csv(table);
-  outputs.json({{"schema", "tritax.patterns/1"}, {"patterns", list}});
+  outputs.json({{"schema", "tritax.patterns/1"},
+                {"patterns", list},
+                {"workload", workload.name},
+                {"workloads", std::move(others)}});
 }
 
-void show_pattern(const std::string& name, Outputs& outputs) {
-  const Pattern& pattern = find_pattern(name, "patterns show");
-  const ordered_json defaults = json_of(Knobs{});
+// The knobs where nobody gives any, on every shipped machine.
+std::vector<Values> machine_defaults(const Workload& workload) {
+  std::vector<Values> defaults;
+  if (workload.default_knobs == nullptr) return defaults;
+  for (const std::string& name : shipped_machines()) {
+    defaults.push_back(workload.default_knobs(problem_of(workload), find_machine(name)));
+  }
+  return defaults;
+}
+
+// The first part of its help: what follows is about single values, or an example.
+std::string meaning_of(const Spec& knob) {
+  const std::size_t end = std::min(knob.help.find(';'), knob.help.find(", for example"));
+  return std::string(knob.help.substr(0, end));
+}
+
+void show_pattern(const Workload& workload, const std::string& name, Outputs& outputs) {
+  const Pattern& pattern = find_pattern(workload, name, "patterns show");
+  const Values usual(workload.knobs);
+  const std::vector<Values> on_machines = machine_defaults(workload);
   Table table{{{"knob", "knob"}, {"option", "option"}, {"default", "default"}, {"meaning", "meaning"}}, {}};
   ordered_json knobs = ordered_json::array();
-  for (const KnobHelp& knob : knob_help(pattern)) {
-    if (knob.used) {
-      // Which tile and pipeline suit a GPU is a matter of its registers and LDS.
-      const bool by_machine = knob.knob == "tile" || knob.knob == "pipeline";
-      const ordered_json value = by_machine ? ordered_json() : defaults.at(knob.knob);
-      const std::string text = by_machine          ? "by machine"
-                               : value.is_string() ? value.get<std::string>()
-                                                   : value.dump();
-      table.add({knob.knob, knob.option, text, knob.meaning});
-      knobs.push_back(
-          {{"knob", knob.knob}, {"option", knob.option}, {"default", value}, {"meaning", knob.meaning}});
-    }
+  for (const std::size_t i : used_knobs(workload, pattern)) {
+    const Spec& knob = workload.knobs[i];
+    const bool by_machine = std::any_of(on_machines.begin(), on_machines.end(), [&](const Values& defaults) {
+      return text_of(defaults, i) != text_of(usual, i);
+    });
+    const std::string option = knob.option_name() + value_form(knob);
+    table.add(
+        {std::string(knob.name), option, by_machine ? "by machine" : text_of(usual, i), meaning_of(knob)});
+    knobs.push_back({{"knob", knob.name},
+                     {"option", option},
+                     {"default", by_machine ? ordered_json() : json_of(usual, i)},
+                     {"meaning", meaning_of(knob)}});
   }
   outputs.print(fmt::format("{}: {}\n\n", styled(pattern.name, Style::bold), pattern.summary));
   if (table.rows.empty()) {
-    outputs.print("It has no knobs: the vendor's libraries decide.\n");
+    outputs.print(pattern.vendor ? "It has no knobs: the vendor's libraries decide.\n"
+                                 : "It has no knobs.\n");
   } else {
     outputs.print(table);
   }
@@ -106,14 +112,16 @@ void show_pattern(const std::string& name, Outputs& outputs) {
   outputs.json({{"schema", "tritax.pattern/1"},
                 {"name", pattern.name},
                 {"summary", pattern.summary},
-                {"knobs", knobs}});
+                {"knobs", knobs},
+                {"workload", workload.name}});
 }
 
 }  // namespace
 
-Run add_patterns(CLI::App& program) {
+Run add_patterns(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<PatternsArguments>();
   CLI::App& command = *program.add_subcommand("patterns", "List the overlap patterns, or explain one");
+  add_workload_option(command, workload);
   add_output_options(command, options->output);
   command.require_subcommand(0, 1);
   CLI::App& show = *command.add_subcommand("show", "The knobs of a pattern, with defaults and meaning");
@@ -122,16 +130,17 @@ Run add_patterns(CLI::App& program) {
   const std::string examples =
       "Examples:\n"
       "  tritax patterns\n"
+      "  tritax patterns --workload all-gather\n"
       "  tritax patterns show producer-consumer\n"
       "  tritax patterns --json -\n";
   command.footer(examples);
   show.footer(examples);
-  return [options] {
+  return [options, &workload] {
     Outputs outputs(options->output);
     if (options->name.empty()) {
-      list_patterns(outputs);
+      list_patterns(workload, outputs);
     } else {
-      show_pattern(options->name, outputs);
+      show_pattern(workload, options->name, outputs);
     }
     return 0;
   };

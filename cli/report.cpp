@@ -1,7 +1,6 @@
 #include "cli/report.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -59,28 +58,26 @@ std::vector<UsedLink> used_links(const SimulationResult& result, const Machine& 
   return links;
 }
 
-std::string shape_text(std::int32_t m, std::int32_t n) { return fmt::format("{}x{}", m, n); }
-
 }  // namespace
 
-ordered_json json_of(const GemmAllScatter& workload) {
-  return {{"name", "gemm-all-scatter"},       {"m", workload.m},      {"n", workload.n}, {"k", workload.k},
-          {"dtype", name_of(workload.dtype)}, {"gpus", workload.gpus}};
+ordered_json json_of(const Problem& problem) {
+  ordered_json json{{"name", problem.workload->name}};
+  json.update(json_of(problem.values));
+  return json;
 }
 
-ordered_json json_of(const Knobs& knobs) {
-  return {{"tile", fmt::format("{}x{}", shape_text(knobs.tile_m, knobs.tile_n), knobs.tile_k)},
-          {"waves", knobs.waves},
-          {"pipeline", kPipelineNames[static_cast<std::size_t>(knobs.pipeline)]},
-          {"comm_tile", shape_text(knobs.comm_tile_m, knobs.comm_tile_n)},
-          {"gemm_cus", knobs.gemm_cus},
-          {"comm_cus", knobs.comm_cus},
-          {"group_m", knobs.group_m},
-          {"xcd_remap", knobs.xcd_remap},
-          {"peer_order", kPeerOrderNames[static_cast<std::size_t>(knobs.peer_order)]},
-          {"lock", kLockProtocolNames[static_cast<std::size_t>(knobs.lock)]},
-          {"launch", kLaunchModeNames[static_cast<std::size_t>(knobs.launch)]},
-          {"host_barriers", knobs.host_barriers}};
+ordered_json json_of(const Values& values) {
+  ordered_json json = ordered_json::object();
+  for (std::size_t i = 0; i < values.specs().size(); ++i)
+    json[std::string(values.specs()[i].name)] = json_of(values, i);
+  return json;
+}
+
+ordered_json json_of(const Values& values, std::size_t spec) {
+  const Spec& one = values.specs()[spec];
+  const std::int64_t value = values.at(values.first_column(spec));
+  if (one.columns() > 1 || one.kind == ValueKind::name) return text_of(values, spec);
+  return one.kind == ValueKind::boolean ? ordered_json(value != 0) : ordered_json(value);
 }
 
 ordered_json json_of(const TimeAccount& account) {
@@ -102,35 +99,6 @@ ordered_json json_of(const Taxes& taxes) {
             {"locality_us", us(taxes.locality_ns)},
             {"remainder_us", us(taxes.remainder_ns)},
             {"time_without_taxes_us", us(taxes.all_removed_ns)}}}};
-}
-
-std::string describe(const Knobs& knobs, const KnobUse& uses) {
-  std::vector<std::string> words;
-  if (uses.tile) {
-    words.push_back(fmt::format("{}x{}x{}", knobs.tile_m, knobs.tile_n, knobs.tile_k));
-  }
-  if (uses.comm_tile && knobs.comm_tile_m > 0) {
-    words.push_back("comm tile " + shape_text(knobs.comm_tile_m, knobs.comm_tile_n));
-  }
-  if (uses.gemm_cus && knobs.gemm_cus > 0) {
-    words.push_back(fmt::format("{} gemm CUs", knobs.gemm_cus));
-  }
-  if (uses.comm_cus && knobs.comm_cus > 0) {
-    words.push_back(fmt::format("{} comm CUs", knobs.comm_cus));
-  }
-  if (uses.grid_order) {
-    words.push_back(fmt::format("group-M {}{}", knobs.group_m, knobs.xcd_remap ? "" : ", no XCD remap"));
-  }
-  if (uses.peer_order) {
-    words.push_back(fmt::format("{} peers", kPeerOrderNames[static_cast<std::size_t>(knobs.peer_order)]));
-  }
-  if (uses.lock && knobs.lock != LockProtocol::load_store) {
-    words.emplace_back(kLockProtocolNames[static_cast<std::size_t>(knobs.lock)]);
-  }
-  if (uses.launch && knobs.launch == LaunchMode::graph) {
-    words.emplace_back("graph launch");
-  }
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 Table account_table(const TimeAccount& account) {

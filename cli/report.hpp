@@ -1,4 +1,4 @@
-// Results in the forms that several commands print: the tax accounts, the GPUs, knobs and workload as JSON.
+// Results in the forms that several commands print: the tax accounts, the GPUs, knobs and problems as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,7 @@
 
 #include "cli/table.hpp"
 #include "model/machine/machine.hpp"
-#include "model/patterns/pattern.hpp"
-#include "model/workload/gemm_all_scatter.hpp"
+#include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax::cli {
@@ -16,8 +15,15 @@ namespace tritax::cli {
 // Nanoseconds in, microseconds out: the unit of everything that commands print.
 inline double us(double ns) { return ns / 1000; }
 
-nlohmann::ordered_json json_of(const GemmAllScatter& workload);
-nlohmann::ordered_json json_of(const Knobs& knobs);
+// The workload's name and every field: {"name": "gemm-all-scatter", "m": 8192, …}.
+nlohmann::ordered_json json_of(const Problem& problem);
+
+// Every value by its name. Shapes are text: "256x256x64".
+nlohmann::ordered_json json_of(const Values& values);
+
+// One of them.
+nlohmann::ordered_json json_of(const Values& values, std::size_t spec);
+
 nlohmann::ordered_json json_of(const TimeAccount& account);
 nlohmann::ordered_json json_of(const Taxes& taxes);
 
@@ -26,9 +32,6 @@ template <typename T>
 nlohmann::ordered_json json_of(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
-
-// "256x256x64, comm 64x256, 48 comm CUs, …": the knobs that the pattern uses, in short.
-std::string describe(const Knobs& knobs, const KnobUse& uses);
 
 // One line a part of the makespan: time and share along the critical path.
 Table account_table(const TimeAccount& account);

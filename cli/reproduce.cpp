@@ -215,7 +215,7 @@ int run(const ReproduceArguments& options) {
 
 }  // namespace
 
-Run add_reproduce(CLI::App& program) {
+Run add_reproduce(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ReproduceArguments>();
   CLI::App& command =
       *program.add_subcommand("reproduce", "Recompute published numbers: predicted, published, error");

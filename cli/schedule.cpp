@@ -60,11 +60,11 @@ int run(ScheduleArguments options) {
 
 }  // namespace
 
-Run add_schedule(CLI::App& program) {
+Run add_schedule(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<ScheduleArguments>();
   CLI::App& command =
       *program.add_subcommand("schedule", "Write the tile schedule of a scenario or pattern as JSON");
-  add_subject_options(command, options->subject);
+  add_subject_options(command, workload, options->subject);
   add_output_options(command, options->output);
   command
       .add_option_function<std::string>(

@@ -50,7 +50,7 @@ Simulated simulate_source(const Source& source, const SimulationOptions& options
     run.result = simulate(subject.schedule, subject.machine, options);
     run.taxes = account_taxes(subject.schedule, subject.machine, options);
   });
-  run.flops = source.scenario ? flops_of(*source.scenario) : run.result.matrix_flops;
+  run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
   run.gpus = subject.schedule.ranks;
   run.id = std::move(subject.id);
   run.title = std::move(subject.title);
@@ -195,11 +195,11 @@ int run(const SimulateArguments& options) {
 
 }  // namespace
 
-Run add_simulate(CLI::App& program) {
+Run add_simulate(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<SimulateArguments>();
   CLI::App& command =
       *program.add_subcommand("simulate", "Predict the time of a scenario, schedule or pattern");
-  add_subject_options(command, options->subject);
+  add_subject_options(command, workload, options->subject);
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);

@@ -29,10 +29,10 @@ bool is_schedule_file(const std::string& name) {
   return extension == ".json";
 }
 
-// The first option of `group` on the command line, "" if there is none.
+// The first option of `group` on the command line besides --workload, "" if there is none.
 std::string given_option(const CLI::App& command, const std::string& group) {
   for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group() == group && option->count() > 0) {
+    if (option->get_group() == group && option->count() > 0 && option->get_name() != "--workload") {
       return option->get_name();
     }
   }
@@ -47,16 +47,16 @@ void refuse_group(const SubjectOptions& options, const std::string& group, const
 }
 
 Scenario scenario_of_options(const SubjectOptions& options) {
-  require_sizes(options.workload, options.machine);
-  Scenario scenario;
-  scenario.id = options.pattern;
+  require_problem(options.problem, options.machine);
+  Scenario scenario = scenario_of(problem_on(options.problem, find_machine_option(options.machine)));
+  if (!options.pattern.empty()) scenario.pattern = options.pattern;
+  scenario.id = scenario.pattern;
   scenario.machine = options.machine;
-  scenario.workload = workload_of(options.workload, find_machine_option(options.machine));
   return scenario;
 }
 
 std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
-  refuse_group(options, "Workload",
+  refuse_group(options, kWorkloadGroup,
                fmt::format("the workload comes from '{}'; give a file or sizes", options.file));
   std::vector<Scenario> scenarios = read_scenarios(options.file);
   if (options.id.empty()) {
@@ -83,7 +83,7 @@ std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
 // A file that lists several patterns has a scenario each; the one that --pattern names is meant, if there is
 // one.
 void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) {
-  if (pattern.empty()) return;  // scenarios of other workloads have none
+  if (pattern.empty()) return;
   const auto has_pattern = [&pattern](const Scenario& scenario) { return scenario.pattern == pattern; };
   if (std::any_of(scenarios.begin(), scenarios.end(), has_pattern)) {
     scenarios.erase(std::remove_if(scenarios.begin(), scenarios.end(), std::not_fn(has_pattern)),
@@ -96,89 +96,71 @@ Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
   if (!options.machine.empty()) {
     scenario.machine = options.machine;
   }
-  if (!std::holds_alternative<GemmAllScatter>(scenario.workload)) {
-    refuse_group(options, "Knobs", fmt::format("scenario '{}' has no knobs", scenario.id));
-    if (!options.pattern.empty()) {
-      throw UserError(fmt::format("--pattern: scenario '{}' is no gemm-all-scatter", scenario.id));
-    }
-    return scenario;
-  }
+  const Workload& workload = *scenario.problem.workload;
   if (!options.pattern.empty()) {
-    scenario.pattern = find_pattern(options.pattern, "--pattern").name;
+    scenario.pattern = find_pattern(workload, options.pattern, "--pattern").name;
   }
-  scenario.knobs = with_pins(scenario.knobs, options.pins);
-  scenario.tile_given |= options.pins.tile_m.has_value();
-  scenario.pipeline_given |= options.pins.pipeline.has_value();
+  scenario.knobs =
+      scenario.knobs.with(pins_of(workload, options.pins, fmt::format("scenario '{}'", scenario.id)));
   return scenario;
 }
 
 // Refuses a knob of the command line that would change nothing, because no pattern has it. Knobs of a file
 // may be meant for other patterns of it.
-void refuse_unused_knobs(const std::vector<Source>& sources, const KnobPins& pins) {
+void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins) {
   std::vector<const Pattern*> patterns;
   for (const Source& source : sources) {
-    const std::string& name = source.scenario->pattern;
-    if (!name.empty()) patterns.push_back(&find_pattern(name, source.scenario->where));
+    if (!source.scenario->pattern.empty()) patterns.push_back(&pattern_of(*source.scenario));
   }
-  const auto has = [&patterns](bool KnobUse::*use) {
+  const auto has = [&patterns](const Spec& knob) {
     return std::any_of(patterns.begin(), patterns.end(),
-                       [use](const Pattern* one) { return one->uses.*use; });
+                       [&](const Pattern* one) { return one->uses(knob.name); });
   };
   std::vector<std::string> options;
-  for (const auto& [name, use] : kKnobNames) {
-    if (has(use)) options.push_back(knob_option(name));
+  for (const Spec& knob : pins.specs()) {
+    if (has(knob)) options.push_back(knob.option_name());
   }
-  const auto given = given_knobs(pins);
-  for (std::size_t i = 0; i < given.size() && !patterns.empty(); ++i) {
-    if (!given[i] || has(kKnobNames[i].use)) continue;
+  for (const Spec& knob : pins.specs()) {
+    if (patterns.empty() || !pins.given(knob.column(0)) || has(knob)) continue;
     std::vector<std::string_view> names;
     for (const Pattern* pattern : patterns) {
       if (std::find(names.begin(), names.end(), pattern->name) == names.end()) names.push_back(pattern->name);
     }
-    throw UserError(fmt::format("{}: {} has no such knob; it has {}", knob_option(kKnobNames[i].name),
+    throw UserError(fmt::format("{}: {} has no such knob; it has {}", knob.option_name(),
                                 fmt::join(names, ", "),
                                 options.empty() ? "none" : fmt::format("{}", fmt::join(options, ", "))));
   }
 }
 
 std::string describe_scenario(const Scenario& scenario, const Machine& machine) {
-  const auto* gemm = std::get_if<GemmAllScatter>(&scenario.workload);
-  if (gemm == nullptr || scenario.pattern.empty()) {
-    return fmt::format("{} on {}{}{}", scenario.id, machine.name, scenario.title.empty() ? "" : ": ",
-                       scenario.title);
-  }
-  const Pattern& pattern = find_pattern(scenario.pattern, scenario.where);
-  return fmt::format("{}: {}x{}x{} {} on {} of {}, {}, {}", scenario.id, gemm->m, gemm->n, gemm->k,
-                     name_of(gemm->dtype), gemm->gpus, machine.name, pattern.name,
-                     describe(scenario.knobs, pattern.uses));
+  const Problem& problem = scenario.problem;
+  const Pattern& pattern = pattern_of(scenario);
+  return fmt::format("{}: {} on {} of {}, {}, {}", scenario.id, problem.workload->size_text(problem),
+                     problem.gpus(), machine.name, pattern.name, describe(pattern, scenario.knobs));
 }
 
 // With the knobs that the machine decides put in, so that they are shown and can be varied like given ones.
 Scenario resolved(Scenario scenario, const Machine& machine) {
   scenario.knobs = resolved_knobs(scenario, machine);
-  scenario.tile_given = true;
-  scenario.pipeline_given = true;
+  for (std::size_t i = 0; i < scenario.knobs.columns(); ++i) scenario.knobs.give_at(i, scenario.knobs.at(i));
   return scenario;
 }
 
 Rebuild rebuild_of(const Scenario& scenario) {
   Rebuild rebuild;
   rebuild.knobs = scenario.knobs;
-  if (std::holds_alternative<GemmAllScatter>(scenario.workload)) {
-    rebuild.pattern = &find_pattern(scenario.pattern, scenario.where);
-  }
-  rebuild.build = [scenario](const Machine& machine, const Knobs& knobs) {
-    Scenario changed = scenario;
-    changed.where.clear();  // what does not fit is none of the file's knobs
-    changed.knobs = knobs;
-    return build_scenario(changed, machine);
+  rebuild.pattern = &pattern_of(scenario);
+  // Without the scenario's place: what does not fit is none of the file's knobs.
+  rebuild.build = [pattern = rebuild.pattern, problem = scenario.problem](const Machine& machine,
+                                                                          const Values& knobs) {
+    return build_schedule(*pattern, problem, machine, knobs);
   };
   return rebuild;
 }
 
 }  // namespace
 
-void add_subject_options(CLI::App& command, SubjectOptions& options) {
+void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options) {
   options.command = &command;
   command.add_option("FILE", options.file,
                      "A scenario file (TOML) or a schedule (JSON); or give --pattern and sizes");
@@ -186,8 +168,8 @@ void add_subject_options(CLI::App& command, SubjectOptions& options) {
   add_machine_option(command, options.machine);
   command.add_option("--pattern", options.pattern, "An overlap pattern (tritax patterns lists them)")
       ->type_name("NAME");
-  add_workload_options(command, options.workload);
-  add_knob_options(command, options.pins);
+  add_problem_options(command, workload, options.problem);
+  add_knob_options(command, workload, options.pins);
 }
 
 void add_sustained_option(CLI::App& command, bool& sustained) {
@@ -203,17 +185,19 @@ void require_no_id(const std::string& id) {
 std::vector<Source> sources_of(const SubjectOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
-    if (options.pattern.empty()) {
+    const Workload& workload = *options.problem.workload;
+    if (options.pattern.empty() && workload.usual_pattern.empty()) {
       throw UserError(
-          "nothing to work on: give a scenario file, a schedule file, or --pattern with -M, -N, -K");
+          fmt::format("nothing to work on: give a scenario file, a schedule file, or --pattern with {}",
+                      required_options(workload)));
     }
     require_no_id(options.id);
     const Scenario scenario = with_overrides(scenario_of_options(options), options);
     sources.push_back({scenario, "", scenario.machine});
   } else if (is_schedule_file(options.file)) {
     const std::string reason = fmt::format("'{}' is a schedule, it is run as it stands", options.file);
-    refuse_group(options, "Workload", reason);
-    refuse_group(options, "Knobs", reason);
+    refuse_group(options, kWorkloadGroup, reason);
+    refuse_group(options, kKnobGroup, reason);
     if (!options.pattern.empty() || !options.id.empty()) {
       throw UserError(fmt::format("{}: {}", options.pattern.empty() ? "--id" : "--pattern", reason));
     }

@@ -20,14 +20,14 @@ struct SubjectOptions {
   std::string id;       // of a scenario in the file, with or without "/PATTERN"; "" means all
   std::string machine;  // replaces that of the scenario
   std::string pattern;  // replaces that of the scenario
-  WorkloadOptions workload;
-  KnobPins pins;  // replace the knobs of the scenario
+  Problem problem;      // of the command line, without a file
+  Values pins;          // replace the knobs of the scenario
   bool sustained = false;
   const CLI::App* command = nullptr;
 };
 
-// FILE, --id, --machine, --pattern, sizes and knobs.
-void add_subject_options(CLI::App& command, SubjectOptions& options);
+// FILE, --id, --machine, --pattern, and the fields and knobs of the workload.
+void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options);
 
 // --sustained: clocks that hold after long load.
 void add_sustained_option(CLI::App& command, bool& sustained);

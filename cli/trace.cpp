@@ -67,10 +67,10 @@ int run(const TraceArguments& options) {
 
 }  // namespace
 
-Run add_trace(CLI::App& program) {
+Run add_trace(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<TraceArguments>();
   CLI::App& command = *program.add_subcommand("trace", "Write the timeline of a run for Perfetto");
-  add_subject_options(command, options->subject);
+  add_subject_options(command, workload, options->subject);
   add_sustained_option(command, options->subject.sustained);
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);

@@ -43,72 +43,101 @@ struct ValidateArguments {
 
 constexpr std::size_t kWorstRows = 10;  // shown without --rows
 
-std::string shape_of(const GemmAllScatter& workload) {
-  return fmt::format("{}x{}x{} {}", workload.m, workload.n, workload.k, name_of(workload.dtype));
-}
+std::string shape_of(const Problem& problem) { return problem.workload->size_text(problem); }
 
+// Of tiled kernels the tile and the split of the compute units, else all knobs in short.
 std::string knobs_of(const ValidatedRow& row) {
-  const std::string tile = fmt::format("{}x{}x{}", row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k);
-  return row.knobs.comm_cus == 0 ? tile
-                                 : fmt::format("{} {}+{}", tile, row.knobs.gemm_cus, row.knobs.comm_cus);
+  const Spec* tile = find_spec(row.knobs.specs(), "tile");
+  if (tile == nullptr)
+    return describe(find_pattern(*row.problem.workload, row.pattern, row.where), row.knobs);
+  const std::string shape = text_of(row.knobs, static_cast<std::size_t>(tile - row.knobs.specs().data()));
+  const std::int64_t comm_cus = row.knobs.get_or("comm_cus", 0);
+  return comm_cus == 0 ? shape : fmt::format("{} {}+{}", shape, row.knobs.get_or("gemm_cus", 0), comm_cus);
 }
 
 Table row_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   Table table{{{"shape", "shape"},
                {"gpus", "GPUs"},
                {"pattern", "pattern"},
-               {"knobs", "tile, CUs"},
+               {"knobs", "knobs"},
                {"measured_us", "measured", "us"},
                {"predicted_us", "predicted", "us"},
                {"error_percent", "error", "%"}},
               {}};
   for (const ValidatedRow& row : rows) {
-    table.add({shape_of(row.workload), static_cast<std::int64_t>(row.workload.gpus), row.pattern,
-               knobs_of(row), row.measured_ns(clock) * 1e-3, row.predicted_on(clock) * 1e-3,
-               100 * row.error(clock)});
+    table.add({shape_of(row.problem), std::int64_t{row.problem.gpus()}, row.pattern, knobs_of(row),
+               row.measured_ns(clock) * 1e-3, row.predicted_on(clock) * 1e-3, 100 * row.error(clock)});
   }
   return table;
 }
 
-Table csv_table(const std::vector<ValidatedRow>& rows) {
-  Table table{{{"id", ""},
-               {"pattern", ""},
-               {"gpus", ""},
-               {"m", ""},
-               {"n", ""},
-               {"k", ""},
-               {"dtype", ""},
-               {"tile_m", ""},
-               {"tile_n", ""},
-               {"tile_k", ""},
-               {"gemm_cus", ""},
-               {"comm_cus", ""},
-               {"machine", ""},
-               {"measured_wall_us", ""},
-               {"predicted_wall_us", ""},
-               {"wall_error", ""},
-               {"measured_device_us", ""},
-               {"predicted_device_us", ""},
-               {"device_error", ""}},
-              {}};
+// Columns of the tables of fields and knobs of all rows, each once: of hidden specs none, and GPUs stand
+// before them.
+std::vector<std::string> value_columns(const std::vector<ValidatedRow>& rows) {
+  std::vector<std::string> columns;
+  std::set<const Workload*> seen;
   for (const ValidatedRow& row : rows) {
-    std::vector<Cell> cells{row.id, row.pattern};
-    for (const std::int64_t number :
-         {std::int64_t{row.workload.gpus}, row.workload.m, row.workload.n, row.workload.k})
-      cells.emplace_back(number);
-    cells.emplace_back(std::string(name_of(row.workload.dtype)));
-    for (const std::int32_t number :
-         {row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k, row.knobs.gemm_cus, row.knobs.comm_cus})
-      cells.emplace_back(std::int64_t{number});
+    if (!seen.insert(row.problem.workload).second) continue;
+    for (const Values* values : {&row.problem.values, &row.knobs}) {
+      for (const Spec& spec : values->specs()) {
+        for (std::size_t part = 0; part < spec.columns() && !spec.hidden && !spec.counts_gpus; ++part) {
+          std::string column = spec.column(part);
+          if (std::find(columns.begin(), columns.end(), column) == columns.end())
+            columns.push_back(std::move(column));
+        }
+      }
+    }
+  }
+  return columns;
+}
+
+// The value of a column as a cell; empty where the row has no such column.
+Cell value_cell(const ValidatedRow& row, const std::string& column) {
+  for (const Values* values : {&row.problem.values, &row.knobs}) {
+    if (!values->has(column)) continue;
+    const Spec* spec = find_spec(values->specs(), column);  // null for a part of a shape, which is a number
+    if (spec == nullptr || spec->kind == ValueKind::integer || spec->kind == ValueKind::bytes)
+      return (*values)[column];
+    return text_of(*values, static_cast<std::size_t>(spec - values->specs().data()));
+  }
+  return {};
+}
+
+Table csv_table(const std::vector<ValidatedRow>& rows) {
+  const std::vector<std::string> columns = value_columns(rows);
+  Table table{{{"id", ""}, {"pattern", ""}, {"gpus", ""}}, {}};
+  for (const std::string& column : columns) table.columns.push_back({column, ""});
+  for (const char* column : {"machine", "measured_wall_us", "predicted_wall_us", "wall_error",
+                             "measured_device_us", "predicted_device_us", "device_error", "workload"}) {
+    table.columns.push_back({column, ""});
+  }
+  for (const ValidatedRow& row : rows) {
+    std::vector<Cell> cells{row.id, row.pattern, std::int64_t{row.problem.gpus()}};
+    for (const std::string& column : columns) cells.push_back(value_cell(row, column));
     cells.emplace_back(row.machine);
     for (const MeasuredClock clock : {MeasuredClock::wall, MeasuredClock::device}) {
       cells.emplace_back(row.measured_ns(clock) * 1e-3);
       cells.emplace_back(row.predicted_on(clock) * 1e-3);
       cells.emplace_back(row.error(clock));
     }
+    cells.emplace_back(std::string(row.problem.workload->name));
     table.add(std::move(cells));
   }
   return table;
+}
+
+// Adds every value by its name; a shape as an array of numbers.
+void add_values(ordered_json& json, const Values& values) {
+  for (std::size_t i = 0; i < values.specs().size(); ++i) {
+    const Spec& spec = values.specs()[i];
+    const std::string name(spec.name);
+    if (spec.hidden || spec.counts_gpus) continue;
+    if (spec.columns() == 1) {
+      json[name] = json_of(values, i);
+      continue;
+    }
+    for (std::size_t part = 0; part < spec.columns(); ++part) json[name].push_back(values[spec.column(part)]);
+  }
 }
 
 ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
@@ -121,24 +150,21 @@ ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
                                                    {"predicted_us", row.predicted_ns[i] * 1e-3},
                                                    {"error", row.error(one)}};
   }
-  return {{"id", row.id},
-          {"pattern", row.pattern},
-          {"machine", row.machine},
-          {"gpus", row.workload.gpus},
-          {"m", row.workload.m},
-          {"n", row.workload.n},
-          {"k", row.workload.k},
-          {"dtype", name_of(row.workload.dtype)},
-          {"tile", {row.knobs.tile_m, row.knobs.tile_n, row.knobs.tile_k}},
-          {"gemm_cus", row.knobs.gemm_cus},
-          {"comm_cus", row.knobs.comm_cus},
-          {"measured_us", row.measured_ns(clock) * 1e-3},
-          {"predicted_us", row.predicted_on(clock) * 1e-3},
-          {"error", row.error(clock)},
-          {"band", row.band > 0 ? ordered_json(row.band) : ordered_json()},
-          {"in_band", json_of(row.in_band(clock))},
-          {"clocks", std::move(clocks)},
-          {"where", row.where}};
+  ordered_json json{{"id", row.id},
+                    {"pattern", row.pattern},
+                    {"machine", row.machine},
+                    {"workload", row.problem.workload->name},
+                    {"gpus", row.problem.gpus()}};
+  add_values(json, row.problem.values);
+  add_values(json, row.knobs);
+  json.update({{"measured_us", row.measured_ns(clock) * 1e-3},
+               {"predicted_us", row.predicted_on(clock) * 1e-3},
+               {"error", row.error(clock)},
+               {"band", row.band > 0 ? ordered_json(row.band) : ordered_json()},
+               {"in_band", json_of(row.in_band(clock))},
+               {"clocks", std::move(clocks)},
+               {"where", row.where}});
+  return json;
 }
 
 ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
@@ -147,17 +173,14 @@ ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock
   for (const ValidatedRow& row : rows) list.push_back(row_json(row, clock));
   ordered_json choices = ordered_json::array();
   for (const Choice& choice : choices_of(rows, clock)) {
-    choices.push_back({{"m", choice.workload.m},
-                       {"n", choice.workload.n},
-                       {"k", choice.workload.k},
-                       {"dtype", name_of(choice.workload.dtype)},
-                       {"gpus", choice.workload.gpus},
-                       {"picked", choice.picked->id},
-                       {"best", choice.best->id},
-                       {"best_pattern_picked", choice.same_pattern()},
-                       {"predicted_order", choice.predicted_order},
-                       {"measured_order", choice.measured_order},
-                       {"regret", choice.regret}});
+    ordered_json& json = choices.emplace_back(json_of(choice.problem.values));
+    json.update({{"picked", choice.picked->id},
+                 {"best", choice.best->id},
+                 {"best_pattern_picked", choice.same_pattern()},
+                 {"predicted_order", choice.predicted_order},
+                 {"measured_order", choice.measured_order},
+                 {"regret", choice.regret},
+                 {"workload", choice.problem.workload->name}});
   }
   return {{"schema", "tritax.validate/1"},
           {"clock", kMeasuredClockNames[static_cast<std::size_t>(clock)]},
@@ -190,14 +213,14 @@ Table error_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   std::set<std::pair<std::string, int>> groups;
   std::set<std::string> names;
   for (const ValidatedRow& row : rows) {
-    groups.emplace(row.pattern, row.workload.gpus);
+    groups.emplace(row.pattern, row.problem.gpus());
     names.insert(row.pattern);
   }
   for (const std::string& name : names) {
     for (const auto& [pattern, gpus] : groups) {
       if (pattern != name) continue;
       add(name, std::to_string(gpus), [&name = name, gpus = gpus](const ValidatedRow& row) {
-        return row.pattern == name && row.workload.gpus == gpus;
+        return row.pattern == name && row.problem.gpus() == gpus;
       });
     }
     add(name, "all", [&name](const ValidatedRow& row) { return row.pattern == name; });
@@ -216,7 +239,7 @@ Table choice_table(const std::vector<Choice>& choices, MeasuredClock clock) {
                {"pairs_in_order", "pairs in order"}},
               {}};
   for (const Choice& choice : choices) {
-    table.add({shape_of(choice.workload), static_cast<std::int64_t>(choice.workload.gpus),
+    table.add({shape_of(choice.problem), std::int64_t{choice.problem.gpus()},
                fmt::format("{} {}", choice.picked->pattern, knobs_of(*choice.picked)),
                fmt::format("{} {}", choice.best->pattern, knobs_of(*choice.best)),
                choice.best->measured_ns(clock) * 1e-3, 100 * choice.regret,
@@ -303,7 +326,7 @@ ParityPlot parity_plot(const std::vector<ValidatedRow>& rows, MeasuredClock cloc
     machines.insert(row.machine);
     plot.points.push_back({row.measured_ns(clock) * 1e-3, row.predicted_on(clock) * 1e-3, row.pattern,
                            fmt::format("{} on {} GPUs: measured {:.1f} us, predicted {:.1f} us ({:+.1f} %)",
-                                       row.id, row.workload.gpus, row.measured_ns(clock) * 1e-3,
+                                       row.id, row.problem.gpus(), row.measured_ns(clock) * 1e-3,
                                        row.predicted_on(clock) * 1e-3, 100 * row.error(clock))});
   }
   plot.title = fmt::format("Predicted and measured {} time, {}", clock_name, fmt::join(machines, ", "));
@@ -392,7 +415,7 @@ int run(const ValidateArguments& options) {
 
 }  // namespace
 
-Run add_validate(CLI::App& program) {
+Run add_validate(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ValidateArguments>();
   CLI::App& command = *program.add_subcommand(
       "validate", "Compare predictions with measurements on GPUs: errors, picks, regret");

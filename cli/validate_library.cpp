@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <variant>
 
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
@@ -17,15 +16,11 @@ using nlohmann::ordered_json;
 
 std::string_view name_of(LibraryForm form) { return kLibraryFormNames[static_cast<std::size_t>(form)]; }
 
-std::string describe(const Scenario& scenario) {
-  if (const auto* gemm = std::get_if<LibraryGemm>(&scenario.workload)) {
-    return fmt::format("{}x{}x{} {}", gemm->m, gemm->n, gemm->k, tritax::name_of(gemm->dtype));
-  }
-  if (const auto* gather = std::get_if<AllGather>(&scenario.workload)) {
-    return fmt::format("{} KiB a GPU", gather->rows * gather->cols * bytes_of(gather->dtype) / 1024);
-  }
-  const auto& whole = std::get<GemmAllScatter>(scenario.workload);
-  return fmt::format("{}x{}x{} {}", whole.m, whole.n, whole.k, tritax::name_of(whole.dtype));
+// Its size; what only moves data is known by that of a GPU's shard.
+std::string work_text(const Problem& problem) {
+  const Work work = work_of(problem);
+  if (work.flops > 0 || work.peers == 0) return problem.workload->size_text(problem);
+  return fmt::format("{} KiB a GPU", static_cast<std::int64_t>(work.bytes_per_gpu) / work.peers / 1024);
 }
 
 Table row_table(const std::vector<LibraryResidual>& rows) {
@@ -37,8 +32,8 @@ Table row_table(const std::vector<LibraryResidual>& rows) {
                {"error_percent", "error", "%"}},
               {}};
   for (const LibraryResidual& row : rows) {
-    table.add({std::string(name_of(row.row.form)), std::int64_t{gpus_of(row.row.scenario)},
-               describe(row.row.scenario), row.row.measured_ns * 1e-3, row.predicted_ns * 1e-3,
+    table.add({std::string(name_of(row.row.form)), std::int64_t{row.row.scenario.problem.gpus()},
+               work_text(row.row.scenario.problem), row.row.measured_ns * 1e-3, row.predicted_ns * 1e-3,
                100 * row.error()});
   }
   return table;
@@ -74,8 +69,8 @@ ordered_json library_json(const std::vector<LibraryResidual>& rows, const std::s
   ordered_json list = ordered_json::array();
   for (const LibraryResidual& row : rows) {
     list.push_back({{"form", name_of(row.row.form)},
-                    {"gpus", gpus_of(row.row.scenario)},
-                    {"work", describe(row.row.scenario)},
+                    {"gpus", row.row.scenario.problem.gpus()},
+                    {"work", work_text(row.row.scenario.problem)},
                     {"measured_us", row.row.measured_ns * 1e-3},
                     {"predicted_us", row.predicted_ns * 1e-3},
                     {"error", row.error()},

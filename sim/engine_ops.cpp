@@ -65,12 +65,14 @@ void Engine::step(std::uint32_t id, double now) {
   finish_workgroup(id, now);
 }
 
-// One store of a workgroup is in flight at a time. Where loads go out behind stores, or return in one order
-// with them, so does the load that polls a flag. Operands of a matmul that only queue behind stores are held
-// up for as long as the stores wait, see engine_sender.cpp.
+// One store of a workgroup is in flight at a time, and none behind a barrier, which all waves reach once what
+// they stored can be read. Where loads go out behind stores, or return in one order with them, so does the
+// load that polls a flag. Operands of a matmul that only queue behind stores are held up for as long as the
+// stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
   if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
-  if (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && reads(op.kind))) return true;
+  if (drains(op.kind) || op.kind == OpKind::barrier || (machine_.gpu.loads_wait_for_stores && reads(op.kind)))
+    return true;
   return machine_.gpu.loads_queue_behind_stores && reads(op.kind) && op.kind != OpKind::matmul;
 }
 

@@ -1,4 +1,4 @@
-// What the matmuls of a kernel take at least on all compute units together. 
+// What the matmuls of a kernel take at least on all compute units together.
 //
 // Let u_w be the time of the matmuls of workgroup w at the clock under full load if they wait for nothing,
 // and C the compute units of a GPU. b busy units run at most f(b) times faster than that clock, so a piece ds

@@ -36,8 +36,7 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
   const double tile_ns = cost_ns(tile) / most_luck(gpu);
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(gemm.dtype).load_clock_ghz);
 
-  const std::int64_t tiles =
-      ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
+  const std::int64_t tiles = ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
   const std::int64_t workgroups = knobs.gemm_cus;
   const double cus = gpu.cu_count();
   const double chain = static_cast<double>(ceil_of(tiles, workgroups)) / boost;

@@ -21,8 +21,9 @@
 
 namespace tritax {
 
-// `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs. Throws
-// UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the dtype.
+// `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs.
+// Throws UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the
+// dtype.
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
                      const GemmKnobs& knobs);
 

@@ -32,7 +32,9 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .allowed = kAllowedWaves,
      .varies_by_doubling = true},
     {.name = "pipeline",
-     .help = "how a workgroup feeds its matrix cores (a search assumes overlapped, as the vendor; Triton: serial)",
+     .help = "how a workgroup feeds its matrix cores: serial, overlapped; a search assumes overlapped, as "
+             "the vendor "
+             "(Triton: serial)",
      .kind = ValueKind::name,
      .names = kPipelineNames},
     {.name = "comm_tile",
@@ -72,9 +74,10 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .kind = ValueKind::name,
      .names = kPeerOrderNames,
      .shown = "{} peers",
-     .what_if = WhatIf{static_cast<std::int64_t>(PeerOrder::staggered), static_cast<std::int64_t>(PeerOrder::fixed),
-                       "Its workgroups begin at different peers, so that they do not all wait for one link; with "
-                       "peers in the fixed order of their ranks it would take {}."}},
+     .what_if =
+         WhatIf{static_cast<std::int64_t>(PeerOrder::staggered), static_cast<std::int64_t>(PeerOrder::fixed),
+                "Its workgroups begin at different peers, so that they do not all wait for one link; with "
+                "peers in the fixed order of their ranks it would take {}."}},
     {.name = "lock",
      .help = "how flags are set and polled",
      .kind = ValueKind::name,

@@ -1,7 +1,7 @@
 // Knobs of kernels that multiply matrices in tiles and send pieces of them: what workloads with a GEMM share.
 //
-// Workloads put rows of `gemm_knob` into their tables and read the values back with `gemm_knobs_of`; knobs that a
-// table does not have stay at their defaults here.
+// Workloads put rows of `gemm_knob` into their tables and read the values back with `gemm_knobs_of`; knobs
+// that a table does not have stay at their defaults here.
 #pragma once
 
 #include <array>

@@ -121,7 +121,8 @@ bool is_worth_trying(const Question& question, std::int32_t m, std::int32_t n) {
   const auto is_short = [](std::int32_t side, std::int64_t extent, const std::optional<std::int32_t>& pin) {
     return !pin && side < kSmallestUsualSide && side < extent;
   };
-  if (is_short(m, gemm.m, question.pin("tile_m")) && !(usual_leave_idle && leaves_idle(2 * m, n))) return false;
+  if (is_short(m, gemm.m, question.pin("tile_m")) && !(usual_leave_idle && leaves_idle(2 * m, n)))
+    return false;
   return !is_short(n, gemm.n, question.pin("tile_n")) || (usual_leave_idle && leaves_idle(m, 2 * n));
 }
 
@@ -206,14 +207,14 @@ Axis tile_axis(const Question& question) {
   axis.near = Axis::Near::grouped;
   axis.travels = axis.must_travel = true;
   for (const TileShape& tile : list.tiles) {
-    axis.values.push_back({{tile.m, tile.n, tile.k, tile.waves}, tile.m * (kMaxGemmTile + 1) + tile.n,
-                           [tile](Values& knobs) {
-                             knobs.assume("tile_m", tile.m);
-                             knobs.assume("tile_n", tile.n);
-                             knobs.assume("tile_k", tile.k);
-                             knobs.assume("waves", tile.waves);
-                             return true;
-                           }});
+    axis.values.push_back(
+        {{tile.m, tile.n, tile.k, tile.waves}, tile.m * (kMaxGemmTile + 1) + tile.n, [tile](Values& knobs) {
+           knobs.assume("tile_m", tile.m);
+           knobs.assume("tile_n", tile.n);
+           knobs.assume("tile_k", tile.k);
+           knobs.assume("waves", tile.waves);
+           return true;
+         }});
     if (tile == usual) axis.start = axis.values.size() - 1;
   }
   for (const TileShape& tile : list.coarse) {

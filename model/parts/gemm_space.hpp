@@ -3,12 +3,14 @@
 // Tiles follow from the problem. Sides are powers of two up to the extents; those below 64 ask for more
 // operands per product and are in the space where tiles of 64×64 leave compute units idle, as in products of
 // a few rows, down to where tiles twice as long do not. Depths go from half to four times the usual 128 bytes
-// of K: the deeper a stage, the more operands are on their way at once out of memory. Depths at which a tile takes
-// equally long and a compute unit holds equally many workgroups are one: the first of them is in the space.
+// of K: the deeper a stage, the more operands are on their way at once out of memory. Depths at which a tile
+// takes equally long and a compute unit holds equally many workgroups are one: the first of them is in the
+// space.
 //
-// Pipeline, lock protocol, host barriers and waves are never searched: they are at the defaults of the machine
-// (`default_gemm_knobs`), with the overlapped pipeline, unless they are pinned, since the cost laws know what fewer
-// waves save but not the latency that they fail to hide.
+// Pipeline, lock protocol, host barriers and waves are never searched: they are at the defaults of the
+// machine
+// (`default_gemm_knobs`), with the overlapped pipeline, unless they are pinned, since the cost laws know what
+// fewer waves save but not the latency that they fail to hide.
 #pragma once
 
 #include "model/parts/gemm_knobs.hpp"
@@ -18,8 +20,8 @@
 namespace tritax {
 
 // `gemm`: the largest product of a rank. `table`: the workload's knobs at their usual values; it has those of
-// model/parts/gemm_knobs.hpp. `pins`: those that were given stay fixed. Throws UserError when no tile fits the compute
-// units of the machine, naming the pinned tile if there is one.
+// model/parts/gemm_knobs.hpp. `pins`: those that were given stay fixed. Throws UserError when no tile fits
+// the compute units of the machine, naming the pinned tile if there is one.
 KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, const Machine& machine,
                      const Values& table, const Values& pins);
 

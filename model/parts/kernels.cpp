@@ -108,8 +108,8 @@ void check_dtype(DType dtype, const Machine& machine) {
 
 void check_memory(std::string_view what, double bytes, const Gpu& gpu) {
   if (bytes <= gpu.hbm_bytes) return;
-  throw UserError(fmt::format("workload: {} needs {:.1f} GB on every GPU; {} has {:.1f} GB", what, bytes / 1e9,
-                              gpu.name, gpu.hbm_bytes / 1e9));
+  throw UserError(fmt::format("workload: {} needs {:.1f} GB on every GPU; {} has {:.1f} GB", what,
+                              bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
 }
 
 }  // namespace tritax

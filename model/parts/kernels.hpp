@@ -1,5 +1,5 @@
-// What hand-written kernels share: the resources of a workgroup, how roles split the compute units, who serves which
-// peer first, and the host program around the kernels.
+// What hand-written kernels share: the resources of a workgroup, how roles split the compute units, who
+// serves which peer first, and the host program around the kernels.
 //
 // Roles: r own rank, W ranks, p workgroup number, G workgroups of a grid.
 #pragma once
@@ -15,7 +15,8 @@ namespace tritax {
 
 constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
-// Share `rank` of `size` things that `ranks` split as evenly as possible: the first size mod ranks own one more.
+// Share `rank` of `size` things that `ranks` split as evenly as possible: the first size mod ranks own one
+// more.
 struct Share {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -34,8 +35,8 @@ Resources copy_resources();
 // registers for it (gpu.copy_registers), up to what a thread, or all of them together, can have.
 Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements);
 
-// Resources of a kernel some of whose workgroups multiply and others copy tiles of so many elements: the threads of
-// the former, and registers and LDS of the worse role.
+// Resources of a kernel some of whose workgroups multiply and others copy tiles of so many elements: the
+// threads of the former, and registers and LDS of the worse role.
 Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
 
 // Compute and communication workgroups of a pattern that splits the compute units.
@@ -78,7 +79,8 @@ void check_dtype(DType dtype, const Machine& machine);
 // Throws UserError if a GPU cannot hold so many bytes. `what` needs them: "pattern library".
 void check_memory(std::string_view what, double bytes, const Gpu& gpu);
 
-// Operations of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8 GPUs has 0.2 million.
+// Operations of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8 GPUs has 0.2
+// million.
 inline constexpr double kMaxOperations = 8.0 * 1024 * 1024;
 
 }  // namespace tritax

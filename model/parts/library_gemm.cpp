@@ -46,7 +46,8 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   kernel.start_ns = machine.library.kernel_start_ns;
   const std::int32_t id = builder.kernel(std::move(kernel));
   const auto depth = static_cast<std::int32_t>(depth_of_part(plan.k, library));
-  const std::int32_t tiles = ceil_div(plan.rect.rows, library.tile.m) * ceil_div(plan.rect.cols, library.tile.n);
+  const std::int32_t tiles =
+      ceil_div(plan.rect.rows, library.tile.m) * ceil_div(plan.rect.cols, library.tile.n);
   const std::int32_t items = tiles * library.parts;
   const std::int32_t workgroups = gpu.async_tile_store ? std::min(items, gpu.cu_count()) : items;
   for (std::int32_t p = 0; p < workgroups; ++p) {

@@ -35,8 +35,7 @@ double add_parts_ns(const GemmShape& gemm, const Machine& machine, std::int32_t 
 }
 
 // Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
-std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine,
-                              const LibraryTile& choice) {
+std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, const LibraryTile& choice) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile& tile = choice.tile;
   try {
@@ -59,13 +58,13 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine,
   const double result = static_cast<double>(gemm.m * columns) * e;
   const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
   // Operands that no other tile has fetched yet come from memory. Padding is not fetched.
-  const auto useful = static_cast<double>(std::min<std::int64_t>(tile.m, gemm.m) +
-                                          std::min<std::int64_t>(tile.n, columns));
+  const auto useful =
+      static_cast<double>(std::min<std::int64_t>(tile.m, gemm.m) + std::min<std::int64_t>(tile.n, columns));
   const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
   const double steps = static_cast<double>(depth) / tile.k;
-  const double arrival_ns = from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages,
-                                                                    gpu.memory_stage_latency_ns())
-                                        : 0;
+  const double arrival_ns =
+      from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns())
+                  : 0;
   const double tile_ns =
       std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
   const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);

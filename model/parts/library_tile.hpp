@@ -37,8 +37,8 @@
 
 namespace tritax {
 
-// A product of one rank: M × K by K × N. `least_n`: the fewest columns that any rank has, since rows of all of them
-// have to be aligned for the fast kernels; 0: all have N.
+// A product of one rank: M × K by K × N. `least_n`: the fewest columns that any rank has, since rows of all
+// of them have to be aligned for the fast kernels; 0: all have N.
 struct GemmShape {
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -13,9 +13,9 @@ namespace tritax {
 namespace {
 
 std::string allowed_shape(const Spec& spec) {
-  const std::string numbers =
-      spec.step > 1 ? fmt::format("multiples of {} up to {}", spec.step, spec.high)
-                    : fmt::format("whole numbers between {} and {}", spec.low, spec.high);
+  const std::string numbers = spec.step > 1
+                                  ? fmt::format("multiples of {} up to {}", spec.step, spec.high)
+                                  : fmt::format("whole numbers between {} and {}", spec.low, spec.high);
   return fmt::format("an array of {} {}", spec.columns(), numbers);
 }
 

@@ -1,7 +1,7 @@
 // Scenarios: what a user wants predicted, as text in a TOML file. Format: docs/scenarios.md.
 //
-// A scenario names a machine and a workload with the values of its fields, and mostly a pattern with knobs. Each
-// becomes a tile schedule (`build_scenario`), so one simulator predicts them all.
+// A scenario names a machine and a workload with the values of its fields, and mostly a pattern with knobs.
+// Each becomes a tile schedule (`build_scenario`), so one simulator predicts them all.
 #pragma once
 
 #include <string>
@@ -44,8 +44,8 @@ const Pattern& pattern_of(const Scenario& scenario);
 std::string scenario_key(const Scenario& scenario);
 
 // Reads the [[scenario]] tables of a file. Throws UserError with file, line, key, value and what is allowed:
-// syntax, unknown keys (nearest name offered), values outside their range, unknown workloads and patterns, ids used
-// twice. Machines are not looked up.
+// syntax, unknown keys (nearest name offered), values outside their range, unknown workloads and patterns,
+// ids used twice. Machines are not looked up.
 std::vector<Scenario> read_scenarios(const std::string& path);
 
 // Same, from text; `origin` is used in messages.

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Finding::Kind;
 
-constexpr std::size_t kMostInputs = 16384;  // and reference operations: all pairs of 128 ranks
+constexpr std::size_t kMostInputs = 65536;  // and reference operations: all pairs of 256 ranks
 
 std::string ranks_in_words(std::int32_t rank) {
   return rank == kEveryRank ? "every rank" : fmt::format("rank {}", rank);

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
-#include "model/cost/power_bound.hpp"
 
 namespace tritax {
 
@@ -403,11 +403,54 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
   return bound;
 }
 
+namespace {
+
+// What one workgroup does.
+struct Share {
+  std::int64_t products = 0;
+  std::int64_t tiles = 0;  // products that begin at the first element of K
+  double product_ns = 0;   // the longest
+  double sent_bytes = 0;
+  double fetched_bytes = 0;
+};
+
+Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& workgroup,
+               MatmulTimes& times) {
+  Share share;
+  double product_ns = 0;  // of the accumulator
+  bool begins_k = false;
+  for (const Op& op : ops_of(schedule, workgroup)) {
+    if (op.kind == OpKind::matmul) {
+      product_ns += times(op).ns;
+      begins_k = begins_k || op.k_begin == 0;
+      continue;
+    }
+    if (moves_data(op.kind)) {
+      const double bytes = bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+      const bool reads = op.kind == OpKind::load || op.kind == OpKind::reduce;
+      const bool from_peer =
+          op.kind == OpKind::copy ? op.src_rank != kernel.rank : reads && op.rank != kernel.rank;
+      if (from_peer) share.fetched_bytes += bytes;
+      if (!from_peer && op.rank != kernel.rank) share.sent_bytes += bytes;
+    }
+    const bool writes_out = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+    if (!writes_out || product_ns == 0) continue;
+    ++share.products;
+    share.tiles += begins_k;
+    share.product_ns = std::max(share.product_ns, product_ns);
+    product_ns = 0;
+    begins_k = false;
+  }
+  return share;
+}
+
+}  // namespace
+
 Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
   std::optional<Machine> vendor;
   const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
   Rounds found;
-  std::int64_t matmuls = 0;
+  std::int64_t products = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
     MatmulTimes matmul_times(schedule, machine, kernel);
@@ -415,25 +458,19 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
     std::int32_t workers = 0;
     std::int64_t rounds = 0;
     for (const Workgroup& workgroup : kernel.workgroups) {
-      std::int64_t own = 0;
-      double sent = 0;
-      for (const Op& op : ops_of(schedule, workgroup)) {
-        if (op.kind == OpKind::matmul) {
-          ++own;
-          found.tiles += op.k_begin == 0;
-          found.tile_ns = std::max(found.tile_ns, matmul_times(op).ns);
-        } else if (moves_data(op.kind) && op.rank != kernel.rank) {
-          sent += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-        }
-      }
-      found.sent_bytes += sent;
-      found.senders += own == 0 && sent > 0;
-      workers += own > 0 || (kernel.tile.m > 0 && workgroup.op_count == 0);  // of a grid larger than its work
-      tasks += own;
-      rounds = std::max(rounds, own);
+      const Share share = share_of(schedule, kernel, workgroup, matmul_times);
+      const bool idle = share.products == 0;
+      found.tiles += share.tiles;
+      found.tile_ns = std::max(found.tile_ns, share.product_ns);
+      found.sent_bytes += share.sent_bytes;
+      found.fetched_bytes += share.fetched_bytes;
+      found.senders += idle && share.sent_bytes + share.fetched_bytes > 0;
+      workers += !idle || (kernel.tile.m > 0 && workgroup.op_count == 0);  // of a grid larger than its work
+      tasks += share.products;
+      rounds = std::max(rounds, share.products);
     }
     if (kernel.placement == Placement::dispatch && tasks > 0) {
-      // One workgroup a matmul: the units take them as they become free.
+      // One workgroup a product: the units take them as they become free.
       workers = machine.gpu.cu_count();
       rounds = (tasks + workers - 1) / workers;
     }
@@ -441,14 +478,14 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
       found.tile_m = kernel.tile.m;
       found.tile_n = kernel.tile.n;
     }
-    matmuls += tasks;
+    products += tasks;
     found.workers = std::max(found.workers, workers);
     found.rounds += rounds;
   }
-  if (found.tiles > 0 && matmuls % found.tiles == 0) {
-    found.parts = matmuls / found.tiles;
+  if (found.tiles > 0 && products % found.tiles == 0) {
+    found.parts = products / found.tiles;
   } else {
-    found.tiles = matmuls;  // cut otherwise by hand
+    found.tiles = products;  // cut otherwise by hand
   }
   return found;
 }

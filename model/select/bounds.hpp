@@ -34,20 +34,22 @@ struct TimeBound {
 // dtype.
 TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology);
 
-// How the matmuls of one rank fall onto its compute units.
+// How the products of one rank, each what one workgroup adds up before it stores it, fall onto its compute
+// units.
 struct Rounds {
-  std::int64_t tiles = 0;  // of C; each is one matmul, or `parts` of them where K is split
+  std::int64_t tiles = 0;  // of C; each is one product, or `parts` of them where K is split
   std::int64_t parts = 1;
   std::int32_t tile_m = 0;  // their shape
   std::int32_t tile_n = 0;
   std::int32_t workers = 0;  // workgroups or compute units that can run them side by side, also without one
-  std::int64_t rounds = 0;   // matmuls that the busiest of them runs one after another
-  double tile_ns = 0;        // one matmul, unobstructed, at the clock under full load
+  std::int64_t rounds = 0;   // products that the busiest of them computes one after another
+  double tile_ns = 0;        // one product, unobstructed, at the clock under full load
   double sent_bytes = 0;     // to all other ranks
-  std::int32_t senders = 0;  // workgroups that send and do not compute
-  std::int64_t matmuls() const { return tiles * parts; }
+  double fetched_bytes = 0;  // from all other ranks
+  std::int32_t senders = 0;  // workgroups that send or fetch and do not compute
+  std::int64_t products() const { return tiles * parts; }
   double fill() const {  // share of the slots in all rounds that have a matmul
-    return rounds == 0 ? 0 : static_cast<double>(matmuls()) / (static_cast<double>(rounds) * workers);
+    return rounds == 0 ? 0 : static_cast<double>(products()) / (static_cast<double>(rounds) * workers);
   }
 };
 

@@ -115,8 +115,8 @@ std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice)
   return options;
 }
 
-std::optional<Option> with_travelling(const KnobSpace& space, const KnobChoice& choice, const KnobSpace& others,
-                                      const KnobChoice& other) {
+std::optional<Option> with_travelling(const KnobSpace& space, const KnobChoice& choice,
+                                      const KnobSpace& others, const KnobChoice& other) {
   KnobChoice changed = choice;
   for (std::size_t a = 0; a < space.axes.size(); ++a) {
     const Axis& axis = space.axes[a];

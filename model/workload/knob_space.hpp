@@ -1,12 +1,12 @@
 // Which knobs a search may try for a pattern: independent axes, each a list of values.
 //
-// A choice is one value of every axis; composed, it gives the knobs of a run. Knobs that the pattern does not use,
-// that the user has pinned, or that cannot matter (an XCD remap on one die, a peer order on one GPU) have exactly
-// one value, so no two choices of a space build the same schedule on purpose.
+// A choice is one value of every axis; composed, it gives the knobs of a run. Knobs that the pattern does not
+// use, that the user has pinned, or that cannot matter (an XCD remap on one die, a peer order on one GPU)
+// have exactly one value, so no two choices of a space build the same schedule on purpose.
 //
-// Searches go from coarse to fine: `coarse_choices` crosses the axes that decide most at the start of all others,
-// `neighbours` varies one axis of a good choice at a time, `with_travelling` carries what is good for one pattern to
-// another.
+// Searches go from coarse to fine: `coarse_choices` crosses the axes that decide most at the start of all
+// others, `neighbours` varies one axis of a good choice at a time, `with_travelling` carries what is good for
+// one pattern to another.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,13 @@ struct Axis {
   };
 
   std::string_view name;
-  std::vector<AxisValue> values;    // at least one
-  std::size_t start = 0;            // where a search begins
-  std::vector<std::size_t> coarse;  // crossed with those of other axes at the beginning; empty: the start only
+  std::vector<AxisValue> values;  // at least one
+  std::size_t start = 0;          // where a search begins
+  std::vector<std::size_t>
+      coarse;  // crossed with those of other axes at the beginning; empty: the start only
   Near near = Near::all;
-  bool relative = false;  // applied after the others, because it depends on them
-  bool travels = false;   // what is best for one pattern is tried with the next
+  bool relative = false;     // applied after the others, because it depends on them
+  bool travels = false;      // what is best for one pattern is tried with the next
   bool must_travel = false;  // … and where the next does not have it, nothing is
 };
 
@@ -50,8 +51,8 @@ Axis column_axis(std::string_view column, const std::vector<std::int64_t>& value
 using KnobChoice = std::vector<std::uint16_t>;  // the number of a value for each axis
 
 struct KnobSpace {
-  Values base;             // defaults and pins: everything that no axis covers
-  std::vector<Axis> axes;  // in the order in which neighbours are tried
+  Values base;                          // defaults and pins: everything that no axis covers
+  std::vector<Axis> axes;               // in the order in which neighbours are tried
   std::function<void(Values&)> settle;  // last: brings equal orders into one form; may be empty
 };
 
@@ -71,10 +72,10 @@ std::vector<Option> coarse_choices(const KnobSpace& space);
 // All that differ from `choice` in one axis. No knobs twice, and not those of `choice` itself.
 std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice);
 
-// `choice` with the travelling values of `other`, a choice of another pattern of the same workload. Empty if the
-// space does not have them.
-std::optional<Option> with_travelling(const KnobSpace& space, const KnobChoice& choice, const KnobSpace& others,
-                                      const KnobChoice& other);
+// `choice` with the travelling values of `other`, a choice of another pattern of the same workload. Empty if
+// the space does not have them.
+std::optional<Option> with_travelling(const KnobSpace& space, const KnobChoice& choice,
+                                      const KnobSpace& others, const KnobChoice& other);
 
 // Which of the grouped values a choice has: -1 if there is no such axis.
 int group_of(const KnobSpace& space, const KnobChoice& choice);

@@ -15,7 +15,8 @@ void give_product(const CsvRow& line, Values& values) {
     const Spec& spec = *find_spec(values.specs(), side);
     values.give(side, line.integer(side, spec.low, spec.high));
   }
-  values.give("dtype", static_cast<std::int64_t>(line.choice("dtype", find_spec(values.specs(), "dtype")->names)));
+  values.give("dtype",
+              static_cast<std::int64_t>(line.choice("dtype", find_spec(values.specs(), "dtype")->names)));
 }
 
 }  // namespace tritax

@@ -1,7 +1,7 @@
 // Rows of what a vendor's libraries take, as the scripts of backend_hip/baselines measure it through PyTorch.
 //
-// Each workload knows its own rows (Workload::library_call), so that a new script or a new baseline needs nothing but
-// the folder of its workload.
+// Each workload knows its own rows (Workload::library_call), so that a new script or a new baseline needs
+// nothing but the folder of its workload.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ enum class LibraryForm : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kLibraryFormNames{"gemm cold", "gemm warm", "gemm loop",
                                                                    "all-gather", "stepwise"};
 
-// What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program ("form").
+// What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program
+// ("form").
 inline constexpr std::array<std::string_view, 4> kProgramForms{"gemm", "gathered", "library", "stepwise"};
 inline constexpr std::array<std::string_view, 2> kProgramLaunches{"eager", "graph"};
 inline constexpr std::array<std::string_view, 2> kCalls{"gemm", "all_gather"};
@@ -38,8 +39,8 @@ struct LibraryCall {
   bool between_events = false;   // on the stream, else the sum of the kernels' own times
 };
 
-// Of a row of library_microbench.py that has a counterpart: the form of a GEMM with operands in that state. Its times
-// are the same for all launches, but for those of a loop. Throws UserError for unknown names.
+// Of a row of library_microbench.py that has a counterpart: the form of a GEMM with operands in that state.
+// Its times are the same for all launches, but for those of a loop. Throws UserError for unknown names.
 std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view call);
 
 // The fields m, n, k and dtype of a row, given to a problem that has them.

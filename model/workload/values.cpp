@@ -122,7 +122,8 @@ std::string text_of(const Values& values, std::size_t spec) {
   if (one.kind == ValueKind::name) return std::string(one.names[static_cast<std::size_t>(value)]);
   if (one.kind == ValueKind::boolean) return value != 0 ? "true" : "false";
   std::string text = fmt::format("{}", value);
-  for (std::size_t part = 1; part < one.columns(); ++part) text += fmt::format("x{}", values.at(first + part));
+  for (std::size_t part = 1; part < one.columns(); ++part)
+    text += fmt::format("x{}", values.at(first + part));
   return text;
 }
 

@@ -1,12 +1,12 @@
 // Named, typed, bounded numbers: the fields of a problem and the knobs of a pattern are rows of a table.
 //
-// A workload describes its problem (M, N, K, dtype, gpus …) and what its patterns may vary (tile, CU split …) by
-// tables of `Spec`. Scenario files, command line, CSV, JSON, keys, sensitivities and documentation loop over
-// these tables; the workload alone reads the numbers into a struct of its own.
+// A workload describes its problem (M, N, K, dtype, gpus …) and what its patterns may vary (tile, CU split …)
+// by tables of `Spec`. Scenario files, command line, CSV, JSON, keys, sensitivities and documentation loop
+// over these tables; the workload alone reads the numbers into a struct of its own.
 //
 // A spec has one column, or one for each part of a shape: the spec "tile" with parts m, n and k is written
-// 256x256x64 in one piece and has the columns tile_m, tile_n and tile_k. Every value is a 64-bit integer: a name
-// is its place in `names`, a boolean 0 or 1, a size of data its bytes.
+// 256x256x64 in one piece and has the columns tile_m, tile_n and tile_k. Every value is a 64-bit integer: a
+// name is its place in `names`, a boolean 0 or 1, a size of data its bytes.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ enum class ValueKind : std::uint8_t { integer, name, boolean, bytes };
 
 // A value of a spec beside which another one is worth a sentence of `advise`.
 struct WhatIf {
-  std::int64_t when = 0;     // the run has this value …
-  std::int64_t instead = 0;  // … and is simulated once more with this one
+  std::int64_t when = 0;      // the run has this value …
+  std::int64_t instead = 0;   // … and is simulated once more with this one
   std::string_view sentence;  // with {} for the time that it then takes
 };
 
@@ -32,19 +32,20 @@ struct Spec {
   std::string_view name;  // key in files and JSON: "comm_tile"
   std::string_view help;  // what it means, without a full stop
   ValueKind kind = ValueKind::integer;
-  std::int64_t low = 1;  // of what a user may give; the usual value may lie outside and then means "not given"
+  std::int64_t low =
+      1;  // of what a user may give; the usual value may lie outside and then means "not given"
   std::int64_t high = 1;
-  std::array<std::int64_t, 3> usual{};              // where nobody gives one; of the parts of a shape
-  bool required = false;                            // it has no usual value
-  std::span<const std::string_view> names = {};     // of ValueKind::name
-  std::array<std::string_view, 3> parts = {};       // of a shape; empty: one number
-  std::int64_t step = 1;                            // parts of a shape are multiples of it
-  std::string_view option = {};                     // on the command line; empty: "--comm-tile"
-  std::string_view allowed = {};                    // for messages, where that is not just the range
-  bool counts_gpus = false;                         // usual on the command line: all GPUs of the machine
-  bool varies_by_doubling = false;                  // sensitivities halve and double it
-  bool hidden = false;                              // of every run, and without an option
-  std::string_view shown = {};                      // in descriptions: "{} gemm CUs"; empty: left out
+  std::array<std::int64_t, 3> usual{};                   // where nobody gives one; of the parts of a shape
+  bool required = false;                                 // it has no usual value
+  std::span<const std::string_view> names = {};          // of ValueKind::name
+  std::array<std::string_view, 3> parts = {};            // of a shape; empty: one number
+  std::int64_t step = 1;                                 // parts of a shape are multiples of it
+  std::string_view option = {};                          // on the command line; empty: "--comm-tile"
+  std::string_view allowed = {};                         // for messages, where that is not just the range
+  bool counts_gpus = false;                              // usual on the command line: all GPUs of the machine
+  bool varies_by_doubling = false;                       // sensitivities halve and double it
+  bool hidden = false;                                   // of every run, and without an option
+  std::string_view shown = {};                           // in descriptions: "{} gemm CUs"; empty: left out
   std::optional<std::int64_t> not_shown = std::nullopt;  // the value that goes without saying
   std::optional<WhatIf> what_if = std::nullopt;
 

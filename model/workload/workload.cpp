@@ -26,8 +26,8 @@ Work work_of(const Problem& problem) {
 
 Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given) {
   const Workload& workload = *problem.workload;
-  const Values usual = workload.default_knobs == nullptr ? Values(workload.knobs)
-                                                         : workload.default_knobs(problem, machine);
+  const Values usual =
+      workload.default_knobs == nullptr ? Values(workload.knobs) : workload.default_knobs(problem, machine);
   return usual.with(given);
 }
 
@@ -54,8 +54,8 @@ void check_buffers(const Pattern& pattern, const Schedule& schedule, const Gpu& 
   double bytes = 0;
   for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
   if (bytes <= gpu.hbm_bytes) return;
-  throw UserError(fmt::format("workload: pattern {} needs {:.1f} GB on every GPU; {} has {:.1f} GB", pattern.name,
-                              bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
+  throw UserError(fmt::format("workload: pattern {} needs {:.1f} GB on every GPU; {} has {:.1f} GB",
+                              pattern.name, bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
 }
 
 }  // namespace

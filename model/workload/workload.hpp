@@ -1,13 +1,14 @@
-// A workload: what is computed, and the patterns that compute it. A row of data and a few functions, not a type
-// that the rest of the program knows.
+// A workload: what is computed, and the patterns that compute it. A row of data and a few functions, not a
+// type that the rest of the program knows.
 //
-// Each workload is a folder of model/workloads/ and one line of its registry. It describes its problem by `fields`
-// and what its patterns may vary by `knobs` (values.hpp), lists its patterns, names one of them as the baseline, and
-// gives the functions below. Scenario files, command line, search, reproduction, validation and measurement loop
-// over these tables, so nothing outside its folder names its struct, its fields or its patterns.
+// Each workload is a folder of model/workloads/ and one line of its registry. It describes its problem by
+// `fields` and what its patterns may vary by `knobs` (values.hpp), lists its patterns, names one of them as
+// the baseline, and gives the functions below. Scenario files, command line, search, reproduction, validation
+// and measurement loop over these tables, so nothing outside its folder names its struct, its fields or its
+// patterns.
 //
-// A pattern turns problem, machine and knobs into a tile schedule (model/schedule/schedule.hpp). The taxonomy is
-// that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
+// A pattern turns problem, machine and knobs into a tile schedule (model/schedule/schedule.hpp). The taxonomy
+// is that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
 #pragma once
 
 #include <optional>
@@ -46,14 +47,15 @@ enum class Roles : std::uint8_t {
 };
 
 struct Pattern {
-  std::string_view name;     // "producer-consumer"
-  std::string_view summary;  // one line for tables
+  std::string_view name;                         // "producer-consumer"
+  std::string_view summary;                      // one line for tables
   std::span<const std::string_view> knobs = {};  // of the workload's table, those that change its schedule
   Schedule (*build)(const Problem& problem, const Machine& machine, const Values& knobs) = nullptr;
   Roles roles = Roles::in_turn;
-  // It stands for a vendor's libraries: on GPUs a script measures them (backend_hip/baselines), not `tritax measure`.
+  // It stands for a vendor's libraries: on GPUs a script measures them (backend_hip/baselines), not `tritax
+  // measure`.
   bool vendor = false;
-  // What it chooses itself, whatever the knobs say: the table's values with those put in. Null for most.
+  // What it chooses itself, whatever the knobs say: the table's values with those given. Null for most.
   Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
 
   bool uses(std::string_view knob) const;
@@ -61,9 +63,10 @@ struct Pattern {
 
 // What "useful" means for rates and bandwidths.
 struct Work {
-  double flops = 0;          // of the whole problem; 0: it only moves data
-  double bytes_per_gpu = 0;  // that one GPU moves, as published bandwidths count them; 0: they are not asked for
-  int peers = 0;             // that each active GPU moves data to or from
+  double flops = 0;  // of the whole problem; 0: it only moves data
+  double bytes_per_gpu =
+      0;          // that one GPU moves, as published bandwidths count them; 0: they are not asked for
+  int peers = 0;  // that each active GPU moves data to or from
 };
 
 struct Workload {
@@ -75,9 +78,10 @@ struct Workload {
   std::span<const Pattern> patterns = {};
   std::string_view baseline = {};       // the pattern that speedups refer to; "": it has none
   std::string_view usual_pattern = {};  // of a scenario that names none; "": one has to be chosen
-  std::string_view library_key = {};    // a boolean key of scenarios that means the pattern "library"; "": none
+  std::string_view library_key = {};  // a boolean key of scenarios that means the pattern "library"; "": none
 
-  // Fills fields that follow from others and refuses what cannot be. `where` is the file:line or options to blame.
+  // Fills fields that follow from others and refuses what cannot be. `where` is the file:line or options to
+  // blame.
   void (*complete)(Problem& problem, const std::string& where) = nullptr;
   Work (*work)(const Problem& problem) = nullptr;
   std::string (*size_text)(const Problem& problem) = nullptr;  // "8192x4608x36864 fp16"
@@ -92,8 +96,8 @@ struct Workload {
   // Host time of a library's GEMM call that an event on an idle stream sees beyond the launch; null: 0.
   double (*call_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine) = nullptr;
 
-  // The call of this workload that a row of a library's measurements is about; nothing if it is about another. Null: no
-  // script measures it.
+  // The call of this workload that a row of a library's measurements is about; nothing if it is about
+  // another. Null: no script measures it.
   std::optional<LibraryCall> (*library_call)(const CsvRow& line) = nullptr;
 
   bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
@@ -112,7 +116,8 @@ Work work_of(const Problem& problem);
 // The knobs with the defaults of the machine where nothing was given.
 Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given);
 
-// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to blame.
+// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
+// blame.
 const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where);
 
 // Null if the workload has none.

@@ -16,8 +16,8 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 5> all{&gemm_all_scatter(), &all_gather_gemm(), &library_gemm(), &remote_access(),
-                                                  &all_gather()};
+  static const std::array<const Workload*, 5> all{&gemm_all_scatter(), &all_gather_gemm(), &library_gemm(),
+                                                  &remote_access(), &all_gather()};
   return all;
 }
 

@@ -12,7 +12,8 @@ namespace tritax {
 // The first is the one that is meant where nobody names any.
 std::span<const Workload* const> workloads();
 
-// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to blame.
+// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
+// blame.
 const Workload& find_workload(std::string_view name, const std::string& where);
 
 }  // namespace tritax

@@ -39,8 +39,8 @@ struct PatternSearch {
   std::string refusal;               // why nothing of it can be built
   std::vector<std::size_t> members;  // contenders, in order of listing
   std::optional<std::size_t> best;
-  // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose neighbours
-  // are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
+  // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose
+  // neighbours are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
   std::vector<std::size_t> frontier;
   double refined_ns = kNever;  // time of the best when its neighbours were last listed
   SimulationResult best_result;
@@ -51,7 +51,8 @@ struct PatternSearch {
 };
 
 // What a search may try: of a workload that does not say, the defaults alone.
-KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                   const Values& pins) {
   const Workload& workload = *problem.workload;
   if (workload.space != nullptr) return workload.space(pattern, problem, machine, pins);
   KnobSpace space;
@@ -259,7 +260,8 @@ void Search::evaluate_listed() {
   }
 }
 
-// Lists the pattern's best with what is best for the other patterns and does not depend on the pattern: the tiles.
+// Lists the pattern's best with what is best for the other patterns and does not depend on the pattern: the
+// tiles.
 void Search::list_best_of_others(std::size_t pattern) {
   const PatternSearch& search = searches_[pattern];
   const KnobChoice own = contenders_[*search.best].choice;
@@ -356,7 +358,9 @@ Advice Search::run() {
   evaluate_listed();
   // Pins that leave only the baseline, which has no knobs, answer nobody's question.
   const auto impossible = [](const PatternSearch& search) { return !search.best && !search.refusal.empty(); };
-  const auto counts = [&](const PatternSearch& search) { return searches_.size() == 1 || !is_baseline(search); };
+  const auto counts = [&](const PatternSearch& search) {
+    return searches_.size() == 1 || !is_baseline(search);
+  };
   const bool none = std::all_of(searches_.begin(), searches_.end(), [&](const PatternSearch& search) {
     return !counts(search) || impossible(search);
   });

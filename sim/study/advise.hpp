@@ -1,11 +1,10 @@
 // The search behind `tritax advise`: which pattern, with which knobs, is fastest for a workload on a machine.
 //
-// Coarse to fine. First the values of every pattern that decide most (tiles × CU splits, for a GEMM) are simulated at
-// the start of all others; then the neighbours of the best few of each pattern, one axis at a time
-// (model/workload/knob_space.hpp), until none is better. A candidate
-// is skipped when a lower bound of its time (model/select/bounds.hpp) is not below the best of its own
-// pattern, and a simulation stops once it is clearly slower than that best, so the answer has the best knobs
-// found of every pattern.
+// Coarse to fine. First the values of every pattern that decide most (tiles × CU splits, for a GEMM) are
+// simulated at the start of all others; then the neighbours of the best few of each pattern, one axis at a
+// time (model/workload/knob_space.hpp), until none is better. A candidate is skipped when a lower bound of
+// its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation stops once it
+// is clearly slower than that best, so the answer has the best knobs found of every pattern.
 //
 // The answer does not depend on the number of threads: candidates go in batches of a fixed size, and what to
 // skip and when to give up is decided between batches.
@@ -69,7 +68,8 @@ struct Advice {
   bool interrupted = false;
 };
 
-// `problem` is complete. Throws UserError for a problem or pins that no pattern can be built with, and what `simulate` throws.
+// `problem` is complete. Throws UserError for a problem or pins that no pattern can be built with, and what
+// `simulate` throws.
 Advice advise(const Problem& problem, const Machine& machine, const AdviseOptions& options = {});
 
 }  // namespace tritax

@@ -1,5 +1,6 @@
-// Evaluates candidates of a search: builds the schedule of a pattern with some knobs, bounds it, and simulates it
-// unless the bound rules it out. Batches run in parallel; what is evaluated does not depend on the number of threads.
+// Evaluates candidates of a search: builds the schedule of a pattern with some knobs, bounds it, and
+// simulates it unless the bound rules it out. Batches run in parallel; what is evaluated does not depend on
+// the number of threads.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -48,7 +49,8 @@ class Evaluator {
   Schedule build(const Pattern& pattern, const Values& knobs) const {
     return build_schedule(pattern, problem_, machine_, knobs);
   }
-  // A time below which no schedule of the knobs comes, without building one. Throws UserError for knobs that cannot be.
+  // A time below which no schedule of the knobs comes, without building one. Throws UserError for knobs that
+  // cannot be.
   double least_ns(const Pattern& pattern, const Values& knobs) const;
 
   // On any thread: it changes nothing.
@@ -67,8 +69,8 @@ class Evaluator {
     });
   }
 
-  // Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a batch
-  // whose last simulation takes long.
+  // Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a
+  // batch whose last simulation takes long.
   template <typename Task>
   void in_background(const Task& task) {
     background_.arena.execute([&] { background_.tasks.run(task); });

@@ -8,8 +8,8 @@
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
-#include "sim/study/sensitivity.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/sensitivity.hpp"
 
 namespace tritax {
 

@@ -24,12 +24,10 @@ namespace {
 constexpr std::string_view kColumns =
     "id,pattern,runs,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
-// Of older tables, which do not name the workload.
-constexpr std::string_view kFormerWorkload = "gemm-all-scatter";
-
-// Besides problem and knobs: what tells two measurements apart. The same may be measured twice, but not with the same
-// times.
-constexpr std::string_view kRunAndTimes = "id,workload,pattern,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
+// Besides problem and knobs: what tells two measurements apart. The same may be measured twice, but not with
+// the same times.
+constexpr std::string_view kRunAndTimes =
+    "id,workload,pattern,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
 
 constexpr std::string_view kWriter = "tritax measure";
 
@@ -47,7 +45,8 @@ MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
   return time;
 }
 
-// One column. Zero stands for what the pattern decides itself, where the lowest that a user may give is above it.
+// One column. Zero stands for what the pattern decides itself, where the lowest that a user may give is above
+// it.
 std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string& column) {
   switch (spec.kind) {
     case ValueKind::name:
@@ -80,8 +79,8 @@ MeasuredRow read_row(const CsvRow& line) {
   MeasuredRow row;
   row.where = line.where();
   row.id = line.text("id");
-  const std::string name = line.has("workload") ? line.text("workload") : std::string(kFormerWorkload);
-  const Workload& workload = find_workload(name, row.where);
+  const Workload& workload =
+      line.has("workload") ? find_workload(line.text("workload"), row.where) : *workloads().front();
   std::vector<std::string_view> pattern_names;
   for (const Pattern& pattern : workload.patterns) pattern_names.push_back(pattern.name);
   row.pattern = pattern_names[line.choice("pattern", pattern_names)];

@@ -117,7 +117,8 @@ void check_metric(const PublishedEntry& entry, const Scenario& scenario) {
     refuse("the time of some kernels is read on clock \"busy-stream\" or \"idle-stream\"");
   }
   if (entry.metric == Metric::best_speedup) {
-    if (workload.baseline.empty() || workload.patterns.size() < 2) refuse("it has no patterns to choose from");
+    if (workload.baseline.empty() || workload.patterns.size() < 2)
+      refuse("it has no patterns to choose from");
     if (!scenario.pattern.empty()) refuse("it tries all patterns, so the scenario names none");
   } else if (scenario.pattern.empty()) {
     throw UserError(fmt::format("{}: the scenario of this entry has no 'pattern'", entry.where));

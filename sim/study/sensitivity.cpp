@@ -179,7 +179,8 @@ void plan_machine(Plan& plan, const Schedule& schedule, const Machine& machine) 
 }
 
 // Plans the variations of one number: halved and doubled, or one step down and up.
-void plan_number(Plan& plan, const Machine& machine, const Values& knobs, const Spec& spec, std::size_t part) {
+void plan_number(Plan& plan, const Machine& machine, const Values& knobs, const Spec& spec,
+                 std::size_t part) {
   const std::string column = spec.column(part);
   const std::int64_t value = knobs[column];
   if (value == 0) {

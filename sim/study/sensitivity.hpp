@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "model/machine/machine.hpp"
-#include "model/workload/workload.hpp"
 #include "model/schedule/schedule.hpp"
+#include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

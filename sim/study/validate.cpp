@@ -20,8 +20,8 @@ constexpr const char* kMachineOfRows = "h200-4";  // of rows that no scenario de
 
 std::size_t index_of(MeasuredClock clock) { return static_cast<std::size_t>(clock); }
 
-// The part of a scenario that no CSV column may contradict: all but the number of GPUs, which one file of scenarios
-// is measured with in turn.
+// The part of a scenario that no CSV column may contradict: all but the number of GPUs, which one file of
+// scenarios is measured with in turn.
 void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
   const auto refuse = [&](std::string_view column, const auto& value, const auto& expected) {
     throw UserError(fmt::format("{}: {} = {} contradicts scenario '{}' of that id ({}), which has {}",

@@ -12,8 +12,8 @@
 #include "model/core/quantile.hpp"
 #include "model/cost/vendor_machine.hpp"
 #include "model/workloads/registry.hpp"
-#include "sim/study/predict.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/predict.hpp"
 
 namespace tritax {
 

@@ -51,7 +51,12 @@ std::string tiles_text(const Rounds& rounds) {
 
 bool splits_units(const Candidate& candidate) { return candidate.pattern->roles != Roles::in_turn; }
 
-// Compute units that are kept for sending, also where some of them have nothing to send.
+// "send" or "fetch", whichever a GPU does more of.
+std::string_view what_moves(const Rounds& rounds) {
+  return rounds.fetched_bytes > rounds.sent_bytes ? "fetch" : "send";
+}
+
+// Compute units that are kept for sending or fetching, also where some of them have nothing to send.
 std::int32_t sending_units(const Candidate& candidate) {
   return std::max(static_cast<std::int32_t>(candidate.knobs.get_or("comm_cus", 0)), candidate.rounds.senders);
 }
@@ -59,9 +64,11 @@ std::int32_t sending_units(const Candidate& candidate) {
 // What the compute units that only send cost the winner, in rounds of its tiles.
 std::string own_split_text(const Candidate& winner) {
   const std::int64_t all_units = winner.rounds.workers + sending_units(winner);
-  const std::int64_t with_all = (winner.rounds.matmuls() + all_units - 1) / all_units;
+  const std::int64_t with_all = (winner.rounds.products() + all_units - 1) / all_units;
   const std::int64_t extra = winner.rounds.rounds - with_all;
-  if (extra <= 0) return fmt::format(": the {} that only send cost no round", sending_units(winner));
+  if (extra <= 0)
+    return fmt::format(": the {} that only {} cost no round", sending_units(winner),
+                       what_moves(winner.rounds));
   return fmt::format(", {} more than on all {}", extra, all_units);
 }
 
@@ -70,10 +77,12 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
   for (const Candidate& rival : rivals) {
     const Rounds& theirs = rival.rounds;
     if (theirs.workers == 0) continue;
-    const std::int64_t there = (own.matmuls() + theirs.workers - 1) / theirs.workers;
+    const std::int64_t there = (own.products() + theirs.workers - 1) / theirs.workers;
     if (there <= own.rounds) continue;
     std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
-    if (splits_units(rival)) text += fmt::format(" left beside {} that only send", sending_units(rival));
+    if (splits_units(rival)) {
+      text += fmt::format(" left beside {} that only {}", sending_units(rival), what_moves(theirs));
+    }
     text += fmt::format(" in {}", rival.pattern->name);
     const bool same_tiles =
         theirs.tile_m == own.tile_m && theirs.tile_n == own.tile_n && theirs.parts == own.parts;
@@ -95,7 +104,7 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
       "({} of the slots filled); in {} parts of K they are {} matmuls, each {} times shorter, which "
       "take {} ({} filled)",
       winner.pattern->name, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
-      percent(whole.fill()), own.parts, own.matmuls(), own.parts, count_text(own.rounds, "round"),
+      percent(whole.fill()), own.parts, own.products(), own.parts, count_text(own.rounds, "round"),
       percent(own.fill()));
   for (const Candidate& rival : rivals) {
     const Rounds& theirs = rival.rounds;
@@ -160,10 +169,13 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
                                  time_text(bound.compute_ns));
   if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
-  text += fmt::format(" and the {:.1f} MB that every GPU sends at least {} of link time ({} the GEMM)",
-                      winner.rounds.sent_bytes / 1e6, time_text(bound.wire_ns),
+  const bool fetches = what_moves(winner.rounds) == "fetch";
+  text += fmt::format(" and the {:.1f} MB that every GPU {} at least {} of link time ({} the GEMM)",
+                      std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
+                      fetches ? "fetches" : "sends", time_text(bound.wire_ns),
                       share_text(bound.wire_ns / bound.compute_ns));
-  text += fmt::format("; {} of sending is on the critical path", time_text(exposed));
+  text +=
+      fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
   return text + ".";
 }

@@ -12,8 +12,8 @@
 
 #include "model/machine/parameters.hpp"
 #include "model/microbench/cases.hpp"
-#include "sim/study/calibrate/microbench_model.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/calibrate/microbench_model.hpp"
 
 namespace tritax {
 namespace {

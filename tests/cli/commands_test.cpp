@@ -218,6 +218,47 @@ TEST(Simulate, RunsEveryScenarioOfAFileOrTheOneThatIsNamed) {
   EXPECT_NE(several.err.find("--id"), std::string::npos) << several.err;
 }
 
+TEST(Simulate, AnotherWorkloadIsPredictedFromItsOptionsAsFromAFile) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("gather.toml",
+                                         "[[scenario]]\nid = \"one\"\nmachine = \"h200-4\"\n"
+                                         "workload = \"all-gather\"\nrows = 1024\ncols = 256\ngpus = 4\n"
+                                         "pattern = [\"library\", \"push\"]\nknobs = { comm_cus = 16 }\n");
+  const std::string gather = "simulate --workload all-gather --rows 1024 --cols 256 --machine h200-4 ";
+  const auto time_us = [](const std::string& arguments) {
+    return run_json(arguments).at("runs").at(0).at("time_us").get<double>();
+  };
+  const double library_us = time_us("simulate --id one/library " + file);
+  EXPECT_EQ(time_us(gather + "--gpus 4 --pattern library"), library_us);
+  EXPECT_EQ(time_us(gather + "--pattern library"), library_us);  // all GPUs of the machine
+  // Without a pattern it is the usual one of the workload, as in files.
+  EXPECT_EQ(time_us(gather + "--comm-cus 16"), time_us("simulate --id one/push " + file));
+}
+
+TEST(Simulate, SizesOfDataHaveUnits) {
+  const std::string access =
+      "simulate --workload remote-access --operation get --peers one --machine h200-4 --bytes ";
+  const json run = run_json(access + "1MiB");
+  EXPECT_EQ(run, run_json(access + "1048576"));
+  EXPECT_EQ(run, run_json(access + "1024KiB"));
+}
+
+TEST(Advise, AnotherWorkloadIsSearchedWithItsPatternsAndKnobs) {
+  const json advice = run_json(
+      "advise --workload all-gather --rows 512 --cols 256 --machine h200-4 --gpus 2 --peer-order rotated");
+  EXPECT_EQ(advice.at("workload"),
+            json::parse(R"({"name": "all-gather", "rows": 512, "cols": 256, "dtype": "fp16",
+                                                   "gpus": 2, "posted_bytes_per_peer": 0})"));
+  std::set<std::string> patterns;
+  for (const json& candidate : advice.at("candidates")) {
+    patterns.insert(candidate.at("pattern").get<std::string>());
+    const json& knobs = candidate.at("knobs");
+    EXPECT_EQ(knobs.at("peer_order"), candidate.at("pattern") == "push" ? json("rotated") : json());
+    EXPECT_FALSE(knobs.contains("tile"));
+  }
+  EXPECT_EQ(patterns, (std::set<std::string>{"library", "push"}));
+}
+
 TEST(Schedule, WrittenAndReadBackRunsInTheSameTimeAndIsSound) {
   const ScratchDirectory scratch;
   for (const std::string pattern :
@@ -415,6 +456,33 @@ TEST(Patterns, ListsAllAndTheKnobsOfOne) {
   }
   EXPECT_EQ(knobs.count("comm_cus"), 1U);
   EXPECT_EQ(knobs.count("lock"), 1U);
+}
+
+TEST(Patterns, AreThoseOfTheWorkloadThatIsNamed) {
+  const json list = run_json("patterns --workload all-gather");
+  EXPECT_EQ(list.at("workload"), "all-gather");
+  ASSERT_EQ(list.at("patterns").size(), 2U);
+  EXPECT_EQ(list.at("patterns").at(1).at("name"), "push");
+  EXPECT_EQ(run_json("patterns").at("workload"), "gemm-all-scatter");
+  std::set<std::string> workloads;
+  for (const json& workload : run_json("patterns").at("workloads")) {
+    workloads.insert(workload.at("name").get<std::string>());
+  }
+  EXPECT_EQ(workloads.count("gemm-all-scatter") + workloads.count("all-gather"), 2U);
+  const json push = run_json("patterns show push --workload all-gather");
+  EXPECT_EQ(push.at("workload"), "all-gather");
+  EXPECT_EQ(push.at("knobs").at(0).at("option"), "--comm-tile MxN");
+  const Outcome other = run_tritax("patterns show push");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("'push'"), std::string::npos) << other.err;
+}
+
+TEST(Patterns, ADefaultThatTheMachineDecidesIsNone) {
+  std::set<std::string> by_machine;
+  for (const json& knob : run_json("patterns show fused-sequential").at("knobs")) {
+    if (knob.at("default").is_null()) by_machine.insert(knob.at("knob").get<std::string>());
+  }
+  EXPECT_EQ(by_machine, (std::set<std::string>{"tile", "pipeline"}));
 }
 
 TEST(Outputs, AFileAndStandardOutputHoldTheSameJson) {

@@ -141,6 +141,78 @@ TEST(Program, AKnobThatThePatternLacksIsRefusedWithThoseThatItHas) {
   }
 }
 
+TEST(Program, AnUnknownWorkloadGetsTheNearestName) {
+  const std::string names = "gemm-all-scatter, ";
+  expect_user_error(
+      run_tritax("simulate --workload all-gahter --rows 64 --cols 64 --machine h200-4"),
+      {"--workload: unknown name 'all-gahter' (did you mean 'all-gather'?); known are " + names});
+  expect_user_error(run_tritax("advise --workload=nonsense " + kProblem),
+                    {"--workload: unknown name 'nonsense'; "});
+  expect_user_error(run_tritax("patterns --workload gemm"), {"--workload: unknown name 'gemm'"});
+  expect_user_error(run_tritax("machines --workload all-gather"),
+                    {"'--workload' is no option of this command"});
+}
+
+TEST(Program, AWorkloadHasItsOwnOptionsOnly) {
+  const std::string help = run_tritax("simulate --workload all-gather --help").out;
+  for (const std::string option : {"--rows NUMBER", "--cols NUMBER", "--gpus NUMBER", "--comm-cus NUMBER",
+                                   "--comm-tile MxN", "--peer-order NAME", "--posted-bytes-per-peer BYTES"}) {
+    EXPECT_NE(help.find("  " + option + ' '), std::string::npos) << option << " is not in " << help;
+  }
+  for (const std::string option : {"--tile", "--waves", "--gemm-cus", "-M"}) {
+    EXPECT_EQ(help.find("  " + option + ' '), std::string::npos) << option << " is in " << help;
+  }
+  EXPECT_EQ(run_tritax("simulate --workload=all-gather --help").out, help);
+  EXPECT_EQ(run_tritax("simulate --workload gemm-all-scatter --help").out, run_tritax("simulate --help").out);
+  expect_user_error(run_tritax("simulate --pattern library --rows 5 " + kProblem + "--workload all-gather"),
+                    {"'-M' is no option of this command"});
+  EXPECT_EQ(run_tritax("simulate --workload all-gather --help").out.find("--host-barriers"),
+            std::string::npos);
+  EXPECT_EQ(run_tritax("simulate --help").out.find("--host-barriers"), std::string::npos);
+}
+
+TEST(Program, WhatAnotherWorkloadMayNotBeIsRefusedWithItsOptions) {
+  const std::string gather = "simulate --workload all-gather --pattern library --cols 256 --machine h200-4 ";
+  expect_user_error(run_tritax(gather), {"--rows: missing; give the sizes --rows, --cols and --machine"});
+  expect_user_error(run_tritax(gather + "--rows 0"), {"--rows: 0 is out of range"});
+  expect_user_error(run_tritax(gather + "--rows 64 --gpus 1"),
+                    {"--gpus: ", "2 to the number of GPUs of the machine"});
+  expect_user_error(run_tritax(gather + "--rows 64 --gpus 5"),
+                    {"--gpus: 5 is more than the machine 'h200-4' has; give 2 to 4"});
+  expect_user_error(run_tritax(gather + "--rows 64 --comm-cus 8"),
+                    {"--comm-cus: library has no such knob; it has none"});
+  const std::string access =
+      "simulate --workload remote-access --machine h200-4 --operation get --peers one ";
+  expect_user_error(run_tritax(access),
+                    {"--bytes: missing; give --operation, --peers, --bytes and --machine"});
+  for (const std::string size : {"1MB", "MiB", "-4", "1.5MiB"}) {
+    expect_user_error(run_tritax(access + "--bytes " + size),
+                      {"--bytes: '" + size + "' is no size", "64KiB"});
+  }
+  expect_user_error(run_tritax(access + "--bytes 4096GiB"), {"--bytes: 4096GiB is out of range"});
+  expect_user_error(run_tritax(access + "--bytes 1MiB --gpus 4"), {"gpus = 4", "peers = \"one\""});
+}
+
+TEST(Program, AKnobThatAnotherWorkloadLacksIsRefusedAndOneThatItHasIsTaken) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("mix.toml",
+                                         "[defaults]\nmachine = \"h200-4\"\ngpus = 2\n"
+                                         "[[scenario]]\nid = \"product\"\nworkload = \"gemm-all-scatter\"\n"
+                                         "pattern = \"bulk-synchronous\"\nm = 512\nn = 512\nk = 256\n"
+                                         "[[scenario]]\nid = \"gather\"\nworkload = \"all-gather\"\n"
+                                         "rows = 256\ncols = 256\nknobs = { comm_cus = 8 }\n");
+  EXPECT_EQ(run_tritax("check " + file + " --comm-cus 16").out, "product: sound\ngather: sound\n");
+  expect_user_error(run_tritax("check " + file + " --waves 4"),
+                    {"--waves: scenario 'gather' is of the workload all-gather, which has no such knob"});
+  EXPECT_EQ(run_tritax("check " + file + " --waves 4 --id product").exit_code, 0);
+  // --workload only says whose options are meant.
+  EXPECT_EQ(run_tritax("check " + file + " --workload all-gather --comm-tile 64x64").exit_code, 0);
+  expect_user_error(run_tritax("check " + file + " --workload all-gather --rows 4"),
+                    {"--rows: ", "mix.toml"});
+  expect_user_error(run_tritax("check " + file + " --pattern push --id product"),
+                    {"--pattern: there is no pattern 'push'", "fused-sequential"});
+}
+
 TEST(Program, AKnobThatOneOfSeveralPatternsHasIsTaken) {
   const ScratchDirectory scratch;
   const std::string file =

@@ -65,7 +65,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 Schedule build_push(const Problem& problem, const Machine& machine, const Values& values) {
   const AllGather gather = all_gather_of(problem);
   const GemmKnobs knobs = gemm_knobs_of(values);
-  if (knobs.comm_cus == 0) throw UserError("an all-gather needs knobs.comm_cus, the number of its workgroups");
+  if (knobs.comm_cus == 0)
+    throw UserError("an all-gather needs knobs.comm_cus, the number of its workgroups");
   check_memory_of(gather, machine.gpu);
   check_tiles(gather, knobs);
   check_window(gather, machine);
@@ -91,7 +92,8 @@ const std::array<Spec, 5> kFields{{
     dtype_field(DType::fp16, "element type"),
     gpus_field(2),
     {.name = "posted_bytes_per_peer",
-     .help = "what a workgroup stores to each peer before it waits for its next load; left out: what the machine's "
+     .help = "what a workgroup stores to each peer before it waits for its next load; left out: what the "
+             "machine's "
              "rate of remote stores was measured with",
      .kind = ValueKind::bytes,
      .high = kMaxPosted},
@@ -105,7 +107,8 @@ Work work(const Problem& problem) {
 }
 
 std::string size_text(const Problem& problem) {
-  return fmt::format("{}x{} {}", problem["rows"], problem["cols"], name_of(static_cast<DType>(problem["dtype"])));
+  return fmt::format("{}x{} {}", problem["rows"], problem["cols"],
+                     name_of(static_cast<DType>(problem["dtype"])));
 }
 
 // Workgroups from a few to one for each compute unit, crossed with the orders of peers.

@@ -156,7 +156,8 @@ std::vector<const Block*> blocks_in_order(const GatherDraft& draft, int rank, st
     return order;
   }
   std::vector<int> owners{rank};
-  for (const int peer : peers_of(draft.knobs.peer_order, draft.ranks(), rank, workgroup)) owners.push_back(peer);
+  for (const int peer : peers_of(draft.knobs.peer_order, draft.ranks(), rank, workgroup))
+    owners.push_back(peer);
   for (const int owner : owners) {
     for (const Block& block : all) {
       if (block.pieces.front().owner == owner) order.push_back(&block);
@@ -170,9 +171,10 @@ std::int32_t tile_row(const GatherDraft& draft, int rank, std::int32_t w) {
   return (w + slice_of(draft.problem, rank).row / draft.tile.m) % draft.grid().rows;
 }
 
-// Group by group of rows, as the tiles are walked, block by block of K. Staggered: the owners take turns, since
-// workgroups begin at different ones.
-std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first, std::int32_t count) {
+// Group by group of rows, as the tiles are walked, block by block of K. Staggered: the owners take turns,
+// since workgroups begin at different ones.
+std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first,
+                                          std::int32_t count) {
   std::vector<const Block*> found;
   const std::int32_t height = std::max(1, draft.knobs.group_m);
   for (std::int32_t group = first; group < first + count; group += height) {
@@ -180,9 +182,11 @@ std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, st
     const auto order = blocks_in_order(draft, rank, tile_row(draft, rank, group), 0);
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      places.push_back(static_cast<std::size_t>(order[i] - draft.blocks_of(tile_row(draft, rank, group)).data()));
+      places.push_back(
+          static_cast<std::size_t>(order[i] - draft.blocks_of(tile_row(draft, rank, group)).data()));
     }
-    if (draft.knobs.peer_order == PeerOrder::staggered) take_turns(draft, tile_row(draft, rank, group), places);
+    if (draft.knobs.peer_order == PeerOrder::staggered)
+      take_turns(draft, tile_row(draft, rank, group), places);
     for (const std::size_t place : places) {
       for (std::int32_t w = group; w < end; ++w) {
         const Block& block = draft.blocks_of(tile_row(draft, rank, w))[place];

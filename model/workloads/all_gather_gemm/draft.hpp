@@ -1,8 +1,9 @@
-// What the patterns of all-gather + GEMM share: buffers, the pieces in which A travels, and the loop of a C tile over
-// them.
+// What the patterns of all-gather + GEMM share: buffers, the pieces in which A travels, and the loop of a C
+// tile over them.
 //
-// Every rank has A whole (M × K), of which only its own slice is filled at the start; the patterns fill the rest. A
-// travels in *blocks*: the rows of one row of C tiles by a few K steps of one rank's slice, each with a flag.
+// Every rank has A whole (M × K), of which only its own slice is filled at the start; the patterns fill the
+// rest. A travels in *blocks*: the rows of one row of C tiles by a few K steps of one rank's slice, each with
+// a flag.
 //
 //   for t in tiles:  for blocks of its rows, own first: wait (not of the own ones); matmul;  store C(t)
 #pragma once
@@ -19,9 +20,10 @@ namespace tritax {
 
 // Knobs of GEMM kernels and those that only this workload has.
 struct GatherKnobs : GemmKnobs {
-  std::int32_t k_steps = 16;       // of tile_k in a block: what one flag announces
-  std::int32_t stages = 4;         // staged fetchers: into how many parts the rows of C tiles are cut
-  std::int32_t first_fetchers = 0;  // staged fetchers: workgroups that fetch for the first stage; 0: as for the others
+  std::int32_t k_steps = 16;  // of tile_k in a block: what one flag announces
+  std::int32_t stages = 4;    // staged fetchers: into how many parts the rows of C tiles are cut
+  std::int32_t first_fetchers =
+      0;  // staged fetchers: workgroups that fetch for the first stage; 0: as for the others
 };
 GatherKnobs gather_knobs_of(const Values& values);
 
@@ -55,8 +57,8 @@ struct GatherDraft {
 
   int ranks() const { return problem.gpus; }
   TileGrid grid() const;
-  // Rectangle of C that tile t (in walk order) covers. Where A is sharded by rows and peers are not served in fixed
-  // order, the walk of a rank begins at its own rows.
+  // Rectangle of C that tile t (in walk order) covers. Where A is sharded by rows and peers are not served in
+  // fixed order, the walk of a rank begins at its own rows.
   Rect gemm_tile(int rank, std::int32_t t) const;
   Rect tile_at(std::int32_t row, std::int32_t col) const;
   std::int32_t first_item(std::int32_t p, std::int32_t workgroups) const {
@@ -77,13 +79,13 @@ void expect_product(GatherDraft& draft, std::int16_t shard, bool in_place);
 // Whether all of a block is there from the start.
 bool is_own(const Block& block, int rank);
 
-// The blocks of a row of C tiles in the order in which a workgroup multiplies them: the own ones first, then those of
-// the other ranks in the order of the knob; fixed: by K.
+// The blocks of a row of C tiles in the order in which a workgroup multiplies them: the own ones first, then
+// those of the other ranks in the order of the knob; fixed: by K.
 std::vector<const Block*> blocks_in_order(const GatherDraft& draft, int rank, std::int32_t tile_row,
                                           std::int32_t workgroup);
 
-// Adds the operations that compute tile t, waiting for `ready` (one flag a block, -1: without waiting) before every
-// block that a peer provides; as many arrivals as ranks provide it.
+// Adds the operations that compute tile t, waiting for `ready` (one flag a block, -1: without waiting) before
+// every block that a peer provides; as many arrivals as ranks provide it.
 void compute_tile(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup, std::int16_t ready,
                   Scope scope);
 
@@ -97,8 +99,10 @@ std::int64_t elements_of_block(const GatherDraft& draft);
 // Row of C tiles number `w` in the order in which a rank walks them.
 std::int32_t tile_row(const GatherDraft& draft, int rank, std::int32_t w);
 
-// Blocks of rows [first, first + count) of the walk that a rank lacks, in the order in which its tiles want them.
-std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first, std::int32_t count);
+// Blocks of rows [first, first + count) of the walk that a rank lacks, in the order in which its tiles want
+// them.
+std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first,
+                                          std::int32_t count);
 
 // Adds the copies of what a rank lacks of a block, each from its owner into place.
 void fetch_block(GatherDraft& draft, int rank, const Block& block);

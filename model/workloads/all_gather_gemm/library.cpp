@@ -1,12 +1,13 @@
 // Library baseline: all-gather of the collective library, then the vendor's GEMM.
 //
-//   stream 0, ALL-GATHER, one workgroup a channel:  for peers, then here: copy chunks of the own shard -> its slot
+//   stream 0, ALL-GATHER, one workgroup a channel:  for peers, then here: copy chunks of the own shard -> its
+//   slot
 //                                                   tell all peers, wait for all peers
 //   stream 0, COPY, if A is sharded along K:        slots -> column slices of A
 //   stream 0, GEMM:                                 the vendor's kernel on all of A
 //
-// One host synchronisation at the end: a framework puts all of it into streams. Shards of rows are gathered into their
-// place; those along K need the copy, for a collective gathers contiguous blocks.
+// One host synchronisation at the end: a framework puts all of it into streams. Shards of rows are gathered
+// into their place; those along K need the copy, for a collective gathers contiguous blocks.
 #include <vector>
 
 #include "model/cost/vendor_machine.hpp"
@@ -48,7 +49,8 @@ std::int32_t all_gather_kernel(GatherDraft& draft, int rank, std::int16_t shard,
       draft.builder, draft.machine,
       {"all_gather", rank, draft.ranks(), shard, gathered, slot_of(draft.problem, rank, in_place), bytes},
       [&](std::int32_t channel) {
-        exchange_arrivals(draft.builder, peers, draft.ranks(), rank, channel, arrived, LockProtocol::load_store);
+        exchange_arrivals(draft.builder, peers, draft.ranks(), rank, channel, arrived,
+                          LockProtocol::load_store);
       });
 }
 
@@ -91,12 +93,14 @@ Schedule build_library(const AllGatherGemm& problem, const Machine& machine, con
   const bool by_k = problem.sharding == Sharding::k;
   const Rect widest = slice_of(problem, 0);
   std::int16_t shard = draft.a;
-  if (gathers) shard = builder.buffer({"shard", problem.dtype, widest.rows, widest.cols, widest.rows, widest.cols});
+  if (gathers)
+    shard = builder.buffer({"shard", problem.dtype, widest.rows, widest.cols, widest.rows, widest.cols});
   expect_product(draft, shard, !gathers);
   const auto slots = static_cast<std::int32_t>(problem.m * problem.gpus);
   const std::int16_t gathered =
-      gathers && by_k ? builder.buffer({"gathered", problem.dtype, slots, widest.cols, draft.tile.m, draft.tile.k})
-                      : draft.a;
+      gathers && by_k
+          ? builder.buffer({"gathered", problem.dtype, slots, widest.cols, draft.tile.m, draft.tile.k})
+          : draft.a;
   const auto m = static_cast<std::int32_t>(problem.m);
   const auto n = static_cast<std::int32_t>(problem.n);
   const auto k = static_cast<std::int32_t>(problem.k);
@@ -108,7 +112,8 @@ Schedule build_library(const AllGatherGemm& problem, const Machine& machine, con
     if (gathers) kernels.push_back(all_gather_kernel(draft, rank, shard, gathered, arrived));
     if (gathers && by_k) kernels.push_back(copy_into_slices(draft, rank, gathered));
     for (const std::int32_t kernel : add_library_gemm(
-             builder, machine, {rank, draft.a, draft.b, k, draft.c, {0, 0, m, n}, parts, problem.dtype, library})) {
+             builder, machine,
+             {rank, draft.a, draft.b, k, draft.c, {0, 0, m, n}, parts, problem.dtype, library})) {
       kernels.push_back(kernel);
     }
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);

@@ -7,10 +7,12 @@
 namespace tritax {
 
 Schedule build_library(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
-Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& machine,
+                                const GatherKnobs& knobs);
 Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
-Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
+                               const GatherKnobs& knobs);
 
 // The tile of the library's GEMM, whatever the knobs say.
 LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine);

@@ -3,8 +3,12 @@
 namespace tritax {
 
 AllGatherGemm all_gather_gemm_of(const Problem& problem) {
-  return {problem["m"],   problem["n"], problem["k"], static_cast<DType>(problem["dtype"]),
-          static_cast<Sharding>(problem["sharding"]), problem.gpus()};
+  return {problem["m"],
+          problem["n"],
+          problem["k"],
+          static_cast<DType>(problem["dtype"]),
+          static_cast<Sharding>(problem["sharding"]),
+          problem.gpus()};
 }
 
 Rect slice_of(const AllGatherGemm& problem, int rank) {

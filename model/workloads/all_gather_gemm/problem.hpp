@@ -2,8 +2,8 @@
 // C_r = A·B_r (M×N).
 //
 // The first half of tensor parallelism with column-parallel weights, where A is sharded by rows (sequence
-// parallelism), and the workload of arXiv:2511.02168, where it is sharded along K. Every rank needs all of A: it
-// receives M·K·(W-1)/W elements.
+// parallelism), and the workload of arXiv:2511.02168, where it is sharded along K. Every rank needs all of A:
+// it receives M·K·(W-1)/W elements.
 #pragma once
 
 #include <array>

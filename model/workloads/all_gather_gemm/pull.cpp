@@ -1,12 +1,13 @@
-// Pull: one kernel; every workgroup fetches what its tile needs from where it lies (arXiv:2511.02168; ROCm/iris
-// examples/14_all_gather_gemm/all_gather_gemm_pull.py).
+// Pull: one kernel; every workgroup fetches what its tile needs from where it lies (arXiv:2511.02168;
+// ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_pull.py).
 //
-//   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner; matmul this one
+//   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner; matmul
+//   this one
 //                                         store C(t)
 //
-// No flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same blocks again. The
-// kernels of Iris load remote operands straight into registers; here a workgroup copies them into rows of its own,
-// one block ahead of the product.
+// No flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same blocks
+// again. The kernels of Iris load remote operands straight into registers; here a workgroup copies them into
+// rows of its own, one block ahead of the product.
 #include <algorithm>
 
 #include "model/workloads/all_gather_gemm/patterns.hpp"
@@ -39,10 +40,12 @@ std::vector<Step> steps_of(const GatherDraft& draft, int rank, std::int32_t row,
   return steps;
 }
 
-// Into the rows of the workgroup, in the same columns. Also what the rank has itself, if the block is of several.
+// Into the rows of the workgroup, in the same columns. Also what the rank has itself, if the block is of
+// several.
 void fetch(GatherDraft& draft, int rank, const Step& step, std::int16_t fetched, std::int32_t first_row) {
   for (const Piece& piece : step.pieces) {
-    const Rect to{first_row + piece.rect.row - step.rect.row, piece.rect.col, piece.rect.rows, piece.rect.cols};
+    const Rect to{first_row + piece.rect.row - step.rect.row, piece.rect.col, piece.rect.rows,
+                  piece.rect.cols};
     draft.builder.copy(fetched, to, rank, draft.a, piece.rect.row, piece.rect.col, piece.owner);
   }
 }
@@ -87,8 +90,8 @@ Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const 
   const std::int32_t tiles = draft.grid().count();
   const std::int32_t workgroups = std::min(all_cus(machine.gpu, knobs.gemm_cus), tiles);
   const auto k = static_cast<std::int32_t>(problem.k);
-  const std::int16_t fetched =
-      draft.builder.buffer({"fetched", problem.dtype, workgroups * draft.tile.m, k, draft.tile.m, draft.tile.k});
+  const std::int16_t fetched = draft.builder.buffer(
+      {"fetched", problem.dtype, workgroups * draft.tile.m, k, draft.tile.m, draft.tile.k});
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "pull_gemm";

@@ -1,5 +1,6 @@
-// Push: a kernel that sends the own slice to all peers, and a GEMM beside it that waits for what it multiplies
-// (arXiv:2511.02168; ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_push.py, where both are in one stream).
+// Push: a kernel that sends the own slice to all peers, and a GEMM beside it that waits for what it
+// multiplies (arXiv:2511.02168; ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_push.py, where both are
+// in one stream).
 //
 //   stream 1, PUSH, Gc workgroups:  for own blocks q, q+Gc, …: for peers: copy the block -> peer;
 //                                                              ready[block] += 1 there (system scope)
@@ -40,7 +41,8 @@ std::int32_t push_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, 
   Kernel kernel;
   kernel.name = "push";
   kernel.rank = rank;
-  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_block(draft));
+  kernel.resources =
+      tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_block(draft));
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<Sent> pieces = own_pieces(draft, rank);

@@ -1,12 +1,12 @@
-// Staged fetchers: one kernel, dispatched in order; in every stage a few workgroups fetch blocks and one workgroup a
-// tile waits for them (ROCm/iris iris/ops/all_gather_matmul_hbm_buffer.py).
+// Staged fetchers: one kernel, dispatched in order; in every stage a few workgroups fetch blocks and one
+// workgroup a tile waits for them (ROCm/iris iris/ops/all_gather_matmul_hbm_buffer.py).
 //
 //   grid:   fetch stage 0 | tiles of stage 0 | fetch stage 1 | tiles of stage 1 | …
 //   fetch:  for blocks of the stage f, f+F, …: copy the block from its owner; signal ready[block] (gpu scope)
 //   tile:   for blocks, own first: wait ready[block]; matmul;  store C(t)
 //
-// A stage is a part of the rows of C tiles. Progress relies on the order of dispatch: those who fetch for a stage come
-// before those who wait for it.
+// A stage is a part of the rows of C tiles. Progress relies on the order of dispatch: those who fetch for a
+// stage come before those who wait for it.
 #include <algorithm>
 
 #include "model/workloads/all_gather_gemm/patterns.hpp"
@@ -29,15 +29,16 @@ std::vector<Stage> stages_of(const GatherDraft& draft) {
   return stages;
 }
 
-void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& stage, std::int32_t fetchers,
-                  std::int16_t ready) {
+void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& stage,
+                  std::int32_t fetchers, std::int16_t ready) {
   const auto blocks = blocks_to_fetch(draft, rank, stage.first, stage.count);
   for (std::int32_t f = 0; f < fetchers; ++f) {
     if (static_cast<std::size_t>(f) >= blocks.size()) return;
     draft.builder.workgroup(kernel);
     for (auto i = static_cast<std::size_t>(f); i < blocks.size(); i += static_cast<std::size_t>(fetchers)) {
       fetch_block(draft, rank, *blocks[i]);
-      draft.builder.signal(ready, blocks[i]->flag, providers(*blocks[i], rank), rank, Scope::gpu, draft.knobs.lock);
+      draft.builder.signal(ready, blocks[i]->flag, providers(*blocks[i], rank), rank, Scope::gpu,
+                           draft.knobs.lock);
     }
   }
 }
@@ -48,18 +49,21 @@ void add_tiles(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& s
   for (std::int32_t t = 0; t < grid.count(); ++t) {
     draft.builder.workgroup(kernel);
     const TileIndex index = grouped_tile(t, grid, draft.knobs.group_m);
-    compute_rect(draft, rank, tile_row(draft, rank, stage.first + index.row), index.col, t, ready, Scope::gpu);
+    compute_rect(draft, rank, tile_row(draft, rank, stage.first + index.row), index.col, t, ready,
+                 Scope::gpu);
   }
 }
 
 }  // namespace
 
-Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
+Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
+                               const GatherKnobs& knobs) {
   GatherDraft draft("staged-fetchers", problem, machine, knobs);
   expect_product(draft, draft.a, true);
   const bool fetches = draft.ranks() > 1;
   const std::int16_t ready = fetches ? draft.builder.flags("ready", draft.flags) : std::int16_t{-1};
-  const std::int32_t fetchers = knobs.comm_cus > 0 ? knobs.comm_cus : default_comm_cus(machine.gpu.cu_count());
+  const std::int32_t fetchers =
+      knobs.comm_cus > 0 ? knobs.comm_cus : default_comm_cus(machine.gpu.cu_count());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "staged_gemm";

@@ -70,24 +70,28 @@ GemmShape shape_of(const Problem& problem) {
   return {gemm.m, gemm.n, gemm.k, gemm.dtype};
 }
 
-// An upper bound on the operations, before anyone allocates them: every tile multiplies and waits for every block,
-// every block is copied and announced once, or, pulled, for every tile.
+// An upper bound on the operations, before anyone allocates them: every tile multiplies and waits for every
+// block, every block is copied and announced once, or, pulled, for every tile.
 void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
   const auto pieces = [](std::int64_t size, std::int64_t piece) {
     return std::ceil(static_cast<double>(size) / static_cast<double>(piece));
   };
   const double tiles = pieces(gemm.m, knobs.tile_m) * pieces(gemm.n, knobs.tile_n);
   const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) + gemm.gpus;
-  const double operations = gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
+  const double operations =
+      gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
   if (operations <= kMaxOperations) return;
-  throw UserError(fmt::format("tile, k_steps: {:.0f} tiles a GPU and {:.0f} blocks of K are too many to schedule (over "
-                              "{:.0f} tile operations); use larger tiles or more K steps a block",
-                              tiles, blocks, kMaxOperations));
+  throw UserError(
+      fmt::format("tile, k_steps: {:.0f} tiles a GPU and {:.0f} blocks of K are too many to schedule (over "
+                  "{:.0f} tile operations); use larger tiles or more K steps a block",
+                  tiles, blocks, kMaxOperations));
 }
 
 void check_gather_knobs(const GatherKnobs& knobs) {
-  if (knobs.k_steps < 1) throw UserError(fmt::format("k_steps: {} is not allowed; it must be at least 1", knobs.k_steps));
-  if (knobs.stages < 1) throw UserError(fmt::format("stages: {} is not allowed; it must be at least 1", knobs.stages));
+  if (knobs.k_steps < 1)
+    throw UserError(fmt::format("k_steps: {} is not allowed; it must be at least 1", knobs.k_steps));
+  if (knobs.stages < 1)
+    throw UserError(fmt::format("stages: {} is not allowed; it must be at least 1", knobs.stages));
 }
 
 template <Builder build>
@@ -114,14 +118,17 @@ Values library_choice(const Problem& problem, const Machine& machine) {
   return knobs;
 }
 
-constexpr std::array<std::string_view, 10> kBulkKnobs{"tile",    "waves",   "pipeline",  "gemm_cus",   "comm_cus",
-                                                      "k_steps", "group_m", "xcd_remap", "peer_order", "launch"};
-constexpr std::array<std::string_view, 9> kPullKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "k_steps",
-                                                     "group_m", "xcd_remap", "peer_order", "launch"};
-constexpr std::array<std::string_view, 11> kPushKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps",
-                                                      "group_m", "xcd_remap", "peer_order", "lock",     "launch"};
-constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",           "waves",   "pipeline",   "comm_cus", "k_steps", "stages",
-                                                        "first_fetchers", "group_m", "peer_order", "lock",     "launch"};
+constexpr std::array<std::string_view, 10> kBulkKnobs{"tile",       "waves",   "pipeline", "gemm_cus",
+                                                      "comm_cus",   "k_steps", "group_m",  "xcd_remap",
+                                                      "peer_order", "launch"};
+constexpr std::array<std::string_view, 9> kPullKnobs{
+    "tile", "waves", "pipeline", "gemm_cus", "k_steps", "group_m", "xcd_remap", "peer_order", "launch"};
+constexpr std::array<std::string_view, 11> kPushKnobs{"tile",       "waves",   "pipeline", "gemm_cus",
+                                                      "comm_cus",   "k_steps", "group_m",  "xcd_remap",
+                                                      "peer_order", "lock",    "launch"};
+constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  "pipeline",       "comm_cus",
+                                                        "k_steps",    "stages", "first_fetchers", "group_m",
+                                                        "peer_order", "lock",   "launch"};
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
@@ -143,7 +150,8 @@ const std::array<Pattern, 5> kPatterns{{
      .build = build_checked<build_push>,
      .roles = Roles::in_two_kernels},
     {.name = "staged-fetchers",
-     .summary = "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup a tile waits for them",
+     .summary = "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup a tile waits "
+                "for them",
      .knobs = kStagedKnobs,
      .build = build_checked<build_staged_fetchers>},
 }};
@@ -151,14 +159,14 @@ const std::array<Pattern, 5> kPatterns{{
 void complete(Problem& problem, const std::string& where) {
   const bool rows = static_cast<Sharding>(problem["sharding"]) == Sharding::rows;
   if (problem[rows ? "m" : "k"] >= problem.gpus()) return;
-  throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part of A", where,
-                              rows ? "M" : "K", problem[rows ? "m" : "k"], problem.gpus()));
+  throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part of A",
+                              where, rows ? "M" : "K", problem[rows ? "m" : "k"], problem.gpus()));
 }
 
 Work work(const Problem& problem) {
   const AllGatherGemm gemm = all_gather_gemm_of(problem);
-  return {.flops = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
-                   gemm.gpus,
+  return {.flops = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
+                   static_cast<double>(gemm.k) * gemm.gpus,
           .peers = gemm.gpus - 1};
 }
 

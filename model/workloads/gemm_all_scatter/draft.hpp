@@ -1,8 +1,8 @@
 // What the patterns of this workload share: buffers, the GEMM tile loop and communication items.
 //
 // A pattern file creates a `PatternDraft`, adds kernels for every rank with the functions below or with the
-// builder itself, and ends with `host_program` (model/parts/kernels.hpp). Roles: r own rank, W ranks, T GEMM tiles of a rank, p
-// workgroup number.
+// builder itself, and ends with `host_program` (model/parts/kernels.hpp). Roles: r own rank, W ranks, T GEMM
+// tiles of a rank, p workgroup number.
 #pragma once
 
 #include <vector>

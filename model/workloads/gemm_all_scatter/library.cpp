@@ -57,8 +57,15 @@ LibraryGemmPlan plan_of(const PatternDraft& draft, int rank, const LibraryTile& 
   const auto columns = owned_columns(draft.workload, rank);
   Rect block{0, 0, static_cast<std::int32_t>(draft.workload.m), static_cast<std::int32_t>(columns.size())};
   if (own < 0) block.col = static_cast<std::int32_t>(columns.begin);
-  return {rank,  draft.a, draft.b, static_cast<std::int32_t>(draft.workload.k), own >= 0 ? own : draft.c,
-          block, parts,   draft.workload.dtype, library};
+  return {rank,
+          draft.a,
+          draft.b,
+          static_cast<std::int32_t>(draft.workload.k),
+          own >= 0 ? own : draft.c,
+          block,
+          parts,
+          draft.workload.dtype,
+          library};
 }
 
 // The GEMM alone, on one GPU.
@@ -82,8 +89,8 @@ std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::in
   return add_library_gather(draft.builder, draft.machine,
                             {"all_gather", rank, draft.ranks(), own, gathered, slot, widest_bytes},
                             [&](std::int32_t channel) {
-                              exchange_arrivals(draft.builder, draft.peers_of(rank, channel), draft.ranks(), rank,
-                                                channel, arrived, LockProtocol::load_store);
+                              exchange_arrivals(draft.builder, draft.peers_of(rank, channel), draft.ranks(),
+                                                rank, channel, arrived, LockProtocol::load_store);
                             });
 }
 
@@ -124,10 +131,10 @@ Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const
   draft.builder.vendor();
   if (draft.ranks() == 1) return gemm_alone(draft, library);
   const auto rows = static_cast<std::int32_t>(gemm.m * gemm.gpus);
-  const std::int16_t gathered = draft.builder.buffer(
-      {"gathered", gemm.dtype, rows, widest_block(gemm), draft.tile.m, draft.tile.n});
-  const std::int16_t own = draft.builder.buffer({"own", gemm.dtype, static_cast<std::int32_t>(gemm.m),
-                                                 widest_block(gemm), draft.tile.m, draft.tile.n});
+  const std::int16_t gathered =
+      draft.builder.buffer({"gathered", gemm.dtype, rows, widest_block(gemm), draft.tile.m, draft.tile.n});
+  const std::int16_t own = draft.builder.buffer(
+      {"own", gemm.dtype, static_cast<std::int32_t>(gemm.m), widest_block(gemm), draft.tile.m, draft.tile.n});
   const std::int16_t parts = add_buffer_of_parts(draft.builder, library, gemm.m, widest_block(gemm));
   const std::int16_t arrived = draft.builder.flags("arrived", library_channels(machine) * draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {

@@ -56,18 +56,20 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 Values library_choice(const Problem& problem, const Machine& machine) {
   Values knobs = resolved_knobs(problem, machine, {});
   const MatmulTile tile = tile_of_library(gemm_all_scatter_of(problem), machine);
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  knobs.give("tile_m", tile.m);
+  knobs.give("tile_n", tile.n);
+  knobs.give("tile_k", tile.k);
+  knobs.give("waves", tile.waves);
+  knobs.give("pipeline", static_cast<std::int64_t>(tile.pipeline));
   return knobs;
 }
 
-constexpr std::array<std::string_view, 10> kBulkSynchronous{"tile",     "waves",   "pipeline",  "comm_tile",  "gemm_cus",
-                                                            "comm_cus", "group_m", "xcd_remap", "peer_order", "launch"};
-constexpr std::array<std::string_view, 11> kSplit{"tile",    "waves",     "pipeline",   "comm_tile", "gemm_cus", "comm_cus",
-                                                  "group_m", "xcd_remap", "peer_order", "lock",      "launch"};
+constexpr std::array<std::string_view, 10> kBulkSynchronous{"tile",       "waves",    "pipeline", "comm_tile",
+                                                            "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
+                                                            "peer_order", "launch"};
+constexpr std::array<std::string_view, 11> kSplit{"tile",       "waves",    "pipeline", "comm_tile",
+                                                  "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
+                                                  "peer_order", "lock",     "launch"};
 constexpr std::array<std::string_view, 8> kFused{"tile",    "waves",     "pipeline",   "gemm_cus",
                                                  "group_m", "xcd_remap", "peer_order", "launch"};
 
@@ -106,16 +108,25 @@ const std::array<Spec, 5> kFields{{
 }};
 
 const std::array<Spec, 12> kKnobs{{
-    gemm_knob("tile"), gemm_knob("waves"), gemm_knob("pipeline"), gemm_knob("comm_tile"), gemm_knob("gemm_cus"),
-    gemm_knob("comm_cus"), gemm_knob("group_m"), gemm_knob("xcd_remap"), gemm_knob("peer_order"), gemm_knob("lock"),
-    gemm_knob("launch"), gemm_knob("host_barriers"),
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
 }};
 
 void complete(Problem& problem, const std::string& where) {
   if (problem["n"] >= problem.gpus()) return;
   throw UserError(
-      fmt::format("{}: N = {} has fewer columns than there are GPUs ({}); every GPU must own at least one", where,
-                  problem["n"], problem.gpus()));
+      fmt::format("{}: N = {} has fewer columns than there are GPUs ({}); every GPU must own at least one",
+                  where, problem["n"], problem.gpus()));
 }
 
 Work work(const Problem& problem) {
@@ -147,7 +158,8 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
 
 // gemm_all_scatter.py with a host synchronisation behind the product, on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (line.has("what") || kProgramForms[line.choice("form", kProgramForms)] != "stepwise") return std::nullopt;
+  if (line.has("what") || kProgramForms[line.choice("form", kProgramForms)] != "stepwise")
+    return std::nullopt;
   LibraryCall call;
   call.form = LibraryForm::stepwise;
   call.problem = problem_of(gemm_all_scatter());

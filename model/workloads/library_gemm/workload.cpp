@@ -1,8 +1,8 @@
 // A GEMM of a library on one GPU: what published tables of vendors' kernels hold.
 //
-// The library picks its tile (model/parts/library_tile.hpp), or, of a library with one kernel, the tile is a field of
-// the problem. Who calls it decides how long the call takes before the launch: a framework such as PyTorch, a thin
-// binding of one kernel, or a bare benchmark loop.
+// The library picks its tile (model/parts/library_tile.hpp), or, of a library with one kernel, the tile is a
+// field of the problem. Who calls it decides how long the call takes before the launch: a framework such as
+// PyTorch, a thin binding of one kernel, or a bare benchmark loop.
 #include "model/workloads/library_gemm/workload.hpp"
 
 #include <fmt/format.h>
@@ -57,9 +57,10 @@ void check_tile(const LibraryGemm& gemm, const LibraryTile& library, const Gpu& 
   const double rows = std::ceil(static_cast<double>(gemm.m) / library.tile.m);
   const double cols = std::ceil(static_cast<double>(gemm.n) / library.tile.n);
   if (rows * cols * library.parts * 2 <= kMaxOperations) return;
-  throw UserError(fmt::format("tile: {}x{} tiles cut this problem into {:.0f} tiles, too many to schedule (over {:.0f} "
-                              "tile operations); use larger tiles",
-                              library.tile.m, library.tile.n, rows * cols, kMaxOperations));
+  throw UserError(
+      fmt::format("tile: {}x{} tiles cut this problem into {:.0f} tiles, too many to schedule (over {:.0f} "
+                  "tile operations); use larger tiles",
+                  library.tile.m, library.tile.n, rows * cols, kMaxOperations));
 }
 
 // Libraries accumulate products of 8-bit numbers in 32 bits and write them as 16-bit numbers (hipBLASLt's
@@ -72,7 +73,8 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   check_memory_of(gemm, machine.gpu);
   const bool picks = gemm.tile.m == 0;
   const LibraryTile library =
-      picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, vendor_machine(machine)) : LibraryTile{gemm.tile};
+      picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, vendor_machine(machine))
+            : LibraryTile{gemm.tile};
   check_tile(gemm, library, machine.gpu);
   const MatmulTile& tile = library.tile;
   const auto m = static_cast<std::int32_t>(gemm.m);
@@ -84,6 +86,7 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
   const std::int16_t c = builder.buffer({"C", result_dtype(gemm.dtype), m, n, tile.m, tile.n});
   builder.result(c);
+  builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
   Graph kernels;
   for (const std::int32_t kernel :
@@ -105,7 +108,9 @@ const std::array<Spec, 8> kFields{{
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
     dtype_field(DType::bf16, "element type of A, B and C"),
-    {.name = "binding", .help = "called from Python through a thin binding of one kernel", .kind = ValueKind::boolean},
+    {.name = "binding",
+     .help = "called from Python through a thin binding of one kernel",
+     .kind = ValueKind::boolean},
     {.name = "framework",
      .help = "called through a framework such as PyTorch (default: unless it is called through a binding)",
      .kind = ValueKind::boolean,
@@ -120,8 +125,8 @@ const std::array<Spec, 8> kFields{{
 void complete(Problem& problem, const std::string& where) {
   if (problem["framework"] == kUnless) problem.values.assume("framework", problem["binding"] == 0 ? 1 : 0);
   if (problem["binding"] != 0 && problem["framework"] != 0) {
-    throw UserError(fmt::format(
-        "{}: binding = true and framework = true; a GEMM is called through one of them", where));
+    throw UserError(
+        fmt::format("{}: binding = true and framework = true; a GEMM is called through one of them", where));
   }
   if (problem.values.given("waves") && problem["tile_m"] == 0) {
     throw UserError(fmt::format("{}: waves are those of a 'tile', and there is none", where));
@@ -148,7 +153,8 @@ LibraryCall bare_call(LibraryForm form, std::string_view time_column) {
   return call;
 }
 
-// A call of library_microbench.py, or the product alone of a program: launched as a graph, between two events.
+// A call of library_microbench.py, or the product alone of a program: launched as a graph, between two
+// events.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (line.has("what")) {
     const auto form = form_of_call(line, "gemm");

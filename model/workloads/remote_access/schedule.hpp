@@ -1,5 +1,5 @@
-// Remote-access microbenchmarks: every workgroup of a large grid moves one block per peer (ROCm/iris examples 00 to
-// 05). schedule.cpp says how a block becomes tile operations.
+// Remote-access microbenchmarks: every workgroup of a large grid moves one block per peer (ROCm/iris examples
+// 00 to 05). schedule.cpp says how a block becomes tile operations.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ struct RemoteAccess {
   int gpus = 2;                     // that take part
 };
 
-// One kernel on every active rank whose workgroups move blocks. Throws UserError when a block does not fit a tile
-// operation of this machine.
+// One kernel on every active rank whose workgroups move blocks. Throws UserError when a block does not fit a
+// tile operation of this machine.
 Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine);
 
 // Rows of the blocks of a coarsened grid, in dispatch order; they sum to `rows`. `slots` blocks are resident

@@ -73,7 +73,8 @@ void complete(Problem& problem, const std::string& where) {
     throw UserError(fmt::format("{}: gpus is missing; with peers = \"all\" give how many take part", where));
   }
   const RemoteAccess access = remote_access_of(problem);
-  if (access.bytes < access.block_bytes || access.block_bytes % 4 != 0 || access.bytes % access.block_bytes != 0) {
+  if (access.bytes < access.block_bytes || access.block_bytes % 4 != 0 ||
+      access.bytes % access.block_bytes != 0) {
     throw UserError(fmt::format("{}: bytes = {} must be a multiple of block_bytes = {}, and that of 4", where,
                                 access.bytes, access.block_bytes));
   }
@@ -90,8 +91,9 @@ Work work(const Problem& problem) {
 }
 
 std::string size_text(const Problem& problem) {
-  return fmt::format("{} of {} bytes, peers {}", kRemoteOperationNames[static_cast<std::size_t>(problem["operation"])],
-                     problem["bytes"], kPeersNames[static_cast<std::size_t>(problem["peers"])]);
+  return fmt::format("{} of {} bytes, peers {}",
+                     kRemoteOperationNames[static_cast<std::size_t>(problem["operation"])], problem["bytes"],
+                     kPeersNames[static_cast<std::size_t>(problem["peers"])]);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ inline Operands operands(ScheduleBuilder& builder, const Problem& problem, Tile 
   buffers.b = builder.buffer({"B", problem.dtype, problem.k, problem.n, k_step, tile.n});
   buffers.c = builder.buffer({"C", problem.dtype, problem.m, problem.n, tile.m, tile.n});
   builder.result(buffers.c);
+  builder.expect_column_blocks(buffers.a, buffers.b, buffers.c);
   return buffers;
 }
 

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/timeline/op_times.hpp"
+#include "tests/schedule/collective_gemm.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax::gpu {
@@ -106,6 +107,7 @@ TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
   const std::int16_t b = builder.buffer({"B", DType::bf16, 256, 128, 64, 128});
   const std::int16_t c = builder.buffer({"C", DType::fp32, 128, 256, 128, 128});
   builder.result(c);
+  builder.expect_column_blocks(a, b, c);
   for (int rank = 0; rank < 2; ++rank) {
     Kernel kernel;
     kernel.name = "halves";
@@ -122,6 +124,35 @@ TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
     builder.host(rank, HostOpKind::barrier);
   }
   expect_right(builder.finish(), 44);
+}
+
+// Every rank computes with rows that its peers have written beside its own input.
+TEST(ManyGpus, an_all_gather_in_place_and_its_product_are_right) {
+  TRITAX_NEEDS_GPUS(2);
+  for (const int gpus : {2, 4}) {
+    if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
+    SCOPED_TRACE(std::to_string(gpus) + " GPUs");
+    const MatmulTile tile{128, 128, 64, 8, Pipeline::overlapped};
+    expect_right(all_gather_gemm({gpus, 256, 512, 384, DType::bf16, tile}), 46);
+    Schedule ragged = all_gather_gemm({gpus, 72, 200, 136, DType::fp16, tile});
+    expect_right(ragged, 47);
+    for (Op& op : ragged.ops) {
+      if (op.kind == OpKind::matmul) op.k_end /= 2;
+    }
+    Executor executor(ragged, {});
+    executor.fill(47);
+    executor.run();
+    EXPECT_FALSE(executor.check().passed);
+  }
+}
+
+TEST(ManyGpus, a_reduce_scatter_sums_the_products_of_all_ranks) {
+  TRITAX_NEEDS_GPUS(2);
+  for (const int gpus : {2, 4}) {
+    if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
+    SCOPED_TRACE(std::to_string(gpus) + " GPUs");
+    expect_right(gemm_reduce_scatter({gpus, 128, 320, 128, DType::bf16, 64}), 48);
+  }
 }
 
 TEST(ManyGpus, a_rank_that_waits_in_vain_releases_its_peers) {

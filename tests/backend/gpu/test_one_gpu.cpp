@@ -151,6 +151,7 @@ TEST(OneGpu, atomic_additions_of_all_workgroups_add_up) {
   const std::int16_t b = builder.buffer({"B", DType::bf16, problem.k, problem.n, 64, 128});
   const std::int16_t c = builder.buffer({"C", DType::fp32, problem.m, problem.n, 128, 128});
   builder.result(c);
+  builder.expect_column_blocks(a, b, c);
   const std::int32_t kernel = matmul_kernel(builder, "parts", {128, 128}, DType::bf16);
   for (std::int32_t k = 0; k < problem.k; k += 64) {
     builder.workgroup(kernel);
@@ -315,6 +316,48 @@ TEST(OneGpu, the_check_sees_a_tile_that_nobody_stored) {
   executor.fill(32);
   executor.run();
   EXPECT_FALSE(executor.check().passed);
+}
+
+// Rows 0 to 40 of x are input; the schedule copies them below and doubles them into y.
+Schedule halves_of_a_buffer() {
+  ScheduleBuilder builder("input by region", 1);
+  const std::int16_t x = builder.buffer({"x", DType::bf16, 80, 104, 40, 104});
+  const std::int16_t y = builder.buffer({"y", DType::fp32, 40, 104, 40, 104});
+  const Region upper{x, 0, {0, 0, 40, 104}};
+  const Region lower{x, 0, {40, 0, 40, 104}};
+  builder.input(upper);
+  builder.expect_copy(lower, upper);
+  builder.expect_sum(builder.whole(y, 0), {x, kEveryRank, lower.rect});
+  builder.expect_copy(builder.whole(y, 0), upper, true);
+  const std::int32_t kernel = plain_kernel(builder, "copy and double", 256);
+  builder.workgroup(kernel);
+  builder.copy(x, lower.rect, 0, x, 0, 0, 0);
+  builder.load(x, upper.rect, 0);
+  builder.reduce(x, upper.rect, 0);
+  builder.store(y, {0, 0, 40, 104}, 0);
+  builder.launch(0, kernel);
+  return builder.finish();
+}
+
+TEST(OneGpu, a_buffer_is_input_and_target_by_region) {
+  TRITAX_NEEDS_GPUS(1);
+  Schedule schedule = halves_of_a_buffer();
+  expect_right(schedule, 33);
+  schedule.ops[0].src_row = 1;  // one row too low
+  Executor executor(schedule, {});
+  executor.fill(33);
+  executor.run();
+  EXPECT_FALSE(executor.check().passed);
+}
+
+TEST(OneGpu, a_schedule_without_reference_is_not_checked) {
+  TRITAX_NEEDS_GPUS(1);
+  Schedule schedule = halves_of_a_buffer();
+  schedule.reference.clear();
+  Executor executor(schedule, {});
+  executor.fill(34);
+  executor.run();
+  EXPECT_THROW(executor.check(), UserError);
 }
 
 TEST(OneGpu, a_wait_that_nobody_answers_ends_soon_and_is_named) {
