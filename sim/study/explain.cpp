@@ -44,7 +44,7 @@ std::string describe_rounds(const Schedule& schedule, const Machine& machine) {
   if (rounds.tiles == 0) {
     return "";
   }
-  const bool one = rounds.matmuls() == 1;
+  const bool one = rounds.products() == 1;
   return fmt::format("{} tile{} of a GPU{} on {} workgroups make{} {} round{} of {:.1f} us, {:.0f} % filled.",
                      rounds.tiles, rounds.tiles == 1 ? "" : "s",
                      rounds.parts == 1 ? "" : fmt::format(", each in {} parts of K,", rounds.parts),
