@@ -60,8 +60,8 @@ TEST(GemmRounds, OfASplitKCountTilesOfTheResultAndPartsOfKApart) {
   EXPECT_GT(rounds.parts, 1);
   std::int64_t matmuls = 0;
   for (const Op& op : schedule.ops) matmuls += op.kind == OpKind::matmul;
-  EXPECT_EQ(rounds.matmuls(), matmuls / 2);  // of one of the two GPUs
-  EXPECT_DOUBLE_EQ(rounds.fill(), static_cast<double>(rounds.matmuls()) / machine.gpu.cu_count());
+  EXPECT_EQ(rounds.products(), matmuls / 2);  // of one of the two GPUs
+  EXPECT_DOUBLE_EQ(rounds.fill(), static_cast<double>(rounds.products()) / machine.gpu.cu_count());
 }
 
 TEST(GemmRounds, CountTheBytesThatARankSends) {
