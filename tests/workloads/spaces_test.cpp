@@ -12,8 +12,12 @@
 namespace tritax {
 namespace {
 
+// Rows enough for every height of a group of tiles; and few, where every schedule is looked through.
+constexpr std::int64_t kSide = 1999;
+constexpr std::int64_t kSmallSide = 500;
+
 // Every field at its usual value, or at an odd one where there is none.
-Problem small_problem(const Workload& workload, int gpus) {
+Problem small_problem(const Workload& workload, int gpus, std::int64_t side) {
   Problem problem = problem_of(workload);
   for (const Spec& field : workload.fields) {
     if (field.counts_gpus) {
@@ -21,7 +25,7 @@ Problem small_problem(const Workload& workload, int gpus) {
     } else if (field.required && field.kind == ValueKind::name) {
       problem.values.give(field.name, static_cast<std::int64_t>(field.names.size()) - 1);
     } else if (field.required) {
-      problem.values.give(field.name, field.kind == ValueKind::bytes ? 1 << 16 : 1999);
+      problem.values.give(field.name, field.kind == ValueKind::bytes ? 1 << 16 : side);
     }
   }
   complete_problem(problem, "test");
@@ -29,14 +33,14 @@ Problem small_problem(const Workload& workload, int gpus) {
 }
 
 template <typename Visit>
-void for_each_case(const Visit& visit) {
+void for_each_case(std::int64_t side, const Visit& visit) {
   for (const Workload* workload : workloads()) {
     for (const Pattern& pattern : workload->patterns) {
       for (const char* name : {"mi300x-8", "h200-4"}) {
         for (const int gpus : {2, 4}) {
           SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name) + " on " +
                        std::to_string(gpus) + " of " + name);
-          visit(pattern, small_problem(*workload, gpus), find_machine(name));
+          visit(pattern, small_problem(*workload, gpus, side), find_machine(name));
         }
       }
     }
@@ -58,7 +62,7 @@ std::vector<Option> options_of(const KnobSpace& space) {
 }
 
 TEST(EveryWorkloadsSpace, HoldsOnlyKnobsThatBuildSoundSchedules) {
-  for_each_case([](const Pattern& pattern, const Problem& problem, const Machine& machine) {
+  for_each_case(kSmallSide, [](const Pattern& pattern, const Problem& problem, const Machine& machine) {
     for (const Option& option : options_of(space_of(pattern, problem, machine))) {
       SCOPED_TRACE(key_of(option.knobs));
       Schedule schedule;
@@ -71,7 +75,7 @@ TEST(EveryWorkloadsSpace, HoldsOnlyKnobsThatBuildSoundSchedules) {
 }
 
 TEST(EveryWorkloadsSpace, VariesNoKnobThatItsPatternDoesNotUse) {
-  for_each_case([](const Pattern& pattern, const Problem& problem, const Machine& machine) {
+  for_each_case(kSide, [](const Pattern& pattern, const Problem& problem, const Machine& machine) {
     const std::vector<Option> options = options_of(space_of(pattern, problem, machine));
     for (const Spec& knob : problem.workload->knobs) {
       if (pattern.uses(knob.name)) continue;
@@ -86,7 +90,7 @@ TEST(EveryWorkloadsSpace, VariesNoKnobThatItsPatternDoesNotUse) {
 
 // One knob at a time, at the value of the last option.
 TEST(EveryWorkloadsSpace, HoldsWhatIsGivenFixed) {
-  for_each_case([](const Pattern& pattern, const Problem& problem, const Machine& machine) {
+  for_each_case(kSide, [](const Pattern& pattern, const Problem& problem, const Machine& machine) {
     const Values last = options_of(space_of(pattern, problem, machine)).back().knobs;
     for (const Spec& knob : problem.workload->knobs) {
       if (!pattern.uses(knob.name)) continue;
