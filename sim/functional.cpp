@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/timeline/op_name.hpp"
-#include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "sim/functional_memory.hpp"
+#include "sim/functional_reference.hpp"
 #include "sim/happens_before.hpp"
 #include "sim/simulate.hpp"
 
@@ -24,79 +23,40 @@ namespace {
 constexpr std::size_t kMaxStaleReads = 20;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
-// The GEMM that a schedule computes, as far as its buffers tell.
-struct ProductProblem {
-  std::int16_t a = -1;
-  std::int16_t b = -1;
-  std::int16_t result = -1;
-  GemmAllScatter workload;
-};
-
-std::int16_t find_buffer(const Schedule& schedule, const std::string& name) {
-  for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
-    if (schedule.buffers[i].name == name) {
-      return static_cast<std::int16_t>(i);
-    }
-  }
-  throw UserError(
-      fmt::format("schedule '{}': no buffer '{}'; functional execution needs the GEMM operands as buffers "
-                  "'A' (M x K) and "
-                  "'B' (K x columns of a rank)",
-                  schedule.name, name));
-}
-
-std::string shape(const Buffer& buffer) {
-  return fmt::format("'{}' is {} x {}", buffer.name, buffer.rows, buffer.cols);
-}
-
-// Every buffer of every rank is held in memory.
+// Every buffer of every rank is held in memory, and so is what is expected.
 void check_size(const Schedule& schedule) {
   std::int64_t elements = 0;
   for (const Buffer& buffer : schedule.buffers) {
     const std::int64_t own = std::int64_t{buffer.rows} * buffer.cols;
     if (own > kMaxElements / schedule.ranks - elements) {
-      throw UserError(fmt::format(
-          "schedule '{}': {} on each of {} ranks, too much to execute functionally; all buffers of all ranks "
-          "together may have {} elements",
-          schedule.name, shape(buffer), schedule.ranks, kMaxElements));
+      throw UserError(
+          fmt::format("schedule '{}': '{}' is {} x {} on each of {} ranks, too much to execute functionally; "
+                      "all buffers of all ranks together may have {} elements",
+                      schedule.name, buffer.name, buffer.rows, buffer.cols, schedule.ranks, kMaxElements));
     }
     elements += own;
   }
+  std::int64_t expected = 0;
+  for (const ReferenceOp& op : schedule.reference) {
+    expected += std::int64_t{op.to.rect.rows} * op.to.rect.cols;
+    if (expected > kMaxElements) {
+      throw UserError(fmt::format(
+          "schedule '{}': its reference operations write more than the {} elements that functional execution "
+          "holds",
+          schedule.name, kMaxElements));
+    }
+  }
 }
 
-ProductProblem find_problem(const Schedule& schedule) {
+const Schedule& executable(const Schedule& schedule) {
   check_size(schedule);
-  ProductProblem problem;
-  problem.a = find_buffer(schedule, "A");
-  problem.b = find_buffer(schedule, "B");
-  if (schedule.result_buffer < 0 ||
-      static_cast<std::size_t>(schedule.result_buffer) >= schedule.buffers.size()) {
-    throw UserError(fmt::format(
-        "schedule '{}': no result buffer, so there is nothing to compare with the reference", schedule.name));
+  if (schedule.reference.empty()) {
+    throw UserError(
+        fmt::format("schedule '{}': no reference, so there is nothing to compare with; give what the buffers "
+                    "must hold at the end (docs/schedule-format.md: inputs, reference)",
+                    schedule.name));
   }
-  problem.result = static_cast<std::int16_t>(schedule.result_buffer);
-  const Buffer& a = schedule.buffers[static_cast<std::size_t>(problem.a)];
-  const Buffer& b = schedule.buffers[static_cast<std::size_t>(problem.b)];
-  const Buffer& result = schedule.buffers[static_cast<std::size_t>(problem.result)];
-  problem.workload = {result.rows, result.cols, a.cols, a.dtype, schedule.ranks};
-if (problem.workload.n < problem.workload.gpus) throw UserError(fmt::format("schedule '{}': fewer columns than ranks", schedule.name));
-  const auto widest = owned_columns(problem.workload, 0).size();
-  if (a.rows != result.rows || a.cols != b.rows || b.cols < widest) {
-    throw UserError(fmt::format(
-        "schedule '{}': {}, {} and {}: that is no product A·[B_0 … B_{}]; allowed are A of M x K, B of K x "
-        "at least {} columns and a result of M x N",
-        schedule.name, shape(a), shape(b), shape(result), schedule.ranks - 1, widest));
-  }
-  return problem;
-}
-
-// Uniform in [-1, 1), the same on every platform.
-FunctionalMemory::Elements random_elements(const Buffer& buffer, std::mt19937_64& random) {
-  FunctionalMemory::Elements elements(buffer.rows, buffer.cols);
-  for (Eigen::Index i = 0; i < elements.size(); ++i) {
-    elements.data()[i] = static_cast<float>(random() >> 40) * 0x1p-23F - 1.0F;
-  }
-  return elements;
+  return schedule;
 }
 
 // What an operation that has started will do when it ends.
@@ -115,7 +75,8 @@ struct WorkgroupState {
 }  // namespace
 
 struct FunctionalExecutor::State {
-  State(const Schedule& s, std::uint64_t seed) : schedule(s), problem(find_problem(s)), memory(s), order(s) {
+  State(const Schedule& s, std::uint64_t seed)
+      : schedule(executable(s)), memory(filled(s, seed)), order(s), reference(s, memory) {
     for (std::size_t kernel = 0; kernel < schedule.kernels.size(); ++kernel) {
       const auto& programs = schedule.kernels[kernel].workgroups;
       workgroups.emplace_back(programs.size());
@@ -123,16 +84,12 @@ struct FunctionalExecutor::State {
         refuse_attend(kernel, w, programs[w]);
       }
     }
-    std::mt19937_64 random(seed);
-    const auto a = random_elements(schedule.buffers[static_cast<std::size_t>(problem.a)], random);
-    reference.resize(problem.workload.m, problem.workload.n);
-    for (int rank = 0; rank < schedule.ranks; ++rank) {
-      const auto b = random_elements(schedule.buffers[static_cast<std::size_t>(problem.b)], random);
-      const Share own = owned_columns(problem.workload, rank);
-      reference.middleCols(own.begin, own.size()) = a.cast<double>() * b.leftCols(own.size()).cast<double>();
-      memory.fill(problem.a, rank, a);
-      memory.fill(problem.b, rank, b);
-    }
+  }
+
+  static FunctionalMemory filled(const Schedule& schedule, std::uint64_t seed) {
+    FunctionalMemory memory(schedule);
+    fill_inputs(schedule, seed, memory);
+    return memory;
   }
 
   void refuse_attend(std::size_t kernel, std::size_t workgroup, const Workgroup& program) const {
@@ -155,9 +112,8 @@ struct FunctionalExecutor::State {
     return describe_op(schedule, place.kernel, place.workgroup, place.op);
   }
 
-  Eigen::MatrixXd read(const OpPlace& place, const FunctionalMemory::Region& region, bool for_add);
-  void report(const OpPlace& reader, const FunctionalMemory::Region& region,
-              const FunctionalMemory::Fault& fault);
+  Eigen::MatrixXd read(const OpPlace& place, const Region& region, bool for_add);
+  void report(const OpPlace& reader, const Region& region, const FunctionalMemory::Fault& fault);
   const Eigen::MatrixXd& accumulator_for(const OpPlace& place, const Rect& rect);
   Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
   void start(const OpPlace& place);
@@ -165,15 +121,14 @@ struct FunctionalExecutor::State {
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
 
   const Schedule& schedule;
-  ProductProblem problem;
   FunctionalMemory memory;
   HappensBefore order;
+  FunctionalReference reference;
   std::vector<std::vector<WorkgroupState>> workgroups;  // by kernel
-  Eigen::MatrixXd reference;
   std::vector<std::string> stale_reads;
 };
 
-void FunctionalExecutor::State::report(const OpPlace& reader, const FunctionalMemory::Region& region,
+void FunctionalExecutor::State::report(const OpPlace& reader, const Region& region,
                                        const FunctionalMemory::Fault& fault) {
   if (stale_reads.size() >= kMaxStaleReads) {
     return;
@@ -198,8 +153,7 @@ void FunctionalExecutor::State::report(const OpPlace& reader, const FunctionalMe
                                     region.rank, fault.row, fault.col, why));
 }
 
-Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const FunctionalMemory::Region& region,
-                                                bool for_add) {
+Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const Region& region, bool for_add) {
   const auto is_before = [&](Epoch write) { return order.is_before(write, place.kernel, place.workgroup); };
   if (const auto fault = memory.find_fault(region, for_add, is_before)) {
     report(place, region, *fault);
@@ -232,7 +186,7 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
   const Epoch epoch = order.op_started(place.kernel, place.workgroup, place.op);
   const Op& op = op_at(place);
   const int rank = rank_of(place);
-  const FunctionalMemory::Region there{op.buffer, op.rank, op.rect};
+  const Region there{op.buffer, op.rank, op.rect};
   OpenOp open;
   open.op = place.op;
   switch (op.kind) {
@@ -331,16 +285,9 @@ void FunctionalExecutor::host_op_finished(int rank, std::uint32_t host_op, doubl
 FunctionalResult FunctionalExecutor::result() const {
   FunctionalResult result;
   result.stale_reads = state_->stale_reads;
-  const double scale = state_->reference.cwiseAbs().maxCoeff();
   for (int rank = 0; rank < state_->schedule.ranks; ++rank) {
-    double error = std::numeric_limits<double>::infinity();
-    const auto values = state_->memory.elements(state_->problem.result, rank).cast<double>();
-    // Not a number comes from a read of unwritten elements; it must not lose a comparison.
-    if (state_->memory.complete(state_->problem.result, rank) && !values.hasNaN()) {
-      error = (values - state_->reference).cwiseAbs().maxCoeff() / scale;
-    }
-    result.error_of_rank.push_back(error);
-    result.max_relative_error = std::max(result.max_relative_error, error);
+    result.error_of_rank.push_back(state_->reference.error_on(rank, state_->memory));
+    result.max_relative_error = std::max(result.max_relative_error, result.error_of_rank.back());
   }
   return result;
 }

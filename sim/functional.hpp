@@ -1,4 +1,4 @@
-// Functional execution: the schedule on real numbers, in simulated order, checked against Eigen.
+// Functional execution: the schedule on real numbers, in simulated order, checked against its reference.
 //
 // Every rank's buffers hold real matrices. Operations take effect at their simulated start (reads) and end
 // (writes). A read is stale when nothing orders the write before it (sim/happens_before.hpp): a read of an
@@ -24,15 +24,14 @@ struct FunctionalResult {
   std::vector<std::string>
       stale_reads;  // at most 20, in simulated order; each names the reading operation and the tile
   double max_relative_error =
-      0;  // of the result buffer, over all ranks; infinite if an element was not written
-  std::vector<double> error_of_rank;  // max |difference| / max |reference|
+      0;  // of all that is expected, over all ranks; infinite if an element was not written
+  std::vector<double> error_of_rank;  // max |difference| / max |expected| of a buffer, the largest
 };
 
-// Executes a GEMM + all-scatter schedule: buffers "A" and "B" of every rank are filled with random numbers
-// from `seed` (A the same on all ranks), everything else is unwritten. The reference of the result buffer is
-// A·[B_0 … B_{W-1}], where B_r is as wide as rank r's share of the columns (model/workload: owned_columns).
-// Throws UserError when the schedule has no such buffers or result, is out of range or meaningless
-// (check.hpp), does not fit the machine or stalls.
+// Executes a schedule on its inputs, filled with random numbers from `seed`, and compares what it leaves with
+// its reference (model/schedule/reference.hpp). Everything that is no input is unwritten at first.
+// Throws UserError when the schedule has no reference, is out of range or meaningless (check.hpp), does not
+// fit the machine or stalls.
 FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed);
 
 // The executor itself, for use beside other observers. `schedule` must outlive it and have passed
@@ -52,7 +51,7 @@ class FunctionalExecutor : public SimulationObserver {
   void host_op_started(int rank, std::uint32_t host_op, double time_ns) override;
   void host_op_finished(int rank, std::uint32_t host_op, double time_ns) override;
 
-  // What was found so far, and how far the result buffers are from the reference now.
+  // What was found so far, and how far the buffers are from the reference now.
   FunctionalResult result() const;
 
  private:

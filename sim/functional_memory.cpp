@@ -26,9 +26,11 @@ const FunctionalMemory::Memory& FunctionalMemory::at(std::int16_t buffer, int ra
   return memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
 }
 
-void FunctionalMemory::fill(std::int16_t buffer, int rank, const Elements& values) {
-  at(buffer, rank).elements = values;
-  at(buffer, rank).last_write.setConstant(kInitial);
+void FunctionalMemory::fill(const Region& region, const Elements& values) {
+  const Rect& rect = region.rect;
+  Memory& memory = at(region.buffer, region.rank);
+  memory.elements.block(rect.row, rect.col, rect.rows, rect.cols) = values;
+  memory.last_write.block(rect.row, rect.col, rect.rows, rect.cols).setConstant(kInitial);
 }
 
 Eigen::MatrixXd FunctionalMemory::read(const Region& region) const {
@@ -122,11 +124,19 @@ void FunctionalMemory::end_write(const OpenWrite& write, const Eigen::MatrixXd& 
   }
 }
 
-bool FunctionalMemory::complete(std::int16_t buffer, int rank) const {
-  const auto& last_write = at(buffer, rank).last_write;
-  return std::none_of(last_write.data(), last_write.data() + last_write.size(), [&](std::int32_t record) {
-    return record == kUnwritten || writes_[static_cast<std::size_t>(record)].in_flight;
-  });
+bool FunctionalMemory::complete(const Region& region) const {
+  const auto& last_write = at(region.buffer, region.rank).last_write;
+  const Rect& rect = region.rect;
+  std::int32_t sound = kInitial;  // as in find_fault
+  for (std::int32_t row = rect.row; row < rect.row + rect.rows; ++row) {
+    for (std::int32_t col = rect.col; col < rect.col + rect.cols; ++col) {
+      const std::int32_t record = last_write(row, col);
+      if (record == sound) continue;
+      if (record == kUnwritten || writes_[static_cast<std::size_t>(record)].in_flight) return false;
+      sound = record;
+    }
+  }
+  return true;
 }
 
 }  // namespace tritax

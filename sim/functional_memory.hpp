@@ -17,13 +17,6 @@ class FunctionalMemory {
  public:
   using Elements = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  // A rectangle of a buffer of a rank.
-  struct Region {
-    std::int16_t buffer = 0;
-    int rank = 0;
-    Rect rect;
-  };
-
   // Why a region must not be read, at its first such element.
   struct Fault {
     enum class Kind : std::uint8_t { unwritten, in_flight, unordered };
@@ -42,10 +35,11 @@ class FunctionalMemory {
 
   explicit FunctionalMemory(const Schedule& schedule);
 
-  // Sets elements before the first operation; everybody may read them.
-  void fill(std::int16_t buffer, int rank, const Elements& values);
+  // Regions are of one rank here.
 
-  const Elements& elements(std::int16_t buffer, int rank) const { return at(buffer, rank).elements; }
+  // Sets elements before the first operation; everybody may read them.
+  void fill(const Region& region, const Elements& values);
+
   Eigen::MatrixXd read(const Region& region) const;
 
   // `is_before(epoch)` tells whether a write is ordered before the reader. A write in flight may be seen or
@@ -58,7 +52,7 @@ class FunctionalMemory {
   void end_write(const OpenWrite& write, const Eigen::MatrixXd& values);
 
   // True if no element is unwritten or in flight.
-  bool complete(std::int16_t buffer, int rank) const;
+  bool complete(const Region& region) const;
 
  private:
   // `record` numbers in Memory::last_write.

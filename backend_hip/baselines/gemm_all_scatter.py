@@ -9,59 +9,29 @@ Every rank multiplies A (M x K) with its columns of B (K x N/W) and gathers the 
   stepwise  the same with a host synchronisation behind the product, as the reference of ROCm/iris examples has it
 
 each eager and, where the libraries allow, as a replayed graph (not stepwise). Runs on CUDA and on ROCm (whose PyTorch answers to the
-same names). Times in microseconds, over ranks the maximum of every repetition, then median, p10 and p90:
-
-  device_us  events on the stream, ranks aligned on the device, launches hidden behind the alignment
-  wall_us    host clock, from the last rank's start until the last rank's synchronisation, launches included
+same names). Columns: harness.py.
 
     python3 gemm_all_scatter.py SCENARIOS.toml --gpus 2,4 --output library.csv
 """
 
-import argparse
-import datetime
-import os
-import statistics
-import subprocess
-import sys
-import time
-import tomllib
-
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-FORMS = ("gemm", "gathered", "library", "stepwise")
-
-
-def shapes_of(paths):
-    """Every different (m, n, k, dtype) of the GEMM + all-scatter scenarios in the files, in order."""
-    shapes = {}
-    for path in paths:
-        with open(path, "rb") as file:
-            scenarios = tomllib.load(file)
-        defaults = scenarios.get("defaults", {})
-        for scenario in scenarios.get("scenario", []):
-            full = {"workload": "gemm-all-scatter", "dtype": "fp16", **defaults, **scenario}
-            if full["workload"] == "gemm-all-scatter":
-                shapes[(full["m"], full["n"], full["k"], full["dtype"])] = True
-    return list(shapes)
+import harness
 
 
 class Problem:
     """Operands of one shape on one rank, and its work as a list of calls."""
 
-    def __init__(self, m, n, k, dtype, rank, world):
+    def __init__(self, shape, rank, world):
+        m, n, k, dtype = shape["m"], shape["n"], shape["k"], shape["dtype"]
         if n % world != 0:
             raise ValueError(f"N = {n} cannot be split over {world} GPUs by all_gather")
-        generator = torch.Generator(device="cuda").manual_seed(1)
-        draw = lambda rows, cols: (torch.rand(rows, cols, device="cuda", generator=generator) * 2 - 1).to(DTYPES[dtype])
-        self.a = draw(m, k)
-        generator.manual_seed(2 + rank)
-        self.b = draw(k, n // world)
-        self.own = torch.empty(m, n // world, device="cuda", dtype=DTYPES[dtype])
-        self.blocks = torch.empty(world, m, n // world, device="cuda", dtype=DTYPES[dtype])
-        self.c = torch.empty(m, n, device="cuda", dtype=DTYPES[dtype])
+        self.a = harness.random_matrix(m, k, dtype, 1)
+        self.b = harness.random_matrix(k, n // world, dtype, 2 + rank)
+        self.own = torch.empty(m, n // world, device="cuda", dtype=harness.DTYPES[dtype])
+        self.blocks = torch.empty(world, m, n // world, device="cuda", dtype=harness.DTYPES[dtype])
+        self.c = torch.empty(m, n, device="cuda", dtype=harness.DTYPES[dtype])
         self.world = world
 
     def run(self, form):
@@ -85,138 +55,12 @@ class Problem:
         return float((got - want).norm() / want.norm())
 
 
-def capture(problem, form):
-    """The form as a graph, or None where it cannot be captured."""
-    try:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                problem.run(form)
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            problem.run(form)
-        return graph
-    except RuntimeError as error:
-        if dist.get_rank() == 0:
-            print(f"  {form}: no graph: {error}", file=sys.stderr)
-        return None
-
-
-def time_calls(call, flush, token, repeats, warmup):
-    """(device, wall) in microseconds of every repetition, the maximum over ranks."""
-    world = dist.get_world_size()
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    rows = []
-    for i in range(warmup + repeats):
-        flush.fill_(1)
-        dist.all_reduce(token)
-        begin.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        device = begin.elapsed_time(end) * 1e3
-
-        flush.fill_(1)
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        started = time.monotonic_ns()
-        call()
-        torch.cuda.synchronize()
-        ended = time.monotonic_ns()
-        if i >= warmup:
-            rows.append((device, float(started), float(ended)))
-    own = torch.tensor(rows, dtype=torch.float64, device="cuda")
-    everyone = [torch.empty_like(own) for _ in range(world)]
-    dist.all_gather(everyone, own)
-    table = torch.stack(everyone).cpu()
-    device = table[:, :, 0].amax(0)
-    wall = (table[:, :, 2].amax(0) - table[:, :, 1].amax(0)) * 1e-3
-    return device.tolist(), wall.tolist()
-
-
-def spread(samples):
-    quantiles = statistics.quantiles(samples, n=10, method="inclusive")
-    return f"{statistics.median(samples):.2f},{quantiles[0]:.2f},{quantiles[8]:.2f}"
-
-
-def origin(commit):
-    """The first lines of a file of results: where, with what and how they were measured."""
-    nccl = ".".join(str(part) for part in torch.cuda.nccl.version())
-    tool = ["rocm-smi", "--showdriverversion", "--csv"] if torch.version.hip else [
-        "nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        driver = subprocess.run(tool, capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
-    except (OSError, subprocess.CalledProcessError):
-        driver = "unknown"
-    return (
-        f"# {datetime.date.today()}, {torch.cuda.get_device_name(0)} x {torch.cuda.device_count()}, driver {driver}, PyTorch "
-        f"{torch.__version__}, NCCL/RCCL {nccl}; NVLink multicast off\n# commit {commit}; command: {' '.join(sys.argv)}\n"
-    )
-
-
-def worker(rank, world, shapes, arguments, port):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    # NVLink multicast can take GPUs that other machines share out of service; it is never used here.
-    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", rank=rank, world_size=world, device_id=torch.device("cuda", rank))
-    flush = torch.empty(int(arguments.flush), dtype=torch.int8, device="cuda")
-    token = torch.ones(1, device="cuda")
-    for m, n, k, dtype in shapes:
-        problem = Problem(m, n, k, dtype, rank, world)
-        error = problem.check()
-        if not error < 1e-2:
-            raise SystemExit(f"{m}x{n}x{k}: relative error {error}")
-        for form in FORMS:
-            calls = {"eager": lambda form=form: problem.run(form)}
-            graph = None if form == "stepwise" else capture(problem, form)
-            if graph is not None:
-                calls["graph"] = graph.replay
-            for launch, call in calls.items():
-                device, wall = time_calls(call, flush, token, arguments.repeat, arguments.warmup)
-                if rank == 0:
-                    row = f"{form},{launch},{world},{m},{n},{k},{dtype},{arguments.repeat},{spread(device)},{spread(wall)},{error:.2e}"
-                    print(row, flush=True)
-                    with open(arguments.output, "a") as out:
-                        out.write(row + "\n")
-            calls.clear()
-            del graph, call
-        del problem
-        torch.cuda.empty_cache()
-    dist.barrier()
-    torch.cuda.synchronize()
-    # Destroying a communicator that graphs have captured can wait forever (seen with NCCL 2.28); the process ends here.
-    os._exit(0)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
-    parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
-    parser.add_argument("--repeat", type=int, default=30)
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--flush", type=float, default=256e6, help="bytes written before each repetition")
-    arguments = parser.parse_args()
-    if os.path.exists(arguments.output):
-        raise SystemExit(f"{arguments.output}: exists already")
-    shapes = [shape for shape in shapes_of(arguments.scenarios) if shape[3] in DTYPES]
-    with open(arguments.output, "w") as out:
-        out.write(
-            origin(arguments.commit)
-            + "form,launch,gpus,m,n,k,dtype,repeats,device_us,device_p10_us,device_p90_us,wall_us,wall_p10_us,wall_p90_us,"
-            "relative_error\n"
-        )
-    for i, world in enumerate(int(count) for count in arguments.gpus.split(",")):
-        if world > torch.cuda.device_count():
-            raise SystemExit(f"--gpus: {world} are asked for, {torch.cuda.device_count()} are there")
-        mp.spawn(worker, args=(world, shapes, arguments, 29500 + i), nprocs=world)
-
-
 if __name__ == "__main__":
-    main()
+    harness.main(__doc__, {
+        "workload": "gemm-all-scatter",
+        "fields": {"m": None, "n": None, "k": None, "dtype": "fp16"},
+        "forms": ("gemm", "gathered", "library", "stepwise"),
+        "not_as_graph": ("stepwise",),
+        "problem": Problem,
+        "names_workload": False,
+    })

@@ -187,9 +187,12 @@ Schedule plain_gemm(const PlainGemm& gemm, std::int32_t compute_units, int ranks
   const std::int16_t b = builder.buffer({"B", gemm.dtype, gemm.k, gemm.n, k_step, gemm.tile_n});
   const std::int16_t c = builder.buffer({"C", gemm.dtype, gemm.m, gemm.n, gemm.tile_m, gemm.tile_n});
   builder.result(c);
+  builder.input(builder.whole(a));
+  builder.input(builder.whole(b));
   const TileGrid grid{(gemm.m + gemm.tile_m - 1) / gemm.tile_m, (gemm.n + gemm.tile_n - 1) / gemm.tile_n};
   const std::int32_t workgroups = std::min(compute_units, grid.count());
   for (int rank = 0; rank < ranks; ++rank) {
+    builder.expect_product(builder.whole(c, rank), builder.whole(a, rank), builder.whole(b, rank));
     Kernel kernel;
     kernel.name = "gemm";
     kernel.rank = rank;

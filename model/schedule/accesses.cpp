@@ -144,8 +144,20 @@ class Collector {
     of_workgroup_.clear();
   }
 
+  // Of a buffer into which nobody writes.
+  bool is_input(std::int32_t rank, std::int16_t buffer, const Rect& rect) const {
+    if (schedule_.inputs.empty()) return true;
+    for (const Input& input : schedule_.inputs) {
+      const Region& filled = input.region;
+      if (filled.buffer == buffer && is_on(filled, rank) && contains(filled.rect, rect)) return true;
+    }
+    std::vector<Rect> unfilled{rect};
+    subtract_inputs(schedule_, buffer, rank, unfilled);
+    return unfilled.empty();
+  }
+
   void add_read(OpPoint at, std::int32_t rank, std::int16_t buffer, const Rect& rect) {
-    if (written_[slot(rank, buffer)]) {
+    if (written_[slot(rank, buffer)] || !is_input(rank, buffer, rect)) {
       accesses_.reads.push_back({at, static_cast<std::int16_t>(rank), buffer, AccessKind::read, rect});
     }
   }

@@ -46,17 +46,13 @@ struct Accesses {
   }
 };
 
-// All accesses to buffers that some operation writes on that rank, and all pairs of reads and writes that
-// meet. Buffers that nobody writes hold inputs; they need no order.
+// All accesses that may need an order, and all pairs of reads and writes that meet. Left out are reads that
+// no write can meet and that need none before: of buffers into which nobody writes on that rank, if the
+// schedule lists no inputs or one of them fills all that is read.
 Accesses find_accesses(const SyncGraph& graph);
 
 // Pairs of groups of different workgroup runs that meet and do not commute (two atomic additions do), first <
 // second.
 std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses);
-
-// Both lie inside a buffer, so that the sums fit.
-inline bool overlap(const Rect& a, const Rect& b) {
-  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.col < b.col + b.cols && b.col < a.col + a.cols;
-}
 
 }  // namespace tritax

@@ -74,6 +74,39 @@ void ScheduleBuilder::result(std::int16_t buffer) { schedule_.result_buffer = bu
 
 void ScheduleBuilder::vendor() { schedule_.vendor = true; }
 
+Region ScheduleBuilder::whole(std::int16_t buffer, int rank) const {
+  const Buffer& whole = schedule_.buffers.at(static_cast<std::size_t>(buffer));
+  return {buffer, rank, {0, 0, whole.rows, whole.cols}};
+}
+
+void ScheduleBuilder::input(Region region, InputValues values) {
+  schedule_.inputs.push_back({region, static_cast<std::int32_t>(schedule_.inputs.size()), values});
+}
+
+void ScheduleBuilder::expect_product(Region to, Region a, Region b, bool add) {
+  schedule_.reference.push_back({ReferenceKind::product, add, to, a, b});
+}
+
+void ScheduleBuilder::expect_copy(Region to, Region a, bool add) {
+  schedule_.reference.push_back({ReferenceKind::copy, add, to, a, {}});
+}
+
+void ScheduleBuilder::expect_sum(Region to, Region a, bool add) {
+  schedule_.reference.push_back({ReferenceKind::sum, add, to, a, {}});
+}
+
+void ScheduleBuilder::expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c) {
+  tritax::expect_column_blocks(schedule_, a, b, c);
+}
+
+void ScheduleBuilder::expect_gathered_rows(std::int16_t shard, std::int16_t gathered) {
+  input(whole(shard));
+  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+    const Region own = whole(shard, rank);
+    expect_copy({gathered, kEveryRank, {rank * own.rect.rows, 0, own.rect.rows, own.rect.cols}}, own);
+  }
+}
+
 void ScheduleBuilder::workgroup(std::int32_t kernel) {
   TRITAX_ASSERT(kernel >= 0 && static_cast<std::size_t>(kernel) < schedule_.kernels.size(), "unknown kernel");
   schedule_.kernels[static_cast<std::size_t>(kernel)].workgroups.push_back(

@@ -28,6 +28,17 @@ class ScheduleBuilder {
   void result(std::int16_t buffer);
   void vendor();  // see Schedule::vendor
 
+  // What the run starts from and what it must end with; see reference.hpp. A region may be on kEveryRank.
+  Region whole(std::int16_t buffer, int rank = kEveryRank) const;
+  void input(Region region, InputValues values = InputValues::own);  // of a group of its own
+  void expect_product(Region to, Region a, Region b, bool add = false);
+  void expect_copy(Region to, Region a, bool add = false);
+  void expect_sum(Region to, Region a, bool add = false);
+  // With their inputs: C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; every rank's shard, one below
+  // the other, on every rank.
+  void expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c);
+  void expect_gathered_rows(std::int16_t shard, std::int16_t gathered);
+
   // Starts the next workgroup of `kernel`; the following operations belong to it.
   void workgroup(std::int32_t kernel);
 

@@ -25,31 +25,6 @@ std::vector<Sides> order_conflicts(const SyncGraph& graph, const Accesses& acces
   return sides_of(graph, queries);
 }
 
-// Takes `rect` out of `rests`, which are disjoint.
-void subtract(std::vector<Rect>& rests, const Rect& rect) {
-  std::vector<Rect> left;
-  for (const Rect& rest : rests) {
-    if (!overlap(rest, rect)) {
-      left.push_back(rest);
-      continue;
-    }
-    const std::int32_t top = std::max(rest.row, rect.row);
-    const std::int32_t bottom = std::min(rest.row + rest.rows, rect.row + rect.rows);
-    const std::int32_t from = std::max(rest.col, rect.col);
-    const std::int32_t to = std::min(rest.col + rest.cols, rect.col + rect.cols);
-    const auto keep = [&left](std::int32_t row, std::int32_t col, std::int32_t rows, std::int32_t cols) {
-      if (rows > 0 && cols > 0) {
-        left.push_back({row, col, rows, cols});
-      }
-    };
-    keep(rest.row, rest.col, top - rest.row, rest.cols);
-    keep(bottom, rest.col, rest.row + rest.rows - bottom, rest.cols);
-    keep(top, rest.col, bottom - top, from - rest.col);
-    keep(top, to, bottom - top, rest.col + rest.cols - to);
-  }
-  rests = std::move(left);
-}
-
 void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t read,
                 std::size_t first_conflict, std::size_t last_conflict, const std::vector<Sides>& order,
                 Findings& findings) {
@@ -75,13 +50,16 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
       subtract(unwritten, write.rect);
     }
   }
+  subtract_inputs(schedule, access.buffer, access.rank, unwritten);
   if (!unwritten.empty()) {
+    const char* no_input = schedule.inputs.empty()
+                               ? "other parts of the buffer are written, so it is no input"
+                               : "it is in no input of the schedule";
     findings.add(
         Kind::unordered_read, graph.describe(access.at),
-        fmt::format("reads {}, but nothing writes {} before; other parts of the buffer are written, so it is "
-                    "no input",
+        fmt::format("reads {}, but nothing writes {} before; {}",
                     describe_tile(schedule, access.buffer, access.rect, access.rank),
-                    describe_tile(schedule, access.buffer, unwritten.front(), access.rank)));
+                    describe_tile(schedule, access.buffer, unwritten.front(), access.rank), no_input));
   }
 }
 

@@ -33,6 +33,9 @@ class RangeChecker {
     if (findings_.empty()) {
       check_limits(schedule_, findings_);
     }
+    if (findings_.empty()) {
+      check_reference(schedule_, findings_);
+    }
     for (std::size_t i = 0; i < schedule_.kernels.size() && !findings_.full(); ++i) {
       check_kernel(i);
     }

@@ -3,6 +3,7 @@
 #include "model/core/error.hpp"
 #include "model/core/read_file.hpp"
 #include "model/schedule/json.hpp"
+#include "model/schedule/json_fields.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
 #include "model/schedule/relax.hpp"
@@ -68,30 +69,6 @@ Keys keys_of(HostOpKind kind) {
   }
 }
 
-std::int32_t int32_or(const JsonValue& object, const char* key, std::int64_t low, std::int32_t usual) {
-  return object.has(key) ? static_cast<std::int32_t>(object.at(key).integer(low, kMaxInt32)) : usual;
-}
-
-std::int16_t rank_or(const JsonValue& object, const char* key, std::int32_t usual) {
-  const std::int64_t rank = object.has(key) ? object.at(key).integer(0, kMaxInt16) : usual;
-  return static_cast<std::int16_t>(rank);
-}
-
-struct Pair {
-  std::int32_t first = 0;
-  std::int32_t second = 0;
-};
-
-Pair pair_of(const JsonValue& value, const char* what, std::int64_t low) {
-  value.expect_array_of(2, what);
-  return {static_cast<std::int32_t>(value.item(0).integer(low, kMaxInt32)),
-          static_cast<std::int32_t>(value.item(1).integer(low, kMaxInt32))};
-}
-
-Pair pair_or_zero(const JsonValue& object, const char* key, const char* what) {
-  return object.has(key) ? pair_of(object.at(key), what, 0) : Pair{};
-}
-
 // Rates so low that times overflow are refused.
 double none_or_rate(const JsonValue& value) {
   constexpr double kLowestGbPerS = 1e-9;  // a byte a second
@@ -103,27 +80,9 @@ double none_or_rate(const JsonValue& value) {
 }
 
 Rect rect_of(const JsonValue& op) {
-  const Pair at = pair_or_zero(op, "at", "[row, column]");
-  const Pair shape = pair_of(op.at("shape"), "[rows, columns]", 1);
+  const JsonPair at = pair_or_zero(op, "at", "[row, column]");
+  const JsonPair shape = pair_of(op.at("shape"), "[rows, columns]", 1);
   return {at.first, at.second, shape.first, shape.second};
-}
-
-// A name of a buffer or flag array, or its number.
-std::int16_t reference(const JsonValue& value, const UniqueNames& names, const char* what) {
-  if (!value.is_string()) {
-    return static_cast<std::int16_t>(value.integer(0, kMaxInt16));
-  }
-  const std::int64_t index = names.find(value.string());
-  if (index == kNoSuchName) {
-    value.refuse_name(what, names.names());
-  }
-  if (index < 0) {
-    value.refuse(fmt::format("several {}s have this name; give its number", what));
-  }
-  if (index > kMaxInt16) {
-    value.refuse(fmt::format("a schedule has at most {} {}s", kMaxInt16 + 1, what));
-  }
-  return static_cast<std::int16_t>(index);
 }
 
 class Reader {
@@ -131,8 +90,9 @@ class Reader {
   explicit Reader(const JsonValue& root) : root_(root) {}
 
   Schedule read() {
-    static constexpr std::array<std::string_view, 10> keys{"schema",  "name",  "ranks",   "vendor", "result",
-                                                           "buffers", "flags", "kernels", "graphs", "host"};
+    static constexpr std::array<std::string_view, 12> keys{"schema", "name",    "ranks",     "vendor",
+                                                           "result", "inputs",  "reference", "buffers",
+                                                           "flags",  "kernels", "graphs",    "host"};
     root_.expect_object(keys);
     if (root_.at("schema").string() != kSchema) {
       root_.at("schema").refuse(fmt::format("give \"{}\"", kSchema));
@@ -143,12 +103,13 @@ class Reader {
     each("buffers", [this](const JsonValue& value) { read_buffer(value); });
     each("flags", [this](const JsonValue& value) { read_flags(value); });
     if (root_.has("result")) {
-      schedule_.result_buffer = reference(root_.at("result"), buffers_, "buffer");
+      schedule_.result_buffer = number_of(root_.at("result"), buffers_, "buffer");
     }
     each("kernels", [this](const JsonValue& value) { read_kernel(value); });
     kernel_names_ = KernelNames(schedule_);
     each("graphs", [this](const JsonValue& value) { read_graph(value); });
     read_host();
+    read_reference(root_, buffers_, schedule_);
     return std::move(schedule_);
   }
 
@@ -160,24 +121,16 @@ class Reader {
     }
   }
 
-  template <typename ReadItem>
-  static void each_of(const JsonValue& list, ReadItem read_item) {
-    list.expect_array();
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      read_item(list.item(i));
-    }
-  }
-
   void read_buffer(const JsonValue& value) {
     static constexpr std::array<std::string_view, 4> keys{"name", "dtype", "shape", "tile"};
     value.expect_object(keys);
     Buffer buffer;
     buffer.name = value.at("name").string();
     buffer.dtype = static_cast<DType>(value.at("dtype").one_of(kDTypeNames));
-    const Pair shape = pair_of(value.at("shape"), "[rows, columns]", 1);
+    const JsonPair shape = pair_of(value.at("shape"), "[rows, columns]", 1);
     buffer.rows = shape.first;
     buffer.cols = shape.second;
-    const Pair tile = value.has("tile") ? pair_of(value.at("tile"), "[rows, columns]", 1) : shape;
+    const JsonPair tile = value.has("tile") ? pair_of(value.at("tile"), "[rows, columns]", 1) : shape;
     buffer.tile_rows = tile.first;
     buffer.tile_cols = tile.second;
     buffers_.add(buffer.name);
@@ -225,7 +178,7 @@ class Reader {
     if (value.has("placement")) {
       kernel.placement = static_cast<Placement>(value.at("placement").one_of(kPlacementNames));
     }
-    const Pair cus = pair_or_zero(value, "cus", "[first compute unit, one past the last]");
+    const JsonPair cus = pair_or_zero(value, "cus", "[first compute unit, one past the last]");
     kernel.cu_begin = cus.first;
     kernel.cu_end = cus.second;
     if (value.has("workgroup_gb_per_s")) {
@@ -263,7 +216,7 @@ class Reader {
     kernel.workgroups.push_back({first, static_cast<std::uint32_t>(schedule_.ops.size()) - first});
   }
 
-  std::int16_t buffer_of(const JsonValue& value) const { return reference(value, buffers_, "buffer"); }
+  std::int16_t buffer_of(const JsonValue& value) const { return number_of(value, buffers_, "buffer"); }
 
   Op read_op(const JsonValue& value, std::int32_t own) const {
     Op op;
@@ -302,7 +255,7 @@ class Reader {
       case OpKind::barrier:
         break;
       case OpKind::claim:
-        op.flag = reference(value.at("flag"), flags_, "flag");
+        op.flag = number_of(value.at("flag"), flags_, "flag");
         op.index = int32_or(value, "index", 0, 0);
         op.value = static_cast<std::int32_t>(value.at("limit").integer(0, kMaxInt32));
         op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
@@ -315,7 +268,7 @@ class Reader {
     op.src_buffer = buffer_of(value.at("a"));
     op.b_buffer = buffer_of(value.at("b"));
     op.rect = rect_of(value);
-    const Pair k = pair_of(value.at("k"), "[first k, one past the last k]", 0);
+    const JsonPair k = pair_of(value.at("k"), "[first k, one past the last k]", 0);
     op.k_begin = k.first;
     op.k_end = k.second;
   }
@@ -331,14 +284,14 @@ class Reader {
     value.expect_object(keys);
     op.src_rank = rank_or(value, "rank", own);
     op.src_buffer = value.has("buffer") ? buffer_of(value.at("buffer")) : op.buffer;
-    const Pair at =
-        value.has("at") ? pair_of(value.at("at"), "[row, column]", 0) : Pair{op.rect.row, op.rect.col};
+    const JsonPair at =
+        value.has("at") ? pair_of(value.at("at"), "[row, column]", 0) : JsonPair{op.rect.row, op.rect.col};
     op.src_row = at.first;
     op.src_col = at.second;
   }
 
   void read_flag_op(const JsonValue& value, Op& op) const {
-    op.flag = reference(value.at("flag"), flags_, "flag");
+    op.flag = number_of(value.at("flag"), flags_, "flag");
     op.index = int32_or(value, "index", 0, 0);
     op.value = int32_or(value, "value", 0, 1);
     if (value.has("scope")) {

@@ -49,6 +49,7 @@ class Writer {
       line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
     }
     list(1, "buffers", schedule_.buffers, [this](const Buffer& buffer) { write_buffer(buffer); });
+    write_reference();
     list(1, "flags", schedule_.flags, [this](const FlagArray& flag) {
       put(R"({{"name": {}, "count": {}}})", json_string(flag.name), flag.count);
     });
@@ -131,6 +132,39 @@ class Writer {
   void write_buffer(const Buffer& buffer) {
     put(R"({{"name": {}, "dtype": "{}", "shape": [{}, {}], "tile": [{}, {}]}})", json_string(buffer.name),
         name_of(buffer.dtype), buffer.rows, buffer.cols, buffer.tile_rows, buffer.tile_cols);
+  }
+
+  // Also empty lists where a reader would infer what is not there.
+  void write_reference() {
+    if (schedule_.inputs.empty() && schedule_.reference.empty() && schedule_.result_buffer < 0) return;
+    list(1, "inputs", schedule_.inputs, [this](const Input& input) {
+      raw("{");
+      write_region(input.region);
+      put(R"(, "group": {})", input.group);
+      if (input.values != InputValues::own) {
+        put(R"(, "values": "{}")", kInputValuesNames[static_cast<std::size_t>(input.values)]);
+      }
+      raw("}");
+    });
+    list(1, "reference", schedule_.reference, [this](const ReferenceOp& op) {
+      put(R"({{"op": "{}")", kReferenceKindNames[static_cast<std::size_t>(op.kind)]);
+      const auto region = [this](std::string_view key, const Region& it) {
+        put(R"(, "{}": {{)", key);
+        write_region(it);
+        raw("}");
+      };
+      region("to", op.to);
+      region("a", op.a);
+      if (op.kind == ReferenceKind::product) region("b", op.b);
+      write_unless("add", op.add, false);
+      raw("}");
+    });
+  }
+
+  void write_region(const Region& region) {
+    put(R"("buffer": {})", reference(buffers_, region.buffer));
+    write_unless("rank", region.rank, kEveryRank);
+    write_rect(region.rect);
   }
 
   void write_kernel(const Kernel& kernel) {

@@ -15,6 +15,8 @@
 // `matmul` after a store starts from zero. In a kernel with `registers_filled` whatever the registers hold
 // may be written before anything fills the accumulator, as microbenchmarks of stores do; a `matmul` or
 // `reduce` then still starts from zero.
+//
+// What the buffers hold before the run, and what they must hold after it, is data too: reference.hpp.
 #pragma once
 
 #include <array>
@@ -24,6 +26,8 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
+#include "model/schedule/rect.hpp"
+#include "model/schedule/reference.hpp"
 
 namespace tritax {
 
@@ -42,14 +46,6 @@ struct Buffer {
 struct FlagArray {
   std::string name;
   std::int32_t count = 0;
-};
-
-// Rectangle of a buffer, in elements.
-struct Rect {
-  std::int32_t row = 0;
-  std::int32_t col = 0;
-  std::int32_t rows = 0;
-  std::int32_t cols = 0;
 };
 
 enum class OpKind : std::uint8_t {
@@ -192,7 +188,9 @@ struct Schedule {
   std::vector<std::vector<HostOp>> host;  // host[rank]
   std::vector<Op> ops;                    // of all workgroups, kernel by kernel
   bool vendor = false;  // kernels stand for a vendor's, without the costs of the backend's interpreter
-  std::int32_t result_buffer = -1;  // compared with the reference by functional execution; -1: none
+  std::int32_t result_buffer = -1;     // for whoever asks what the run is for; -1: none
+  std::vector<Input> inputs;           // none: buffers into which nobody writes
+  std::vector<ReferenceOp> reference;  // what the buffers must hold at the end; none: nobody says
 };
 
 // Bytes of a rectangle of `buffer`.

@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
@@ -15,7 +16,7 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 4> all{&gemm_all_scatter(), &library_gemm(), &remote_access(),
+  static const std::array<const Workload*, 5> all{&gemm_all_scatter(), &all_gather_gemm(), &library_gemm(), &remote_access(),
                                                   &all_gather()};
   return all;
 }

@@ -7,8 +7,8 @@
 #include "backend_hip/lower.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/builder.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax::gpu {
 namespace {
@@ -367,7 +367,7 @@ TEST(Lowering, says_which_operation_a_number_is) {
 // operations.
 RC_GTEST_PROP(Lowering, keeps_every_address_of_every_pattern_inside_a_heap, ()) {
   const Machine machine = find_machine("h200-4");
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_m = 128;
   knobs.tile_n = *rc::gen::element(128, 256);
   knobs.pipeline = Pipeline::overlapped;
@@ -375,9 +375,9 @@ RC_GTEST_PROP(Lowering, keeps_every_address_of_every_pattern_inside_a_heap, ()) 
   const GemmAllScatter workload{*rc::gen::inRange(1, 700), *rc::gen::inRange(4, 900),
                                 *rc::gen::inRange(1, 600), DType::bf16, gpus};
   const DeviceTraits device = device_with_copy_engine();
-  for (const Pattern& pattern : patterns()) {
+  for (const Pattern& pattern : gemm_all_scatter().patterns) {
     if (pattern.name == "library") continue;  // its tiles are the library's
-    const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+    const Schedule schedule = build(pattern, workload, machine, knobs);
     const HeapLayout heap = lay_out_heap(schedule, device);
     std::vector<std::uint64_t> bases;
     for (int r = 0; r < gpus; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);

@@ -39,7 +39,7 @@ pattern = "fused-sequential"
   std::vector<std::string> ids(std::vector<std::string> wanted, std::vector<int> gpus = {}) const {
     std::vector<std::string> found;
     for (const Scenario& scenario : select_scenarios({{path_}, std::move(wanted), std::move(gpus), ""})) {
-      found.push_back(scenario.id + " " + std::to_string(gpus_of(scenario)));
+      found.push_back(scenario.id + " " + std::to_string(scenario.problem.gpus()));
     }
     return found;
   }

@@ -4,20 +4,21 @@
 #include <chrono>
 
 #include "sim/study/advise.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
 
 void advise_8192x4608x36864(benchmark::State& state) {
   const Machine machine = find_machine("mi300x-8");
-  const GemmAllScatter workload{8192, 4608, 36864, DType::fp16, 8};
+  const Problem problem = problem_of(GemmAllScatter{8192, 4608, 36864, DType::fp16, 8});
   AdviseOptions options;
   options.threads = 2;
   Advice advice;
   double seconds = 0;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
-    advice = advise(workload, machine, options);
+    advice = advise(problem, machine, options);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   state.counters["candidates"] = static_cast<double>(advice.evaluated + advice.pruned);

@@ -5,9 +5,9 @@
 #include <ctime>
 #include <string>
 
-#include "model/patterns/pattern.hpp"
 #include "sim/simulate.hpp"
 #include "tests/bench/bare_queue.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 void simulate_16384(benchmark::State& state, const Pattern& pattern) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{16384, 16384, 16384, DType::fp16, 8};
-  Knobs knobs = default_knobs(machine, workload.dtype);
+  GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
   knobs.tile_m = 128;
   knobs.tile_n = 128;
-  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const Schedule schedule = build(pattern, workload, machine, knobs);
   std::uint64_t operations = 0;
   std::uint64_t events = 0;
   double seconds = 0;
@@ -37,7 +37,7 @@ void simulate_16384(benchmark::State& state, const Pattern& pattern) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-  for (const Pattern& pattern : patterns()) {
+  for (const Pattern& pattern : gemm_all_scatter().patterns) {
     const std::string name = "simulate_16384_cubed_8_gpus/" + std::string(pattern.name);
     benchmark::RegisterBenchmark(name.c_str(), [&pattern](benchmark::State& state) {
       simulate_16384(state, pattern);

@@ -10,9 +10,9 @@
 #include "model/core/quantile.hpp"
 #include "model/machine/parameters.hpp"
 #include "model/microbench/schedules.hpp"
-#include "model/patterns/pattern.hpp"
-#include "sim/study/calibrate/calibrate.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/calibrate/calibrate.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -109,7 +109,7 @@ TEST(LockStep, ASlowL2ServesAPortOnceForWhatItsComputeUnitsShare) {
 // (scenarios/measured/h100-1-ports.csv).
 TEST(LockStep, NeighboursThatShareWhatComesFromMemoryAreFaster) {
   const Machine machine = find_machine("h100-4");
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_m = 64;
   knobs.tile_n = 256;
   knobs.tile_k = 128;
@@ -118,8 +118,7 @@ TEST(LockStep, NeighboursThatShareWhatComesFromMemoryAreFaster) {
   knobs.group_m = 1;
   knobs.gemm_cus = machine.gpu.cu_count();
   knobs.comm_cus = machine.gpu.cu_count();
-  Schedule schedule = build_schedule(find_pattern("bulk-synchronous", "test"),
-                                     {3920, 3904, 15488, DType::fp8, 1}, machine, knobs);
+  Schedule schedule = build("bulk-synchronous", {3920, 3904, 15488, DType::fp8, 1}, machine, knobs);
   const double given_ns = kernels_ns(schedule, machine);
   std::vector<Workgroup>& workgroups = schedule.kernels.front().workgroups;
   ASSERT_EQ(workgroups.size(), 132U);

@@ -5,11 +5,33 @@
 #include <algorithm>
 #include <set>
 
+#include "model/microbench/schedules.hpp"
+#include "model/schedule/check.hpp"
+
 namespace tritax {
 namespace {
 
 std::string key_of(const MicrobenchRow& row) {
   return row.group + ',' + row.name + ',' + row.parameter_text();
+}
+
+TEST(PlainGemm, expects_the_product_of_its_own_operands_on_every_rank) {
+  PlainGemm gemm;
+  gemm.m = 300;
+  gemm.n = 200;
+  gemm.k = 72;
+  const Schedule schedule = plain_gemm(gemm, 16, 2);
+  EXPECT_TRUE(check_schedule(schedule).empty());
+  ASSERT_EQ(schedule.reference.size(), 2U);
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    const ReferenceOp& op = schedule.reference[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(op.to.rank, rank);
+    EXPECT_EQ(op.a.rank, rank);
+    EXPECT_EQ(op.b.rank, rank);
+    ASSERT_EQ(expected_on(schedule, rank).size(), 1U);
+    EXPECT_EQ(expected_on(schedule, rank)[0].rect.rows, 300);
+    EXPECT_EQ(expected_on(schedule, rank)[0].rect.cols, 200);
+  }
 }
 
 TEST(MicrobenchCases, every_row_has_a_name_of_its_own) {

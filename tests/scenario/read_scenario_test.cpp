@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/scenario/scenario.hpp"
+#include "model/workloads/remote_access/schedule.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -67,13 +71,14 @@ host_barriers = false
   EXPECT_EQ(scenario.title, "a title");
   EXPECT_EQ(scenario.machine, "mi300x-8");
   EXPECT_EQ(scenario.pattern, "fused-sequential");
-  const auto& workload = std::get<GemmAllScatter>(scenario.workload);
+  ASSERT_EQ(scenario.problem.workload, &gemm_all_scatter());
+  const GemmAllScatter workload = gemm_all_scatter_of(scenario.problem);
   EXPECT_EQ(workload.m, 8192);
   EXPECT_EQ(workload.n, 4608);
   EXPECT_EQ(workload.k, 36864);
   EXPECT_EQ(workload.dtype, DType::fp16);
   EXPECT_EQ(workload.gpus, 8);
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_m = 128;
   knobs.tile_n = 64;
   knobs.tile_k = 32;
@@ -89,7 +94,7 @@ host_barriers = false
   knobs.lock = LockProtocol::exchange;
   knobs.launch = LaunchMode::graph;
   knobs.host_barriers = false;
-  EXPECT_EQ(scenario.knobs, knobs);
+  EXPECT_EQ(gemm_knobs_of(scenario.knobs), knobs);
 }
 
 TEST(ReadScenario, MergesDefaultsUnderEachScenarioKnobByKnob) {
@@ -112,11 +117,11 @@ knobs = { group_m = 8 }
 )",
                                          "file.toml");
   ASSERT_EQ(scenarios.size(), 2u);
-  EXPECT_EQ(std::get<GemmAllScatter>(scenarios[0].workload).m, 1024);
-  EXPECT_EQ(scenarios[0].knobs.group_m, 2);
-  EXPECT_EQ(std::get<GemmAllScatter>(scenarios[1].workload).m, 2048);
-  EXPECT_EQ(scenarios[1].knobs.group_m, 8);
-  EXPECT_EQ(scenarios[1].knobs.tile_m, 128);
+  EXPECT_EQ(scenarios[0].problem["m"], 1024);
+  EXPECT_EQ(scenarios[0].knobs["group_m"], 2);
+  EXPECT_EQ(scenarios[1].problem["m"], 2048);
+  EXPECT_EQ(scenarios[1].knobs["group_m"], 8);
+  EXPECT_EQ(scenarios[1].knobs["tile_m"], 128);
 }
 
 TEST(ReadScenario, MakesOneScenarioAPatternOfAList) {
@@ -141,11 +146,11 @@ bytes = "64 MiB"
 block_bytes = 4096
 )";
   const auto scenarios = parse_scenarios(text, "file.toml");
-  const auto& access = std::get<RemoteAccess>(scenarios.at(0).workload);
-  EXPECT_EQ(access.operation, RemoteOperation::atomic_add);
-  EXPECT_EQ(access.bytes, 64 << 20);
-  EXPECT_EQ(access.block_bytes, 4096);
-  EXPECT_EQ(bytes_per_gpu_of(scenarios[0]), 3.0 * (64 << 20));
+  const Problem& problem = scenarios.at(0).problem;
+  EXPECT_EQ(static_cast<RemoteOperation>(problem["operation"]), RemoteOperation::atomic_add);
+  EXPECT_EQ(problem["bytes"], 64 << 20);
+  EXPECT_EQ(problem["block_bytes"], 4096);
+  EXPECT_EQ(work_of(problem).bytes_per_gpu, 3.0 * (64 << 20));
   expect_refused(replaced(text, "64 MiB", "64 MB"), {"file.toml:9", "64 MB", "MiB"});
   expect_refused(replaced(text, "\"64 MiB\"", "5000"), {"file.toml:9", "5000", "multiple"});
   expect_refused(replaced(text, "64 MiB", "99999999999 GiB"), {"file.toml:9", "99999999999 GiB"});
@@ -163,18 +168,21 @@ k = 2048
 
 TEST(ReadScenario, TakesTheCallerAndTheTileOfALibraryGemm) {
   const auto gemm = [](const std::string& keys) {
-    return std::get<LibraryGemm>(parse_scenarios(kGemm + keys, "file.toml").at(0).workload);
+    return parse_scenarios(kGemm + keys, "file.toml").at(0).problem;
   };
-  EXPECT_EQ(gemm("").caller, GemmCaller::framework);
-  EXPECT_EQ(gemm("").tile.m, 0);
-  EXPECT_EQ(gemm("framework = false\n").caller, GemmCaller::loop);
-  EXPECT_EQ(gemm("binding = true\n").caller, GemmCaller::binding);
-  const MatmulTile tile = gemm("tile = [128, 64, 32]\nwaves = 4\n").tile;
-  EXPECT_EQ(tile.m, 128);
-  EXPECT_EQ(tile.n, 64);
-  EXPECT_EQ(tile.k, 32);
-  EXPECT_EQ(tile.waves, 4);
-  EXPECT_EQ(tile.pipeline, Pipeline::overlapped);
+  const auto caller = [&](const std::string& keys) {
+    const Problem problem = gemm(keys);
+    return std::pair(problem["framework"], problem["binding"]);
+  };
+  EXPECT_EQ(caller(""), (std::pair<std::int64_t, std::int64_t>(1, 0)));
+  EXPECT_EQ(gemm("")["tile_m"], 0);
+  EXPECT_EQ(caller("framework = false\n"), (std::pair<std::int64_t, std::int64_t>(0, 0)));
+  EXPECT_EQ(caller("binding = true\n"), (std::pair<std::int64_t, std::int64_t>(0, 1)));
+  const Problem tiled = gemm("tile = [128, 64, 32]\nwaves = 4\n");
+  EXPECT_EQ(tiled["tile_m"], 128);
+  EXPECT_EQ(tiled["tile_n"], 64);
+  EXPECT_EQ(tiled["tile_k"], 32);
+  EXPECT_EQ(tiled["waves"], 4);
   expect_refused(kGemm + "binding = true\nframework = true\n", {"file.toml:9", "binding", "framework"});
   expect_refused(kGemm + "waves = 4\n", {"file.toml:9", "waves", "'tile'"});
   expect_refused(kGemm + "tile = [128, 64]\n", {"file.toml:9", "tile"});
@@ -218,9 +226,19 @@ TEST(ReadScenario, RefusesSizesThatAreZeroNegativeOrTooLarge) {
   expect_refused(replaced(kGood, "k = 36864", "k = -1"), {"file.toml:8", "k = -1"});
   expect_refused(replaced(kGood, "n = 4608", "n = 9000000000000"), {"file.toml:7", "9000000000000"});
   expect_refused(replaced(kGood, "n = 4608", "n = 4"), {"fewer columns"});
+  EXPECT_EQ(message_of(replaced(kGood, "k = 36864", "k = 1048577")),
+            "file.toml:8: k = 1048577 is not allowed; it must be between 1 and 1048576");
+  EXPECT_EQ(message_of(replaced(kGood, "k = 36864", "k = 1048576")), "");
   expect_refused(replaced(kGood, "m = 8192", "m = 8192.0"), {"file.toml:6", "whole number"});
   expect_refused(replaced(kGood, "m = 8192", "m = \"8192\""), {"file.toml:6", "whole number"});
   expect_refused(replaced(kGood, "m = 8192\n", ""), {"file.toml:2", "'m'"});
+}
+
+TEST(ReadScenario, RefusesGpuCountsThatMakeNoSense) {
+  for (const std::string gpus : {"0", "-1", "1025"}) {
+    expect_refused(replaced(kGood, "gpus = 8", "gpus = " + gpus),
+                   {"file.toml:10", "gpus = " + gpus, "1 and 1024"});
+  }
 }
 
 TEST(ReadScenario, RefusesKnobsThatAWorkloadDoesNotHave) {
@@ -234,9 +252,8 @@ cols = 64
 gpus = 2
 )";
   EXPECT_EQ(message_of(gather + "knobs = { comm_cus = 3 }\n"), "");
-  expect_refused(gather, {"comm_cus"});
   expect_refused(gather + "knobs = { comm_cus = 3, tile = [16, 16, 16] }\n", {"'tile'"});
-  expect_refused(gather + "knobs = { comm_cus = 3 }\npattern = \"library\"\n", {"'pattern'"});
+  expect_refused(gather + "pattern = \"bulk-synchronous\"\n", {"file.toml:9", "bulk-synchronous", "push"});
 }
 
 TEST(ReadScenario, ReadsWhatAnAllGatherPostsToEachPeer) {
@@ -250,9 +267,7 @@ cols = 64
 gpus = 2
 knobs = { comm_cus = 3 }
 )";
-  const auto posted = [](const Scenario& scenario) {
-    return std::get<AllGather>(scenario.workload).posted_bytes_per_peer;
-  };
+  const auto posted = [](const Scenario& scenario) { return scenario.problem["posted_bytes_per_peer"]; };
   const auto without = parse_scenarios(gather, "file.toml").at(0);
   EXPECT_EQ(posted(without), 0);
   const auto text = parse_scenarios(gather + "posted_bytes_per_peer = \"2 KiB\"\n", "file.toml").at(0);
@@ -264,8 +279,6 @@ knobs = { comm_cus = 3 }
                    {"file.toml:10", "posted_bytes_per_peer", value, "between 1 and 1073741824"});
   }
   expect_refused(gather + "posted_bytes_per_peer = 2.5\n", {"file.toml:10", "posted_bytes_per_peer"});
-  expect_refused(gather + "library = true\nposted_bytes_per_peer = 2048\n",
-                 {"file.toml:11", "library = true"});
   expect_refused(replaced(kGood, "m = 8192", "m = 8192\nposted_bytes_per_peer = 2048"),
                  {"posted_bytes_per_peer"});
 }

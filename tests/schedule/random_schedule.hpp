@@ -51,6 +51,31 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
   }
 }
 
+inline Region random_region(int ranks, int buffers) {
+  return {static_cast<std::int16_t>(below(buffers)), below(ranks + 1) - 1, random_rect()};
+}
+
+inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffers) {
+  const auto region = [&] { return random_region(ranks, buffers); };
+  for (int inputs = below(3); inputs > 0; --inputs) {
+    builder.input(region(), static_cast<InputValues>(below(3)));
+  }
+  for (int ops = below(3); ops > 0; --ops) {
+    const bool add = below(2) == 1;
+    switch (static_cast<ReferenceKind>(below(3))) {
+      case ReferenceKind::product:
+        builder.expect_product(region(), region(), region(), add);
+        break;
+      case ReferenceKind::copy:
+        builder.expect_copy(region(), region(), add);
+        break;
+      case ReferenceKind::sum:
+        builder.expect_sum(region(), region(), add);
+        break;
+    }
+  }
+}
+
 inline Kernel random_kernel(int ranks) {
   Kernel kernel;
   kernel.name = *rc::gen::element<std::string>("gemm", "scatter", "", "a \"quoted\"\n name", "käse");
@@ -86,6 +111,7 @@ inline rc::Gen<Schedule> random_schedule() {
       builder.result(static_cast<std::int16_t>(below(buffers)));
     }
     if (below(2) == 1) builder.vendor();
+    add_random_reference(builder, ranks, buffers);
     const int kernels = 1 + below(4);
     for (int i = 0; i < kernels; ++i) {
       const auto kernel = builder.kernel(random_kernel(ranks));

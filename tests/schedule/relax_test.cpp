@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
 #include "tests/schedule/expect_finding.hpp"
 #include "tests/schedule/small_schedules.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -145,8 +145,7 @@ TEST(Relax, ReferencesOutOfRangeAreRefused) {
 TEST(PatternLocks, NoWaitForATileIsSuperfluous) {
   const Machine machine = find_machine("mi300x-8");
   for (const char* name : {"producer-consumer", "workgroup-specialised"}) {
-    const Schedule schedule =
-        build_schedule(find_pattern(name, "test"), {1000, 2300, 512, DType::fp16, 4}, machine, Knobs{});
+    const Schedule schedule = build(name, {1000, 2300, 512, DType::fp16, 4}, machine, GemmKnobs{});
     std::size_t locks = 0;
     for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
       const Op& op = schedule.ops[i];
@@ -165,12 +164,12 @@ class RelaxPattern : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(RelaxPattern, IsSoundBeforeAndAfter) {
   const Machine machine = find_machine("mi300x-8");
-  const Pattern& pattern = find_pattern(GetParam(), "test");
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), GetParam(), "test");
   for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph}) {
     for (const int gpus : {1, 2, 8}) {
-      Knobs knobs;
+      GemmKnobs knobs;
       knobs.launch = launch;
-      const Schedule schedule = build_schedule(pattern, {1000, 2300, 512, DType::fp16, gpus}, machine, knobs);
+      const Schedule schedule = build(pattern, {1000, 2300, 512, DType::fp16, gpus}, machine, knobs);
       expect_sound(schedule);
       EXPECT_TRUE(check_schedule_on(schedule, machine).empty());
       const Schedule relaxed = with_tile_dependences(schedule);
@@ -182,7 +181,7 @@ TEST_P(RelaxPattern, IsSoundBeforeAndAfter) {
 
 std::vector<std::string_view> pattern_names() {
   std::vector<std::string_view> names;
-  for (const Pattern& pattern : patterns()) {
+  for (const Pattern& pattern : gemm_all_scatter().patterns) {
     names.push_back(pattern.name);
   }
   return names;

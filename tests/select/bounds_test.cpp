@@ -6,23 +6,23 @@
 #include <cmath>
 
 #include "model/cost/matmul_power.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/builder.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
 
-Knobs paper_knobs(std::int32_t tile_n) {
-  Knobs knobs;
+GemmKnobs paper_knobs(std::int32_t tile_n) {
+  GemmKnobs knobs;
   knobs.tile_m = 256;
   knobs.tile_n = tile_n;
   knobs.tile_k = 64;
   return knobs;
 }
 
-Rounds rounds_of(const char* pattern, const GemmAllScatter& workload, const Knobs& knobs) {
+Rounds rounds_of(const char* pattern, const GemmAllScatter& workload, const GemmKnobs& knobs) {
   const Machine machine = find_machine("mi300x-8");
-  return gemm_rounds(build_schedule(find_pattern(pattern, "test"), workload, machine, knobs), machine);
+  return gemm_rounds(build(pattern, workload, machine, knobs), machine);
 }
 
 // The wave counts behind the ranking of arXiv:2511.12500 §5.2: N = 4608 on 8 GPUs with tiles of 256x64.
@@ -33,7 +33,7 @@ TEST(GemmRounds, OfThePaperShapesAreOneOnAllUnitsAndTwoBesideTheCommunication) {
   EXPECT_EQ(fused.rounds, 1);
   EXPECT_EQ(fused.workers, 304);  // of the grid; 16 of them have no tile
   EXPECT_DOUBLE_EQ(fused.fill(), 288.0 / 304);
-  Knobs split = paper_knobs(64);
+  GemmKnobs split = paper_knobs(64);
   split.gemm_cus = 256;
   split.comm_cus = 48;
   const Rounds specialised = rounds_of("workgroup-specialised", wide, split);
@@ -52,7 +52,7 @@ TEST(GemmRounds, OfThePaperShapesAreOneOnAllUnitsAndTwoBesideTheCommunication) {
 TEST(GemmRounds, OfASplitKCountTilesOfTheResultAndPartsOfKApart) {
   const GemmAllScatter workload{64, 64, 1000000, DType::fp16, 2};
   const Machine machine = find_machine("mi300x-8");
-  const Schedule schedule = build_schedule(find_pattern("library", "test"), workload, machine, {});
+  const Schedule schedule = build("library", workload, machine, {});
   const Rounds rounds = gemm_rounds(schedule, machine);
   const std::int64_t rows = (64 + rounds.tile_m - 1) / rounds.tile_m;
   const std::int64_t cols = (32 + rounds.tile_n - 1) / rounds.tile_n;
@@ -76,8 +76,7 @@ TEST(GemmRounds, CountTheBytesThatARankSends) {
 TEST(TimeBound, OfTheWireIsTheBytesOverTheEgressRate) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{8192, 4608, 1024, DType::fp16, 8};
-  const Schedule schedule =
-      build_schedule(find_pattern("fused-sequential", "test"), workload, machine, paper_knobs(64));
+  const Schedule schedule = build("fused-sequential", workload, machine, paper_knobs(64));
   const TimeBound bound = time_bound(schedule, machine, build_topology(machine, 8));
   EXPECT_NEAR(bound.wire_ns, egress_bytes(workload, 0) / machine.fabric.store_egress_gb_per_s, 1e-6);
 }
@@ -87,11 +86,10 @@ TEST(TimeBound, OfAFullRoundIsOneTileAtTheLoadClock) {
   Machine machine = find_machine("mi300x-8");
   machine.gpu.matmul_spread = 0;  // with luck, tiles take less
   const GemmAllScatter workload{304 * 128, 128, 4096, DType::fp16, 1};
-  Knobs knobs = paper_knobs(128);
+  GemmKnobs knobs = paper_knobs(128);
   knobs.tile_m = 128;
   knobs.tile_k = 128;
-  const Schedule schedule =
-      build_schedule(find_pattern("fused-sequential", "test"), workload, machine, knobs);
+  const Schedule schedule = build("fused-sequential", workload, machine, knobs);
   const double tile_ns =
       matmul_cost(machine.gpu, DType::fp16, {128, 128, 128, 8, Pipeline::serial}, 128, 128, 4096).compute_ns;
   EXPECT_NEAR(time_bound(schedule, machine, build_topology(machine, 1)).compute_ns, tile_ns, 1e-6 * tile_ns);
@@ -100,11 +98,10 @@ TEST(TimeBound, OfAFullRoundIsOneTileAtTheLoadClock) {
 // A tail of few tiles runs faster than a full round, but not faster than the boost clock.
 TEST(TimeBound, OfATailLiesBetweenTheBoostClockAndAFullRound) {
   const Machine machine = find_machine("mi300x-8");
-  const Knobs knobs = paper_knobs(256);
+  const GemmKnobs knobs = paper_knobs(256);
   const auto compute_ns = [&](std::int64_t tiles) {
     const GemmAllScatter workload{tiles * 256, 256, 4096, DType::fp16, 1};
-    const Schedule schedule =
-        build_schedule(find_pattern("fused-sequential", "test"), workload, machine, knobs);
+    const Schedule schedule = build("fused-sequential", workload, machine, knobs);
     return time_bound(schedule, machine, build_topology(machine, 1)).compute_ns;
   };
   const double round = compute_ns(304);
@@ -122,10 +119,9 @@ TEST(TimeBound, OfAFullRoundWithKnownEnergiesLiesBetweenTheLightClockAndThePower
   const MatrixRate& rate = machine.gpu.rate(DType::fp16);
   for (const std::int32_t tile_n : {16, 64, 128, 256}) {
     const GemmAllScatter workload{machine.gpu.cu_count() * 128, tile_n, 4096, DType::fp16, 1};
-    Knobs knobs = paper_knobs(tile_n);
+    GemmKnobs knobs = paper_knobs(tile_n);
     knobs.tile_m = 128;
-    const Schedule schedule =
-        build_schedule(find_pattern("fused-sequential", "test"), workload, machine, knobs);
+    const Schedule schedule = build("fused-sequential", workload, machine, knobs);
     const MatmulCost cost =
         matmul_cost(machine.gpu, DType::fp16, schedule.kernels[0].tile, 128, tile_n, 4096);
     const double clk = cost.compute_ns * rate.load_clock_ghz;

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "model/machine/parameters.hpp"
-#include "model/patterns/pattern.hpp"
-#include "model/select/candidates.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 
@@ -30,9 +29,9 @@ struct AnyRun {
   Machine machine;
   GemmAllScatter workload;
   const Pattern* pattern = nullptr;
-  Knobs knobs;
+  GemmKnobs knobs;
 
-  Schedule schedule() const { return build_schedule(*pattern, workload, machine, knobs); }
+  Schedule schedule() const { return build(*pattern, workload, machine, knobs); }
   std::string text() const {
     return std::string(pattern->name) + " " + std::to_string(workload.m) + "x" + std::to_string(workload.n) +
            "x" + std::to_string(workload.k) + " on " + std::to_string(workload.gpus) + " of " + machine.name;
@@ -49,11 +48,13 @@ inline AnyRun any_run() {
   run.workload.n = *rc::gen::inRange(run.workload.gpus, 3000);
   run.workload.k = *rc::gen::inRange(1, 2000);
   run.workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
-  run.pattern = &patterns()[*rc::gen::inRange<std::size_t>(0, patterns().size())];
+  run.pattern =
+      &gemm_all_scatter().patterns[*rc::gen::inRange<std::size_t>(0, gemm_all_scatter().patterns.size())];
   const KnobSpace space = knob_space(*run.pattern, run.workload, run.machine);
-  run.knobs = *rc::gen::elementOf(coarse_candidates(space, run.workload));
-  const std::vector<Knobs> near = neighbours(space, run.workload, run.knobs);
-  if (!near.empty() && *rc::gen::arbitrary<bool>()) run.knobs = *rc::gen::elementOf(near);
+  Option option = *rc::gen::elementOf(coarse_choices(space));
+  const std::vector<Option> near = neighbours(space, option.choice);
+  if (!near.empty() && *rc::gen::arbitrary<bool>()) option = *rc::gen::elementOf(near);
+  run.knobs = gemm_knobs_of(option.knobs);
   run.knobs.lock =
       *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
   RC_LOG() << run.text() << "\n";

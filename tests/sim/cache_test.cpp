@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "model/patterns/grid_order.hpp"
+#include "model/parts/grid_order.hpp"
 #include "tests/sim/lru_reference.hpp"
 
 namespace tritax {

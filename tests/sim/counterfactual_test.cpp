@@ -331,8 +331,7 @@ class Tax : public testing::TestWithParam<const char*> {
   Machine machine() const { return find_machine(GetParam()); }
   Taxes taxes_of(const char* pattern) const {
     const GemmAllScatter workload{2048, 4096, 1024, DType::fp16, 4};
-    return account_taxes(build_schedule(find_pattern(pattern, "test"), workload, machine(),
-                                        default_knobs(machine(), workload.dtype)),
+    return account_taxes(build(pattern, workload, machine(), default_gemm_knobs(machine(), workload.dtype)),
                          machine());
   }
 };

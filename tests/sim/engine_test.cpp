@@ -9,8 +9,8 @@
 
 #include "hand_machine.hpp"
 #include "model/core/error.hpp"
-#include "model/patterns/pattern.hpp"
 #include "sim/simulate.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -314,9 +314,9 @@ TEST(TwoNodes, RunEveryPatternAndPayTheLatencyOfTheNetworkForFlags) {
   for (const double gb_per_s : {50.0, 200.0, 400.0}) {
     machine.fabric.network_gb_per_s = gb_per_s;
     const GemmAllScatter workload{1024, 1024, 256, DType::fp16, 16};
-    for (const Pattern& pattern : patterns()) {
-      const Knobs knobs = default_knobs(machine, workload.dtype);
-      const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
+      const GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
+      const Schedule schedule = build(pattern, workload, machine, knobs);
       Machine farther = machine;
       farther.fabric.network_latency_ns += 1e5;
       const double more_ns =

@@ -14,12 +14,12 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
 #include "model/timeline/perfetto.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -35,8 +35,8 @@ Machine small_machine() {
   return machine;
 }
 
-Knobs small_knobs() {
-  Knobs knobs;
+GemmKnobs small_knobs() {
+  GemmKnobs knobs;
   knobs.tile_m = 32;
   knobs.tile_n = 16;
   knobs.tile_k = 16;
@@ -61,12 +61,12 @@ void expect_exact(const Schedule& schedule, const std::string& what) {
 
 class EveryPattern : public testing::TestWithParam<std::string> {
  protected:
-  const Pattern& pattern() const { return find_pattern(GetParam(), "test"); }
+  const Pattern& pattern() const { return find_pattern(gemm_all_scatter(), GetParam(), "test"); }
 };
 
 std::vector<std::string> pattern_names() {
   std::vector<std::string> names;
-  for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
+  for (const Pattern& pattern : gemm_all_scatter().patterns) names.emplace_back(pattern.name);
   return names;
 }
 
@@ -74,7 +74,7 @@ TEST_P(EveryPattern, EqualsEigensProductOnEveryRankForWholeAndRaggedShapes) {
   for (const Shape& shape : kShapes) {
     for (const int gpus : {1, 2, 4, 8}) {
       const GemmAllScatter workload{shape.m, shape.n, shape.k, DType::fp16, gpus};
-      expect_exact(build_schedule(pattern(), workload, small_machine(), small_knobs()),
+      expect_exact(build(pattern(), workload, small_machine(), small_knobs()),
                    std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k) +
                        " on " + std::to_string(gpus));
     }
@@ -84,21 +84,21 @@ TEST_P(EveryPattern, EqualsEigensProductOnEveryRankForWholeAndRaggedShapes) {
 TEST_P(EveryPattern, EqualsEigensProductWithEveryKnobTurned) {
   const GemmAllScatter workload{70, 131, 37, DType::bf16, 4};
   const auto expect_exact_with = [&](const char* what, auto turn) {
-    Knobs knobs = small_knobs();
+    GemmKnobs knobs = small_knobs();
     turn(knobs);
-    expect_exact(build_schedule(pattern(), workload, small_machine(), knobs), what);
+    expect_exact(build(pattern(), workload, small_machine(), knobs), what);
   };
-  expect_exact_with("graph launch", [](Knobs& k) { k.launch = LaunchMode::graph; });
-  expect_exact_with("rotated peers", [](Knobs& k) { k.peer_order = PeerOrder::rotated; });
-  expect_exact_with("staggered peers", [](Knobs& k) { k.peer_order = PeerOrder::staggered; });
-  expect_exact_with("no XCD remap", [](Knobs& k) { k.xcd_remap = false; });
-  expect_exact_with("exchange", [](Knobs& k) { k.lock = LockProtocol::exchange; });
-  expect_exact_with("compare-and-swap", [](Knobs& k) { k.lock = LockProtocol::compare_and_swap; });
-  expect_exact_with("small communication tiles", [](Knobs& k) { k.comm_tile_m = k.comm_tile_n = 16; });
-  expect_exact_with("large communication tiles", [](Knobs& k) { k.comm_tile_m = k.comm_tile_n = 48; });
-  expect_exact_with("CU split 3:5", [](Knobs& k) { k.gemm_cus = 3, k.comm_cus = 5; });
-  expect_exact_with("overlapped pipeline", [](Knobs& k) { k.pipeline = Pipeline::overlapped; });
-  expect_exact_with("no host barriers", [](Knobs& k) { k.host_barriers = false; });
+  expect_exact_with("graph launch", [](GemmKnobs& k) { k.launch = LaunchMode::graph; });
+  expect_exact_with("rotated peers", [](GemmKnobs& k) { k.peer_order = PeerOrder::rotated; });
+  expect_exact_with("staggered peers", [](GemmKnobs& k) { k.peer_order = PeerOrder::staggered; });
+  expect_exact_with("no XCD remap", [](GemmKnobs& k) { k.xcd_remap = false; });
+  expect_exact_with("exchange", [](GemmKnobs& k) { k.lock = LockProtocol::exchange; });
+  expect_exact_with("compare-and-swap", [](GemmKnobs& k) { k.lock = LockProtocol::compare_and_swap; });
+  expect_exact_with("small communication tiles", [](GemmKnobs& k) { k.comm_tile_m = k.comm_tile_n = 16; });
+  expect_exact_with("large communication tiles", [](GemmKnobs& k) { k.comm_tile_m = k.comm_tile_n = 48; });
+  expect_exact_with("CU split 3:5", [](GemmKnobs& k) { k.gemm_cus = 3, k.comm_cus = 5; });
+  expect_exact_with("overlapped pipeline", [](GemmKnobs& k) { k.pipeline = Pipeline::overlapped; });
+  expect_exact_with("no host barriers", [](GemmKnobs& k) { k.host_barriers = false; });
 }
 
 TEST(Library, EqualsEigensProductWhenItSplitsK) {
@@ -107,7 +107,7 @@ TEST(Library, EqualsEigensProductWhenItSplitsK) {
   for (const int gpus : {1, 2, 3}) {
     for (const std::int64_t k : {1024, 1000, 4097}) {
       const GemmAllScatter workload{45, 83, k, DType::fp16, gpus};
-      const Schedule schedule = build_schedule(find_pattern("library", "test"), workload, machine, {});
+      const Schedule schedule = build("library", workload, machine, {});
       const bool split = std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                                      [](const Kernel& kernel) { return kernel.name == "library_add_parts"; });
       EXPECT_TRUE(split) << k << " on " << gpus;
@@ -121,7 +121,7 @@ RC_GTEST_PROP(EveryPatternWithAnyShapeAndKnobs, EqualsEigensProduct, ()) {
   const GemmAllScatter workload{*rc::gen::inRange(1, 90), *rc::gen::inRange(8, 150), *rc::gen::inRange(1, 60),
                                 *rc::gen::element(DType::fp16, DType::bf16, DType::fp8),
                                 *rc::gen::inRange(1, 9)};
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_m = 16 * *rc::gen::inRange(1, 4);
   knobs.tile_n = 16 * *rc::gen::inRange(1, 4);
   knobs.tile_k = 16;
@@ -136,8 +136,8 @@ RC_GTEST_PROP(EveryPatternWithAnyShapeAndKnobs, EqualsEigensProduct, ()) {
   knobs.lock =
       *rc::gen::element(LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap);
   knobs.launch = *rc::gen::element(LaunchMode::stream, LaunchMode::graph);
-  for (const Pattern& pattern : patterns()) {
-    const auto result = execute_functionally(build_schedule(pattern, workload, machine, knobs), machine, 3);
+  for (const Pattern& pattern : gemm_all_scatter().patterns) {
+    const auto result = execute_functionally(build(pattern, workload, machine, knobs), machine, 3);
     RC_ASSERT(result.stale_reads.empty());
     RC_ASSERT(result.max_relative_error < kTolerance);
   }
@@ -146,7 +146,7 @@ RC_GTEST_PROP(EveryPatternWithAnyShapeAndKnobs, EqualsEigensProduct, ()) {
 TEST_P(EveryPattern, GivesATimelineWithoutOverlapOnAnyTrack) {
   const GemmAllScatter workload{70, 131, 37, DType::fp16, 4};
   const Machine machine = small_machine();
-  const Schedule schedule = build_schedule(pattern(), workload, machine, small_knobs());
+  const Schedule schedule = build(pattern(), workload, machine, small_knobs());
   TimelineRecorder recorder(schedule);
   SimulationOptions options;
   options.observer = &recorder;
@@ -195,8 +195,7 @@ std::string remove_first(Schedule& schedule, OpKind kind, int rank) {
 }
 
 Schedule producer_consumer(const Machine& machine) {
-  return build_schedule(find_pattern("producer-consumer", "test"), {64, 128, 32, DType::fp16, 2}, machine,
-                        small_knobs());
+  return build("producer-consumer", {64, 128, 32, DType::fp16, 2}, machine, small_knobs());
 }
 
 TEST(StaleReads, AMissingWaitIsCaughtAndNamesTheReader) {
@@ -295,8 +294,7 @@ std::string change_one(Schedule& schedule) {
 RC_GTEST_PROP(StaleReadLaws, WhatTheExecutorCatchesTheCheckerRefuses, ()) {
   const Machine machine = small_machine();
   const auto name = *rc::gen::element<std::string>("producer-consumer", "workgroup-specialised", "library");
-  Schedule schedule =
-      build_schedule(find_pattern(name, "test"), {70, 131, 37, DType::fp16, 2}, machine, small_knobs());
+  Schedule schedule = build(name, {70, 131, 37, DType::fp16, 2}, machine, small_knobs());
   RC_LOG() << name << ", " << change_one(schedule);
   const bool refused = !check_schedule(schedule).empty();
   bool caught = false;

@@ -57,6 +57,7 @@ struct TinyProduct {
     b = builder.buffer({"B", DType::fp16, 4, 4, 4, 4});
     c = builder.buffer({"C", DType::fp16, 4, 4 * ranks, 4, 4});
     builder.result(c);
+    builder.expect_column_blocks(a, b, c);
   }
   void gemm_kernel(const std::string& name, int rank) {
     Kernel kernel;
@@ -436,15 +437,9 @@ TEST(FunctionalExecutor, RefusesWhatItCannotCompare) {
   TinyProduct draft(1);
   Schedule schedule = draft.builder.finish();
   EXPECT_NO_THROW(FunctionalExecutor(schedule, 1));
-  Schedule no_result = schedule;
-  no_result.result_buffer = -1;
-  EXPECT_THROW(FunctionalExecutor(no_result, 1), UserError);
-  Schedule no_operand = schedule;
-  no_operand.buffers[0].name = "X";
-  EXPECT_THROW(FunctionalExecutor(no_operand, 1), UserError);
-  Schedule no_product = schedule;
-  no_product.buffers[0].cols = 5;
-  EXPECT_THROW(FunctionalExecutor(no_product, 1), UserError);
+  Schedule no_reference = schedule;
+  no_reference.reference.clear();
+  EXPECT_THROW(FunctionalExecutor(no_reference, 1), UserError);
 }
 
 TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {

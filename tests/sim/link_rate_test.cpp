@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "model/machine/topology.hpp"
-#include "model/patterns/pattern.hpp"
 #include "sim/simulate.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -26,9 +26,8 @@ struct LinkIntegral : SimulationObserver {
 TEST(LinkCounters, IntegrateToTheBytesOfTheLinkAndItsProtocolOverhead) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{1024, 2048, 512, DType::fp16, 4};
-  Knobs knobs = default_knobs(machine, workload.dtype);
-  const Schedule schedule =
-      build_schedule(find_pattern("fused-sequential", "test"), workload, machine, knobs);
+  GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
+  const Schedule schedule = build("fused-sequential", workload, machine, knobs);
   LinkIntegral links;
   SimulationOptions options;
   options.observer = &links;
@@ -46,8 +45,8 @@ TEST(LinkCounters, IntegrateToTheBytesOfTheLinkAndItsProtocolOverhead) {
 TEST(LinkCounters, AreSilentUnlessAskedFor) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{512, 512, 256, DType::fp16, 2};
-  const Schedule schedule = build_schedule(find_pattern("fused-sequential", "test"), workload, machine,
-                                           default_knobs(machine, workload.dtype));
+  const Schedule schedule =
+      build("fused-sequential", workload, machine, default_gemm_knobs(machine, workload.dtype));
   LinkIntegral links;
   SimulationOptions options;
   options.observer = &links;

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "model/machine/topology.hpp"
-#include "model/scenario/workload_schedules.hpp"
 #include "model/select/bounds.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
 #include "tests/sim/hand_machine.hpp"
 
 namespace tritax {
@@ -30,7 +30,7 @@ double gather_ns(const Machine& machine, int workgroups, std::int64_t posted_byt
   AllGather workload;
   workload.rows = workload.cols = 1024;
   workload.posted_bytes_per_peer = posted_bytes;
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.comm_cus = workgroups;
   const Schedule schedule = all_gather_schedule(workload, machine, knobs);
   const double time_ns = simulate(schedule, machine).makespan_ns;

@@ -56,6 +56,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
     builder.host(rank, HostOpKind::device_synchronize);
   }
   builder.result(gathered);
+  builder.expect_gathered_rows(shard, gathered);
   return builder.finish();
 }
 
@@ -97,6 +98,7 @@ Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, co
     builder.host(rank, HostOpKind::device_synchronize);
   }
   builder.result(gathered);
+  builder.expect_gathered_rows(shard, gathered);
   return builder.finish();
 }
 

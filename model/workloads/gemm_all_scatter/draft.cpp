@@ -45,6 +45,7 @@ PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workl
   b = builder.buffer({"B", workload.dtype, k, widest_block(workload), tile.k, tile.n});
   c = builder.buffer({"C", workload.dtype, m, n, tile.m, tile.n});
   builder.result(c);
+  builder.expect_column_blocks(a, b, c);
   // A tile is computed, stored, announced, waited for and sent to every peer, in as many pieces as it is cut.
   const std::int64_t piece_m = knobs.comm_tile_m > 0 ? std::min(knobs.comm_tile_m, tile.m) : tile.m;
   const std::int64_t piece_n = knobs.comm_tile_n > 0 ? std::min(knobs.comm_tile_n, tile.n) : tile.n;

@@ -84,6 +84,7 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
   const std::int16_t c = builder.buffer({"C", result_dtype(gemm.dtype), m, n, tile.m, tile.n});
   builder.result(c);
+  builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
   Graph kernels;
   for (const std::int32_t kernel :

@@ -7,14 +7,14 @@
 #include "gpu_schedules.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/timeline/op_times.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax::gpu {
 namespace {
 
-Knobs knobs_for(Tile tile) {
-  Knobs knobs;
+GemmKnobs knobs_for(Tile tile) {
+  GemmKnobs knobs;
   knobs.tile_m = tile.m;
   knobs.tile_n = tile.n;
   knobs.pipeline = Pipeline::overlapped;
@@ -26,20 +26,20 @@ TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
   const Machine machine = find_machine("h200-4");
   for (const int gpus : {2, 4}) {
     if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
-    for (const Pattern& pattern : patterns()) {
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
       for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph}) {
-        Knobs knobs = knobs_for({128, 256});
+        GemmKnobs knobs = knobs_for({128, 256});
         knobs.launch = launch;
         knobs.peer_order = launch == LaunchMode::stream ? PeerOrder::fixed : PeerOrder::rotated;
         SCOPED_TRACE(std::string(pattern.name) + " on " + std::to_string(gpus) + " GPUs, " +
                      std::string(kLaunchModeNames[static_cast<std::size_t>(launch)]));
         try {
-          expect_right(build_schedule(pattern, {2048, 4096, 1024, DType::bf16, gpus}, machine, knobs), 41);
-          expect_right(build_schedule(pattern, {777, 1234, 500, DType::bf16, gpus}, machine, knobs), 42);
+          expect_right(build(pattern, {2048, 4096, 1024, DType::bf16, gpus}, machine, knobs), 41);
+          expect_right(build(pattern, {777, 1234, 500, DType::bf16, gpus}, machine, knobs), 42);
           // Slices that begin at multiples of 8 or 4 bytes, and at odd ones; those above at multiples of 2.
-          expect_right(build_schedule(pattern, {640, 3000, 512, DType::bf16, gpus}, machine, knobs), 44);
-          expect_right(build_schedule(pattern, {640, 1234, 512, DType::fp8, gpus}, machine, knobs), 45);
-          expect_right(build_schedule(pattern, {64, 1024, 512, DType::fp16, gpus}, machine, knobs), 43);
+          expect_right(build(pattern, {640, 3000, 512, DType::bf16, gpus}, machine, knobs), 44);
+          expect_right(build(pattern, {640, 1234, 512, DType::fp8, gpus}, machine, knobs), 45);
+          expect_right(build(pattern, {64, 1024, 512, DType::fp16, gpus}, machine, knobs), 43);
         } catch (const UserError& error) {
           ADD_FAILURE() << error.what();
         }
@@ -54,11 +54,10 @@ TEST(ManyGpus, every_lock_protocol_orders_tiles) {
   for (const char* name : {"producer-consumer", "workgroup-specialised"}) {
     for (const LockProtocol lock :
          {LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap}) {
-      Knobs knobs = knobs_for({128, 128});
+      GemmKnobs knobs = knobs_for({128, 128});
       knobs.lock = lock;
       SCOPED_TRACE(name);
-      expect_right(
-          build_schedule(find_pattern(name, "test"), {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
+      expect_right(build(name, {2048, 2048, 512, DType::fp16, 2}, machine, knobs), 43);
     }
   }
 }
@@ -71,8 +70,7 @@ TEST(ManyGpus, stamps_of_every_pattern_end_when_stores_have_drained_and_the_resu
     for (const std::int64_t n :
          {std::int64_t{2048}, std::int64_t{2040}}) {  // whole tiles, and ragged ones by threads
       SCOPED_TRACE(fmt::format("{} n = {}", name, n));
-      const Schedule schedule = build_schedule(find_pattern(name, "test"), {1024, n, 512, DType::bf16, 2},
-                                               machine, knobs_for({128, 128}));
+      const Schedule schedule = build(name, {1024, n, 512, DType::bf16, 2}, machine, knobs_for({128, 128}));
       ExecutorOptions options;
       options.stamps = true;
       Executor executor(schedule, options);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/patterns/pattern.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -17,15 +17,15 @@ namespace {
 struct ExampleRun {
   Machine machine = find_machine("mi300x-8");
   GemmAllScatter workload{2048, 2048, 4096, DType::fp16, 4};
-  const Pattern& pattern = find_pattern("producer-consumer", "test");
-  Knobs knobs = default_knobs(machine, DType::fp16);
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), "producer-consumer", "test");
+  GemmKnobs knobs = default_gemm_knobs(machine, DType::fp16);
 
-  Schedule schedule() const { return build_schedule(pattern, workload, machine, knobs); }
+  Schedule schedule() const { return build(pattern, workload, machine, knobs); }
   Rebuild rebuild() const {
-    return {[this](const Machine& other, const Knobs& changed) {
-              return build_schedule(pattern, workload, other, changed);
+    return {[this](const Machine& other, const Values& changed) {
+              return build_schedule(pattern, problem_of(workload), other, changed);
             },
-            &pattern, knobs};
+            &pattern, values_of(knobs)};
   }
 };
 

@@ -1,4 +1,4 @@
-#include "model/patterns/grid_order.hpp"
+#include "model/parts/grid_order.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

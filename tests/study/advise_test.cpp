@@ -12,7 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
-#include "model/select/gemm_bound.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -25,11 +25,15 @@ AdviseOptions threads(int count) {
   return options;
 }
 
-Knobs any_knobs(const KnobSpace& space, const GemmAllScatter& workload) {
-  Knobs knobs = *rc::gen::elementOf(coarse_candidates(space, workload));
-  const std::vector<Knobs> near = neighbours(space, workload, knobs);
-  if (!near.empty() && *rc::gen::arbitrary<bool>()) knobs = *rc::gen::elementOf(near);
-  return knobs;
+Advice advise(const GemmAllScatter& workload, const Machine& machine, const AdviseOptions& options = {}) {
+  return tritax::advise(problem_of(workload), machine, options);
+}
+
+Values any_knobs(const KnobSpace& space) {
+  const Option option = *rc::gen::elementOf(coarse_choices(space));
+  const std::vector<Option> near = neighbours(space, option.choice);
+  if (!near.empty() && *rc::gen::arbitrary<bool>()) return (*rc::gen::elementOf(near)).knobs;
+  return option.knobs;
 }
 
 // Law: pruning by the bound never drops a candidate that would have won.
@@ -43,11 +47,12 @@ RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 9000);
   workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
-  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
-  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
-  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const auto patterns = gemm_all_scatter().patterns;
+  const Pattern& pattern = patterns[*rc::gen::inRange<std::size_t>(0, patterns.size())];
+  const Values knobs = any_knobs(knob_space(pattern, workload, machine));
+  const Schedule schedule = build_schedule(pattern, problem_of(workload), machine, knobs);
   const TimeBound bound = time_bound(schedule, machine, build_topology(machine, workload.gpus));
-  const double unbuilt_ns = gemm_bound_ns(pattern, workload, machine, knobs);
+  const double unbuilt_ns = gemm_all_scatter().bound_ns(pattern, problem_of(workload), machine, knobs);
   SimulationOptions options;
   options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
   const SimulationResult result = simulate(schedule, machine, options);
@@ -69,14 +74,13 @@ TEST(TimeBoundLaw, HoldsForNarrowAndShallowTilesWhereEnergiesAreKnown) {
     const Machine machine = find_machine(name);
     for (const Size& shape : shapes) {
       for (const Size& tile : tiles) {
-        Knobs knobs;
+        GemmKnobs knobs;
         knobs.tile_m = tile.m;
         knobs.tile_n = tile.n;
         knobs.tile_k = tile.k;
         knobs.pipeline = Pipeline::overlapped;
         const GemmAllScatter workload{shape.m, shape.n, shape.k, DType::fp16, 1};
-        const Schedule schedule =
-            build_schedule(find_pattern("bulk-synchronous", "test"), workload, machine, knobs);
+        const Schedule schedule = build("bulk-synchronous", workload, machine, knobs);
         const double bound_ns = time_bound(schedule, machine, build_topology(machine, 1)).total_ns;
         EXPECT_LE(bound_ns, simulate(schedule, machine, {}).makespan_ns * (1 + 1e-9))
             << name << " " << shape.m << "x" << shape.n << "x" << shape.k << ", tiles of " << tile.m << "x"
@@ -96,9 +100,10 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 20000);
   workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::fp8);
-  const Pattern& pattern = *rc::gen::elementOf(std::vector<Pattern>(patterns().begin(), patterns().end()));
-  const Knobs knobs = any_knobs(knob_space(pattern, workload, machine), workload);
-  const Schedule schedule = build_schedule(pattern, workload, machine, knobs);
+  const auto patterns = gemm_all_scatter().patterns;
+  const Pattern& pattern = patterns[*rc::gen::inRange<std::size_t>(0, patterns.size())];
+  const Values knobs = any_knobs(knob_space(pattern, workload, machine));
+  const Schedule schedule = build_schedule(pattern, problem_of(workload), machine, knobs);
   SimulationOptions options;
   options.seed = *rc::gen::inRange<std::uint64_t>(1, 100);
   const double makespan_ns = simulate(schedule, machine, options).makespan_ns;
@@ -106,8 +111,8 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
   options.give_up_after_ns = makespan_ns * (1 + 1e-9);
   const SimulationResult met = simulate(schedule, machine, options);
   RC_LOG() << pattern.name << " on " << workload.gpus << " of " << machine.name << ", tiles of "
-           << knobs.tile_m << "x" << knobs.tile_n << "x" << knobs.tile_k << ": simulated " << makespan_ns
-           << " ns, gave up at " << met.makespan_ns << " ns\n";
+           << knobs["tile_m"] << "x" << knobs["tile_n"] << "x" << knobs["tile_k"] << ": simulated "
+           << makespan_ns << " ns, gave up at " << met.makespan_ns << " ns\n";
   RC_ASSERT(!met.gave_up);
   RC_ASSERT(met.makespan_ns == makespan_ns);
   options.give_up_after_ns = makespan_ns * (1 - 1e-9);
@@ -117,9 +122,9 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
 TEST(Advise, GivesEveryPatternOnceBestFirst) {
   const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));
   std::set<std::string_view> names;
-  for (const Candidate& candidate : advice.candidates) names.insert(candidate.pattern);
-  EXPECT_EQ(names.size(), patterns().size());
-  EXPECT_EQ(advice.candidates.size(), patterns().size());
+  for (const Candidate& candidate : advice.candidates) names.insert(candidate.pattern->name);
+  EXPECT_EQ(names.size(), gemm_all_scatter().patterns.size());
+  EXPECT_EQ(advice.candidates.size(), gemm_all_scatter().patterns.size());
   EXPECT_TRUE(std::is_sorted(advice.candidates.begin(), advice.candidates.end(),
                              [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; }));
   EXPECT_FALSE(advice.interrupted);
@@ -131,19 +136,18 @@ TEST(Advise, ReportsWhatSimulationOfTheReportedKnobsGives) {
   const Advice advice = advise(kSmall, machine, threads(2));
   double library_ns = 0;
   for (const Candidate& candidate : advice.candidates) {
-    if (candidate.pattern == "library") library_ns = candidate.time_ns;
+    if (candidate.pattern->name == "library") library_ns = candidate.time_ns;
   }
   ASSERT_GT(library_ns, 0);
   for (const Candidate& candidate : advice.candidates) {
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
     const SimulationResult again =
-        simulate(build_schedule(pattern, kSmall, machine, candidate.knobs), machine);
-    EXPECT_EQ(candidate.time_ns, again.makespan_ns) << candidate.pattern;
-    EXPECT_EQ(candidate.taxes.makespan_ns, again.makespan_ns) << candidate.pattern;
+        simulate(build_schedule(*candidate.pattern, problem_of(kSmall), machine, candidate.knobs), machine);
+    EXPECT_EQ(candidate.time_ns, again.makespan_ns) << candidate.pattern->name;
+    EXPECT_EQ(candidate.taxes.makespan_ns, again.makespan_ns) << candidate.pattern->name;
     EXPECT_NEAR(candidate.taxes.account.sum_ns(), again.makespan_ns, 1e-6 * again.makespan_ns)
-        << candidate.pattern;
-    EXPECT_DOUBLE_EQ(candidate.speedup.value(), library_ns / candidate.time_ns) << candidate.pattern;
-    EXPECT_LE(candidate.bound.total_ns, candidate.time_ns) << candidate.pattern;
+        << candidate.pattern->name;
+    EXPECT_DOUBLE_EQ(candidate.speedup.value(), library_ns / candidate.time_ns) << candidate.pattern->name;
+    EXPECT_LE(candidate.bound.total_ns, candidate.time_ns) << candidate.pattern->name;
   }
 }
 
@@ -151,18 +155,17 @@ TEST(Advise, IsNotWorseThanTheDefaultKnobsForAnyPattern) {
   for (const char* name : {"mi300x-8", "h200-4"}) {
     const Machine machine = find_machine(name);
     for (const Candidate& candidate : advise(kSmall, machine, threads(2)).candidates) {
-      const Pattern& pattern = find_pattern(candidate.pattern, "test");
-      const Knobs defaults = default_knobs(machine, kSmall.dtype);
+      const GemmKnobs defaults = default_gemm_knobs(machine, kSmall.dtype);
       const double default_ns =
-          simulate(build_schedule(pattern, kSmall, machine, defaults), machine).makespan_ns;
-      EXPECT_LE(candidate.time_ns, default_ns) << candidate.pattern << " on " << name;
+          simulate(build(*candidate.pattern, kSmall, machine, defaults), machine).makespan_ns;
+      EXPECT_LE(candidate.time_ns, default_ns) << candidate.pattern->name << " on " << name;
     }
   }
 }
 
 double time_of(const Advice& advice, std::string_view pattern) {
   for (const Candidate& candidate : advice.candidates) {
-    if (candidate.pattern == pattern) return candidate.time_ns;
+    if (candidate.pattern->name == pattern) return candidate.time_ns;
   }
   return std::numeric_limits<double>::infinity();
 }
@@ -181,19 +184,18 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
   const std::vector<std::array<std::int32_t, 3>> tiles{{16, 16, 256}, {16, 32, 256}, {32, 16, 256},
                                                        {32, 32, 128}, {32, 32, 256}, {16, 64, 128},
                                                        {32, 64, 128}, {64, 64, 128}};
-  const Pattern& pattern = find_pattern("fused-sequential", "test");
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), "fused-sequential", "test");
   for (const auto& [name, workload] : cases) {
     const Machine machine = find_machine(name);
     const double found_ns = time_of(advise(workload, machine, threads(2)), pattern.name);
     for (const auto& [m, n, k] : tiles) {
-      Knobs knobs = default_knobs(machine, workload.dtype);
+      GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
       knobs.tile_m = m;
       knobs.tile_n = n;
       knobs.tile_k = k;
       knobs.pipeline = Pipeline::overlapped;
       knobs.peer_order = PeerOrder::staggered;
-      const double pinned_ns =
-          simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+      const double pinned_ns = simulate(build(pattern, workload, machine, knobs), machine).makespan_ns;
       constexpr double kRounding = 1 + 1e-12;  // other tiles of equal time add up in another order
       EXPECT_LE(found_ns, pinned_ns * kRounding) << name << ", tile " << m << "x" << n << "x" << k;
     }
@@ -204,14 +206,14 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
 TEST(Advise, FindsForAPatternTheTileThatIsBestForAnother) {
   const GemmAllScatter workload{1, 8192, 8192, DType::bf16, 8};
   const Machine machine = find_machine("mi300x-8");
-  Knobs knobs = default_knobs(machine, workload.dtype);
+  GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
   knobs.tile_m = 16;
   knobs.tile_n = 64;
   knobs.tile_k = 128;
   knobs.pipeline = Pipeline::overlapped;
   knobs.peer_order = PeerOrder::staggered;
-  const Pattern& pattern = find_pattern("bulk-synchronous", "test");
-  const double pinned_ns = simulate(build_schedule(pattern, workload, machine, knobs), machine).makespan_ns;
+  const Pattern& pattern = find_pattern(gemm_all_scatter(), "bulk-synchronous", "test");
+  const double pinned_ns = simulate(build(pattern, workload, machine, knobs), machine).makespan_ns;
   EXPECT_LE(time_of(advise(workload, machine, threads(2)), pattern.name), pinned_ns);
 }
 
@@ -227,10 +229,10 @@ TEST(Advise, DoesNotDependOnTheNumberOfThreads) {
   ASSERT_EQ(one.candidates.size(), two.candidates.size());
   for (std::size_t i = 0; i < one.candidates.size(); ++i) {
     EXPECT_EQ(one.candidates[i].pattern, two.candidates[i].pattern);
-    EXPECT_EQ(one.candidates[i].knobs, two.candidates[i].knobs) << one.candidates[i].pattern;
-    EXPECT_EQ(one.candidates[i].time_ns, two.candidates[i].time_ns) << one.candidates[i].pattern;
+    EXPECT_EQ(one.candidates[i].knobs, two.candidates[i].knobs) << one.candidates[i].pattern->name;
+    EXPECT_EQ(one.candidates[i].time_ns, two.candidates[i].time_ns) << one.candidates[i].pattern->name;
     EXPECT_EQ(one.candidates[i].taxes.launch_ns, two.candidates[i].taxes.launch_ns)
-        << one.candidates[i].pattern;
+        << one.candidates[i].pattern->name;
   }
 }
 
@@ -265,14 +267,13 @@ TEST(Advise, StoppedAtTheFirstReportHasTheDefaultKnobsOfEveryPattern) {
   const GemmAllScatter workload{4096, 4096, 4096, DType::fp16, 8};
   const Machine machine = find_machine("mi300x-8");
   const Advice stopped = advise(workload, machine, options);
-  EXPECT_EQ(stopped.evaluated, static_cast<std::int64_t>(patterns().size()));
+  EXPECT_EQ(stopped.evaluated, static_cast<std::int64_t>(gemm_all_scatter().patterns.size()));
   EXPECT_EQ(stopped.pruned, 0);
   EXPECT_GT(remaining, 100);
-  ASSERT_EQ(stopped.candidates.size(), patterns().size());
+  ASSERT_EQ(stopped.candidates.size(), gemm_all_scatter().patterns.size());
   for (const Candidate& candidate : stopped.candidates) {
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
-    const KnobSpace space = knob_space(pattern, workload, machine);
-    EXPECT_EQ(candidate.knobs, coarse_candidates(space, workload).front()) << candidate.pattern;
+    const KnobSpace space = knob_space(*candidate.pattern, workload, machine);
+    EXPECT_EQ(candidate.knobs, coarse_choices(space).front().knobs) << candidate.pattern->name;
   }
 }
 
@@ -303,25 +304,27 @@ TEST(Advise, ReportsProgressThatAddsUp) {
 
 TEST(Advise, KeepsPinnedKnobs) {
   AdviseOptions options = threads(2);
-  options.pins.tile_m = 128;
-  options.pins.tile_n = 64;
-  options.pins.comm_cus = 40;
+  options.pins = Values(gemm_all_scatter().knobs);
+  options.pins.give("tile_m", 128);
+  options.pins.give("tile_n", 64);
+  options.pins.give("comm_cus", 40);
   int with_tiles = 0;
   for (const Candidate& candidate : advise(kSmall, find_machine("mi300x-8"), options).candidates) {
-    const KnobUse& uses = find_pattern(candidate.pattern, "test").uses;
-    if (!uses.tile) continue;
+    if (!candidate.pattern->uses("tile")) continue;
     ++with_tiles;
-    EXPECT_EQ(candidate.knobs.tile_m, 128) << candidate.pattern;
-    EXPECT_EQ(candidate.knobs.tile_n, 64) << candidate.pattern;
-    EXPECT_EQ(candidate.knobs.comm_cus, uses.comm_cus ? 40 : 0) << candidate.pattern;
+    EXPECT_EQ(candidate.knobs["tile_m"], 128) << candidate.pattern->name;
+    EXPECT_EQ(candidate.knobs["tile_n"], 64) << candidate.pattern->name;
+    EXPECT_EQ(candidate.knobs["comm_cus"], candidate.pattern->uses("comm_cus") ? 40 : 0)
+        << candidate.pattern->name;
   }
   EXPECT_EQ(with_tiles, 4);
 }
 
 TEST(Advise, RefusesPinsThatNoPatternCanUse) {
   AdviseOptions options = threads(1);
-  options.pins.tile_m = 512;
-  options.pins.tile_n = 512;
+  options.pins = Values(gemm_all_scatter().knobs);
+  options.pins.give("tile_m", 512);
+  options.pins.give("tile_n", 512);
   EXPECT_THROW(advise(kSmall, find_machine("mi300x-8"), options), UserError);
 }
 
@@ -332,8 +335,9 @@ TEST(Advise, RefusesMoreGpusThanTheMachineHas) {
 TEST(Advise, WorksOnOneGpuAndOnTinyMatrices) {
   const Machine machine = find_machine("mi300x-8");
   EXPECT_EQ(advise({512, 512, 512, DType::fp16, 1}, machine, threads(2)).candidates.size(),
-            patterns().size());
-  EXPECT_EQ(advise({1, 8, 1, DType::fp16, 8}, machine, threads(2)).candidates.size(), patterns().size());
+            gemm_all_scatter().patterns.size());
+  EXPECT_EQ(advise({1, 8, 1, DType::fp16, 8}, machine, threads(2)).candidates.size(),
+            gemm_all_scatter().patterns.size());
 }
 
 // Every number of the explanation comes from the run; the first sentence has the winner's tiles and rounds.
@@ -344,8 +348,8 @@ TEST(Advise, ExplainsTheWinnerWithItsOwnNumbers) {
   const std::string& waves = advice.explanation[0];
   EXPECT_NE(waves.find(std::to_string(winner.rounds.tiles) + " tile"), std::string::npos) << waves;
   EXPECT_NE(waves.find(std::to_string(winner.rounds.rounds) + " round"), std::string::npos) << waves;
-  EXPECT_NE(waves.find(std::string(winner.pattern)), std::string::npos) << waves;
-  EXPECT_NE(advice.explanation[1].find(std::string(advice.candidates[1].pattern)), std::string::npos);
+  EXPECT_NE(waves.find(std::string(winner.pattern->name)), std::string::npos) << waves;
+  EXPECT_NE(advice.explanation[1].find(std::string(advice.candidates[1].pattern->name)), std::string::npos);
 }
 
 // One round of tiles that all end together: in the fixed order they go through one link after the other.
@@ -354,19 +358,21 @@ TEST(Advise, SaysWhatStaggeredPeersGainOverTheFixedOrder) {
   const Machine machine = find_machine("mi300x-8");
   const Advice advice = advise(workload, machine, threads(2));
   for (const Candidate& candidate : advice.candidates) {
-    if (candidate.knobs.peer_order != PeerOrder::staggered) {
-      EXPECT_EQ(candidate.fixed_order_ns, 0) << candidate.pattern;
+    if (gemm_knobs_of(candidate.knobs).peer_order != PeerOrder::staggered) {
+      EXPECT_TRUE(candidate.others.empty()) << candidate.pattern->name;
       continue;
     }
-    Knobs fixed = candidate.knobs;
+    GemmKnobs fixed = gemm_knobs_of(candidate.knobs);
     fixed.peer_order = PeerOrder::fixed;
-    const Pattern& pattern = find_pattern(candidate.pattern, "test");
-    const Schedule schedule = build_schedule(pattern, workload, machine, fixed);
-    EXPECT_EQ(candidate.fixed_order_ns, simulate(schedule, machine).makespan_ns) << candidate.pattern;
+    const Schedule schedule = build(*candidate.pattern, workload, machine, fixed);
+    ASSERT_EQ(candidate.others.size(), 1u) << candidate.pattern->name;
+    EXPECT_EQ(candidate.others[0].time_ns, simulate(schedule, machine).makespan_ns)
+        << candidate.pattern->name;
   }
   const Candidate& winner = advice.candidates.front();
-  EXPECT_EQ(winner.knobs.peer_order, PeerOrder::staggered);
-  EXPECT_GT(winner.fixed_order_ns, 1.1 * winner.time_ns);
+  EXPECT_EQ(gemm_knobs_of(winner.knobs).peer_order, PeerOrder::staggered);
+  ASSERT_EQ(winner.others.size(), 1u);
+  EXPECT_GT(winner.others[0].time_ns, 1.1 * winner.time_ns);
   const auto says = [](const std::string& text) { return text.find("different peers") != std::string::npos; };
   EXPECT_EQ(std::count_if(advice.explanation.begin(), advice.explanation.end(), says), 1);
 }

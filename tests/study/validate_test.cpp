@@ -10,6 +10,7 @@
 #include "model/core/error.hpp"
 #include "model/machine/write_machine.hpp"
 #include "tests/sim/replaced.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -67,11 +68,11 @@ TEST(MeasuredFile, IsReadWithItsRemarksKnobsAndTimes) {
   EXPECT_EQ(row.id, "small/fused-sequential");
   EXPECT_EQ(row.pattern, "fused-sequential");
   EXPECT_EQ(row.where, "file.csv:3");
-  EXPECT_EQ(row.workload.gpus, 2);
-  EXPECT_EQ(row.workload.n, 1024);
-  EXPECT_EQ(row.workload.dtype, DType::bf16);
-  EXPECT_EQ(row.knobs.tile_m, 128);
-  EXPECT_EQ(row.knobs.peer_order, PeerOrder::rotated);
+  EXPECT_EQ(row.problem.gpus(), 2);
+  EXPECT_EQ(row.problem["n"], 1024);
+  EXPECT_EQ(static_cast<DType>(row.problem["dtype"]), DType::bf16);
+  EXPECT_EQ(row.knobs["tile_m"], 128);
+  EXPECT_EQ(gemm_knobs_of(row.knobs).peer_order, PeerOrder::rotated);
   EXPECT_EQ(row.time(MeasuredClock::wall).median_ns, 30500);
   EXPECT_EQ(row.time(MeasuredClock::device).median_ns, 20250);
   EXPECT_EQ(row.time(MeasuredClock::device).p90_ns, 21000);
@@ -134,9 +135,9 @@ TEST(MeasuredFile, ThatCannotBeReadIsRefused) {
 TEST(MatchScenarios, TakesWhatRanFromTheRowAndTheRestFromTheScenario) {
   const auto rows = matched(kRow, kScenario);
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(gpus_of(rows[0].scenario), 2);
-  EXPECT_EQ(rows[0].scenario.knobs.tile_m, 128);
-  EXPECT_FALSE(rows[0].scenario.knobs.host_barriers);
+  EXPECT_EQ(rows[0].scenario.problem.gpus(), 2);
+  EXPECT_EQ(rows[0].scenario.knobs["tile_m"], 128);
+  EXPECT_EQ(rows[0].scenario.knobs["host_barriers"], 0);
   EXPECT_EQ(rows[0].scenario.machine, "h200-4");
   EXPECT_EQ(matched(kRow, kScenario, false, "mi300x-8").at(0).scenario.machine, "mi300x-8");
 }
@@ -146,7 +147,7 @@ TEST(MatchScenarios, BuildsAScenarioForARowThatHasNoneUnlessScenariosWereAskedFo
   const auto rows = matched(kRow, other);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].scenario.pattern, "fused-sequential");
-  EXPECT_TRUE(rows[0].scenario.knobs.host_barriers);
+  EXPECT_EQ(rows[0].scenario.knobs["host_barriers"], 1);
   EXPECT_TRUE(matched(kRow, other, true).empty());
 }
 
@@ -253,7 +254,7 @@ ValidatedRow hand_row(const std::string& pattern, std::int64_t m, double measure
   ValidatedRow row;
   row.id = pattern;
   row.pattern = pattern;
-  row.workload = {m, 1024, 1024, DType::bf16, 4};
+  row.problem = problem_of(GemmAllScatter{m, 1024, 1024, DType::bf16, 4});
   row.measured[0] = {measured * 1e3, measured * 1e3, measured * 1e3};
   row.measured[1] = {1, 1, 1};
   row.predicted_ns = {predicted * 1e3, 2};

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/patterns/pattern.hpp"
-#include "sim/study/reproduce.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/reproduce.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -167,13 +167,13 @@ PaperTimes times_of_the_paper(std::int64_t n, std::int64_t k, std::uint64_t seed
   SimulationOptions options;
   options.seed = seed;
   const auto time_ns = [&](const char* pattern, std::int32_t gemm_cus, std::int32_t comm_cus) {
-    Knobs knobs = default_knobs(machine, workload.dtype);
+    GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
     knobs.tile_m = 256;
     knobs.tile_n = 64;
     knobs.tile_k = 64;
     knobs.gemm_cus = gemm_cus;
     knobs.comm_cus = comm_cus;
-    const Schedule schedule = build_schedule(find_pattern(pattern, "test"), workload, machine, knobs);
+    const Schedule schedule = build(pattern, workload, machine, knobs);
     return simulate(schedule, machine, options).makespan_ns;
   };
   return {time_ns("fused-sequential", 304, 0), time_ns("bulk-synchronous", 304, 304),
@@ -194,12 +194,12 @@ TEST(PublishedRanking, OfTheFourPatternsHoldsForFourSeeds) {
     double before_ns = 0;
     for (const Run& run : {Run{"workgroup-specialised", 48}, Run{"producer-consumer", 48},
                            Run{"fused-sequential", 0}, Run{"bulk-synchronous", 256}}) {
-      Knobs knobs = default_knobs(machine, workload.dtype);
+      GemmKnobs knobs = default_gemm_knobs(machine, workload.dtype);
       knobs.tile_m = knobs.tile_n = 128;
       knobs.tile_k = 64;
       knobs.gemm_cus = 256;
       knobs.comm_cus = run.comm_cus;
-      const Schedule schedule = build_schedule(find_pattern(run.pattern, "test"), workload, machine, knobs);
+      const Schedule schedule = build(run.pattern, workload, machine, knobs);
       const double time_ns = simulate(schedule, machine, options).makespan_ns;
       EXPECT_LT(1.05 * before_ns, time_ns) << run.pattern << ", seed " << seed;
       before_ns = time_ns;

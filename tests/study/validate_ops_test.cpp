@@ -40,7 +40,7 @@ pattern = "producer-consumer"
 
 // What a GPU that behaves like the simulator would have stored.
 MeasuredOpsFile as_simulated(Scenario scenario, int gpus, std::optional<double> flush_bytes = {}) {
-  std::get<GemmAllScatter>(scenario.workload).gpus = gpus;
+  scenario.problem.values.give("gpus", gpus);
   const Machine machine = find_machine(scenario.machine);
   const Schedule schedule = build_scenario(scenario, machine);
   TimelineRecorder recorder(schedule);

@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/workloads/gemm_all_scatter.hpp"
+
 namespace tritax {
 namespace {
 
 Candidate candidate(const char* pattern, double time_ns, const Rounds& rounds) {
   Candidate made;
-  made.pattern = find_pattern(pattern, "test").name;
+  made.pattern = &find_pattern(gemm_all_scatter(), pattern, "test");
+  made.knobs = Values(gemm_all_scatter().knobs);
   made.time_ns = time_ns;
   made.taxes.account.compute_ns = time_ns;
   made.rounds = rounds;
@@ -34,8 +37,8 @@ Rounds rounds(std::int64_t tiles, std::int64_t parts, std::int32_t workers, std:
 // All sentences in one text.
 std::string why(const std::vector<Candidate>& candidates) {
   std::string text;
-  for (const std::string& sentence :
-       explain_winner(candidates, {64, 64, 64, DType::fp16, 2}, find_machine("mi300x-8"))) {
+  for (const std::string& sentence : explain_winner(
+           candidates, problem_of(GemmAllScatter{64, 64, 64, DType::fp16, 2}), find_machine("mi300x-8"))) {
     text += sentence + '\n';
   }
   return text;
@@ -74,8 +77,8 @@ TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {
   Rounds few = rounds(100, 1, 68, 2);
   few.senders = 56;
   Candidate rival = candidate("producer-consumer", 2000, few);
-  rival.knobs.gemm_cus = 68;
-  rival.knobs.comm_cus = 64;
+  rival.knobs.assume("gemm_cus", 68);
+  rival.knobs.assume("comm_cus", 64);
   expect_says(why({candidate("fused-sequential", 1000, rounds(100, 1, 132, 1)), rival}),
               "take 2 on the 68 left beside 64 that only send");
 }

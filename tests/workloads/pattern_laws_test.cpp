@@ -8,9 +8,9 @@
 #include <map>
 #include <vector>
 
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -19,7 +19,7 @@ struct Case {
   const Pattern* pattern = nullptr;
   GemmAllScatter workload;
   Machine machine;
-  Knobs knobs;
+  GemmKnobs knobs;
   Schedule schedule;
 };
 
@@ -41,7 +41,7 @@ Case some_case(const Pattern& pattern) {
   c.workload.m = between(1, 200);
   c.workload.n = c.workload.gpus + between(0, 400);
   c.workload.k = between(1, 100);
-  Knobs& knobs = c.knobs;
+  GemmKnobs& knobs = c.knobs;
   knobs.tile_m = some_tile();
   knobs.tile_n = some_tile();
   if (coin()) knobs.comm_tile_m = some_tile();
@@ -54,7 +54,7 @@ Case some_case(const Pattern& pattern) {
   knobs.peer_order = static_cast<PeerOrder>(between(0, static_cast<int>(kPeerOrderNames.size()) - 1));
   knobs.launch = coin() ? LaunchMode::stream : LaunchMode::graph;
   knobs.host_barriers = coin();
-  c.schedule = build_schedule(pattern, c.workload, c.machine, knobs);
+  c.schedule = build(pattern, c.workload, c.machine, knobs);
   return c;
 }
 
@@ -105,7 +105,7 @@ void writes_every_element_of_the_result_once_on_every_rank(const Case& c) {
 }
 
 RC_GTEST_PROP(EveryPattern, WritesEveryElementOfTheResultOnceOnEveryRank, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     writes_every_element_of_the_result_once_on_every_rank(some_case(pattern));
 }
 
@@ -124,7 +124,7 @@ void multiplies_every_element_of_the_own_columns_once_over_the_whole_depth(const
 }
 
 RC_GTEST_PROP(EveryPattern, MultipliesEveryElementOfTheOwnColumnsOnceOverTheWholeDepth, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     multiplies_every_element_of_the_own_columns_once_over_the_whole_depth(some_case(pattern));
 }
 
@@ -142,7 +142,7 @@ void sends_the_own_block_to_every_peer_and_nothing_else(const Case& c) {
 }
 
 RC_GTEST_PROP(EveryPattern, SendsTheOwnBlockToEveryPeerAndNothingElse, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     sends_the_own_block_to_every_peer_and_nothing_else(some_case(pattern));
 }
 
@@ -159,7 +159,7 @@ void signals_every_flag_as_often_as_its_waiters_need(const Case& c) {
 }
 
 RC_GTEST_PROP(EveryPattern, SignalsEveryFlagAsOftenAsItsWaitersNeed, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     signals_every_flag_as_often_as_its_waiters_need(some_case(pattern));
 }
 
@@ -176,8 +176,8 @@ void wait_for_every_gemm_tile_of_what_they_send_and_for_no_other(const Case& c) 
     if (op.kind == OpKind::store) stored = op.rect;
     if (op.kind == OpKind::signal && op.scope == Scope::gpu) tile_of_lock[{kernel.rank, op.index}] = stored;
   });
-  RC_ASSERT(tile_of_lock.empty() == (!c.pattern->uses.lock || c.workload.gpus == 1));
-  if (!c.pattern->uses.lock) return;  // ordered by kernels and registers instead
+  RC_ASSERT(tile_of_lock.empty() == (!c.pattern->uses("lock") || c.workload.gpus == 1));
+  if (!c.pattern->uses("lock")) return;  // ordered by kernels and registers instead
 
   std::vector<Rect> waited;
   bool collecting = false;
@@ -201,7 +201,7 @@ void wait_for_every_gemm_tile_of_what_they_send_and_for_no_other(const Case& c) 
 }
 
 RC_GTEST_PROP(PatternsWithLocks, WaitForEveryGemmTileOfWhatTheySendAndForNoOther, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     wait_for_every_gemm_tile_of_what_they_send_and_for_no_other(some_case(pattern));
 }
 
@@ -230,7 +230,7 @@ void launches_each_kernel_once_on_its_own_rank_and_ends_synchronised(const Case&
 }
 
 RC_GTEST_PROP(EveryPattern, LaunchesEachKernelOnceOnItsOwnRankAndEndsSynchronised, ()) {
-  for (const Pattern& pattern : patterns())
+  for (const Pattern& pattern : gemm_all_scatter().patterns)
     launches_each_kernel_once_on_its_own_rank_and_ends_synchronised(some_case(pattern));
 }
 
@@ -241,12 +241,12 @@ void passes_the_checker(const Case& c) {
 }
 
 RC_GTEST_PROP(EveryPattern, PassesTheChecker, ()) {
-  for (const Pattern& pattern : patterns()) passes_the_checker(some_case(pattern));
+  for (const Pattern& pattern : gemm_all_scatter().patterns) passes_the_checker(some_case(pattern));
 }
 
 void with_one_gpu_only_multiplies(Case c) {
   c.workload.gpus = 1;
-  const Schedule schedule = build_schedule(*c.pattern, c.workload, c.machine, c.knobs);
+  const Schedule schedule = build(*c.pattern, c.workload, c.machine, c.knobs);
   RC_ASSERT(schedule.kernels.size() == 1u);
   RC_ASSERT(schedule.flags.empty());
   for_each_op(schedule, [](const Kernel&, const Op& op) {
@@ -256,7 +256,7 @@ void with_one_gpu_only_multiplies(Case c) {
 }
 
 RC_GTEST_PROP(EveryPattern, WithOneGpuOnlyMultiplies, ()) {
-  for (const Pattern& pattern : patterns()) with_one_gpu_only_multiplies(some_case(pattern));
+  for (const Pattern& pattern : gemm_all_scatter().patterns) with_one_gpu_only_multiplies(some_case(pattern));
 }
 
 }  // namespace

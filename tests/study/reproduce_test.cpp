@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "tests/sim/replaced.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
@@ -177,7 +178,7 @@ TEST(Reproduce, TakesTheFastestPatternForTheBestSpeedup) {
   text = replaced(text, ", pattern = \"fused-sequential\"", "");
   double fastest = INFINITY;
   double library = 0;
-  for (const Pattern& pattern : patterns()) {
+  for (const Pattern& pattern : gemm_all_scatter().patterns) {
     const double time = *row_of(replaced(kPattern, "fused-sequential", std::string(pattern.name))).predicted;
     (pattern.name == "library" ? library : fastest) =
         pattern.name == "library" ? time : std::min(fastest, time);

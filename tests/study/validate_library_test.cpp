@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/library_gemm/workload.hpp"
 
 namespace tritax {
 namespace {
@@ -44,7 +46,8 @@ TEST(ValidateLibrary, ReadsTheFormsThatHaveACounterpart) {
   EXPECT_EQ(programs.rows[0].form, LibraryForm::gemm_cold);
   EXPECT_EQ(programs.rows[0].measured_ns, 3000);
   EXPECT_TRUE(programs.rows[0].between_events);
-  EXPECT_EQ(std::get<LibraryGemm>(programs.rows[0].scenario.workload).n, 1024);  // of one GPU
+  EXPECT_EQ(programs.rows[0].scenario.problem.workload, &library_gemm());
+  EXPECT_EQ(programs.rows[0].scenario.problem["n"], 1024);  // of one GPU
   EXPECT_EQ(programs.rows[1].form, LibraryForm::stepwise);
   EXPECT_EQ(programs.rows[1].measured_ns, 8000);
   EXPECT_EQ(programs.rows[1].where, "f.csv:6");
@@ -55,8 +58,9 @@ TEST(ValidateLibrary, ReadsTheFormsThatHaveACounterpart) {
   for (const LibraryRow& row : calls.rows) EXPECT_FALSE(row.between_events) << row.where;
   EXPECT_EQ(forms, (std::vector<LibraryForm>{LibraryForm::gemm_cold, LibraryForm::gemm_warm,
                                              LibraryForm::gemm_loop, LibraryForm::all_gather}));
-  const auto& gather = std::get<AllGather>(calls.rows[3].scenario.workload);
-  EXPECT_EQ(gather.rows * gather.cols * bytes_of(gather.dtype), 4096);
+  const Problem& gather = calls.rows[3].scenario.problem;
+  EXPECT_EQ(gather.workload, &all_gather());
+  EXPECT_EQ(gather["rows"] * gather["cols"] * bytes_of(static_cast<DType>(gather["dtype"])), 4096);
 }
 
 TEST(ValidateLibrary, RefusesWhatItCannotCompare) {

@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "model/core/error.hpp"
-#include "model/patterns/pattern.hpp"
 #include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
+#include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
 namespace {
 
 const GemmAllScatter kPaperShape{8192, 4608, 36864, DType::fp16, 8};  // arXiv:2511.12500 §5.2
 
-Schedule build(std::string_view name, const GemmAllScatter& workload, const Knobs& knobs,
+Schedule build(std::string_view name, const GemmAllScatter& workload, const GemmKnobs& knobs,
                const Machine& machine = example::amd_node()) {
-  return build_schedule(find_pattern(name, "test"), workload, machine, knobs);
+  return build(name, workload, machine, knobs);
 }
 
 const Kernel& kernel_of(const Schedule& schedule, int rank, std::string_view name) {
@@ -60,13 +60,13 @@ std::string message_of(Function function) {
 
 TEST(Patterns, AreFiveWithTheLibraryFirst) {
   std::vector<std::string_view> names;
-  for (const Pattern& pattern : patterns()) names.push_back(pattern.name);
+  for (const Pattern& pattern : gemm_all_scatter().patterns) names.push_back(pattern.name);
   EXPECT_EQ(names, (std::vector<std::string_view>{"library", "bulk-synchronous", "producer-consumer",
                                                   "fused-sequential", "workgroup-specialised"}));
 }
 
 TEST(FindPattern, OffersTheNearestNameAndListsAll) {
-  EXPECT_EQ(message_of([] { find_pattern("fused-sequental", "--pattern"); }),
+  EXPECT_EQ(message_of([] { find_pattern(gemm_all_scatter(), "fused-sequental", "--pattern"); }),
             "--pattern: there is no pattern 'fused-sequental', did you mean 'fused-sequential'?; the "
             "patterns are library, "
             "bulk-synchronous, producer-consumer, fused-sequential, workgroup-specialised");
@@ -83,7 +83,7 @@ TEST(TileCounts, AreThoseOfThePapersShapesAndTiles) {
                       {4608, 2, 256, 256, 288},  {4608, 4, 256, 128, 288}, {4608, 8, 256, 64, 288},
                       {8192, 2, 256, 128, 1024}, {8192, 4, 256, 256, 256}, {8192, 8, 256, 128, 256}};
   for (const Row& row : rows) {
-    Knobs knobs;
+    GemmKnobs knobs;
     knobs.tile_m = row.tile_m;
     knobs.tile_n = row.tile_n;
     const Schedule schedule = build("fused-sequential", {8192, row.n, 512, DType::fp16, row.gpus}, knobs);
@@ -95,7 +95,7 @@ TEST(TileCounts, AreThoseOfThePapersShapesAndTiles) {
 }
 
 TEST(FusedSequential, StoresEveryTileOutOfRegistersToAllRanksInOrder) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   Schedule schedule = build("fused-sequential", kPaperShape, knobs);
   const Kernel& kernel = kernel_of(schedule, 3, "gemm_scatter");
@@ -111,7 +111,7 @@ TEST(FusedSequential, StoresEveryTileOutOfRegistersToAllRanksInOrder) {
 }
 
 TEST(Staggered, WorkgroupsOfARankBeginAtAllOfItsPeersInTurnAndEachServesAll) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   knobs.peer_order = PeerOrder::staggered;
   for (const auto& [name, kernel_name, kind, last] :
@@ -136,7 +136,7 @@ TEST(Staggered, WorkgroupsOfARankBeginAtAllOfItsPeersInTurnAndEachServesAll) {
 }
 
 TEST(FusedSequential, StartsEveryDieOnAContiguousRangeOfTiles) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 128;
   const Schedule schedule = build("fused-sequential", {8192, 4096, 512, DType::fp16, 8}, knobs);
   const Kernel& kernel = kernel_of(schedule, 0, "gemm_scatter");
@@ -146,7 +146,7 @@ TEST(FusedSequential, StartsEveryDieOnAContiguousRangeOfTiles) {
 }
 
 TEST(BulkSynchronous, RunsTwoFullGridsInOneStreamWithoutFlags) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   const Schedule schedule = build("bulk-synchronous", kPaperShape, knobs);
   EXPECT_TRUE(schedule.flags.empty());
@@ -161,7 +161,7 @@ TEST(BulkSynchronous, RunsTwoFullGridsInOneStreamWithoutFlags) {
 }
 
 TEST(ProducerConsumer, SplitsAtThePowerOfTwoAndUsesTwoStreams) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   Schedule schedule = build("producer-consumer", kPaperShape, knobs);
   EXPECT_EQ(kernel_of(schedule, 0, "gemm").workgroups.size(), 256u);
@@ -182,13 +182,13 @@ TEST(ProducerConsumer, SplitsAtThePowerOfTwoAndUsesTwoStreams) {
 TEST(ProducerConsumer, KeepsCusForCommunicationWhenTheCuCountIsAPowerOfTwo) {
   Machine machine = example::amd_node();
   machine.gpu.cus_per_xcd = 32;
-  const Schedule schedule = build("producer-consumer", kPaperShape, Knobs{}, machine);
+  const Schedule schedule = build("producer-consumer", kPaperShape, GemmKnobs{}, machine);
   EXPECT_EQ(kernel_of(schedule, 0, "gemm").workgroups.size(), 224u);
   EXPECT_EQ(kernel_of(schedule, 0, "scatter").workgroups.size(), 32u);
 }
 
 TEST(ProducerConsumer, GivesTheRestOfTheCusToTheRoleThatTheUserLeftOpen) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.comm_cus = 100;  // up to 13 on each of 8 dies, which leave 25 of 38 compute units
   Schedule schedule = build("producer-consumer", kPaperShape, knobs);
   EXPECT_EQ(kernel_of(schedule, 0, "gemm").workgroups.size(), 200u);
@@ -202,7 +202,7 @@ TEST(ProducerConsumer, GivesTheRestOfTheCusToTheRoleThatTheUserLeftOpen) {
 }
 
 TEST(ProducerConsumer, SendsSmallerTilesAfterTheirGemmTileAndLargerOnesAfterAllOfTheirs) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.comm_tile_m = 128;
   Schedule schedule =
       build("producer-consumer", {1024, 2048, 64, DType::fp16, 2}, knobs);  // 4 × 4 GEMM tiles a rank
@@ -217,7 +217,7 @@ TEST(ProducerConsumer, SendsSmallerTilesAfterTheirGemmTileAndLargerOnesAfterAllO
 
 TEST(WorkgroupSpecialised, SplitsRolesAfterTheRemapSoThatTheLastDiesCommunicate) {
   // 48 of 304 workgroups: 10 of die 6 and all 38 of die 7.
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   Schedule schedule = build("workgroup-specialised", kPaperShape, knobs);
   const auto communicating_of_die = [&] {
@@ -236,7 +236,7 @@ TEST(WorkgroupSpecialised, SplitsRolesAfterTheRemapSoThatTheLastDiesCommunicate)
 }
 
 TEST(WorkgroupSpecialised, EndsWithFlagsToAndFromEveryPeer) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   knobs.lock = LockProtocol::compare_and_swap;
   const Schedule schedule = build("workgroup-specialised", kPaperShape, knobs);
@@ -261,7 +261,7 @@ TEST(WorkgroupSpecialised, EndsWithFlagsToAndFromEveryPeer) {
 }
 
 TEST(WorkgroupSpecialised, TakesTheRegistersOfTheWorseRole) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_m = knobs.tile_n = 16;
   knobs.tile_k = 16;
   const Resources gemm =
@@ -278,7 +278,7 @@ TEST(ScatterKernels, TakeRegistersForEveryElementOfATileWhereTheMachineSaysSo) {
   Machine machine = example::amd_node();
   machine.gpu.copy_registers = 500;
   const auto registers = [&](std::int32_t m, std::int32_t n, const char* pattern, const char* kernel) {
-    Knobs knobs = default_knobs(machine, DType::fp16);
+    GemmKnobs knobs = default_gemm_knobs(machine, DType::fp16);
     knobs.comm_tile_m = m;
     knobs.comm_tile_n = n;
     return kernel_of(build(pattern, kPaperShape, knobs, machine), 0, kernel).resources.registers_per_thread;
@@ -295,7 +295,7 @@ TEST(ScatterKernels, TakeRegistersForEveryElementOfATileWhereTheMachineSaysSo) {
 }
 
 TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
-  const Schedule schedule = build("library", kPaperShape, Knobs{});
+  const Schedule schedule = build("library", kPaperShape, GemmKnobs{});
   std::vector<HostOpKind> kinds;
   for (const HostOp& op : schedule.host[4]) kinds.push_back(op.kind);
   EXPECT_EQ(kinds, (std::vector<HostOpKind>{
@@ -310,13 +310,13 @@ TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
 }
 
 TEST(Library, IgnoresTheKnobsOfTheKernelsThatAUserWrites) {
-  Knobs other;
+  GemmKnobs other;
   other.tile_m = 16;
   other.waves = 1;
   other.group_m = 1;
   other.launch = LaunchMode::graph;
   other.xcd_remap = false;
-  const Schedule x = build("library", kPaperShape, Knobs{});
+  const Schedule x = build("library", kPaperShape, GemmKnobs{});
   const Schedule y = build("library", kPaperShape, other);
   EXPECT_EQ(x.kernels[0].tile.m, y.kernels[0].tile.m);
   EXPECT_EQ(x.kernels[0].tile.waves, y.kernels[0].tile.waves);
@@ -326,17 +326,17 @@ TEST(Library, IgnoresTheKnobsOfTheKernelsThatAUserWrites) {
 
 TEST(Library, PicksTilesThatFillTheGpu) {
   // 256×256 tiles of 4096×1216 would occupy 80 of 304 CUs; 256×64 tiles occupy all of them in one wave.
-  const Schedule wide = build("library", {4096, 1216 * 8, 4096, DType::fp16, 8}, Knobs{});
+  const Schedule wide = build("library", {4096, 1216 * 8, 4096, DType::fp16, 8}, GemmKnobs{});
   EXPECT_EQ(wide.kernels[0].tile.m * wide.kernels[0].tile.n, 256 * 64);
   EXPECT_EQ(wide.kernels[0].workgroups.size(), 304u);
   // The shape of AMD's peak measurement: 16 × 19 tiles of 256×256 are one full wave.
-  const Schedule square = build("library", {4096, 4864 * 8, 4096, DType::fp16, 8}, Knobs{});
+  const Schedule square = build("library", {4096, 4864 * 8, 4096, DType::fp16, 8}, GemmKnobs{});
   EXPECT_EQ(square.kernels[0].tile.m, 256);
   EXPECT_EQ(square.kernels[0].tile.n, 256);
 }
 
 TEST(Library, CopiesTheOwnBlockAsWellAndKeepsThePaceOfAChannelOnLinksOnly) {
-  const Schedule schedule = build("library", kPaperShape, Knobs{});
+  const Schedule schedule = build("library", kPaperShape, GemmKnobs{});
   const Kernel& gather = kernel_of(schedule, 2, "all_gather");
   double own = 0;
   for (const Workgroup& channel : gather.workgroups) {
@@ -352,7 +352,7 @@ TEST(Library, CopiesTheOwnBlockAsWellAndKeepsThePaceOfAChannelOnLinksOnly) {
 }
 
 TEST(Library, SplitsADeepProductOfFewTilesAlongKAndAddsThePartsUp) {
-  const Schedule schedule = build("library", {64, 256, 1 << 16, DType::fp16, 1}, Knobs{});
+  const Schedule schedule = build("library", {64, 256, 1 << 16, DType::fp16, 1}, GemmKnobs{});
   ASSERT_EQ(schedule.kernels.size(), 2u);
   EXPECT_EQ(schedule.kernels[1].name, "library_add_parts");
   std::int64_t depth = 0;  // of the first tile, over its parts
@@ -363,7 +363,7 @@ TEST(Library, SplitsADeepProductOfFewTilesAlongKAndAddsThePartsUp) {
     }
   }
   EXPECT_EQ(depth, 1 << 16);
-  EXPECT_EQ(build("library", {4096, 4096, 1 << 14, DType::fp16, 1}, Knobs{}).kernels.size(), 1u);
+  EXPECT_EQ(build("library", {4096, 4096, 1 << 14, DType::fp16, 1}, GemmKnobs{}).kernels.size(), 1u);
 }
 
 TEST(Library, TakesTheProtocolForSmallMessagesOnlyWhileItIsFaster) {
@@ -372,7 +372,7 @@ TEST(Library, TakesTheProtocolForSmallMessagesOnlyWhileItIsFaster) {
   machine.library.small_start_ns = 5e3;
   machine.library.small_channel_gb_per_s = machine.library.channel_gb_per_s / 4;
   const auto pace_of = [&](std::int64_t m) {
-    const Schedule schedule = build("library", {m, 1024, 1024, DType::fp16, 8}, Knobs{}, machine);
+    const Schedule schedule = build("library", {m, 1024, 1024, DType::fp16, 8}, GemmKnobs{}, machine);
     const Kernel& gather = kernel_of(schedule, 0, "all_gather");
     return std::pair{gather.start_ns, gather.remote_store_gb_per_s};
   };
@@ -386,7 +386,7 @@ TEST(Library, TakesOneProtocolThoughBlocksDiffer) {
   machine.library.small_start_ns = 5e3;
   machine.library.small_channel_gb_per_s = machine.library.channel_gb_per_s / 4;
   for (std::int64_t m = 256; m < 8192; m += 256) {
-    const Schedule schedule = build("library", {m, 1025, 256, DType::fp16, 8}, Knobs{}, machine);
+    const Schedule schedule = build("library", {m, 1025, 256, DType::fp16, 8}, GemmKnobs{}, machine);
     EXPECT_EQ(kernel_of(schedule, 0, "all_gather").start_ns, kernel_of(schedule, 7, "all_gather").start_ns)
         << m;
   }
@@ -395,7 +395,7 @@ TEST(Library, TakesOneProtocolThoughBlocksDiffer) {
 TEST(Library, IsSlowWithRowsOffSixteenBytesWhereCopiesNeedThem) {
   Machine machine = example::nvidia_node();
   const auto share_of = [&](std::int64_t n, std::int64_t k, DType dtype) {
-    return build("library", {1024, n, k, dtype, 2}, Knobs{}, machine).kernels[0].matmul_share;
+    return build("library", {1024, n, k, dtype, 2}, GemmKnobs{}, machine).kernels[0].matmul_share;
   };
   EXPECT_EQ(share_of(2 * 1025, 1024, DType::fp16), 1);
   machine.library.odd_row_share = 0.2;
@@ -415,7 +415,7 @@ TEST(Library, HasOneKernelForTheDeepFp32ShapesThatHipBlasLtHasNotTuned) {
   const auto tile_of = [](std::int64_t k, DType dtype, std::string_view arch) {
     Machine machine = example::amd_node();
     machine.gpu.arch = arch;
-    return build("library", {8192, 4608, k, dtype, 8}, Knobs{}, machine).kernels[0].tile;
+    return build("library", {8192, 4608, k, dtype, 8}, GemmKnobs{}, machine).kernels[0].tile;
   };
   const MatmulTile deep = tile_of(36864, DType::fp32, "gfx942");
   EXPECT_EQ((std::vector<int>{deep.m, deep.n, deep.k, deep.waves}), (std::vector<int>{64, 256, 16, 4}));
@@ -425,7 +425,7 @@ TEST(Library, HasOneKernelForTheDeepFp32ShapesThatHipBlasLtHasNotTuned) {
 }
 
 TEST(LaunchMode, GraphPutsAllKernelsOfARankIntoOneHostCall) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.launch = LaunchMode::graph;
   const Schedule schedule = build("producer-consumer", kPaperShape, knobs);
   ASSERT_EQ(schedule.graphs.size(), 8u);
@@ -437,7 +437,7 @@ TEST(LaunchMode, GraphPutsAllKernelsOfARankIntoOneHostCall) {
 }
 
 TEST(Patterns, SendToPeersInTheOrderOfTheKnob) {
-  Knobs knobs;
+  GemmKnobs knobs;
   knobs.tile_n = 64;
   for (const std::string_view name : {"bulk-synchronous", "producer-consumer"}) {
     knobs.peer_order = PeerOrder::fixed;
@@ -457,9 +457,9 @@ TEST(DefaultKnobs, BuildEveryPatternOnEveryMachineAndDtype) {
   for (const Machine& machine : {example::amd_node(), example::nvidia_node()}) {
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
       if (machine.gpu.rate(dtype).flop_per_clk_per_cu == 0) continue;
-      for (const Pattern& pattern : patterns()) {
+      for (const Pattern& pattern : gemm_all_scatter().patterns) {
         EXPECT_NO_THROW(
-            build_schedule(pattern, {1000, 999, 500, dtype, 8}, machine, default_knobs(machine, dtype)))
+            build(pattern, {1000, 999, 500, dtype, 8}, machine, default_gemm_knobs(machine, dtype)))
             << pattern.name << " " << name_of(dtype) << " on " << machine.gpu.name;
       }
     }

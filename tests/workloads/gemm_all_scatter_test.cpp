@@ -1,4 +1,4 @@
-#include "model/workload/gemm_all_scatter.hpp"
+#include "model/workloads/gemm_all_scatter/problem.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
 
-std::string message_of(const GemmAllScatter& workload) {
+std::string refusal_of(const GemmAllScatter& workload) {
   try {
-    check(workload, "here:7");
+    Problem problem = problem_of(workload);
+    complete_problem(problem, "here:7");
   } catch (const UserError& error) {
     return error.what();
   }
@@ -24,7 +25,7 @@ RC_GTEST_PROP(OwnedColumns, PartitionTheColumnsInRankOrderAndDifferByAtMostOne, 
   workload.n = *rc::gen::inRange<std::int64_t>(workload.gpus, 5000);
   std::int64_t next = 0;
   for (int rank = 0; rank < workload.gpus; ++rank) {
-    const ColumnRange range = owned_columns(workload, rank);
+    const Share range = owned_columns(workload, rank);
     RC_ASSERT(range.begin == next);
     RC_ASSERT(range.size() >= workload.n / workload.gpus);
     RC_ASSERT(range.size() <= (workload.n + workload.gpus - 1) / workload.gpus);
@@ -54,28 +55,14 @@ TEST(Flops, CountTheWholeProblemOnce) {
   EXPECT_EQ(flops({kMaxSize, kMaxSize, kMaxSize, DType::fp16, 8}), 0x1p61);
 }
 
-TEST(Check, AcceptsTheSmallestAndTheLargestProblem) {
-  EXPECT_EQ(message_of({1, 1, 1, DType::fp8, 1}), "");
-  EXPECT_EQ(message_of({1, 8, 1, DType::fp8, 8}), "");
-  EXPECT_EQ(message_of({kMaxSize, kMaxSize, kMaxSize, DType::fp32, 8}), "");
+TEST(CompleteProblem, AcceptsTheSmallestAndTheLargestProblem) {
+  EXPECT_EQ(refusal_of({1, 1, 1, DType::fp8, 1}), "");
+  EXPECT_EQ(refusal_of({1, 8, 1, DType::fp8, 8}), "");
+  EXPECT_EQ(refusal_of({kMaxSize, kMaxSize, kMaxSize, DType::fp32, 8}), "");
 }
 
-TEST(Check, RefusesSizesOutOfRangeWithPlaceNameAndValue) {
-  EXPECT_EQ(message_of({0, 8, 8, DType::fp16, 2}),
-            "here:7: M = 0 is not allowed; it must be between 1 and 1048576");
-  EXPECT_EQ(message_of({8, -3, 8, DType::fp16, 2}),
-            "here:7: N = -3 is not allowed; it must be between 1 and 1048576");
-  EXPECT_EQ(message_of({8, 8, kMaxSize + 1, DType::fp16, 2}),
-            "here:7: K = 1048577 is not allowed; it must be between 1 and 1048576");
-}
-
-TEST(Check, RefusesGpuCountsThatMakeNoSense) {
-  EXPECT_NE(message_of({8, 8, 8, DType::fp16, 0}).find("gpus = 0"), std::string::npos);
-  EXPECT_NE(message_of({8, 8, 8, DType::fp16, 1025}).find("gpus = 1025"), std::string::npos);
-}
-
-TEST(Check, RefusesFewerColumnsThanGpus) {
-  EXPECT_NE(message_of({8, 7, 8, DType::fp16, 8}).find("N = 7 has fewer columns than there are GPUs (8)"),
+TEST(CompleteProblem, RefusesFewerColumnsThanGpus) {
+  EXPECT_NE(refusal_of({8, 7, 8, DType::fp16, 8}).find("N = 7 has fewer columns than there are GPUs (8)"),
             std::string::npos);
 }
 

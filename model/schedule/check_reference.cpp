@@ -1,0 +1,204 @@
+// Inputs and reference: regions out of range, shapes that do not fit, values that nobody knows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/schedule/findings.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr std::size_t kMostInputs = 16384;  // and reference operations: all pairs of 128 ranks
+
+std::string ranks_in_words(std::int32_t rank) {
+  return rank == kEveryRank ? "every rank" : fmt::format("rank {}", rank);
+}
+
+class ReferenceChecker {
+ public:
+  ReferenceChecker(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
+
+  void check() {
+    if (!check_count("inputs", schedule_.inputs.size()) ||
+        !check_count("reference operations", schedule_.reference.size())) {
+      return;
+    }
+    for (std::size_t i = 0; i < schedule_.inputs.size(); ++i) {
+      where_ = fmt::format("input {}", i);
+      sound_ = check_region("", schedule_.inputs[i].region) && sound_;
+    }
+    for (std::size_t i = 0; i < schedule_.reference.size(); ++i) {
+      name_operation(i);
+      sound_ = check_regions(schedule_.reference[i]) && sound_;
+    }
+    // Which values are known can be asked of regions in range only.
+    for (std::size_t i = 0; sound_ && i < schedule_.reference.size() && !findings_.full(); ++i) {
+      name_operation(i);
+      check_values(i);
+    }
+  }
+
+ private:
+  bool check_count(const char* what, std::size_t count) {
+    if (count <= kMostInputs) return true;
+    findings_.add(Kind::out_of_range, "schedule",
+                  fmt::format("{} {}; a schedule has at most {}", count, what, kMostInputs));
+    return false;
+  }
+
+  void name_operation(std::size_t op) {
+    const auto kind = static_cast<std::size_t>(schedule_.reference[op].kind);
+    where_ = fmt::format("reference operation {} ({})", op,
+                         kind < kReferenceKindNames.size() ? kReferenceKindNames[kind] : "unknown");
+  }
+
+  bool check_region(const char* what, const Region& region) {
+    if (region.buffer < 0 || static_cast<std::size_t>(region.buffer) >= schedule_.buffers.size()) {
+      return refuse(Kind::out_of_range, fmt::format("{}buffer {}; the schedule has {} buffers", what,
+                                                    region.buffer, schedule_.buffers.size()));
+    }
+    if (region.rank != kEveryRank && (region.rank < 0 || region.rank >= schedule_.ranks)) {
+      return refuse(Kind::out_of_range,
+                    fmt::format("{}rank {}; the schedule has {} ranks", what, region.rank, schedule_.ranks));
+    }
+    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(region.buffer)];
+    const Rect& rect = region.rect;
+    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
+    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
+    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
+        last_col <= whole.cols) {
+      return true;
+    }
+    return refuse(Kind::out_of_range,
+                  fmt::format("{}{}[{}:{}, {}:{}]; the buffer is {}×{}", what, whole.name, rect.row, last_row,
+                              rect.col, last_col, whole.rows, whole.cols));
+  }
+
+  bool check_regions(const ReferenceOp& op) {
+    const Rect& to = op.to.rect;
+    const Rect& a = op.a.rect;
+    const Rect& b = op.b.rect;
+    switch (op.kind) {
+      case ReferenceKind::product:
+        if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b)) {
+          return false;
+        }
+        if (a.rows != to.rows || b.cols != to.cols || a.cols != b.rows) {
+          return refuse(Kind::meaningless,
+                        fmt::format("multiplies {}×{} by {}×{} to {}×{}; give M×K, K×N and M×N", a.rows,
+                                    a.cols, b.rows, b.cols, to.rows, to.cols));
+        }
+        return check_one_rank("a", op.a) && check_one_rank("b", op.b);
+      case ReferenceKind::copy:
+      case ReferenceKind::sum:
+        if (!check_region("to: ", op.to) || !check_region("a: ", op.a)) return false;
+        if (a.rows != to.rows || a.cols != to.cols) {
+          return refuse(Kind::meaningless, fmt::format("a is {}×{} and its target {}×{}; give the same shape",
+                                                       a.rows, a.cols, to.rows, to.cols));
+        }
+        if (op.kind == ReferenceKind::copy) return check_one_rank("a", op.a);
+        return op.a.rank == kEveryRank ||
+               refuse(Kind::meaningless, fmt::format("sums a of rank {} alone; a sum is over every rank, and "
+                                                     "a copy takes one rank",
+                                                     op.a.rank));
+    }
+    return refuse(Kind::out_of_range, fmt::format("operation kind {}", static_cast<int>(op.kind)));
+  }
+
+  bool check_one_rank(const char* what, const Region& region) {
+    return region.rank != kEveryRank ||
+           refuse(Kind::meaningless,
+                  fmt::format("takes {} of every rank; give the rank that it is of", what));
+  }
+
+  void check_values(std::size_t index) {
+    const ReferenceOp& op = schedule_.reference[index];
+    for (const Region& operand : operands_of(op)) {
+      const Region unknown = unknown_part(operand, index);
+      if (unknown.rect.rows == 0) continue;
+      refuse(Kind::meaningless,
+             fmt::format("reads {}, but no input fills {} and no operation before writes it",
+                         describe(operand), describe(unknown)));
+      return;
+    }
+    if (op.add && op.to.rank == kEveryRank && schedule_.ranks > 1 && !same_everywhere(op.to, index)) {
+      refuse(Kind::meaningless,
+             fmt::format("adds onto {}, which may differ between ranks; add on one rank at a time",
+                         describe(op.to)));
+    }
+  }
+
+  // The first part of a region that has no values before an operation; empty if all has.
+  Region unknown_part(const Region& region, std::size_t before) const {
+    std::vector<Rect> rests{region.rect};
+    subtract_known(region.buffer, region.rank, before, rests);
+    if (region.rank != kEveryRank || rests.empty()) return part_of(region, region.rank, rests);
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+      std::vector<Rect> own = rests;
+      subtract_known(region.buffer, rank, before, own);
+      if (!own.empty()) return part_of(region, rank, own);
+    }
+    return part_of(region, region.rank, {});
+  }
+
+  static Region part_of(const Region& region, std::int32_t rank, const std::vector<Rect>& parts) {
+    return {region.buffer, rank, parts.empty() ? Rect{} : parts.front()};
+  }
+
+  // With kEveryRank: what is filled or written on every rank at once.
+  void subtract_known(std::int16_t buffer, std::int32_t rank, std::size_t before,
+                      std::vector<Rect>& rests) const {
+    subtract_inputs(schedule_, buffer, rank, rests);
+    for (std::size_t i = 0; i < before && !rests.empty(); ++i) {
+      const Region& to = schedule_.reference[i].to;
+      if (to.buffer == buffer && is_on(to, rank)) subtract(rests, to.rect);
+    }
+  }
+
+  bool same_everywhere(const Region& region, std::size_t before) const {
+    std::vector<Rect> rests{region.rect};
+    for (std::size_t i = 0; i < before; ++i) {
+      const Region& to = schedule_.reference[i].to;
+      if (!overlap(to, region)) continue;
+      if (to.rank != kEveryRank) return false;
+      subtract(rests, to.rect);
+    }
+    return std::none_of(schedule_.inputs.begin(), schedule_.inputs.end(), [&](const Input& input) {
+      const bool same = input.values != InputValues::own && input.region.rank == kEveryRank;
+      return !same && input.region.buffer == region.buffer &&
+             std::any_of(rests.begin(), rests.end(),
+                         [&](const Rect& rest) { return overlap(rest, input.region.rect); });
+    });
+  }
+
+  std::string describe(const Region& region) const {
+    const Rect& rect = region.rect;
+    return fmt::format("{}[{}:{}, {}:{}] of {}",
+                       schedule_.buffers[static_cast<std::size_t>(region.buffer)].name, rect.row,
+                       rect.row + rect.rows, rect.col, rect.col + rect.cols, ranks_in_words(region.rank));
+  }
+
+  bool refuse(Kind kind, std::string message) {
+    findings_.add(kind, where_, std::move(message));
+    return false;
+  }
+
+  const Schedule& schedule_;
+  Findings& findings_;
+  std::string where_;
+  bool sound_ = true;  // all regions are in range and fit each other
+};
+
+}  // namespace
+
+void check_reference(const Schedule& schedule, Findings& findings) {
+  ReferenceChecker(schedule, findings).check();
+}
+
+}  // namespace tritax

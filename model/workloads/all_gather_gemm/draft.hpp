@@ -1,0 +1,113 @@
+// What the patterns of all-gather + GEMM share: buffers, the pieces in which A travels, and the loop of a C tile over
+// them.
+//
+// Every rank has A whole (M × K), of which only its own slice is filled at the start; the patterns fill the rest. A
+// travels in *blocks*: the rows of one row of C tiles by a few K steps of one rank's slice, each with a flag.
+//
+//   for t in tiles:  for blocks of its rows, own first: wait (not of the own ones); matmul;  store C(t)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/parts/gemm_knobs.hpp"
+#include "model/parts/grid_order.hpp"
+#include "model/schedule/builder.hpp"
+#include "model/workloads/all_gather_gemm/problem.hpp"
+
+namespace tritax {
+
+// Knobs of GEMM kernels and those that only this workload has.
+struct GatherKnobs : GemmKnobs {
+  std::int32_t k_steps = 16;       // of tile_k in a block: what one flag announces
+  std::int32_t stages = 4;         // staged fetchers: into how many parts the rows of C tiles are cut
+  std::int32_t first_fetchers = 0;  // staged fetchers: workgroups that fetch for the first stage; 0: as for the others
+};
+GatherKnobs gather_knobs_of(const Values& values);
+
+// A rectangle of A that one rank has from the start.
+struct Piece {
+  Rect rect;
+  int owner = 0;
+};
+
+// What one flag announces: the rows of a row of C tiles over a range of K.
+struct Block {
+  std::int32_t k_begin = 0;
+  std::int32_t k_end = 0;
+  std::int32_t flag = 0;      // number of its flag
+  std::vector<Piece> pieces;  // of as many ranks as its rows come from
+};
+
+struct GatherDraft {
+  GatherDraft(std::string_view pattern, const AllGatherGemm& problem, const Machine& machine,
+              const GatherKnobs& knobs);
+
+  AllGatherGemm problem;
+  const Machine& machine;
+  GatherKnobs knobs;
+  MatmulTile tile;
+  Resources gemm_resources;
+  ScheduleBuilder builder;
+  std::int16_t a = -1;  // whole; the own slice is input
+  std::int16_t b = -1;
+  std::int16_t c = -1;
+
+  int ranks() const { return problem.gpus; }
+  TileGrid grid() const;
+  // Rectangle of C that tile t (in walk order) covers. Where A is sharded by rows and peers are not served in fixed
+  // order, the walk of a rank begins at its own rows.
+  Rect gemm_tile(int rank, std::int32_t t) const;
+  Rect tile_at(std::int32_t row, std::int32_t col) const;
+  std::int32_t first_item(std::int32_t p, std::int32_t workgroups) const {
+    return tritax::first_item(knobs, machine.gpu, p, workgroups);
+  }
+  // Blocks of one row of C tiles, ranges of K ascending.
+  const std::vector<Block>& blocks_of(std::int32_t tile_row) const {
+    return blocks[static_cast<std::size_t>(tile_row)];
+  }
+
+  std::vector<std::vector<Block>> blocks;  // by row of C tiles
+  std::int32_t flags = 0;
+};
+
+// Adds inputs, with the slice of a rank in `shard` from `at(rank)` on, and the reference.
+void expect_product(GatherDraft& draft, std::int16_t shard, bool in_place);
+
+// Whether all of a block is there from the start.
+bool is_own(const Block& block, int rank);
+
+// The blocks of a row of C tiles in the order in which a workgroup multiplies them: the own ones first, then those of
+// the other ranks in the order of the knob; fixed: by K.
+std::vector<const Block*> blocks_in_order(const GatherDraft& draft, int rank, std::int32_t tile_row,
+                                          std::int32_t workgroup);
+
+// Adds the operations that compute tile t, waiting for `ready` (one flag a block, -1: without waiting) before every
+// block that a peer provides; as many arrivals as ranks provide it.
+void compute_tile(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup, std::int16_t ready,
+                  Scope scope);
+
+// The same for the tile in this row and column of the grid.
+void compute_rect(GatherDraft& draft, int rank, std::int32_t row, std::int32_t col, std::int32_t workgroup,
+                  std::int16_t ready, Scope scope);
+
+// Elements of A in a block of full size.
+std::int64_t elements_of_block(const GatherDraft& draft);
+
+// Row of C tiles number `w` in the order in which a rank walks them.
+std::int32_t tile_row(const GatherDraft& draft, int rank, std::int32_t w);
+
+// Blocks of rows [first, first + count) of the walk that a rank lacks, in the order in which its tiles want them.
+std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first, std::int32_t count);
+
+// Adds the copies of what a rank lacks of a block, each from its owner into place.
+void fetch_block(GatherDraft& draft, int rank, const Block& block);
+
+// Number of other ranks that provide a part of a block.
+std::int32_t providers(const Block& block, int rank);
+
+// Adds a persistent GEMM kernel whose workgroups wait as above.
+std::int32_t waiting_gemm_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, std::int16_t ready,
+                                 Scope scope);
+
+}  // namespace tritax

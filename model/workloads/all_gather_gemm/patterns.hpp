@@ -1,0 +1,18 @@
+// One builder a pattern; workload.cpp lists them. Each is called with checked knobs.
+#pragma once
+
+#include "model/parts/library_tile.hpp"
+#include "model/workloads/all_gather_gemm/draft.hpp"
+
+namespace tritax {
+
+Schedule build_library(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+
+// The tile of the library's GEMM, whatever the knobs say.
+LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine);
+
+}  // namespace tritax

@@ -1,0 +1,111 @@
+// Pull: one kernel; every workgroup fetches what its tile needs from where it lies (arXiv:2511.02168; ROCm/iris
+// examples/14_all_gather_gemm/all_gather_gemm_pull.py).
+//
+//   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner; matmul this one
+//                                         store C(t)
+//
+// No flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same blocks again. The
+// kernels of Iris load remote operands straight into registers; here a workgroup copies them into rows of its own,
+// one block ahead of the product.
+#include <algorithm>
+
+#include "model/workloads/all_gather_gemm/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+// The steps of one tile: what is multiplied where it lies, and what is fetched first.
+struct Step {
+  Rect rect;  // of A
+  bool fetched = false;
+  std::vector<Piece> pieces;  // if it is fetched
+};
+
+std::vector<Step> steps_of(const GatherDraft& draft, int rank, std::int32_t row, std::int32_t workgroup) {
+  std::vector<Step> steps;
+  for (const Block* block : blocks_in_order(draft, rank, row, workgroup)) {
+    const std::int32_t first = row * draft.tile.m;
+    const auto m = static_cast<std::int32_t>(draft.problem.m);
+    const Rect rect{first, block->k_begin, std::min(draft.tile.m, m - first), block->k_end - block->k_begin};
+    const bool fetched = !is_own(*block, rank);
+    if (!fetched && !steps.empty() && !steps.back().fetched &&
+        steps.back().rect.col + steps.back().rect.cols == rect.col) {
+      steps.back().rect.cols += rect.cols;
+      continue;
+    }
+    steps.push_back({rect, fetched, fetched ? block->pieces : std::vector<Piece>{}});
+  }
+  return steps;
+}
+
+// Into the rows of the workgroup, in the same columns. Also what the rank has itself, if the block is of several.
+void fetch(GatherDraft& draft, int rank, const Step& step, std::int16_t fetched, std::int32_t first_row) {
+  for (const Piece& piece : step.pieces) {
+    const Rect to{first_row + piece.rect.row - step.rect.row, piece.rect.col, piece.rect.rows, piece.rect.cols};
+    draft.builder.copy(fetched, to, rank, draft.a, piece.rect.row, piece.rect.col, piece.owner);
+  }
+}
+
+// The first step from `from` on that is fetched; the number of steps if there is none.
+std::size_t next_fetched(const std::vector<Step>& steps, std::size_t from) {
+  while (from < steps.size() && !steps[from].fetched) ++from;
+  return from;
+}
+
+void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup, std::int16_t fetched) {
+  const Rect c = draft.gemm_tile(rank, t);
+  const std::int32_t rows = workgroup * draft.tile.m;
+  const std::vector<Step> steps = steps_of(draft, rank, c.row / draft.tile.m, workgroup);
+  std::size_t issued = 0;  // steps before it are on their way
+  const auto issue = [&](std::size_t step) {
+    for (; issued <= step; ++issued) {
+      if (steps[issued].fetched) fetch(draft, rank, steps[issued], fetched, rows);
+    }
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (issued <= i) issue(i);
+    const std::size_t next = next_fetched(steps, i + 1);
+    if (next < steps.size()) {
+      issue(next);  // which waits for the copy before it
+    } else if (steps[i].fetched) {
+      draft.builder.barrier();  // the last one is there once all waves have met behind it
+    }
+    Rect rect = c;
+    if (steps[i].fetched) rect.row = rows;
+    draft.builder.matmul(steps[i].fetched ? fetched : draft.a, draft.b, rect, steps[i].rect.col,
+                         steps[i].rect.col + steps[i].rect.cols);
+  }
+  draft.builder.store(draft.c, c, rank);
+}
+
+}  // namespace
+
+Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
+  GatherDraft draft("pull", problem, machine, knobs);
+  expect_product(draft, draft.a, true);
+  const std::int32_t tiles = draft.grid().count();
+  const std::int32_t workgroups = std::min(all_cus(machine.gpu, knobs.gemm_cus), tiles);
+  const auto k = static_cast<std::int32_t>(problem.k);
+  const std::int16_t fetched =
+      draft.builder.buffer({"fetched", problem.dtype, workgroups * draft.tile.m, k, draft.tile.m, draft.tile.k});
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Kernel kernel;
+    kernel.name = "pull_gemm";
+    kernel.rank = rank;
+    kernel.resources = with_copy_role(machine.gpu, draft.gemm_resources, elements_of_block(draft));
+    kernel.tile = draft.tile;
+    kernel.placement = Placement::persistent;
+    const std::int32_t id = draft.builder.kernel(std::move(kernel));
+    for (std::int32_t p = 0; p < workgroups; ++p) {
+      draft.builder.workgroup(id);
+      for (std::int32_t t = draft.first_item(p, workgroups); t < tiles; t += workgroups) {
+        compute(draft, rank, t, p, fetched);
+      }
+    }
+    host_program(draft.builder, rank, knobs, {{id, 0}});
+  }
+  return draft.builder.finish();
+}
+
+}  // namespace tritax

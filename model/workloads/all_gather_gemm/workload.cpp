@@ -1,0 +1,250 @@
+// All-gather + GEMM as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/gemm_space.hpp"
+#include "model/workload/library_call.hpp"
+#include "model/workloads/all_gather_gemm/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Builder = Schedule (*)(const AllGatherGemm&, const Machine&, const GatherKnobs&);
+
+constexpr std::int64_t kMaxSteps = 4096;
+constexpr std::int64_t kMaxStages = 1024;
+constexpr std::int64_t kMaxFetchers = std::int64_t{1} << 16;
+
+const std::array<Spec, 6> kFields{{
+    size_field("m", "-M", "rows of A and C"),
+    size_field("n", "-N", "columns of B and C of one GPU"),
+    size_field("k", "-K", "columns of A, rows of B"),
+    dtype_field(DType::fp16, "element type of A, B and C"),
+    {.name = "sharding",
+     .help = "what of A a GPU has: some of its rows, or all rows over a range of K",
+     .kind = ValueKind::name,
+     .names = kShardingNames},
+    gpus_field(),
+}};
+
+const std::array<Spec, 14> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    {.name = "k_steps",
+     .help = "K steps of a block, which is fetched or sent as one and has one flag",
+     .high = kMaxSteps,
+     .usual = {16},
+     .varies_by_doubling = true,
+     .shown = "{} K steps a block"},
+    {.name = "stages",
+     .help = "parts of the rows of C tiles; each is fetched and multiplied in turn",
+     .high = kMaxStages,
+     .usual = {4},
+     .varies_by_doubling = true,
+     .shown = "{} stages"},
+    {.name = "first_fetchers",
+     .help = "workgroups that fetch for the first stage; 0: as for the others",
+     .high = kMaxFetchers,
+     .shown = "{} fetchers first",
+     .not_shown = 0},
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+GemmShape shape_of(const Problem& problem) {
+  const AllGatherGemm gemm = all_gather_gemm_of(problem);
+  return {gemm.m, gemm.n, gemm.k, gemm.dtype};
+}
+
+// An upper bound on the operations, before anyone allocates them: every tile multiplies and waits for every block,
+// every block is copied and announced once, or, pulled, for every tile.
+void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
+  const auto pieces = [](std::int64_t size, std::int64_t piece) {
+    return std::ceil(static_cast<double>(size) / static_cast<double>(piece));
+  };
+  const double tiles = pieces(gemm.m, knobs.tile_m) * pieces(gemm.n, knobs.tile_n);
+  const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) + gemm.gpus;
+  const double operations = gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
+  if (operations <= kMaxOperations) return;
+  throw UserError(fmt::format("tile, k_steps: {:.0f} tiles a GPU and {:.0f} blocks of K are too many to schedule (over "
+                              "{:.0f} tile operations); use larger tiles or more K steps a block",
+                              tiles, blocks, kMaxOperations));
+}
+
+void check_gather_knobs(const GatherKnobs& knobs) {
+  if (knobs.k_steps < 1) throw UserError(fmt::format("k_steps: {} is not allowed; it must be at least 1", knobs.k_steps));
+  if (knobs.stages < 1) throw UserError(fmt::format("stages: {} is not allowed; it must be at least 1", knobs.stages));
+}
+
+template <Builder build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  const AllGatherGemm gemm = all_gather_gemm_of(problem);
+  const GatherKnobs knobs = gather_knobs_of(values);
+  check_dtype(gemm.dtype, machine);
+  check(knobs, machine.gpu);
+  check_gather_knobs(knobs);
+  const std::int64_t elements = gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n;
+  check_memory("this problem", static_cast<double>(elements) * bytes_of(gemm.dtype), machine.gpu);
+  check_size(gemm, knobs);
+  return build(gemm, machine, knobs);
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  Values knobs = resolved_knobs(problem, machine, {});
+  const MatmulTile tile = tile_of_library(all_gather_gemm_of(problem), machine).tile;
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
+constexpr std::array<std::string_view, 10> kBulkKnobs{"tile",    "waves",   "pipeline",  "gemm_cus",   "comm_cus",
+                                                      "k_steps", "group_m", "xcd_remap", "peer_order", "launch"};
+constexpr std::array<std::string_view, 9> kPullKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "k_steps",
+                                                     "group_m", "xcd_remap", "peer_order", "launch"};
+constexpr std::array<std::string_view, 11> kPushKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps",
+                                                      "group_m", "xcd_remap", "peer_order", "lock",     "launch"};
+constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",           "waves",   "pipeline",   "comm_cus", "k_steps", "stages",
+                                                        "first_fetchers", "group_m", "peer_order", "lock",     "launch"};
+
+const std::array<Pattern, 5> kPatterns{{
+    {.name = "library",
+     .summary = "all-gather of the collective library, then the vendor's GEMM",
+     .build = build_checked<build_library>,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "bulk-synchronous",
+     .summary = "a kernel that fetches all of A, then a GEMM kernel in the same stream",
+     .knobs = kBulkKnobs,
+     .build = build_checked<build_bulk_synchronous>},
+    {.name = "pull",
+     .summary = "one kernel; every workgroup fetches what its tile needs, a block ahead of the product",
+     .knobs = kPullKnobs,
+     .build = build_checked<build_pull>},
+    {.name = "push",
+     .summary = "a kernel sends the own part of A to all peers, a GEMM beside it waits block by block",
+     .knobs = kPushKnobs,
+     .build = build_checked<build_push>,
+     .roles = Roles::in_two_kernels},
+    {.name = "staged-fetchers",
+     .summary = "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup a tile waits for them",
+     .knobs = kStagedKnobs,
+     .build = build_checked<build_staged_fetchers>},
+}};
+
+void complete(Problem& problem, const std::string& where) {
+  const bool rows = static_cast<Sharding>(problem["sharding"]) == Sharding::rows;
+  if (problem[rows ? "m" : "k"] >= problem.gpus()) return;
+  throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part of A", where,
+                              rows ? "M" : "K", problem[rows ? "m" : "k"], problem.gpus()));
+}
+
+Work work(const Problem& problem) {
+  const AllGatherGemm gemm = all_gather_gemm_of(problem);
+  return {.flops = 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
+                   gemm.gpus,
+          .peers = gemm.gpus - 1};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}, A sharded by {}", product_text(problem),
+                     kShardingNames[static_cast<std::size_t>(problem["sharding"])]);
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs(kKnobs);
+  assume(knobs, default_gemm_knobs(machine, static_cast<DType>(problem["dtype"])));
+  return knobs;
+}
+
+// An axis of numbers near each other, from its usual value on; those above `most` are left out.
+Axis number_axis(std::string_view column, std::initializer_list<std::int64_t> values, std::int64_t usual,
+                 std::int64_t most) {
+  Axis axis;
+  axis.name = column;
+  axis.near = Axis::Near::next;
+  for (const std::int64_t value : values) {
+    if (value > most && value != usual) continue;
+    if (value == usual) axis.start = axis.values.size();
+    axis.values.push_back(column_value(column, value));
+  }
+  return axis;
+}
+
+// Fetchers take turns with the tiles, so that any number goes with all compute units.
+Axis fetcher_axis(const Machine& machine) {
+  Axis axis = number_axis("comm_cus", {4, 8, 16, 32, 52, 64, 96, 128}, 32, machine.gpu.cu_count());
+  for (std::size_t i = 0; i < axis.values.size(); ++i) axis.coarse.push_back(i);
+  return axis;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space = gemm_space(pattern, shape_of(problem), problem.gpus(), machine, Values(kKnobs), pins);
+  space.base = space.base.with(pins);
+  const bool alone = problem.gpus() == 1;
+  if (pattern.name == "staged-fetchers" && !alone && !pins.given("comm_cus")) {
+    std::erase_if(space.axes, [](const Axis& axis) { return axis.name == "split"; });
+    space.axes.push_back(fetcher_axis(machine));
+  }
+  const std::int64_t steps = (problem["k"] + space.base["tile_k"] - 1) / space.base["tile_k"];
+  if (pattern.uses("k_steps") && !alone && !pins.given("k_steps")) {
+    space.axes.push_back(number_axis("k_steps", {4, 8, 16, 32, 64, 128}, 16, steps));
+  }
+  if (pattern.uses("stages") && !pins.given("stages")) {
+    space.axes.push_back(number_axis("stages", {1, 2, 4, 8, 16}, 4, problem["m"] / kTileStep));
+  }
+  if (pattern.uses("first_fetchers") && !alone && !pins.given("first_fetchers")) {
+    space.axes.push_back(number_axis("first_fetchers", {0, 52, 128}, 0, machine.gpu.cu_count()));
+  }
+  return space;
+}
+
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
+  return gemm_bound_ns(pattern, shape_of(problem), machine, gemm_knobs_of(knobs));
+}
+
+double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
+  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+}
+
+}  // namespace
+
+const Workload& all_gather_gemm() {
+  static const Workload workload{
+      .name = "all-gather-gemm",
+      .title = "All-gather + GEMM",
+      .summary = "C = A·B, A sharded over the GPUs by rows or along K, B own on every GPU",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .call_ns = call_ns,
+      .timed_by_host = true,
+      .computes_and_sends = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

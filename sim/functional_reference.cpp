@@ -1,0 +1,110 @@
+#include "sim/functional_reference.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <random>
+
+namespace tritax {
+
+namespace {
+
+// Uniform in [-1, 1), the same on every platform.
+FunctionalMemory::Elements random_elements(const Rect& rect, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  FunctionalMemory::Elements elements(rect.rows, rect.cols);
+  for (Eigen::Index i = 0; i < elements.size(); ++i) {
+    elements.data()[i] = static_cast<float>(random() >> 40) * 0x1p-23F - 1.0F;
+  }
+  return elements;
+}
+
+FunctionalMemory::Elements values_of(const Input& input, std::uint64_t seed, int rank) {
+  const Rect& rect = input.region.rect;
+  if (input.values == InputValues::zero) return FunctionalMemory::Elements::Zero(rect.rows, rect.cols);
+  return random_elements(rect, seed_of(input, seed, rank));
+}
+
+// The block of the values of `region` that lies at `part`.
+auto block_at(const Eigen::MatrixXd& values, const Region& region, const Rect& part) {
+  return values.block(part.row - region.rect.row, part.col - region.rect.col, part.rows, part.cols);
+}
+
+}  // namespace
+
+void fill_inputs(const Schedule& schedule, std::uint64_t seed, FunctionalMemory& memory) {
+  for (const Input& input : schedule.inputs) {
+    FunctionalMemory::Elements values;
+    for (std::int32_t rank = 0; rank < schedule.ranks; ++rank) {
+      if (!is_on(input.region, rank)) continue;
+      if (values.size() == 0 || input.values == InputValues::own) values = values_of(input, seed, rank);
+      memory.fill({input.region.buffer, rank, input.region.rect}, values);
+    }
+  }
+}
+
+FunctionalReference::FunctionalReference(const Schedule& schedule, const FunctionalMemory& memory)
+    : schedule_(schedule) {
+  for (const ReferenceOp& op : schedule.reference) {
+    values_.push_back(value_of(op, values_.size(), memory));
+  }
+}
+
+Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t index,
+                                              const FunctionalMemory& memory) const {
+  Eigen::MatrixXd value;
+  switch (op.kind) {
+    case ReferenceKind::product:
+      value = read(op.a, op.a.rank, index, memory) * read(op.b, op.b.rank, index, memory);
+      break;
+    case ReferenceKind::copy:
+      value = read(op.a, op.a.rank, index, memory);
+      break;
+    case ReferenceKind::sum:
+      value = Eigen::MatrixXd::Zero(op.to.rect.rows, op.to.rect.cols);
+      for (int rank = 0; rank < schedule_.ranks; ++rank) value += read(op.a, rank, index, memory);
+      break;
+  }
+  // On every rank it adds onto the same values.
+  if (op.add) value += read(op.to, std::max(op.to.rank, 0), index, memory);
+  return value;
+}
+
+Eigen::MatrixXd FunctionalReference::read(const Region& region, int rank, std::size_t before,
+                                          const FunctionalMemory& memory) const {
+  Eigen::MatrixXd values = memory.read({region.buffer, rank, region.rect});
+  for (std::size_t i = 0; i < before; ++i) {
+    const Region& to = schedule_.reference[i].to;
+    if (!overlap(to, {region.buffer, rank, region.rect})) continue;
+    const Rect part = common_part(to.rect, region.rect);
+    values.block(part.row - region.rect.row, part.col - region.rect.col, part.rows, part.cols) =
+        block_at(values_[i], to, part);
+  }
+  return values;
+}
+
+double FunctionalReference::error_on(int rank, const FunctionalMemory& memory) const {
+  struct Largest {
+    double difference = 0;
+    double expected = 0;
+  };
+  std::map<std::int16_t, Largest> of_buffer;
+  for (const ExpectedPart& part : expected_on(schedule_, rank)) {
+    const Region& to = schedule_.reference[part.op].to;
+    const Region region{to.buffer, rank, part.rect};
+    const Eigen::MatrixXd values = memory.read(region);
+    // Not a number comes from a read of unwritten elements; it must not lose a comparison.
+    if (!memory.complete(region) || values.hasNaN()) return std::numeric_limits<double>::infinity();
+    const auto expected = block_at(values_[part.op], to, part.rect);
+    Largest& largest = of_buffer[to.buffer];
+    largest.difference = std::max(largest.difference, (values - expected).cwiseAbs().maxCoeff());
+    largest.expected = std::max(largest.expected, expected.cwiseAbs().maxCoeff());
+  }
+  double error = 0;
+  for (const auto& [buffer, largest] : of_buffer) {
+    if (largest.difference > 0) error = std::max(error, largest.difference / largest.expected);
+  }
+  return error;
+}
+
+}  // namespace tritax

@@ -1,0 +1,178 @@
+// All-gather + GEMM: every pattern computes the product of every rank, whatever the shape, and the checker finds
+// nothing; what a pattern is said to do, it does.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+#include "model/workloads/all_gather_gemm/draft.hpp"
+#include "sim/functional.hpp"
+#include "sim/simulate.hpp"
+#include "tests/cost/example_machines.hpp"
+#include "tests/workloads/repeated.hpp"
+
+namespace tritax {
+namespace {
+
+Problem problem(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, Sharding sharding, int gpus) {
+  Problem problem = problem_of(all_gather_gemm());
+  problem.values.give("m", m);
+  problem.values.give("n", n);
+  problem.values.give("k", k);
+  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
+  problem.values.give("sharding", static_cast<std::int64_t>(sharding));
+  problem.values.give("gpus", gpus);
+  complete_problem(problem, "test");
+  return problem;
+}
+
+int between(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
+bool coin() { return between(0, 1) == 1; }
+
+Machine some_machine(int gpus) {
+  Machine machine = example::amd_node();
+  machine.gpu.xcds = between(1, 4);
+  machine.gpu.cus_per_xcd = between(2, 7);
+  machine.library.channels = between(1, 9);
+  EXPECT_GE(machine.gpu_count(), gpus);
+  return machine;
+}
+
+Values some_knobs(const Machine& machine) {
+  Values knobs(all_gather_gemm().knobs);
+  knobs.give("tile_m", 16 * between(1, 4));
+  knobs.give("tile_n", 16 * between(1, 4));
+  knobs.give("tile_k", 16 * between(1, 2));
+  const int cus = machine.gpu.cu_count();
+  if (coin()) knobs.give("gemm_cus", between(1, cus - 1));
+  if (coin()) knobs.give("comm_cus", between(1, std::max<int>(1, cus - std::max<int>(1, static_cast<int>(knobs["gemm_cus"])))));
+  knobs.give("k_steps", between(1, 4));
+  knobs.give("stages", between(1, 5));
+  if (coin()) knobs.give("first_fetchers", between(1, 5));
+  knobs.give("group_m", between(1, 4));
+  knobs.give("xcd_remap", coin());
+  knobs.give("peer_order", between(0, 2));
+  knobs.give("launch", between(0, 1));
+  return knobs;
+}
+
+// What a user relies on: no finding, the right product on every rank, three times in a row.
+void expect_sound_and_right(const Pattern& pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
+  const Schedule schedule =
+      repeated(build_schedule(pattern, asked, machine, resolved_knobs(asked, machine, knobs)), 3);
+  const std::vector<Finding> findings = check_schedule(schedule);
+  RC_ASSERT(findings.empty() || (RC_LOG() << pattern.name << ": " << findings.front().message, false));
+  const FunctionalResult result = execute_functionally(schedule, machine, 7);
+  RC_ASSERT(result.stale_reads.empty() || (RC_LOG() << pattern.name << ": " << result.stale_reads.front(), false));
+  RC_ASSERT(result.max_relative_error < 1e-6);
+}
+
+RC_GTEST_PROP(AllGatherGemm, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
+  const int gpus = between(1, 8);
+  const auto sharding = static_cast<Sharding>(between(0, 1));
+  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const Problem asked = problem(gpus + between(0, 120), between(1, 90), gpus + between(0, 120), dtype, sharding, gpus);
+  const Machine machine = some_machine(gpus);
+  const Values knobs = some_knobs(machine);
+  for (const Pattern& pattern : all_gather_gemm().patterns) expect_sound_and_right(pattern, asked, machine, knobs);
+}
+
+class EveryDType : public testing::TestWithParam<DType> {};
+
+TEST_P(EveryDType, IsRightWithEveryPatternOnOneToEightRanks) {
+  const Machine machine = example::amd_node();
+  for (const int gpus : {1, 2, 3, 8}) {
+    for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
+      const Problem asked = problem(70, 50, 90, GetParam(), sharding, gpus);
+      Values knobs(all_gather_gemm().knobs);
+      for (const char* side : {"tile_m", "tile_n", "tile_k"}) knobs.give(side, 32);
+      knobs.give("k_steps", 1);
+      for (const Pattern& pattern : all_gather_gemm().patterns) {
+        SCOPED_TRACE(std::string(pattern.name) + " on " + std::to_string(gpus));
+        const Schedule schedule =
+            repeated(build_schedule(pattern, asked, machine, resolved_knobs(asked, machine, knobs)), 3);
+        EXPECT_TRUE(check_schedule(schedule).empty());
+        const FunctionalResult result = execute_functionally(schedule, machine, 3);
+        EXPECT_TRUE(result.stale_reads.empty());
+        EXPECT_LT(result.max_relative_error, 1e-6);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, EveryDType, testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
+
+Schedule built(std::string_view pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
+  return build_schedule(find_pattern(all_gather_gemm(), pattern, "test"), asked, machine,
+                        resolved_knobs(asked, machine, knobs));
+}
+
+Values small_tiles() {
+  Values knobs(all_gather_gemm().knobs);
+  for (const char* side : {"tile_m", "tile_n", "tile_k"}) knobs.give(side, 32);
+  knobs.give("k_steps", 1);
+  return knobs;
+}
+
+// Bytes that each rank receives from others, by buffer-to-buffer copies.
+std::map<int, double> received_bytes(const Schedule& schedule) {
+  std::map<int, double> bytes;
+  for (const Op& op : schedule.ops) {
+    if (op.kind != OpKind::copy || op.rank == op.src_rank) continue;
+    bytes[op.rank] += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  }
+  return bytes;
+}
+
+TEST(AllGatherGemm, EveryRankReceivesWhatItLacksOnce) {
+  const Machine machine = example::amd_node();
+  for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
+    const Problem asked = problem(256, 64, 256, DType::fp16, sharding, 4);
+    for (const char* pattern : {"library", "bulk-synchronous", "push", "staged-fetchers"}) {
+      SCOPED_TRACE(pattern);
+      const auto bytes = received_bytes(built(pattern, asked, machine, small_tiles()));
+      ASSERT_EQ(bytes.size(), 4U);
+      for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 256 * 256 * 2 * 3 / 4);
+    }
+  }
+}
+
+// Each of the ceil(N / tile_n) tiles of a row fetches the row again (ROCm/iris examples/14_all_gather_gemm).
+TEST(AllGatherGemm, PullReceivesItForEveryColumnOfTiles) {
+  const Machine machine = example::amd_node();
+  const Problem asked = problem(128, 96, 256, DType::fp16, Sharding::k, 4);
+  const auto bytes = received_bytes(built("pull", asked, machine, small_tiles()));
+  for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 3 * (128 * 256 * 2 * 3 / 4));
+}
+
+TEST(AllGatherGemm, BeginsWithWhatIsThere) {
+  const Machine machine = example::amd_node();
+  const Problem asked = problem(64, 32, 128, DType::fp16, Sharding::k, 4);
+  Values knobs = small_tiles();
+  knobs.give("peer_order", 1);
+  const Schedule schedule = built("push", asked, machine, knobs);
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.name != "gemm" || kernel.workgroups.front().op_count == 0) continue;
+    const Op& first = schedule.ops[kernel.workgroups.front().first_op];
+    EXPECT_EQ(first.kind, OpKind::matmul);
+    EXPECT_EQ(first.k_begin, 32 * kernel.rank);
+  }
+}
+
+TEST(AllGatherGemm, IsRefusedWithFewerRowsThanGpus) {
+  EXPECT_THROW(problem(3, 64, 64, DType::fp16, Sharding::rows, 4), UserError);
+  EXPECT_THROW(problem(64, 64, 3, DType::fp16, Sharding::k, 4), UserError);
+  EXPECT_NO_THROW(problem(3, 64, 64, DType::fp16, Sharding::k, 4));
+}
+
+TEST(AllGatherGemm, CountsTheFlopsOfAllRanks) {
+  EXPECT_EQ(work_of(problem(10, 20, 30, DType::fp16, Sharding::rows, 4)).flops, 2.0 * 10 * 20 * 30 * 4);
+}
+
+}  // namespace
+}  // namespace tritax
