@@ -14,6 +14,7 @@
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "tests/cost/example_machines.hpp"
+#include "tests/workloads/draw.hpp"
 #include "tests/workloads/repeated.hpp"
 
 namespace tritax {
@@ -30,9 +31,6 @@ Problem problem(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, Sha
   complete_problem(problem, "test");
   return problem;
 }
-
-int between(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
-bool coin() { return between(0, 1) == 1; }
 
 Machine some_machine(int gpus) {
   Machine machine = example::amd_node();

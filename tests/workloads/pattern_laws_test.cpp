@@ -10,6 +10,7 @@
 
 #include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
+#include "tests/workloads/draw.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -23,9 +24,6 @@ struct Case {
   Schedule schedule;
 };
 
-// Uniform in [low, high], whatever the size of the test.
-int between(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
-bool coin() { return between(0, 1) == 1; }
 std::int32_t some_tile() { return 16 * between(1, 4); }
 
 // Small ragged problems on small machines, so that every branch of a grid is met: more workgroups than tiles,
