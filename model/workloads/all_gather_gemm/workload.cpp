@@ -53,7 +53,7 @@ const std::array<Spec, 14> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} stages"},
     {.name = "first_fetchers",
-     .help = "workgroups that fetch for the first stage; 0: as for the others",
+     .help = "workgroups that fetch for the first stage; left out: as for the others",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},
