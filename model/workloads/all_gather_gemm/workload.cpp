@@ -53,7 +53,7 @@ const std::array<Spec, 14> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} stages"},
     {.name = "first_fetchers",
-     .help = "workgroups that fetch for the first stage; 0: as for the others",
+     .help = "workgroups that fetch for the first stage; left out: as for the others",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},
@@ -77,7 +77,8 @@ void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
     return std::ceil(static_cast<double>(size) / static_cast<double>(piece));
   };
   const double tiles = pieces(gemm.m, knobs.tile_m) * pieces(gemm.n, knobs.tile_n);
-  const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) + gemm.gpus;
+  const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) +
+                        (gemm.sharding == Sharding::k ? gemm.gpus : 0);
   const double operations =
       gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
   if (operations <= kMaxOperations) return;
