@@ -39,8 +39,9 @@ void for_each_column(const Values& values, const Visit& visit) {
 // ",m,n,k,dtype"
 std::string column_names(std::span<const Spec> specs) {
   std::string names;
-  for_each_column(Values(specs),
-                  [&](std::size_t spec, std::size_t part) { names += "," + specs[spec].column(part); });
+  for_each_column(Values(specs), [&](std::size_t spec, std::size_t part) {
+    names += fmt::format(",{}", specs[spec].column(part));
+  });
   return names;
 }
 
@@ -48,9 +49,10 @@ std::string column_names(std::span<const Spec> specs) {
 std::string column_values(const Values& values) {
   std::string text;
   for_each_column(values, [&](std::size_t spec, std::size_t part) {
-    text += "," + (values.specs()[spec].columns() == 1
-                       ? text_of(values, spec)
-                       : fmt::format("{}", values.at(values.first_column(spec) + part)));
+    text += ',';
+    text += values.specs()[spec].columns() == 1
+                ? text_of(values, spec)
+                : fmt::format("{}", values.at(values.first_column(spec) + part));
   });
   return text;
 }

@@ -161,10 +161,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}\n", command_line::describe_parse_error(app, error));
+    fmt::print(stderr, "{}\n", parsing::describe_parse_error(app, error));
     return kUserErrorExitCode;
   }
-  if (const std::string missing = command_line::describe_missing_value(app); !missing.empty()) {
+  if (const std::string missing = parsing::describe_missing_value(app); !missing.empty()) {
     fmt::print(stderr, "{}\n", missing);
     return kUserErrorExitCode;
   }

@@ -92,10 +92,10 @@ int run(int argc, char** argv) {
     write_standard_output(fmt::format("{}\n", version.what()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    tell(command_line::describe_parse_error(program, error) + '\n');
+    tell(parsing::describe_parse_error(program, error) + '\n');
     return kUserErrorExitCode;
   }
-  if (const std::string missing = command_line::describe_missing_value(program); !missing.empty()) {
+  if (const std::string missing = parsing::describe_missing_value(program); !missing.empty()) {
     tell(missing + '\n');
     return kUserErrorExitCode;
   }

@@ -114,15 +114,17 @@ std::span<const std::string_view> names_to_list(const Spec& spec) {
   return explained ? std::span<const std::string_view>{} : spec.names;
 }
 
-// What a field is where nobody gives it; empty where that goes without a number or name.
-std::string usual_text(const Spec& spec) {
+// "default fp16" of a field that nobody has to give; empty where that goes without a number or name.
+std::string default_text(const Spec& spec) {
   const std::int64_t usual = spec.usual[0];
-  if (spec.counts_gpus) return "all of the machine";
+  if (spec.counts_gpus) return "default: all of the machine";
   if (spec.required || is_shape(spec)) return "";
-  if (spec.kind == ValueKind::name) return std::string(spec.names[static_cast<std::size_t>(usual)]);
-  if (spec.kind == ValueKind::boolean)
-    return usual < 0 ? "" : std::string(kSwitch[static_cast<std::size_t>(usual)]);
-  return usual < spec.low || usual > spec.high ? "" : fmt::format("{}", usual);
+  if (spec.kind == ValueKind::name)
+    return fmt::format("default {}", spec.names[static_cast<std::size_t>(usual)]);
+  if (spec.kind == ValueKind::boolean) {
+    return usual < 0 ? "" : fmt::format("default {}", kSwitch[static_cast<std::size_t>(usual)]);
+  }
+  return usual < spec.low || usual > spec.high ? "" : fmt::format("default {}", usual);
 }
 
 std::string help_of(const Spec& spec, const std::string& usual) {
@@ -130,7 +132,7 @@ std::string help_of(const Spec& spec, const std::string& usual) {
   help.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(help.front())));
   const std::span<const std::string_view> names = names_to_list(spec);
   if (!names.empty()) help += fmt::format(": {}", fmt::join(names, ", "));
-  return usual.empty() ? help : fmt::format("{} (default {})", help, usual);
+  return usual.empty() ? help : fmt::format("{} ({})", help, usual);
 }
 
 // An option that fills the columns of the spec with that number.
@@ -246,7 +248,7 @@ void add_problem_options(CLI::App& app, const Workload& workload, Problem& probl
   add_workload_option(app, workload);
   for (std::size_t i = 0; i < workload.fields.size(); ++i) {
     const Spec& spec = workload.fields[i];
-    if (!spec.hidden) add_value(app, problem.values, i, help_of(spec, usual_text(spec)), kWorkloadGroup);
+    if (!spec.hidden) add_value(app, problem.values, i, help_of(spec, default_text(spec)), kWorkloadGroup);
   }
 }
 
@@ -307,7 +309,7 @@ void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs) {
 }
 
 std::string value_form(const Spec& spec) {
-  if (is_shape(spec)) return ' ' + form_of_shape(spec);
+  if (is_shape(spec)) return fmt::format(" {}", form_of_shape(spec));
   return spec.kind == ValueKind::boolean ? " on|off" : "";
 }
 

@@ -14,7 +14,7 @@
 // access that starts while another on its slab runs is served with it. In lock step this is exact LRU as long
 // as what lies between two uses of a slab has missed. A slab that hits in between counts in LRU and not here,
 // so the rule hits more where a working set is about the capacity: up to an eighth more of the last-level
-// accesses of a GEMM. sim/lru_reference.hpp follows chunks one by one, and a test holds the two together.
+// accesses of a GEMM. tests/sim/lru_reference.hpp follows chunks one by one; a test holds the two together.
 #pragma once
 
 #include <algorithm>

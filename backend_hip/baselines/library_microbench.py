@@ -18,7 +18,7 @@ import argparse
 import os
 import sys
 
-import gemm_all_scatter as base
+import harness as base
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp

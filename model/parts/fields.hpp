@@ -11,7 +11,7 @@ namespace tritax {
 
 // Keeps every product of two sizes below 2^40 and of three below 2^60, so nothing overflows 64 bits.
 inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
-// Ranks are 16-bit in a tile schedule; no node of today comes near.
+// Ranks are 16-bit in a tile schedule; no node comes near.
 inline constexpr int kMaxGpus = 1024;
 
 // A side of a matrix; it must be given.

@@ -8,9 +8,8 @@
 // space.
 //
 // Pipeline, lock protocol, host barriers and waves are never searched: they are at the defaults of the
-// machine
-// (`default_gemm_knobs`), with the overlapped pipeline, unless they are pinned, since the cost laws know what
-// fewer waves save but not the latency that they fail to hide.
+// machine (`default_gemm_knobs`), with the overlapped pipeline, unless they are pinned, since the cost laws
+// know what fewer waves save but not the latency that they fail to hide.
 #pragma once
 
 #include "model/parts/gemm_knobs.hpp"

@@ -36,7 +36,7 @@ Resources copy_resources();
 Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements);
 
 // Resources of a kernel some of whose workgroups multiply and others copy tiles of so many elements: the
-// threads of the former, and registers and LDS of the worse role.
+// threads of those that multiply, and registers and LDS of the worse role.
 Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
 
 // Compute and communication workgroups of a pattern that splits the compute units.

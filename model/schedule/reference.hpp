@@ -5,8 +5,8 @@
 // u(seed, group, rank, i, j), or the same without the rank for an input that is the same on all ranks. So
 // inputs of one group hold the same numbers where they have the same shape. They are filled in order; of two
 // that overlap the later one holds. Everything that no input fills is unwritten until some operation writes
-// it: reading it before is a mistake that the checker finds. A schedule that lists no inputs has those of an
-// older rule: all buffers of a rank into which nobody writes there; they hold numbers, but which is for the
+// it: reading it before is a mistake that the checker finds. A schedule that lists no inputs has those of a
+// rule: all buffers of a rank into which nobody writes there; they hold numbers, but which is for the
 // executor to choose.
 //
 // Reference. Operations on whole matrices, done in order on a copy of the buffers as the inputs left them:
@@ -77,7 +77,7 @@ struct ReferenceOp {
 // Seed of the random numbers of an input on a rank, from the seed of the run.
 std::uint64_t seed_of(const Input& input, std::uint64_t seed, std::int32_t rank);
 
-// The inputs of a schedule; of one that lists none, those of the older rule.
+// The inputs of a schedule; of one that lists none, those of the rule above.
 std::vector<Input> inputs_of(const Schedule& schedule);
 
 // Takes what inputs fill of a buffer of a rank out of `rests`, which are disjoint.
@@ -102,7 +102,7 @@ std::vector<ExpectedPart> expected_on(const Schedule& schedule, std::int32_t ran
 // the N columns of C: N/W, and one more on the first N mod W ranks.
 void expect_column_blocks(Schedule& schedule, std::int16_t a, std::int16_t b, std::int16_t c);
 
-// What a JSON form without `inputs` and `reference` has always meant: if there are buffers "A" (M x K) and
+// What a JSON form without `inputs` and `reference` means: if there are buffers "A" (M x K) and
 // "B" (K x at least ceil(N/W)) into which nobody writes, and a result (M x N), the product by column blocks;
 // further buffers into which nobody writes stay inputs. Leaves other schedules as they are.
 void infer_reference(Schedule& schedule);

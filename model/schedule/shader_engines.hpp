@@ -12,7 +12,7 @@
 //
 // Only kernels whose workgroups stay (Placement::persistent) are dealt so here. Of others a workgroup takes
 // any room on its die: how long it would wait for its engine depends on how long workgroups last, and where
-// one stands for many small ones (model/scenario/remote_access.cpp) that would be far too long.
+// one stands for many small ones (model/workloads/remote_access/schedule.cpp) that would be far too long.
 #pragma once
 
 #include <cstdint>

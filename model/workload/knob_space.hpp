@@ -34,10 +34,9 @@ struct Axis {
   };
 
   std::string_view name;
-  std::vector<AxisValue> values;  // at least one
-  std::size_t start = 0;          // where a search begins
-  std::vector<std::size_t>
-      coarse;  // crossed with those of other axes at the beginning; empty: the start only
+  std::vector<AxisValue> values;    // at least one
+  std::size_t start = 0;            // where a search begins
+  std::vector<std::size_t> coarse;  // crossed with those of other axes at first; empty: the start only
   Near near = Near::all;
   bool relative = false;     // applied after the others, because it depends on them
   bool travels = false;      // what is best for one pattern is tried with the next

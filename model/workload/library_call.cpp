@@ -2,6 +2,11 @@
 
 namespace tritax {
 
+bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_table) {
+  if (is_of_call(line) || line.has("workload") != named_in_table) return false;
+  return !named_in_table || line.text("workload") == workload.name;
+}
+
 std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view call) {
   const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
   const std::size_t state = line.choice("operands", kCallOperands);

@@ -18,10 +18,11 @@ enum class LibraryForm : std::uint8_t {
   gemm_warm,   // the same right after an equal one
   gemm_loop,   // time per call of many in a row
   all_gather,  // kernel of an all-gather
-  stepwise     // the whole program: products, host synchronisation, collective, copies
+  stepwise,    // the whole program, with a host synchronisation between product and collective
+  program      // the whole program, all of it in streams
 };
-inline constexpr std::array<std::string_view, 5> kLibraryFormNames{"gemm cold", "gemm warm", "gemm loop",
-                                                                   "all-gather", "stepwise"};
+inline constexpr std::array<std::string_view, 6> kLibraryFormNames{"gemm cold",  "gemm warm", "gemm loop",
+                                                                   "all-gather", "stepwise",  "program"};
 
 // What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program
 // ("form").
@@ -38,6 +39,11 @@ struct LibraryCall {
   std::string_view time_column;  // in us
   bool between_events = false;   // on the stream, else the sum of the kernels' own times
 };
+
+// Whether a row is one of library_microbench.py, or of the program of a workload: tables name it in the
+// column "workload"; those of the first workload of all do not.
+inline bool is_of_call(const CsvRow& line) { return line.has("what"); }
+bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_table);
 
 // Of a row of library_microbench.py that has a counterpart: the form of a GEMM with operands in that state.
 // Its times are the same for all launches, but for those of a loop. Throws UserError for unknown names.

@@ -32,8 +32,8 @@ struct Spec {
   std::string_view name;  // key in files and JSON: "comm_tile"
   std::string_view help;  // what it means, without a full stop
   ValueKind kind = ValueKind::integer;
-  std::int64_t low =
-      1;  // of what a user may give; the usual value may lie outside and then means "not given"
+  // Of what a user may give; the usual value may lie outside and then means "not given".
+  std::int64_t low = 1;
   std::int64_t high = 1;
   std::array<std::int64_t, 3> usual{};                   // where nobody gives one; of the parts of a shape
   bool required = false;                                 // it has no usual value

@@ -111,7 +111,7 @@ std::string telling_columns() {
     for (const auto& specs : {workload->fields, workload->knobs}) {
       for (const Spec& spec : specs) {
         for (std::size_t part = 0; part < spec.columns(); ++part) {
-          if (known.insert(spec.column(part)).second) columns += "," + spec.column(part);
+          if (known.insert(spec.column(part)).second) columns += fmt::format(",{}", spec.column(part));
         }
       }
     }

@@ -68,7 +68,7 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
   if (!options.warm) options.written_before_bytes = kFlushedBytes;
   const Schedule schedule = build_scenario(row.scenario, machine);
   const SimulationResult result = simulate(schedule, machine, options);
-  if (row.form == LibraryForm::stepwise) return result.makespan_ns;
+  if (row.form == LibraryForm::stepwise || row.form == LibraryForm::program) return result.makespan_ns;
   double slowest = 0;
   for (const RankResult& rank : result.ranks) slowest = std::max(slowest, rank.kernels_ns);
   // As in any stream: the graph starts after the gap of a node, the event behind it after that of a kernel.
@@ -85,7 +85,9 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
 LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   LibraryFile file;
   file.origin = origin;
-  UniqueRows once("form,what,launch,operands,gpus,m,n,k,dtype,bytes_per_rank,device_us,kernel_us,wall_us");
+  UniqueRows once(
+      "workload,form,what,launch,operands,gpus,m,n,k,dtype,sharding,bytes_per_rank,device_us,kernel_us,wall_"
+      "us");
   file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kLibraryWriter, [&](const CsvRow& line) {
     std::optional<LibraryRow> row = read_row(line);
     check_times(line);
@@ -95,7 +97,8 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   if (file.rows.empty()) {
     throw UserError(
         fmt::format("{}: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
-                    "gemm_all_scatter.py, and all of library_microbench.py",
+                    "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, and all of "
+                    "library_microbench.py",
                     origin));
   }
   return file;

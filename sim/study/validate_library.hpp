@@ -1,9 +1,10 @@
 // `tritax validate --library`: the library baseline beside what a vendor's libraries take.
 //
-// Two scripts measure through PyTorch (backend_hip/baselines). gemm_all_scatter.py: whole programs; of its
-// forms `gemm` (as a graph: the product alone, between two events of its stream) and `stepwise` (with a host
-// synchronisation behind the product, as the library pattern has it, on the host's clock) have a counterpart
-// here. library_microbench.py: single GEMMs and all-gathers, on the kernel clock, and GEMMs back to back.
+// Scripts measure through PyTorch (backend_hip/baselines); each workload knows which of their rows it
+// predicts (Workload::library_call). gemm_all_scatter.py: whole programs; of its forms `gemm` (as a graph:
+// the product alone, between two events of its stream) and `stepwise` (with a host synchronisation behind the
+// product, as the library pattern has it, on the host's clock) have a counterpart here.
+// library_microbench.py: single GEMMs and all-gathers, on the kernel clock, and GEMMs back to back.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ struct LibraryFile {
   std::vector<LibraryRow> rows;      // those with a counterpart, at least one
 };
 
-// Reads the files of the two scripts; rows without a counterpart are left out. Throws UserError with
+// Reads the files of the scripts; rows without a counterpart are left out. Throws UserError with
 // file:line, column, value and what is allowed.
 LibraryFile parse_library(std::string_view csv, const std::string& origin);
 LibraryFile read_library(const std::string& path);

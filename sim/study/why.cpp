@@ -165,18 +165,21 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other)
 // What no schedule with these tiles could avoid, and how much of the sending stays in sight.
 std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const TimeBound& bound = winner.bound;
-  std::string text = fmt::format("Of its {}, the GEMM needs at least {}", time_text(winner.time_ns),
-                                 time_text(bound.compute_ns));
+  const bool computes = winner.rounds.tiles > 0;
+  std::string text = fmt::format("Of its {},", time_text(winner.time_ns));
+  if (computes) text += fmt::format(" the GEMM needs at least {}", time_text(bound.compute_ns));
   if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
   const bool fetches = what_moves(winner.rounds) == "fetch";
-  text += fmt::format(" and the {:.1f} MB that every GPU {} at least {} of link time ({} the GEMM)",
+  text += fmt::format("{} the {:.1f} MB that every GPU {} {}at least {} of link time", computes ? " and" : "",
                       std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
-                      fetches ? "fetches" : "sends", time_text(bound.wire_ns),
-                      share_text(bound.wire_ns / bound.compute_ns));
+                      fetches ? "fetches" : "sends", computes ? "" : "need ", time_text(bound.wire_ns));
+  if (computes) text += fmt::format(" ({} the GEMM)", share_text(bound.wire_ns / bound.compute_ns));
   text +=
       fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
-  if (exposed < bound.wire_ns) text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
+  if (exposed < bound.wire_ns && computes) {
+    text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
+  }
   return text + ".";
 }
 
@@ -209,7 +212,8 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
                                         const Machine& machine) {
   if (candidates.empty()) return {};
   const Candidate& winner = candidates.front();
-  std::vector<std::string> sentences{wave_sentence(winner, candidates.subspan(1))};
+  std::vector<std::string> sentences;
+  if (winner.rounds.tiles > 0) sentences.push_back(wave_sentence(winner, candidates.subspan(1)));
   if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
   for (const OtherTime& other : winner.others) {
     if (other.time_ns < (1 + kWorthSaying) * winner.time_ns) continue;

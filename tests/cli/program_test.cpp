@@ -202,9 +202,9 @@ TEST(Program, AKnobThatAnotherWorkloadLacksIsRefusedAndOneThatItHasIsTaken) {
                                          "[[scenario]]\nid = \"gather\"\nworkload = \"all-gather\"\n"
                                          "rows = 256\ncols = 256\nknobs = { comm_cus = 8 }\n");
   EXPECT_EQ(run_tritax("check " + file + " --comm-cus 16").out, "product: sound\ngather: sound\n");
-  expect_user_error(run_tritax("check " + file + " --waves 4"),
-                    {"--waves: scenario 'gather' is of the workload all-gather, which has no such knob"});
-  EXPECT_EQ(run_tritax("check " + file + " --waves 4 --id product").exit_code, 0);
+  expect_user_error(run_tritax("check " + file + " --group-m 4"),
+                    {"--group-m: scenario 'gather' is of the workload all-gather, which has no such knob"});
+  EXPECT_EQ(run_tritax("check " + file + " --group-m 4 --id product").exit_code, 0);
   // --workload only says whose options are meant.
   EXPECT_EQ(run_tritax("check " + file + " --workload all-gather --comm-tile 64x64").exit_code, 0);
   expect_user_error(run_tritax("check " + file + " --workload all-gather --rows 4"),

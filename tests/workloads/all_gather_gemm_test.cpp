@@ -13,8 +13,7 @@
 #include "model/workloads/all_gather_gemm/draft.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
-#include "tests/cost/example_machines.hpp"
-#include "tests/workloads/random.hpp"
+#include "tests/workloads/draw.hpp"
 #include "tests/workloads/repeated.hpp"
 
 namespace tritax {
@@ -33,7 +32,7 @@ Problem problem(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, Sha
 }
 
 Machine some_machine(int gpus) {
-  Machine machine = example::amd_node();
+  Machine machine = find_machine("mi300x-8");
   machine.gpu.xcds = between(1, 4);
   machine.gpu.cus_per_xcd = between(2, 7);
   machine.library.channels = between(1, 9);
@@ -90,7 +89,7 @@ RC_GTEST_PROP(AllGatherGemm, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
 class EveryDType : public testing::TestWithParam<DType> {};
 
 TEST_P(EveryDType, IsRightWithEveryPatternOnOneToEightRanks) {
-  const Machine machine = example::amd_node();
+  const Machine machine = find_machine("mi300x-8");
   for (const int gpus : {1, 2, 3, 8}) {
     for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
       const Problem asked = problem(70, 50, 90, GetParam(), sharding, gpus);
@@ -136,7 +135,7 @@ std::map<int, double> received_bytes(const Schedule& schedule) {
 }
 
 TEST(AllGatherGemm, EveryRankReceivesWhatItLacksOnce) {
-  const Machine machine = example::amd_node();
+  const Machine machine = find_machine("mi300x-8");
   for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
     const Problem asked = problem(256, 64, 256, DType::fp16, sharding, 4);
     for (const char* pattern : {"library", "bulk-synchronous", "push", "staged-fetchers"}) {
@@ -150,14 +149,14 @@ TEST(AllGatherGemm, EveryRankReceivesWhatItLacksOnce) {
 
 // Each of the ceil(N / tile_n) tiles of a row fetches the row again (ROCm/iris examples/14_all_gather_gemm).
 TEST(AllGatherGemm, PullReceivesItForEveryColumnOfTiles) {
-  const Machine machine = example::amd_node();
+  const Machine machine = find_machine("mi300x-8");
   const Problem asked = problem(128, 96, 256, DType::fp16, Sharding::k, 4);
   const auto bytes = received_bytes(built("pull", asked, machine, small_tiles()));
   for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 3 * (128 * 256 * 2 * 3 / 4));
 }
 
 TEST(AllGatherGemm, BeginsWithWhatIsThere) {
-  const Machine machine = example::amd_node();
+  const Machine machine = find_machine("mi300x-8");
   const Problem asked = problem(64, 32, 128, DType::fp16, Sharding::k, 4);
   Values knobs = small_tiles();
   knobs.give("peer_order", 1);

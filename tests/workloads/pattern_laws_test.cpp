@@ -10,8 +10,8 @@
 
 #include "model/schedule/check.hpp"
 #include "tests/cost/example_machines.hpp"
+#include "tests/workloads/draw.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
-#include "tests/workloads/random.hpp"
 
 namespace tritax {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "model/core/error.hpp"
 
-namespace tritax::command_line {
+namespace tritax::parsing {
 
 namespace {
 
@@ -107,4 +107,4 @@ std::string describe_parse_error(const CLI::App& program, const CLI::ParseError&
   return error_line(program, what);
 }
 
-}  // namespace tritax::command_line
+}  // namespace tritax::parsing

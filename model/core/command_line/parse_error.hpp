@@ -8,7 +8,7 @@ class App;
 class ParseError;
 }  // namespace CLI
 
-namespace tritax::command_line {
+namespace tritax::parsing {
 
 // One line without an end, which names the program, the option or word at fault, what is like it, and the
 // help to read: "tritax: '--mahcine' is no option of this command (did you mean '--machine'?); see 'tritax
@@ -20,4 +20,4 @@ std::string describe_parse_error(const CLI::App& program, const CLI::ParseError&
 // parser lets texts do. A file of such a name is "./--json".
 std::string describe_missing_value(const CLI::App& program);
 
-}  // namespace tritax::command_line
+}  // namespace tritax::parsing

@@ -73,7 +73,8 @@ struct GatherDraft {
   std::int32_t flags = 0;
 };
 
-// Adds inputs, with the slice of a rank in `shard` from `at(rank)` on, and the reference.
+// Adds inputs and reference. A rank's slice of A is input in `shard`: where it lies in A (`in_place`), or
+// from the corner on.
 void expect_product(GatherDraft& draft, std::int16_t shard, bool in_place);
 
 // Whether all of a block is there from the start.

@@ -53,7 +53,7 @@ const std::array<Spec, 14> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} stages"},
     {.name = "first_fetchers",
-     .help = "workgroups that fetch for the first stage; 0: as for the others",
+     .help = "workgroups that fetch for the first stage; left out: as for the others",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},
@@ -77,7 +77,8 @@ void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
     return std::ceil(static_cast<double>(size) / static_cast<double>(piece));
   };
   const double tiles = pieces(gemm.m, knobs.tile_m) * pieces(gemm.n, knobs.tile_n);
-  const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) + gemm.gpus;
+  const double blocks = pieces(gemm.k, std::int64_t{knobs.k_steps} * knobs.tile_k) +
+                        (gemm.sharding == Sharding::k ? gemm.gpus : 0);
   const double operations =
       gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
   if (operations <= kMaxOperations) return;
@@ -231,6 +232,29 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
   return pattern.vendor ? machine.library.gemm_call_ns : 0;
 }
 
+// all_gather_gemm.py: the whole program on the host's clock, or the product alone, launched as a graph,
+// between two events.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, all_gather_gemm(), true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  const bool product = form == "gemm" && graph;
+  if (!product && !(form == "library" && !graph)) return std::nullopt;
+  LibraryCall call;
+  call.form = product ? LibraryForm::gemm_cold : LibraryForm::program;
+  call.between_events = product;
+  call.time_column = product ? "device_us" : "wall_us";
+  call.problem = problem_of(all_gather_gemm());
+  give_product(line, call.problem.values);
+  call.problem.values.give("sharding", static_cast<std::int64_t>(line.choice("sharding", kShardingNames)));
+  const std::int64_t gpus = line.integer("gpus", 1, kMaxGpus);
+  call.problem.values.give("gpus", product ? 1 : gpus);
+  call.pattern = "library";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
 }  // namespace
 
 const Workload& all_gather_gemm() {
@@ -249,6 +273,7 @@ const Workload& all_gather_gemm() {
       .space = space,
       .bound_ns = bound_ns,
       .call_ns = call_ns,
+      .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,
   };

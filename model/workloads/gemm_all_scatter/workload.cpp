@@ -158,8 +158,8 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
 
 // gemm_all_scatter.py with a host synchronisation behind the product, on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (line.has("what") || kProgramForms[line.choice("form", kProgramForms)] != "stepwise")
-    return std::nullopt;
+  if (!is_of_program(line, gemm_all_scatter(), false)) return std::nullopt;
+  if (kProgramForms[line.choice("form", kProgramForms)] != "stepwise") return std::nullopt;
   LibraryCall call;
   call.form = LibraryForm::stepwise;
   call.problem = problem_of(gemm_all_scatter());

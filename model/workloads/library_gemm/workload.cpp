@@ -156,13 +156,14 @@ LibraryCall bare_call(LibraryForm form, std::string_view time_column) {
 // A call of library_microbench.py, or the product alone of a program: launched as a graph, between two
 // events.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (line.has("what")) {
+  if (is_of_call(line)) {
     const auto form = form_of_call(line, "gemm");
     if (!form) return std::nullopt;
     LibraryCall call = bare_call(*form, "kernel_us");
     give_product(line, call.problem.values);
     return call;
   }
+  if (!is_of_program(line, library_gemm(), false)) return std::nullopt;
   const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
   if (kProgramForms[line.choice("form", kProgramForms)] != "gemm" || !graph) return std::nullopt;
   LibraryCall call = bare_call(LibraryForm::gemm_cold, "device_us");

@@ -2,10 +2,10 @@
 //
 // The microbenchmarks are schedules (model/microbench/cases.hpp); they are simulated on the machine, and the
 // parameters are moved until the simulated times fit the measured ones. Parameters come in small groups, each
-// fitted to the rows that depend on it, in a fixed order (sim/calibrate/fit_groups.hpp): damped Gauss-Newton
-// on logarithms of parameters and times, so that every row counts by its relative error. Clocks and flag
-// latencies follow from their rows by arithmetic (sim/calibrate/direct.cpp). Nothing but microbenchmarks is
-// used, and equal input gives equal output.
+// fitted to the rows that depend on it, in a fixed order (fit_groups.hpp): damped Gauss-Newton on logarithms
+// of parameters and times, so that every row counts by its relative error. Clocks and flag latencies follow
+// from their rows by arithmetic (direct.cpp). Nothing but microbenchmarks is used, and equal input gives
+// equal output.
 //
 // A parameter that no row depends on, or whose relative standard error is above 20 %, is poorly determined
 // and keeps its value; docs/calibrate.md has the exceptions.

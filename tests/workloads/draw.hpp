@@ -1,4 +1,4 @@
-// Draws for the laws of schedules.
+// Random values of properties that do not grow with the size of the test.
 #pragma once
 
 #include <rapidcheck.h>
