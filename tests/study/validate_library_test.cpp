@@ -66,7 +66,8 @@ TEST(ValidateLibrary, ReadsTheFormsThatHaveACounterpart) {
 TEST(ValidateLibrary, RefusesWhatItCannotCompare) {
   EXPECT_EQ(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\ngemm,eager,2,8,8,8,bf16,1,2\n"),
             "f.csv: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
-            "gemm_all_scatter.py, and all of library_microbench.py");
+            "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, and all of "
+            "library_microbench.py");
   EXPECT_EQ(message_of("id,launch,gpus,m,n,k,dtype,device_us,wall_us\nx,graph,2,8,8,8,bf16,1,2\n"),
             "f.csv:2: the header names no column 'form'");
   EXPECT_NE(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\ngemm,graph,3,8,8,8,bf16,1,2\n")
