@@ -190,9 +190,7 @@ void Executor::Impl::run_host_program(int r) {
       case HostOpKind::barrier:
         barrier_.arrive_and_wait();
         break;
-      case HostOpKind::collective_call:
-      case HostOpKind::framework_sync:
-      case HostOpKind::framework_gather:
+      case HostOpKind::host_work:
         break;  // see notes()
     }
   }

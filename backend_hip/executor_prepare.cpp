@@ -269,8 +269,7 @@ void Executor::Impl::collect_notes() {
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
-      modelled_host = modelled_host || op.kind == HostOpKind::collective_call ||
-                      op.kind == HostOpKind::framework_sync || op.kind == HostOpKind::framework_gather;
+      modelled_host = modelled_host || op.kind == HostOpKind::host_work;
     }
   }
   std::set<std::string> larger;
@@ -292,9 +291,7 @@ void Executor::Impl::collect_notes() {
         "workgroups run "
         "at full speed here");
   if (modelled_host)
-    notes_.push_back(
-        "collective_call, framework_sync and framework_gather are models of host work; they cost nothing "
-        "here");
+    notes_.push_back("host_work stands for what a library's or framework's host does; it costs nothing here");
 }
 
 }  // namespace tritax::gpu

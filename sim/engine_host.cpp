@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/cost/host_work.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -78,16 +79,8 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       host.wait = HostWait::barrier;
       arrive_at_barrier(rank, now);
       return false;
-    case HostOpKind::collective_call:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.collective_call_ns;
-      host.path.charge(&TimeAccount::launch_ns, now);
-      return true;
-    case HostOpKind::framework_sync:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_sync_ns;
-      host.path.charge(&TimeAccount::launch_ns, now);
-      return true;
-    case HostOpKind::framework_gather:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_gather_ns;
+    case HostOpKind::host_work:
+      now += options_.counterfactual.free_launches ? 0 : host_work_ns(machine_.library, op);
       host.path.charge(&TimeAccount::launch_ns, now);
       return true;
   }

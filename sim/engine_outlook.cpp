@@ -192,9 +192,7 @@ void Engine::index_tails() {
         case HostOpKind::barrier:
           host += host_costs_.barrier_ns;
           break;
-        case HostOpKind::collective_call:
-        case HostOpKind::framework_sync:
-        case HostOpKind::framework_gather:
+        case HostOpKind::host_work:
           break;  // free in some counterfactuals, and short
       }
     }

@@ -213,6 +213,14 @@ void ScheduleBuilder::host(int rank, HostOpKind kind, std::int32_t stream) {
   schedule_.host.at(static_cast<std::size_t>(rank)).push_back({kind, -1, stream, -1});
 }
 
+void ScheduleBuilder::host_work(int rank, std::string_view label, double duration_ns) {
+  HostOp op;
+  op.kind = HostOpKind::host_work;
+  op.label = label;
+  op.duration_ns = duration_ns;
+  schedule_.host.at(static_cast<std::size_t>(rank)).push_back(std::move(op));
+}
+
 Schedule ScheduleBuilder::finish() {
   order_by_kernel(schedule_);
   current_kernel_ = -1;

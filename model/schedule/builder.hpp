@@ -12,6 +12,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "model/schedule/schedule.hpp"
 
@@ -58,6 +59,7 @@ class ScheduleBuilder {
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
   void graph_launch(int rank, Graph graph);
   void host(int rank, HostOpKind kind, std::int32_t stream = 0);
+  void host_work(int rank, std::string_view label, double duration_ns = -1);  // negative: as the machine says
 
   // Moves the schedule out; the builder is empty afterwards.
   Schedule finish();

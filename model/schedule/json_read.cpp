@@ -56,6 +56,7 @@ Keys keys_of(HostOpKind kind) {
   static constexpr std::array<std::string_view, 3> launch{"op", "kernel", "stream"};
   static constexpr std::array<std::string_view, 2> graph_launch{"op", "graph"};
   static constexpr std::array<std::string_view, 2> stream{"op", "stream"};
+  static constexpr std::array<std::string_view, 3> work{"op", "label", "duration_ns"};
   static constexpr std::array<std::string_view, 1> other{"op"};
   switch (kind) {
     case HostOpKind::launch:
@@ -64,6 +65,8 @@ Keys keys_of(HostOpKind kind) {
       return graph_launch;
     case HostOpKind::stream_synchronize:
       return stream;
+    case HostOpKind::host_work:
+      return work;
     default:
       return other;
   }
@@ -341,8 +344,22 @@ class Reader {
     }
   }
 
+  // Host work had operations of its own once, without a duration: the machine said how long each takes. They
+  // are read as work of that label, and the machine still says.
+  static bool is_former_work(const JsonValue& value) {
+    if (!value.is_string()) return false;
+    const std::string& name = value.string();
+    return name == kCollectiveCall || name == kFrameworkSync || name == kFrameworkGather;
+  }
+
   HostOp read_host_op(const JsonValue& value, std::int32_t rank) const {
     HostOp op;
+    if (is_former_work(value.at("op"))) {
+      value.expect_object(keys_of(HostOpKind::barrier));
+      op.kind = HostOpKind::host_work;
+      op.label = value.at("op").string();
+      return op;
+    }
     op.kind = static_cast<HostOpKind>(value.at("op").one_of(kHostOpKindNames));
     value.expect_object(keys_of(op.kind));
     if (op.kind == HostOpKind::launch) {
@@ -350,6 +367,10 @@ class Reader {
     }
     if (op.kind == HostOpKind::graph_launch) {
       op.graph = static_cast<std::int32_t>(value.at("graph").integer(0, kMaxInt32));
+    }
+    if (op.kind == HostOpKind::host_work) {
+      op.label = value.at("label").string();
+      if (value.has("duration_ns")) op.duration_ns = value.at("duration_ns").number(0);
     }
     op.stream = int32_or(value, "stream", 0, 0);
     return op;

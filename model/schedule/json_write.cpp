@@ -306,6 +306,10 @@ class Writer {
     if (op.kind == HostOpKind::launch || op.kind == HostOpKind::stream_synchronize) {
       write_unless("stream", op.stream, 0);
     }
+    if (op.kind == HostOpKind::host_work) {
+      put(R"(, "label": {})", json_string(op.label));
+      if (op.duration_ns >= 0) put(R"(, "duration_ns": {})", op.duration_ns);
+    }
     raw("}");
   }
 

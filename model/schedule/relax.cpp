@@ -59,8 +59,8 @@ Schedule without_boundaries(const Schedule& schedule) {
         program.push_back(
             {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
         synchronised = false;
-      } else if (op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_gather) {
-        program.push_back(op);  // the host works as much; it waits for nobody
+      } else if (op.kind == HostOpKind::host_work && op.label != kFrameworkSync) {
+        program.push_back(op);  // the host works as much; it waits for nobody, unlike around a synchronised step
       } else {
         synchronised = true;
       }

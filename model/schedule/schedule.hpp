@@ -157,19 +157,26 @@ enum class HostOpKind : std::uint8_t {
   stream_synchronize,  // until `stream` is empty
   device_synchronize,  // until all streams are empty
   barrier,             // until every rank's host has arrived
-  collective_call,     // host work of a call into the collective library
-  framework_sync,      // host work of a framework around a synchronised step
-  framework_gather,    // host work of a framework's gather into slices, beyond the collective call
+  host_work,           // the host is busy for `duration_ns` with what `label` says; it orders nothing
 };
-inline constexpr std::array<std::string_view, 8> kHostOpKindNames{
-    "launch",  "graph_launch",    "stream_synchronize", "device_synchronize",
-    "barrier", "collective_call", "framework_sync",     "framework_gather"};
+inline constexpr std::array<std::string_view, 6> kHostOpKindNames{
+    "launch", "graph_launch", "stream_synchronize", "device_synchronize", "barrier", "host_work"};
+
+// Labels of host work that have a meaning: a call into the collective library, work of a framework around a
+// synchronised step, and of its gather into slices beyond the collective call.
+inline constexpr std::string_view kCollectiveCall = "collective_call";
+inline constexpr std::string_view kFrameworkSync = "framework_sync";
+inline constexpr std::string_view kFrameworkGather = "framework_gather";
 
 struct HostOp {
   HostOpKind kind = HostOpKind::device_synchronize;
   std::int32_t kernel = -1;
   std::int32_t stream = 0;
   std::int32_t graph = -1;
+  std::string label{};      // of host_work
+  double duration_ns = -1;  // of host_work; negative: what the machine says of the label
+
+  bool is_work(std::string_view of) const { return kind == HostOpKind::host_work && label == of; }
 };
 
 struct GraphNode {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "model/cost/host_work.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
@@ -302,14 +303,8 @@ class HostWalk {
           break;
         case HostOpKind::barrier:
           return true;
-        case HostOpKind::collective_call:
-          host.now += machine_.library.collective_call_ns;
-          break;
-        case HostOpKind::framework_sync:
-          host.now += machine_.library.framework_sync_ns;
-          break;
-        case HostOpKind::framework_gather:
-          host.now += machine_.library.framework_gather_ns;
+        case HostOpKind::host_work:
+          host.now += host_work_ns(machine_.library, op);
           break;
       }
     }

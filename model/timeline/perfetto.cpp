@@ -179,6 +179,7 @@ class TraceWriter {
         name =
             fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
       }
+      if (op.kind == HostOpKind::host_work) name = escaped(op.label);
       begin_interval(interval.rank, kHostTrack, name, "host", interval.begin_ns, interval.end_ns);
       put(R"("stream":{}}}}})", op.stream);
     }
