@@ -192,6 +192,9 @@ void Engine::index_tails() {
         case HostOpKind::barrier:
           host += host_costs_.barrier_ns;
           break;
+        case HostOpKind::event_record:
+        case HostOpKind::event_wait:
+        case HostOpKind::copy:
         case HostOpKind::host_work:
           break;  // free in some counterfactuals, and short
       }
