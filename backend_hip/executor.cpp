@@ -24,6 +24,9 @@ std::vector<bool> targets_of(const Schedule& schedule, std::initializer_list<OpK
     if (std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end())
       targets[static_cast<std::size_t>(op.buffer)] = true;
   }
+  if (std::find(kinds.begin(), kinds.end(), OpKind::copy) != kinds.end()) {
+    for (const Op& op : schedule.transfers) targets[static_cast<std::size_t>(op.buffer)] = true;
+  }
   return targets;
 }
 
@@ -167,6 +170,27 @@ void Executor::Impl::launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t
                                    launch.shared_bytes, rank.streams.at(stream)));
 }
 
+// By whatever engine the runtime takes for a copy between two places that every GPU can address.
+void Executor::Impl::copy(Rank& rank, const HostOp& op) {
+  const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
+  const auto place = [&](std::int32_t of, std::int32_t buffer, std::int32_t row, std::int32_t col) {
+    const BufferPlace& it = heap_.buffers[static_cast<std::size_t>(buffer)];
+    const int bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)].dtype);
+    return at(of, it.offset + static_cast<std::size_t>(row) * static_cast<std::size_t>(it.pitch) +
+                      static_cast<std::size_t>(col) * static_cast<std::size_t>(bytes));
+  };
+  const auto pitch = [&](std::int32_t buffer) {
+    return static_cast<std::size_t>(heap_.buffers[static_cast<std::size_t>(buffer)].pitch);
+  };
+  const auto width =
+      static_cast<std::size_t>(copy.rect.cols) *
+      static_cast<std::size_t>(bytes_of(schedule_.buffers[static_cast<std::size_t>(copy.buffer)].dtype));
+  TRITAX_GPU_CHECK(hipMemcpy2DAsync(
+      place(copy.rank, copy.buffer, copy.rect.row, copy.rect.col), pitch(copy.buffer),
+      place(copy.src_rank, copy.src_buffer, copy.src_row, copy.src_col), pitch(copy.src_buffer), width,
+      static_cast<std::size_t>(copy.rect.rows), hipMemcpyDefault, rank.streams.at(op.stream)));
+}
+
 void Executor::Impl::run_host_program(int r) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
   bool pending = false;  // work that no synchronisation of the program covers
@@ -190,9 +214,18 @@ void Executor::Impl::run_host_program(int r) {
       case HostOpKind::barrier:
         barrier_.arrive_and_wait();
         break;
-      case HostOpKind::collective_call:
-      case HostOpKind::framework_sync:
-      case HostOpKind::framework_gather:
+      case HostOpKind::event_record:
+        TRITAX_GPU_CHECK(hipEventRecord(rank.events.at(op.event), rank.streams.at(op.stream)));
+        pending = true;
+        break;
+      case HostOpKind::event_wait:
+        TRITAX_GPU_CHECK(hipStreamWaitEvent(rank.streams.at(op.stream), rank.events.at(op.event), 0));
+        break;
+      case HostOpKind::copy:
+        copy(rank, op);
+        pending = true;
+        break;
+      case HostOpKind::host_work:
         break;  // see notes()
     }
   }

@@ -79,6 +79,7 @@ class Executor::Impl {
     DeviceMemory flush;
     std::vector<Launch> launches;  // as Schedule::kernels
     std::map<std::int32_t, hipStream_t> streams;
+    std::map<std::int32_t, hipEvent_t> events;
     std::map<std::int32_t, hipGraphExec_t> graphs;
     long long clock_offset = 0;  // ticks, this clock minus that of rank 0
   };
@@ -98,6 +99,7 @@ class Executor::Impl {
   void fill_input(int r, const Input& input);
   void reset_rank(int r);
   void run_host_program(int r);
+  void copy(Rank& rank, const HostOp& op);
   void launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t stream);
   void throw_failure() const;
   void read_spans(int r, RunTimes& times);

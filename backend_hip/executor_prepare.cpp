@@ -76,6 +76,7 @@ Executor::Impl::~Impl() {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     static_cast<void>(hipSetDevice(static_cast<int>(r)));
     for (auto& [number, stream] : ranks_[r].streams) static_cast<void>(hipStreamDestroy(stream));
+    for (auto& [number, event] : ranks_[r].events) static_cast<void>(hipEventDestroy(event));
     for (auto& [number, graph] : ranks_[r].graphs) static_cast<void>(hipGraphExecDestroy(graph));
   }
 }
@@ -201,6 +202,9 @@ void Executor::Impl::prepare_host(int r, Rank& rank) {
     TRITAX_GPU_CHECK(hipStreamCreateWithFlags(&rank.streams[number], hipStreamNonBlocking));
   }
   for (const HostOp& op : schedule_.host[static_cast<std::size_t>(r)]) {
+    if (op.kind == HostOpKind::event_record && rank.events.count(op.event) == 0) {
+      TRITAX_GPU_CHECK(hipEventCreateWithFlags(&rank.events[op.event], hipEventDisableTiming));
+    }
     if (op.kind == HostOpKind::graph_launch && rank.graphs.count(op.graph) == 0) {
       rank.graphs[op.graph] = build_graph(schedule_.graphs[static_cast<std::size_t>(op.graph)], rank);
     }
@@ -269,8 +273,7 @@ void Executor::Impl::collect_notes() {
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
-      modelled_host = modelled_host || op.kind == HostOpKind::collective_call ||
-                      op.kind == HostOpKind::framework_sync || op.kind == HostOpKind::framework_gather;
+      modelled_host = modelled_host || op.kind == HostOpKind::host_work;
     }
   }
   std::set<std::string> larger;
@@ -292,9 +295,7 @@ void Executor::Impl::collect_notes() {
         "workgroups run "
         "at full speed here");
   if (modelled_host)
-    notes_.push_back(
-        "collective_call, framework_sync and framework_gather are models of host work; they cost nothing "
-        "here");
+    notes_.push_back("host_work stands for what a library's or framework's host does; it costs nothing here");
 }
 
 }  // namespace tritax::gpu

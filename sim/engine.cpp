@@ -50,13 +50,16 @@ double Engine::collect_ended(double now, double same_ns) {
     ended_.push_back(completion);
     if (fluid_.active(completion.class_id) > 0) {
       // By now the state of the one before is there and tells which operation comes next.
+      const std::uint32_t token = fluid_.next_token(completion.class_id);
+      if (is_transfer(token)) continue;
       __builtin_prefetch(schedule_.ops.data() + workgroups_[ends_soon_].pc);
-      ends_soon_ = workgroup_of(fluid_.next_token(completion.class_id));
+      ends_soon_ = workgroup_of(token);
       prefetch(ends_soon_);
     }
   }
   if (ended_.size() > 1) {
     const auto rank = [&](const FluidNetwork::Completion& ended) {
+      if (is_transfer(ended.token)) return ended.token;
       return token_of(workgroups_[workgroup_of(ended.token)].id, (ended.token & 1u) != 0);
     };
     std::sort(ended_.begin(), ended_.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
@@ -115,6 +118,12 @@ void Engine::handle(const Event& event, double now) {
       break;
     case EventKind::host_step:
       host_step(static_cast<std::int32_t>(event.id), now);
+      break;
+    case EventKind::transfer_ready:
+      begin_copy(event.id, now);
+      break;
+    case EventKind::transfer_moves:
+      move_copy(event.id, now);
       break;
   }
 }

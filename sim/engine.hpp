@@ -10,11 +10,12 @@
 // releaser came last.
 //
 // Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
-// (host programs, streams), engine_ops.cpp (tile operations), engine_flags.cpp (signals, waits, claims),
-// engine_clock.cpp (what the power limit leaves), engine_sender.cpp (stores beside the matmuls of their
-// workgroup), engine_lock_step.cpp (matmuls that share operands), engine_traffic.cpp (which resources an
-// operation uses), engine_write_back.cpp (when memory gets what was written), engine_links.cpp (what an
-// operation takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results, stalls).
+// (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
+// engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the power limit leaves),
+// engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls that share
+// operands), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when memory gets
+// what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp (when to
+// give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -106,14 +107,32 @@ class Engine : private EngineState {
   double turn_to_launch(std::int32_t rank, double now);
   void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
   void find_cold_code();
+  void post(std::int32_t rank, std::int32_t stream, StreamState::Pending pending);
   void start_next_in_stream(std::int32_t rank, std::int32_t stream);
+  double start_of(StreamState& stream, const StreamState::Pending& pending, Path& path) const;
   void stream_progressed(std::int32_t rank, double now);
   bool streams_idle(const HostState& host) const;
   void finish_synchronize(HostState& host, double now);
   void arrive_at_barrier(std::int32_t rank, double now);
 
+  // engine_copies.cpp
+  void index_copy_engines();
+  void post_copy(std::int32_t rank, const HostOp& op, std::uint32_t host_op, double now);
+  void post_record(std::int32_t rank, const HostOp& op, double now);
+  void post_wait(std::int32_t rank, const HostOp& op, double now);
+  bool pass_point(StreamState& stream, const StreamState::Pending& pending);
+  void begin_copy(std::uint32_t transfer, double now);
+  void take_engine(std::uint32_t transfer, std::int32_t engine, double now);
+  void move_copy(std::uint32_t transfer, double now);
+  void finish_copy(std::uint32_t transfer, double lost_ns, double now);
+  DataPath path_of_copy(const Op& op, std::int32_t rank);
+  void note_copied(const Op& op, const Path& path, double now);
+  static constexpr std::uint32_t kTransferToken = 1u << 31;
+  static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
+
   // engine_ops.cpp
-  // Fluid tokens: workgroup and whether the activity is its asynchronous store.
+  // Fluid tokens: a transfer of a copy engine, or a workgroup and whether the activity is its asynchronous
+  // store.
   static constexpr std::uint32_t token_of(std::uint32_t wg, bool store) {
     return wg << 1 | (store ? 1u : 0u);
   }
@@ -312,6 +331,10 @@ class Engine : private EngineState {
   std::vector<double> busy_copy_ns_;             // by busy compute units
   std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
   std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
+  CopyEngines copy_engines_;                     // with free launches: their packets cost nothing
+  std::vector<EngineQueue> engine_queues_;       // by rank
+  std::vector<TransferState> transfers_;         // in the order in which they were posted
+  std::vector<EventRecord> event_records_;       // likewise
   std::vector<std::int32_t> at_barrier_;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;

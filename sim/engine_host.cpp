@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/cost/host_work.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -78,16 +79,19 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       host.wait = HostWait::barrier;
       arrive_at_barrier(rank, now);
       return false;
-    case HostOpKind::collective_call:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.collective_call_ns;
+    case HostOpKind::event_record:
+    case HostOpKind::event_wait:
+    case HostOpKind::copy: {
+      const std::uint32_t host_op = host.pc;
+      now = turn_to_launch(rank, now) + copy_engines_.call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
+      if (op.kind == HostOpKind::copy) post_copy(rank, op, host_op, now);
+      if (op.kind == HostOpKind::event_record) post_record(rank, op, now);
+      if (op.kind == HostOpKind::event_wait) post_wait(rank, op, now);
       return true;
-    case HostOpKind::framework_sync:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_sync_ns;
-      host.path.charge(&TimeAccount::launch_ns, now);
-      return true;
-    case HostOpKind::framework_gather:
-      now += options_.counterfactual.free_launches ? 0 : machine_.library.framework_gather_ns;
+    }
+    case HostOpKind::host_work:
+      now += options_.counterfactual.free_launches ? 0 : host_work_ns(machine_.library, op);
       host.path.charge(&TimeAccount::launch_ns, now);
       return true;
   }
@@ -146,31 +150,61 @@ void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream
   }
   kernels_[kernel].launched = true;
   kernels_[kernel].stream = stream;
+  post(rank, stream, {StreamState::Kind::kernel, kernel, earliest, gap});
+}
+
+void Engine::post(std::int32_t rank, std::int32_t stream, StreamState::Pending pending) {
   HostState& host = hosts_[rank];
-  StreamState& state = host.streams[static_cast<std::size_t>(stream)];
-  state.queue.push_back({kernel, earliest, gap, host.synchronized_ns, host.path});
+  pending.synchronized_ns = host.synchronized_ns;
+  pending.launch = host.path;
+  host.streams[static_cast<std::size_t>(stream)].queue.push_back(pending);
   start_next_in_stream(rank, stream);
+}
+
+// When what comes next in a stream can start, and the path that leads there.
+double Engine::start_of(StreamState& stream, const StreamState::Pending& pending, Path& path) const {
+  double start = pending.earliest_ns;
+  path = pending.launch;
+  if (stream.used) {
+    const double after_gap = stream.last_end.time_ns + pending.gap_ns;
+    if (!later(start, after_gap)) {
+      start = std::max(start, after_gap);
+      path = stream.last_end;
+    }
+  }
+  stream.busy = true;
+  stream.used = true;
+  return start;
 }
 
 void Engine::start_next_in_stream(std::int32_t rank, std::int32_t stream) {
   StreamState& state = hosts_[rank].streams[static_cast<std::size_t>(stream)];
-  if (state.busy || state.head == state.queue.size()) return;
-  const StreamState::Pending pending = state.queue[state.head++];
-  KernelState& kernel = kernels_[pending.kernel];
-  double start = pending.earliest_ns;
-  kernel.start = pending.launch;
-  kernel.boundary_ns = pending.synchronized_ns;
-  if (state.used) {
-    const double after_gap = state.last_end.time_ns + pending.gap_ns;
-    kernel.boundary_ns = std::max(kernel.boundary_ns, state.last_end.time_ns);
-    if (!later(start, after_gap)) {
-      start = std::max(start, after_gap);
-      kernel.start = state.last_end;
+  bool recorded = false;
+  while (!state.busy && state.head < state.queue.size()) {
+    const StreamState::Pending pending = state.queue[state.head];
+    if (pending.kind == StreamState::Kind::record || pending.kind == StreamState::Kind::wait) {
+      if (!pass_point(state, pending)) break;
+      recorded = recorded || pending.kind == StreamState::Kind::record;
+      ++state.head;
+      continue;
     }
+    ++state.head;
+    if (pending.kind == StreamState::Kind::copy) {
+      TransferState& transfer = transfers_[pending.item];
+      queue_.push(start_of(state, pending, transfer.path), {EventKind::transfer_ready, pending.item});
+      continue;
+    }
+    KernelState& kernel = kernels_[pending.item];
+    kernel.boundary_ns = pending.synchronized_ns;
+    if (state.used) kernel.boundary_ns = std::max(kernel.boundary_ns, state.last_end.time_ns);
+    queue_.push(start_of(state, pending, kernel.start), {EventKind::start_kernel, pending.item});
   }
-  state.busy = true;
-  state.used = true;
-  queue_.push(start, {EventKind::start_kernel, pending.kernel});
+  if (!recorded) return;
+  // Other streams of the rank may have waited for the event.
+  for (std::size_t other = 0; other < hosts_[rank].streams.size(); ++other) {
+    if (static_cast<std::int32_t>(other) != stream)
+      start_next_in_stream(rank, static_cast<std::int32_t>(other));
+  }
 }
 
 void Engine::stream_progressed(std::int32_t rank, double now) {

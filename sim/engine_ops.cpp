@@ -359,6 +359,10 @@ void Engine::charge_store(Path& path, const WorkgroupState& wg, double lost_ns, 
 
 void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   ++totals_.events;
+  if (is_transfer(completion.token)) {
+    finish_copy(completion.token & ~kTransferToken, completion.lost_on_links_ns, now);
+    return;
+  }
   const std::uint32_t id = workgroup_of(completion.token);
   WorkgroupState& wg = workgroups_[id];
   if (completion.token & 1u) {

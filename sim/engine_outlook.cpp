@@ -192,9 +192,10 @@ void Engine::index_tails() {
         case HostOpKind::barrier:
           host += host_costs_.barrier_ns;
           break;
-        case HostOpKind::collective_call:
-        case HostOpKind::framework_sync:
-        case HostOpKind::framework_gather:
+        case HostOpKind::event_record:
+        case HostOpKind::event_wait:
+        case HostOpKind::copy:
+        case HostOpKind::host_work:
           break;  // free in some counterfactuals, and short
       }
     }

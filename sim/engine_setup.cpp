@@ -47,6 +47,9 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     host_costs_.barrier_ns = machine.host.barrier_ns;
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
+  copy_engines_ = machine_.copy_engine;
+  if (copy_engines_.call_ns == 0) copy_engines_.call_ns = machine_.host.launch_call_ns;
+  if (options_.counterfactual.free_launches) copy_engines_.call_ns = 0;
   latencies_ns_ = {0, machine_.gpu.l2_latency_ns, machine_.gpu.llc_latency_ns, machine_.gpu.hbm_latency_ns};
   find_busy_copies();
   index_ports();
@@ -130,6 +133,7 @@ void Engine::index_schedule() {
   for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));
   is_read_.assign(schedule_.buffers.size(), 0);
 
+  for (const Op& op : schedule_.transfers) is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
   hosts_.resize(ranks);
   launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
   kernels_.resize(schedule_.kernels.size());
@@ -160,13 +164,19 @@ void Engine::index_schedule() {
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
-    for (const HostOp& op : schedule_.host[rank]) streams = std::max(streams, op.stream + 1);
+    std::int32_t events = 0;
+    for (const HostOp& op : schedule_.host[rank]) {
+      streams = std::max(streams, op.stream + 1);
+      events = std::max(events, op.event + 1);
+    }
+    hosts_[rank].last_record.assign(static_cast<std::size_t>(events), kNobody);
     for (const Graph& graph : schedule_.graphs) {
       for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
     }
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
     queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
+  index_copy_engines();
   find_what_stays();
   if (options_.give_up_after_ns > 0) index_outlook();
 }

@@ -42,7 +42,10 @@ struct EngineState {
     // of others
     flag_arrives,
     start_kernel,
-    host_step
+    host_step,
+    // of transfers by copy engines
+    transfer_ready,
+    transfer_moves
   };
   struct Event {
     EventKind kind = EventKind::host_step;
@@ -171,18 +174,48 @@ struct EngineState {
   };
 
   struct StreamState {
+    enum class Kind : std::uint8_t { kernel, copy, record, wait };
     struct Pending {
-      std::uint32_t kernel = 0;
+      Kind kind = Kind::kernel;
+      std::uint32_t item = 0;  // number of the kernel, of transfers_, or of event_records_
       double earliest_ns = 0;
       double gap_ns = 0;
       double synchronized_ns = -1;
-      Path launch;
+      Path launch{};
     };
     std::vector<Pending> queue;
     std::size_t head = 0;
     bool busy = false;
     bool used = false;
     Path last_end;
+  };
+
+  // A record of an event that a host has posted.
+  struct EventRecord {
+    bool happened = false;
+    Path path;
+  };
+
+  // A copy by a copy engine that a host has posted; see engine_copies.cpp.
+  struct TransferState {
+    std::uint32_t op = 0;  // into Schedule::transfers
+    std::int32_t rank = 0;
+    std::uint32_t host_op = 0;
+    std::int32_t stream = 0;
+    std::int32_t engine = -1;
+    double begin_ns = 0;  // when data begins to move
+    double alone_ns = 0;
+    double lost_ns = 0;  // by its class on links, before that
+    double TimeAccount::*part = &TimeAccount::wire_ns;
+    Path path;
+  };
+
+  // Of one GPU.
+  struct EngineQueue {
+    std::vector<Path> last_end;          // by engine
+    std::vector<char> busy;              // likewise
+    std::vector<std::uint32_t> waiting;  // transfers whose turn in their stream has come
+    std::size_t head = 0;                // of waiting
   };
 
   enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
@@ -195,6 +228,7 @@ struct EngineState {
     double synchronized_ns = -1;      // kernels up to this time were waited for by the host
     bool has_launched = false;
     std::vector<StreamState> streams;
+    std::vector<std::uint32_t> last_record;  // by event: into event_records_
     Path path;
   };
 

@@ -32,6 +32,10 @@ double Engine::bytes_touched(bool results) const {
     touch(op.src_buffer);
     touch(op.b_buffer);
   }
+  for (const Op& op : schedule_.transfers) {
+    if (results) touch(op.buffer);
+    if (results) touch(op.src_buffer);
+  }
   double bytes = 0;
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const Buffer& buffer = schedule_.buffers[i];
@@ -51,11 +55,14 @@ void Engine::find_what_stays() {
                   bytes_touched(true) <= l2_bytes;
   if (!options_.stored_before || results_stay_ || !writes_back_late_) return;
   std::vector<double> written(gpus_.size(), 0.0);
-  for (const Op& op : schedule_.ops) {
-    if (op.kind != OpKind::store && op.kind != OpKind::copy) continue;
+  const auto add = [&](const Op& op) {
     written[static_cast<std::size_t>(op.rank)] +=
         bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  };
+  for (const Op& op : schedule_.ops) {
+    if (op.kind == OpKind::store || op.kind == OpKind::copy) add(op);
   }
+  for (const Op& op : schedule_.transfers) add(op);
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
     gpus_[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
   }

@@ -5,11 +5,13 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/findings.hpp"
 #include "model/timeline/op_name.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/functional_reference.hpp"
@@ -21,6 +23,8 @@ namespace tritax {
 namespace {
 
 constexpr std::size_t kMaxStaleReads = 20;
+constexpr std::uint32_t kCopyEngine =
+    ~std::uint32_t{0};  // in place of a kernel; the operation is one of the host
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
 // Every buffer of every rank is held in memory, and so is what is expected.
@@ -77,6 +81,7 @@ struct WorkgroupState {
 struct FunctionalExecutor::State {
   State(const Schedule& s, std::uint64_t seed)
       : schedule(executable(s)), memory(filled(s, seed)), order(s), reference(s, memory) {
+    copies.resize(schedule.host.size());
     for (std::size_t kernel = 0; kernel < schedule.kernels.size(); ++kernel) {
       const auto& programs = schedule.kernels[kernel].workgroups;
       workgroups.emplace_back(programs.size());
@@ -109,6 +114,8 @@ struct FunctionalExecutor::State {
   WorkgroupState& workgroup_at(const OpPlace& place) { return workgroups[place.kernel][place.workgroup]; }
   int rank_of(const OpPlace& place) const { return schedule.kernels[place.kernel].rank; }
   std::string describe(const OpPlace& place) const {
+    if (place.kernel == kCopyEngine)
+      return describe_host_op(schedule, static_cast<std::size_t>(place.rank), place.op);
     return describe_op(schedule, place.kernel, place.workgroup, place.op);
   }
 
@@ -118,6 +125,8 @@ struct FunctionalExecutor::State {
   Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
+  void start_copy(int rank, std::uint32_t host_op);
+  void finish_copy(int rank, std::uint32_t host_op);
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
 
   const Schedule& schedule;
@@ -125,6 +134,8 @@ struct FunctionalExecutor::State {
   HappensBefore order;
   FunctionalReference reference;
   std::vector<std::vector<WorkgroupState>> workgroups;  // by kernel
+  std::vector<std::map<std::uint32_t, OpenOp>>
+      copies;  // of copy engines that have started, by rank and operation
   std::vector<std::string> stale_reads;
 };
 
@@ -154,7 +165,10 @@ void FunctionalExecutor::State::report(const OpPlace& reader, const Region& regi
 }
 
 Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const Region& region, bool for_add) {
-  const auto is_before = [&](Epoch write) { return order.is_before(write, place.kernel, place.workgroup); };
+  const auto is_before = [&](Epoch write) {
+    return place.kernel == kCopyEngine ? order.is_before_copy(write, place.rank, place.op)
+                                       : order.is_before(write, place.kernel, place.workgroup);
+  };
   if (const auto fault = memory.find_fault(region, for_add, is_before)) {
     report(place, region, *fault);
   }
@@ -254,6 +268,25 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
   order.op_finished(place.kernel, place.workgroup, place.op);
 }
 
+void FunctionalExecutor::State::start_copy(int rank, std::uint32_t host_op) {
+  const Epoch epoch = order.copy_started(rank, host_op);
+  const HostOp& posted = schedule.host[static_cast<std::size_t>(rank)][host_op];
+  const Op& op = schedule.transfers[static_cast<std::size_t>(posted.transfer)];
+  const OpPlace place{kCopyEngine, 0, host_op, rank, 0};
+  OpenOp open;
+  open.values =
+      read(place, {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}}, false);
+  open.write = memory.begin_write({op.buffer, op.rank, op.rect}, false, epoch, place);
+  copies[static_cast<std::size_t>(rank)].emplace(host_op, std::move(open));
+}
+
+void FunctionalExecutor::State::finish_copy(int rank, std::uint32_t host_op) {
+  const auto open = copies[static_cast<std::size_t>(rank)].find(host_op);
+  memory.end_write(*open->second.write, open->second.values);
+  copies[static_cast<std::size_t>(rank)].erase(open);
+  order.copy_finished(rank, host_op);
+}
+
 FunctionalExecutor::FunctionalExecutor(const Schedule& schedule, std::uint64_t seed)
     : state_(std::make_unique<State>(schedule, seed)) {}
 
@@ -272,6 +305,14 @@ void FunctionalExecutor::kernel_started(std::uint32_t kernel, double /*time_ns*/
 
 void FunctionalExecutor::kernel_finished(std::uint32_t kernel, double /*time_ns*/) {
   state_->order.kernel_finished(kernel);
+}
+
+void FunctionalExecutor::copy_started(int rank, std::uint32_t host_op, int /*engine*/, double /*time_ns*/) {
+  state_->start_copy(rank, host_op);
+}
+
+void FunctionalExecutor::copy_finished(int rank, std::uint32_t host_op, double /*time_ns*/) {
+  state_->finish_copy(rank, host_op);
 }
 
 void FunctionalExecutor::host_op_started(int rank, std::uint32_t host_op, double /*time_ns*/) {

@@ -48,6 +48,8 @@ class FunctionalExecutor : public SimulationObserver {
   void op_finished(const OpPlace& place, double time_ns) override;
   void kernel_started(std::uint32_t kernel, double time_ns) override;
   void kernel_finished(std::uint32_t kernel, double time_ns) override;
+  void copy_started(int rank, std::uint32_t host_op, int engine, double time_ns) override;
+  void copy_finished(int rank, std::uint32_t host_op, double time_ns) override;
   void host_op_started(int rank, std::uint32_t host_op, double time_ns) override;
   void host_op_finished(int rank, std::uint32_t host_op, double time_ns) override;
 

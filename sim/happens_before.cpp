@@ -57,7 +57,14 @@ HappensBefore::HappensBefore(const Schedule& schedule) : schedule_(schedule) {
     first_agent_.push_back(agents);
     agents += static_cast<std::uint32_t>(kernel.workgroups.size());
   }
+  for (const std::vector<HostOp>& program : schedule.host) {
+    first_copy_.push_back(agents);
+    const bool copies = std::any_of(program.begin(), program.end(),
+                                    [](const HostOp& op) { return op.kind == HostOpKind::copy; });
+    agents += copies ? static_cast<std::uint32_t>(program.size()) : 0;
+  }
   agents_.resize(agents);
+  last_record_.resize(ranks);
   kernels_.resize(schedule.kernels.size());
   streams_.resize(ranks);
   hosts_.resize(ranks);
@@ -86,6 +93,76 @@ void HappensBefore::enqueue(std::int32_t kernel, std::int32_t stream, const Vect
   streams_[rank][stream].queue.push_back({index, host});
 }
 
+// A copy, or a point of a stream.
+void HappensBefore::post(int rank, const HostOp& op, std::uint32_t host_op) {
+  const auto r = static_cast<std::size_t>(rank);
+  Launch launch{host_op, hosts_[r], Launch::Kind::copy};
+  if (op.kind == HostOpKind::event_record) {
+    launch.kind = Launch::Kind::record;
+    launch.item = static_cast<std::uint32_t>(records_.size());
+    last_record_[r][op.event] = launch.item;
+    records_.emplace_back();
+  } else if (op.kind == HostOpKind::event_wait) {
+    launch.kind = Launch::Kind::wait;
+    launch.item = last_record_[r].at(op.event);
+  }
+  streams_[r][op.stream].queue.push_back(std::move(launch));
+  pass_points(rank);
+}
+
+// Records and waits that nothing holds up any more.
+void HappensBefore::pass_points(int rank) {
+  for (bool more = true; more;) {
+    more = false;
+    for (auto& [number, stream] : streams_[static_cast<std::size_t>(rank)]) {
+      while (!stream.running && !stream.queue.empty()) {
+        const Launch& next = stream.queue.front();
+        if (next.kind != Launch::Kind::record && next.kind != Launch::Kind::wait) break;
+        Record& record = records_[next.item];
+        const bool records = next.kind == Launch::Kind::record;
+        if (!records && !record.happened) break;
+        stream.done.join(next.host);
+        if (records) {
+          record = {true, stream.done};
+        } else {
+          stream.done.join(record.clock);
+        }
+        stream.queue.pop_front();
+        more = true;
+      }
+    }
+  }
+}
+
+Epoch HappensBefore::copy_started(int rank, std::uint32_t host_op) {
+  const auto r = static_cast<std::size_t>(rank);
+  Stream& stream = streams_[r][schedule_.host[r][host_op].stream];
+  TRITAX_ASSERT(!stream.running && !stream.queue.empty() && stream.queue.front().kind == Launch::Kind::copy &&
+                    stream.queue.front().item == host_op,
+                "a copy started that is not next in its stream");
+  stream.running = true;
+  const std::uint32_t id = agent_of_copy(rank, host_op);
+  Agent& agent = agents_[id];
+  agent.clock = stream.queue.front().host;
+  agent.clock.join(stream.done);
+  const Epoch epoch{id, ++agent.time};
+  agent.clock.advance(epoch);
+  return epoch;
+}
+
+void HappensBefore::copy_finished(int rank, std::uint32_t host_op) {
+  const auto r = static_cast<std::size_t>(rank);
+  Stream& stream = streams_[r][schedule_.host[r][host_op].stream];
+  stream.done.join(agents_[agent_of_copy(rank, host_op)].clock);
+  stream.queue.pop_front();
+  stream.running = false;
+  pass_points(rank);
+}
+
+bool HappensBefore::is_before_copy(Epoch earlier, int rank, std::uint32_t host_op) const {
+  return agents_[agent_of_copy(rank, host_op)].clock.contains(earlier);
+}
+
 void HappensBefore::host_op_started(int rank, std::uint32_t host_op) {
   const auto r = static_cast<std::size_t>(rank);
   const HostOp& op = schedule_.host[r][host_op];
@@ -95,6 +172,9 @@ void HappensBefore::host_op_started(int rank, std::uint32_t host_op) {
     for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
       enqueue(node.kernel, node.stream, hosts_[r]);
     }
+  } else if (op.kind == HostOpKind::copy || op.kind == HostOpKind::event_record ||
+             op.kind == HostOpKind::event_wait) {
+    post(rank, op, host_op);
   } else if (op.kind == HostOpKind::barrier) {
     const std::size_t barrier = barriers_reached_[r]++;
     if (barrier >= barriers_.size()) {
@@ -120,7 +200,8 @@ void HappensBefore::host_op_finished(int rank, std::uint32_t host_op) {
 
 void HappensBefore::kernel_started(std::uint32_t kernel) {
   for (auto& [number, stream] : streams_[static_cast<std::size_t>(schedule_.kernels[kernel].rank)]) {
-    if (!stream.running && !stream.queue.empty() && stream.queue.front().kernel == kernel) {
+    if (!stream.running && !stream.queue.empty() && stream.queue.front().kind == Launch::Kind::kernel &&
+        stream.queue.front().item == kernel) {
       stream.running = true;
       KernelState& state = kernels_[kernel];
       state.start = stream.queue.front().host;
@@ -136,8 +217,7 @@ void HappensBefore::kernel_started(std::uint32_t kernel) {
 void HappensBefore::kernel_finished(std::uint32_t kernel) {
   Stream& stream =
       streams_[static_cast<std::size_t>(schedule_.kernels[kernel].rank)][kernels_[kernel].stream];
-  TRITAX_ASSERT(stream.running && stream.queue.front().kernel == kernel,
-                "a kernel ended that was not running");
+  TRITAX_ASSERT(stream.running && stream.queue.front().item == kernel, "a kernel ended that was not running");
   stream.done.join(kernels_[kernel].start);
   const auto workgroups = static_cast<std::uint32_t>(schedule_.kernels[kernel].workgroups.size());
   for (std::uint32_t workgroup = 0; workgroup < workgroups; ++workgroup) {
@@ -145,6 +225,7 @@ void HappensBefore::kernel_finished(std::uint32_t kernel) {
   }
   stream.queue.pop_front();
   stream.running = false;
+  pass_points(schedule_.kernels[kernel].rank);
 }
 
 Epoch HappensBefore::op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) {

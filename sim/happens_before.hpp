@@ -9,6 +9,8 @@
 //   signal → wait    the wait takes over the clock of every signal without which it could not have ended;
 //   kernel           starts after the host's launch and after the previous kernel of its stream, and its end
 //                    is after all its workgroups;
+//   copy             by a copy engine: as a kernel of one workgroup with one operation;
+//   event            what follows a wait in its stream is after what came before the record in its stream;
 //   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
 //                    arrived.
 //
@@ -56,6 +58,10 @@ class HappensBefore {
   void kernel_started(std::uint32_t kernel);
   void kernel_finished(std::uint32_t kernel);
 
+  // A copy by a copy engine, which the host operation has posted; returns its epoch.
+  Epoch copy_started(int rank, std::uint32_t host_op);
+  void copy_finished(int rank, std::uint32_t host_op);
+
   // Counts the operation and returns its epoch.
   Epoch op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
   // Makes signals seen and lets waits acquire.
@@ -63,6 +69,7 @@ class HappensBefore {
 
   // True if `earlier` is ordered before whatever the workgroup does now.
   bool is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup) const;
+  bool is_before_copy(Epoch earlier, int rank, std::uint32_t host_op) const;
 
  private:
   struct OpenSignal {
@@ -82,13 +89,19 @@ class HappensBefore {
     std::int32_t stream = 0;  // of the running launch
   };
   struct Launch {
-    std::uint32_t kernel = 0;
+    enum class Kind : std::uint8_t { kernel, copy, record, wait };
+    std::uint32_t item = 0;  // kernel; of a copy the host operation; else into records_
     VectorClock host;
+    Kind kind = Kind::kernel;
   };
   struct Stream {
     std::deque<Launch> queue;  // launched, in order; the front may be running
     bool running = false;
-    VectorClock done;  // of all finished kernels
+    VectorClock done;  // of all that has finished
+  };
+  struct Record {  // of an event
+    bool happened = false;
+    VectorClock clock;
   };
   struct Release {
     Epoch epoch;
@@ -108,6 +121,11 @@ class HappensBefore {
   const Op& op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   Flag& flag_at(std::int16_t flag, int rank, std::int32_t index);
   void enqueue(std::int32_t kernel, std::int32_t stream, const VectorClock& host);
+  void post(int rank, const HostOp& op, std::uint32_t host_op);
+  void pass_points(int rank);
+  std::uint32_t agent_of_copy(int rank, std::uint32_t host_op) const {
+    return first_copy_[static_cast<std::size_t>(rank)] + host_op;
+  }
   void release(Agent& agent, int rank, std::uint32_t op_index, const Op& op);
   void acquire(Agent& agent, int rank, const Op& op);
 
@@ -116,10 +134,13 @@ class HappensBefore {
   std::vector<Agent> agents_;
   std::vector<KernelState> kernels_;
   std::vector<std::map<std::int32_t, Stream>> streams_;  // by rank, stream
-  std::vector<VectorClock> hosts_;                       // by rank
-  std::vector<std::size_t> barriers_reached_;            // by rank
-  std::vector<VectorClock> barriers_;                    // joined clocks of those who arrived
-  std::vector<std::size_t> first_flag_;                  // by flag array
+  std::vector<std::uint32_t> first_copy_;                // by rank: agent of its first host operation
+  std::vector<Record> records_;                          // of events, in the order in which they were posted
+  std::vector<std::map<std::int32_t, std::uint32_t>> last_record_;  // by rank and event
+  std::vector<VectorClock> hosts_;                                  // by rank
+  std::vector<std::size_t> barriers_reached_;                       // by rank
+  std::vector<VectorClock> barriers_;                               // joined clocks of those who arrived
+  std::vector<std::size_t> first_flag_;                             // by flag array
   std::vector<Flag> flags_;
 };
 

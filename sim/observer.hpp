@@ -20,6 +20,9 @@ class SimulationObserver {
   virtual void kernel_finished(std::uint32_t /*kernel*/, double /*time_ns*/) {}
   virtual void host_op_started(int /*rank*/, std::uint32_t /*host_op*/, double /*time_ns*/) {}
   virtual void host_op_finished(int /*rank*/, std::uint32_t /*host_op*/, double /*time_ns*/) {}
+  // A copy by a copy engine of a GPU: from when the engine takes it until the data is at the destination.
+  virtual void copy_started(int /*rank*/, std::uint32_t /*host_op*/, int /*engine*/, double /*time_ns*/) {}
+  virtual void copy_finished(int /*rank*/, std::uint32_t /*host_op*/, double /*time_ns*/) {}
   // Load of one link direction, protocol overhead included, whenever it changes (only if the simulator was
   // asked for link counters).
   virtual void link_rate(int /*edge*/, double /*time_ns*/, double /*gb_per_s*/) {}

@@ -124,6 +124,7 @@ class WithoutBoundaries {
  private:
   // With the other changes of `options`; none where kernels meet no others than they do with boundaries.
   std::vector<Placed> places(SimulationOptions options) const {
+    if (keeps_boundaries(schedule_)) return {};
     if (std::none_of(schedule_.host.begin(), schedule_.host.end(),
                      [&](const auto& program) { return orders_kernels(program, schedule_); })) {
       return {};

@@ -67,6 +67,20 @@ void TimelineRecorder::host_op_finished(int rank, std::uint32_t /*host_op*/, dou
   timeline_.host_ops[open_host_ops_[static_cast<std::size_t>(rank)]].end_ns = time_ns;
 }
 
+void TimelineRecorder::copy_started(int rank, std::uint32_t host_op, int engine, double time_ns) {
+  now_ns_ = std::max(now_ns_, time_ns);
+  timeline_.copies.push_back({rank, host_op, engine, time_ns, kOpen});
+}
+
+void TimelineRecorder::copy_finished(int rank, std::uint32_t host_op, double time_ns) {
+  now_ns_ = std::max(now_ns_, time_ns);
+  const auto open =
+      std::find_if(timeline_.copies.rbegin(), timeline_.copies.rend(),
+                   [&](const CopyInterval& copy) { return copy.rank == rank && copy.host_op == host_op; });
+  TRITAX_ASSERT(open != timeline_.copies.rend(), "a copy ended that had not started");
+  open->end_ns = time_ns;
+}
+
 void TimelineRecorder::link_rate(int edge, double time_ns, double gb_per_s) {
   now_ns_ = std::max(now_ns_, time_ns);
   timeline_.links.push_back({edge, time_ns, gb_per_s});
@@ -81,6 +95,7 @@ Timeline TimelineRecorder::take() {
   close(timeline_.ops);
   close(timeline_.kernels);
   close(timeline_.host_ops);
+  close(timeline_.copies);
   return std::exchange(timeline_, {});
 }
 

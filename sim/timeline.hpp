@@ -21,6 +21,8 @@ class TimelineRecorder : public SimulationObserver {
   void kernel_finished(std::uint32_t kernel, double time_ns) override;
   void host_op_started(int rank, std::uint32_t host_op, double time_ns) override;
   void host_op_finished(int rank, std::uint32_t host_op, double time_ns) override;
+  void copy_started(int rank, std::uint32_t host_op, int engine, double time_ns) override;
+  void copy_finished(int rank, std::uint32_t host_op, double time_ns) override;
   void link_rate(int edge, double time_ns, double gb_per_s) override;
 
   // Moves the timeline out. What has not finished (a search bound was passed) ends at the last time that was

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/core/error.hpp"
+
 namespace tritax {
 
 namespace {
@@ -88,6 +90,20 @@ void check_fabric(const Machine& machine, Findings& findings) {
 double raw_gpu_gb_per_s(const Machine& machine) {
   const int links = machine.fabric.kind == LinkKind::mesh ? std::max(machine.gpus_per_node - 1, 0) : 1;
   return links * machine.fabric.link_raw_gb_per_s;
+}
+
+void require_copy_engines(const Machine& machine, const std::string& user) {
+  const CopyEngines& engines = machine.copy_engine;
+  const auto require = [&](double value, const char* parameter, const char* meaning) {
+    if (value > 0) return;
+    throw UserError(
+        fmt::format("{}: copy engines move data in it, but machine '{}' does not say {}; give {} in its file "
+                    "(docs/machines.md)",
+                    user, machine.name, meaning, parameter));
+  };
+  require(engines.engines, "copy_engine.engines", "how many a GPU has");
+  require(engines.gb_per_s, "copy_engine.rate", "how fast one is");
+  require(engines.packet_ns, "copy_engine.packet", "what a transfer takes before data moves");
 }
 
 std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {

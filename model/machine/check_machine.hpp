@@ -23,4 +23,7 @@ std::vector<Inconsistency> find_inconsistencies(const Machine& machine);
 // port.
 double raw_gpu_gb_per_s(const Machine& machine);
 
+// Throws UserError if the machine does not say all that copies by copy engines take; `user` wants them.
+void require_copy_engines(const Machine& machine, const std::string& user);
+
 }  // namespace tritax

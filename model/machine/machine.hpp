@@ -196,6 +196,15 @@ struct HostCosts {
   double barrier_ns = 0;            // host barrier over all ranks of a node, after the last arrives
 };
 
+// The copy engines (SDMA) of one GPU: they move data without a compute unit. A machine that does not say what
+// they are runs no schedule that uses them.
+struct CopyEngines {
+  int engines = 0;       // that work at the same time; 0: unknown
+  double gb_per_s = 0;   // one engine, whatever it copies; 0: unknown
+  double packet_ns = 0;  // of a transfer: from its turn until data moves; 0: unknown
+  double call_ns = 0;    // host thread busy per transfer or event; 0: as HostCosts::launch_call_ns
+};
+
 // The vendor's collective library, as the baseline pattern uses it.
 struct LibraryCosts {
   double collective_call_ns = 0;      // host time of one collective call
@@ -259,6 +268,7 @@ struct Machine {
   int gpus_per_node = 1;
   Gpu gpu;
   HostCosts host;
+  CopyEngines copy_engine;
   LibraryCosts library;
   Fabric fabric;
   bool after_long_load = false;    // more than gpu.power_window_ns of it: the power limit holds

@@ -263,6 +263,17 @@ constexpr std::array kSpecs{
     ParameterSpec{"host", "barrier_time", &HostCosts::barrier_ns, D::time, kTime,
                   "host barrier over all ranks of a node, after the last arrives"},
 
+    ParameterSpec{"copy_engine", "engines", &CopyEngines::engines, D::count, count_up_to(1024),
+                  "copy engines of a GPU that work at the same time; needed by schedules that use them",
+                  Presence::optional},
+    ParameterSpec{"copy_engine", "rate", &CopyEngines::gb_per_s, D::rate, kPositiveRate,
+                  "one engine, at most; likewise", Presence::optional},
+    ParameterSpec{"copy_engine", "packet", &CopyEngines::packet_ns, D::time, kPositiveTime,
+                  "of a transfer: from its turn until data moves; likewise", Presence::optional},
+    ParameterSpec{"copy_engine", "call", &CopyEngines::call_ns, D::time, kPositiveTime,
+                  "host time of posting a transfer or an event; missing: that of a launch",
+                  Presence::optional},
+
     ParameterSpec{"library", "collective_call_time", &LibraryCosts::collective_call_ns, D::time, kTime,
                   "host time of one collective call"},
     ParameterSpec{"library", "collective_start_time", &LibraryCosts::collective_start_ns, D::time, kTime,

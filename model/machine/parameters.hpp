@@ -45,7 +45,8 @@ struct Bounds {
 // Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …
 using ParameterTarget =
     std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
-                 double HostCosts::*, int LibraryCosts::*, double LibraryCosts::*, double Fabric::*>;
+                 double HostCosts::*, int CopyEngines::*, double CopyEngines::*, int LibraryCosts::*,
+                 double LibraryCosts::*, double Fabric::*>;
 
 enum class Presence : std::uint8_t {
   required,
@@ -54,8 +55,9 @@ enum class Presence : std::uint8_t {
 };
 
 struct ParameterSpec {
-  std::string_view table;  // "gpu", "gpu.matrix", "host", "library", "fabric", or "" for the top level
-  std::string_view name;   // "l2_bandwidth"
+  std::string_view
+      table;  // "gpu", "gpu.matrix", "host", "copy_engine", "library", "fabric", or "" for the top level
+  std::string_view name;  // "l2_bandwidth"
   ParameterTarget target;
   Dimension dimension = Dimension::count;
   Bounds bounds;

@@ -250,8 +250,8 @@ void MachineReader::read_provenance(const toml::table& entry, Parameter& paramet
 
 void MachineReader::assign(const ParameterTarget& target, double value, MatrixRate* rate) {
   MatrixRate none;
-  const auto parts =
-      std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.host, machine_.library, machine_.fabric);
+  const auto parts = std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.host,
+                              machine_.copy_engine, machine_.library, machine_.fabric);
   std::visit([&]<typename Field, typename Part>(
                  Field Part::*member) { std::get<Part&>(parts).*member = static_cast<Field>(value); },
              target);
@@ -263,8 +263,10 @@ Machine MachineReader::read() {
   machine_.description = text(root_, "", "description");
   machine_.nodes = whole_number("nodes", 4096);
   machine_.gpus_per_node = whole_number("gpus_per_node", 1024);
-  read_table(root_, "", "",
-             {"name", "description", "nodes", "gpus_per_node", "gpu", "host", "library", "fabric"}, nullptr);
+  read_table(
+      root_, "", "",
+      {"name", "description", "nodes", "gpus_per_node", "gpu", "host", "copy_engine", "library", "fabric"},
+      nullptr);
 
   const toml::table& gpu = subtable(root_, "", "gpu");
   machine_.gpu.name = text(gpu, "gpu", "name");
@@ -272,6 +274,9 @@ Machine MachineReader::read() {
   read_table(gpu, "gpu", "gpu", {"name", "arch", "matrix"}, nullptr);
   read_matrix_rates(gpu);
   read_table(subtable(root_, "", "host"), "host", "host", {}, nullptr);
+  if (root_.contains("copy_engine")) {
+    read_table(subtable(root_, "", "copy_engine"), "copy_engine", "copy_engine", {}, nullptr);
+  }
   read_table(subtable(root_, "", "library"), "library", "library", {}, nullptr);
 
   const toml::table& fabric = subtable(root_, "", "fabric");

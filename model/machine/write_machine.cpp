@@ -64,6 +64,8 @@ std::string write_machine(const Machine& machine, const std::string& head) {
     if (!rates.empty()) text += fmt::format("\n[{}]\n{}", table, rates);
   }
   text += "\n[host]\n" + entries(machine, "host");
+  const std::string engines = entries(machine, "copy_engine");
+  if (!engines.empty()) text += "\n[copy_engine]\n" + engines;
   text += "\n[library]\n" + entries(machine, "library");
   text +=
       fmt::format("\n[fabric]\nkind = \"{}\"\n", machine.fabric.kind == LinkKind::mesh ? "mesh" : "switch");

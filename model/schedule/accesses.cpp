@@ -81,9 +81,9 @@ class Collector {
     for (std::uint32_t i = 0; i < graph_.workgroups().size(); ++i) {
       const WorkgroupRun& workgroup = graph_.workgroups()[i];
       const Run& run = graph_.runs()[workgroup.run];
-      const Workgroup& range = graph_.kernel_of(run).workgroups[workgroup.workgroup];
-      for (std::uint32_t op = 0; op < range.op_count; ++op) {
-        add_op(schedule_.ops[range.first_op + op], {i, op}, run.rank);
+      const std::span<const Op> ops = graph_.ops_of(workgroup);
+      for (std::uint32_t op = 0; op < ops.size(); ++op) {
+        add_op(ops[op], {i, op}, run.rank);
       }
       group_writes();
     }
@@ -101,9 +101,11 @@ class Collector {
 
   void find_written() {
     written_.assign(static_cast<std::size_t>(schedule_.ranks) * schedule_.buffers.size(), false);
-    for (const Op& op : schedule_.ops) {
-      if (writes(op)) {
-        written_[slot(op.rank, op.buffer)] = true;
+    for (const auto* ops : {&schedule_.ops, &schedule_.transfers}) {
+      for (const Op& op : *ops) {
+        if (writes(op)) {
+          written_[slot(op.rank, op.buffer)] = true;
+        }
       }
     }
   }

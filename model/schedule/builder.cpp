@@ -209,8 +209,40 @@ void ScheduleBuilder::graph_launch(int rank, Graph graph) {
   schedule_.host.at(static_cast<std::size_t>(rank)).push_back({HostOpKind::graph_launch, -1, 0, index});
 }
 
-void ScheduleBuilder::host(int rank, HostOpKind kind, std::int32_t stream) {
-  schedule_.host.at(static_cast<std::size_t>(rank)).push_back({kind, -1, stream, -1});
+void ScheduleBuilder::host(int rank, HostOpKind kind, std::int32_t stream) { add_host(rank, kind, stream); }
+
+HostOp& ScheduleBuilder::add_host(int rank, HostOpKind kind, std::int32_t stream) {
+  return schedule_.host.at(static_cast<std::size_t>(rank)).emplace_back(HostOp{kind, -1, stream, -1});
+}
+
+void ScheduleBuilder::host_work(int rank, std::string_view label, double duration_ns) {
+  HostOp& op = add_host(rank, HostOpKind::host_work, 0);
+  op.label = label;
+  op.duration_ns = duration_ns;
+}
+
+void ScheduleBuilder::host_copy(int rank, std::int32_t stream, std::int16_t buffer, Rect rect, int to_rank,
+                                std::int16_t src_buffer, std::int32_t src_row, std::int32_t src_col,
+                                int from_rank) {
+  Op& transfer = schedule_.transfers.emplace_back();
+  transfer.kind = OpKind::copy;
+  transfer.buffer = buffer;
+  transfer.rect = rect;
+  transfer.rank = narrow(to_rank);
+  transfer.src_buffer = src_buffer;
+  transfer.src_row = src_row;
+  transfer.src_col = src_col;
+  transfer.src_rank = narrow(from_rank);
+  add_host(rank, HostOpKind::copy, stream).transfer =
+      static_cast<std::int32_t>(schedule_.transfers.size()) - 1;
+}
+
+void ScheduleBuilder::record_event(int rank, std::int32_t event, std::int32_t stream) {
+  add_host(rank, HostOpKind::event_record, stream).event = event;
+}
+
+void ScheduleBuilder::wait_event(int rank, std::int32_t event, std::int32_t stream) {
+  add_host(rank, HostOpKind::event_wait, stream).event = event;
 }
 
 Schedule ScheduleBuilder::finish() {

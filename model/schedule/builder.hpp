@@ -12,6 +12,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "model/schedule/schedule.hpp"
 
@@ -58,12 +59,20 @@ class ScheduleBuilder {
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
   void graph_launch(int rank, Graph graph);
   void host(int rank, HostOpKind kind, std::int32_t stream = 0);
+  // A copy engine of `rank` copies a rectangle of `from_rank` to one of the same shape of `to_rank`, in its
+  // turn in `stream`. Events belong to the rank.
+  void host_copy(int rank, std::int32_t stream, std::int16_t buffer, Rect rect, int to_rank,
+                 std::int16_t src_buffer, std::int32_t src_row, std::int32_t src_col, int from_rank);
+  void record_event(int rank, std::int32_t event, std::int32_t stream = 0);
+  void wait_event(int rank, std::int32_t event, std::int32_t stream = 0);
+  void host_work(int rank, std::string_view label, double duration_ns = -1);  // negative: as the machine says
 
   // Moves the schedule out; the builder is empty afterwards.
   Schedule finish();
 
  private:
   Op& add(OpKind kind);
+  HostOp& add_host(int rank, HostOpKind kind, std::int32_t stream);
   Op& add_tile(OpKind kind, std::int16_t buffer, Rect rect, int rank);
 
   Schedule schedule_;

@@ -246,7 +246,7 @@ class PlaceChecker {
     if (stuck == kNoVertex) {
       return;
     }
-    const std::string begin = describe_kernel(graph_.schedule(), graph_.runs()[stuck].kernel) +
+    const std::string begin = graph_.describe_run(stuck) +
                               fmt::format(" workgroup {}", first_without_place(stuck) - first_of(stuck));
     if (wait == kNoVertex) {  // nobody needs this very workgroup, as far as is certain
       findings.add(Finding::Kind::resources, begin,
@@ -303,7 +303,7 @@ class PlaceChecker {
     std::string text;
     for (const std::uint32_t holder : holders) {
       text += fmt::format("{}{} workgroups of {}", text.empty() ? "" : " and ", spinning_[holder],
-                          describe_kernel(graph_.schedule(), graph_.runs()[holder].kernel));
+                          graph_.describe_run(holder));
     }
     return text +
            " can take every place that it could have, and spin; launch fewer of those, let each take "

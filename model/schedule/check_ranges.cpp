@@ -15,7 +15,6 @@ namespace {
 
 using Kind = Finding::Kind;
 
-constexpr std::int32_t kMaxStreams = 65536;
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
 constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
@@ -39,8 +38,9 @@ class RangeChecker {
     for (std::size_t i = 0; i < schedule_.kernels.size() && !findings_.full(); ++i) {
       check_kernel(i);
     }
-    check_graphs();
-    check_host();
+    if (!findings_.full()) {
+      check_host(schedule_, findings_);
+    }
   }
 
  private:
@@ -395,74 +395,6 @@ class RangeChecker {
       return false;
     }
     return true;
-  }
-
-  void check_graphs() {
-    for (std::size_t i = 0; i < schedule_.graphs.size(); ++i) {
-      for (std::size_t node = 0; node < schedule_.graphs[i].size(); ++node) {
-        const GraphNode& entry = schedule_.graphs[i][node];
-        check_launch(fmt::format("graph {} node {}", i, node), entry.kernel, entry.stream);
-      }
-    }
-  }
-
-  bool check_launch(const std::string& where, std::int32_t kernel, std::int32_t stream) {
-    if (!in_range(kernel, schedule_.kernels.size())) {
-      findings_.add(Kind::out_of_range, where,
-                    fmt::format("kernel {}; the schedule has {} kernels", kernel, schedule_.kernels.size()));
-      return false;
-    }
-    if (stream < 0 || stream >= kMaxStreams) {
-      findings_.add(Kind::out_of_range, where,
-                    fmt::format("stream {}; give 0 to {}", stream, kMaxStreams - 1));
-      return false;
-    }
-    return true;
-  }
-
-  void check_host() {
-    std::vector<char> launched(schedule_.kernels.size(), 0);
-    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
-      for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
-        check_host_op(rank, i, launched);
-      }
-    }
-    for (std::size_t i = 0; i < launched.size(); ++i) {
-      if (launched[i] == 0) {
-        findings_.add(Kind::meaningless, describe_kernel(schedule_, i), "is never launched");
-      }
-    }
-  }
-
-  void check_host_op(std::size_t rank, std::size_t index, std::vector<char>& launched) {
-    const HostOp& op = schedule_.host[rank][index];
-    const std::string where = describe_host_op(schedule_, rank, index);
-    const auto launch = [&](std::int32_t kernel, std::int32_t stream) {
-      if (!check_launch(where, kernel, stream)) {
-        return;
-      }
-      launched[static_cast<std::size_t>(kernel)] = 1;
-      const std::int32_t its_rank = schedule_.kernels[static_cast<std::size_t>(kernel)].rank;
-      if (its_rank != static_cast<std::int32_t>(rank)) {
-        findings_.add(Kind::out_of_range, where,
-                      fmt::format("launches a kernel of rank {}; a host launches on its own rank", its_rank));
-      }
-    };
-    if (op.kind == HostOpKind::launch) {
-      launch(op.kernel, op.stream);
-    } else if (op.kind == HostOpKind::graph_launch) {
-      if (!in_range(op.graph, schedule_.graphs.size())) {
-        findings_.add(Kind::out_of_range, where,
-                      fmt::format("graph {}; the schedule has {} graphs", op.graph, schedule_.graphs.size()));
-        return;
-      }
-      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-        launch(node.kernel, node.stream);
-      }
-    } else if (op.stream < 0 || op.stream >= kMaxStreams) {
-      findings_.add(Kind::out_of_range, where,
-                    fmt::format("stream {}; give 0 to {}", op.stream, kMaxStreams - 1));
-    }
   }
 
   void refuse(Kind kind, std::string message) {

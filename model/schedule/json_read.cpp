@@ -56,6 +56,10 @@ Keys keys_of(HostOpKind kind) {
   static constexpr std::array<std::string_view, 3> launch{"op", "kernel", "stream"};
   static constexpr std::array<std::string_view, 2> graph_launch{"op", "graph"};
   static constexpr std::array<std::string_view, 2> stream{"op", "stream"};
+  static constexpr std::array<std::string_view, 3> event{"op", "event", "stream"};
+  static constexpr std::array<std::string_view, 7> copy{"op", "stream", "to",  "buffer",
+                                                        "at", "shape",  "from"};
+  static constexpr std::array<std::string_view, 3> work{"op", "label", "duration_ns"};
   static constexpr std::array<std::string_view, 1> other{"op"};
   switch (kind) {
     case HostOpKind::launch:
@@ -64,6 +68,13 @@ Keys keys_of(HostOpKind kind) {
       return graph_launch;
     case HostOpKind::stream_synchronize:
       return stream;
+    case HostOpKind::event_record:
+    case HostOpKind::event_wait:
+      return event;
+    case HostOpKind::copy:
+      return copy;
+    case HostOpKind::host_work:
+      return work;
     default:
       return other;
   }
@@ -238,9 +249,7 @@ class Reader {
         read_tile(value, op);
         break;
       case OpKind::copy:
-        op.rank = rank_or(value, "to", own);
-        read_tile(value, op);
-        read_source(value.at("from"), op, own);
+        read_copy(value, op, own);
         break;
       case OpKind::attend:
         op.rect = rect_of(value);
@@ -276,6 +285,13 @@ class Reader {
   void read_tile(const JsonValue& value, Op& op) const {
     op.buffer = buffer_of(value.at("buffer"));
     op.rect = rect_of(value);
+  }
+
+  void read_copy(const JsonValue& value, Op& op, std::int32_t own) const {
+    op.kind = OpKind::copy;
+    op.rank = rank_or(value, "to", own);
+    read_tile(value, op);
+    read_source(value.at("from"), op, own);
   }
 
   // The source of a copy is the same tile of the same buffer unless it says otherwise.
@@ -341,8 +357,22 @@ class Reader {
     }
   }
 
-  HostOp read_host_op(const JsonValue& value, std::int32_t rank) const {
+  // Host work had operations of its own once, without a duration: the machine said how long each takes. They
+  // are read as work of that label, and the machine still says.
+  static bool is_former_work(const JsonValue& value) {
+    if (!value.is_string()) return false;
+    const std::string& name = value.string();
+    return name == kCollectiveCall || name == kFrameworkSync || name == kFrameworkGather;
+  }
+
+  HostOp read_host_op(const JsonValue& value, std::int32_t rank) {
     HostOp op;
+    if (is_former_work(value.at("op"))) {
+      value.expect_object(keys_of(HostOpKind::barrier));
+      op.kind = HostOpKind::host_work;
+      op.label = value.at("op").string();
+      return op;
+    }
     op.kind = static_cast<HostOpKind>(value.at("op").one_of(kHostOpKindNames));
     value.expect_object(keys_of(op.kind));
     if (op.kind == HostOpKind::launch) {
@@ -350,6 +380,17 @@ class Reader {
     }
     if (op.kind == HostOpKind::graph_launch) {
       op.graph = static_cast<std::int32_t>(value.at("graph").integer(0, kMaxInt32));
+    }
+    if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
+      op.event = static_cast<std::int32_t>(value.at("event").integer(0, kMaxInt32));
+    }
+    if (op.kind == HostOpKind::copy) {
+      op.transfer = static_cast<std::int32_t>(schedule_.transfers.size());
+      read_copy(value, schedule_.transfers.emplace_back(), rank);
+    }
+    if (op.kind == HostOpKind::host_work) {
+      op.label = value.at("label").string();
+      if (value.has("duration_ns")) op.duration_ns = value.at("duration_ns").number(0);
     }
     op.stream = int32_or(value, "stream", 0, 0);
     return op;

@@ -235,10 +235,7 @@ class Writer {
         write_tile(op);
         break;
       case OpKind::copy:
-        write_unless<std::int32_t>("to", op.rank, own);
-        write_tile(op);
-        put(R"(, "from": {{"rank": {}, "buffer": {}, "at": [{}, {}]}})", op.src_rank,
-            reference(buffers_, op.src_buffer), op.src_row, op.src_col);
+        write_copy(op, own);
         break;
       case OpKind::attend:
         write_rect(op.rect);
@@ -264,6 +261,13 @@ class Writer {
   void write_tile(const Op& op) {
     put(R"(, "buffer": {})", reference(buffers_, op.buffer));
     write_rect(op.rect);
+  }
+
+  void write_copy(const Op& op, std::int32_t own) {
+    write_unless<std::int32_t>("to", op.rank, own);
+    write_tile(op);
+    put(R"(, "from": {{"rank": {}, "buffer": {}, "at": [{}, {}]}})", op.src_rank,
+        reference(buffers_, op.src_buffer), op.src_row, op.src_col);
   }
 
   void write_flag_op(const Op& op, std::int32_t own) {
@@ -303,8 +307,18 @@ class Writer {
     if (op.kind == HostOpKind::graph_launch) {
       put(R"(, "graph": {})", op.graph);
     }
-    if (op.kind == HostOpKind::launch || op.kind == HostOpKind::stream_synchronize) {
-      write_unless("stream", op.stream, 0);
+    if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
+      put(R"(, "event": {})", op.event);
+    }
+    if (has_stream(op.kind)) write_unless("stream", op.stream, 0);
+    if (op.kind == HostOpKind::copy) {
+      TRITAX_ASSERT(static_cast<std::size_t>(op.transfer) < schedule_.transfers.size(),
+                    "the transfer of a copy lies inside the schedule");
+      write_copy(schedule_.transfers[static_cast<std::size_t>(op.transfer)], rank);
+    }
+    if (op.kind == HostOpKind::host_work) {
+      put(R"(, "label": {})", json_string(op.label));
+      if (op.duration_ns >= 0) put(R"(, "duration_ns": {})", op.duration_ns);
     }
     raw("}");
   }

@@ -33,14 +33,16 @@ std::int16_t buffer_called(const Schedule& schedule, std::string_view name) {
 std::vector<std::vector<bool>> written_buffers(const Schedule& schedule) {
   const std::vector<bool> nowhere(static_cast<std::size_t>(schedule.ranks), false);
   std::vector<std::vector<bool>> written(schedule.buffers.size(), nowhere);
-  for (const Op& op : schedule.ops) {
+  const auto add = [&](const Op& op) {
     const bool known = op.buffer >= 0 && static_cast<std::size_t>(op.buffer) < written.size() &&
                        op.rank >= 0 && op.rank < schedule.ranks;
     const bool writes = op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
     if (known && writes) {
       written[static_cast<std::size_t>(op.buffer)][static_cast<std::size_t>(op.rank)] = true;
     }
-  }
+  };
+  for (const Op& op : schedule.ops) add(op);
+  for (const Op& op : schedule.transfers) add(op);
   return written;
 }
 

@@ -59,9 +59,10 @@ Schedule without_boundaries(const Schedule& schedule) {
         program.push_back(
             {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
         synchronised = false;
-      } else if (op.kind == HostOpKind::collective_call || op.kind == HostOpKind::framework_gather) {
-        program.push_back(op);  // the host works as much; it waits for nobody
-      } else {
+      } else if (op.kind == HostOpKind::host_work && op.label != kFrameworkSync) {
+        program.push_back(
+            op);  // the host works as much; it waits for nobody, unlike around a synchronised step
+      } else if (op.kind != HostOpKind::event_record && op.kind != HostOpKind::event_wait) {
         synchronised = true;
       }
     }
@@ -271,6 +272,8 @@ std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule) {
   return kernels;
 }
 
+bool keeps_boundaries(const Schedule& schedule) { return !schedule.transfers.empty(); }
+
 Schedule with_tile_dependences(const Schedule& schedule) {
   Findings findings(1);
   check_ranges(schedule, findings);
@@ -278,6 +281,7 @@ Schedule with_tile_dependences(const Schedule& schedule) {
   TRITAX_ASSERT(schedule.flags.size() < std::numeric_limits<std::int16_t>::max(),
                 "flag arrays have 16 bit numbers");
 
+  if (keeps_boundaries(schedule)) return schedule;
   const SyncGraph graph(schedule);
   Schedule relaxed = without_boundaries(schedule);
   Additions additions;

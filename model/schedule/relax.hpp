@@ -23,6 +23,10 @@ inline constexpr std::string_view kTileDependences = "tile-dependences";
 // The kernel of every launch, rank by rank, in the order of its host program.
 std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule);
 
+// Whether nothing can stand for the boundaries of a schedule: a copy engine knows no flags, so what it copies
+// is ordered by streams, events and hosts alone. Such a schedule stays as it is.
+bool keeps_boundaries(const Schedule& schedule);
+
 // Kernels come in that order, one for every launch; each rank ends with one device synchronisation if it
 // had any after its last launch. Sound schedules stay sound (check.hpp). Throws UserError for references out
 // of range.

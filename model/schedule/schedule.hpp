@@ -7,7 +7,9 @@
 // Memory model (arXiv:2511.12500 §2.1.3, §3.3.2; ROCm/iris examples): data operations are relaxed. `signal`
 // is a release: all earlier stores of the workgroup are drained and visible in its scope before the flag
 // changes. `wait` is an acquire: later reads of the workgroup see what was released. The end of a kernel
-// releases everything it wrote at gpu scope, a host barrier at system scope. A workgroup has one store in
+// releases everything it wrote at gpu scope, a host barrier at system scope; so does the end of a copy by a
+// copy engine, which takes its turn in a stream as a kernel does. What follows in the stream, or waits for
+// an event recorded behind it, sees what it wrote. A workgroup has one store in
 // flight: the next operation that is not a store starts while it drains, the next store waits for it.
 //
 // A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it,
@@ -157,19 +159,39 @@ enum class HostOpKind : std::uint8_t {
   stream_synchronize,  // until `stream` is empty
   device_synchronize,  // until all streams are empty
   barrier,             // until every rank's host has arrived
-  collective_call,     // host work of a call into the collective library
-  framework_sync,      // host work of a framework around a synchronised step
-  framework_gather,    // host work of a framework's gather into slices, beyond the collective call
+  event_record,  // `event` happens once all that is in `stream` by now has ended; recording again starts it
+                 // anew
+  event_wait,    // what comes in `stream` from now on waits for the last record of `event`; the host goes on
+  copy,          // `transfer` by a copy engine of the rank, in its turn in `stream`; the host goes on
+  host_work,     // the host is busy for `duration_ns` with what `label` says; it orders nothing
 };
-inline constexpr std::array<std::string_view, 8> kHostOpKindNames{
-    "launch",  "graph_launch",    "stream_synchronize", "device_synchronize",
-    "barrier", "collective_call", "framework_sync",     "framework_gather"};
+inline constexpr std::array<std::string_view, 9> kHostOpKindNames{
+    "launch",     "graph_launch", "stream_synchronize", "device_synchronize", "barrier", "event_record",
+    "event_wait", "copy",         "host_work"};
+
+// Labels of host work that have a meaning: a call into the collective library, work of a framework around a
+// synchronised step, and of its gather into slices beyond the collective call.
+inline constexpr std::string_view kCollectiveCall = "collective_call";
+inline constexpr std::string_view kFrameworkSync = "framework_sync";
+inline constexpr std::string_view kFrameworkGather = "framework_gather";
+
+// Whether the operation takes its turn in a stream, or waits for one.
+inline bool has_stream(HostOpKind kind) {
+  return kind == HostOpKind::launch || kind == HostOpKind::stream_synchronize ||
+         kind == HostOpKind::event_record || kind == HostOpKind::event_wait || kind == HostOpKind::copy;
+}
 
 struct HostOp {
   HostOpKind kind = HostOpKind::device_synchronize;
   std::int32_t kernel = -1;
   std::int32_t stream = 0;
   std::int32_t graph = -1;
+  std::int32_t event = -1;     // of the rank
+  std::int32_t transfer = -1;  // of copy: into Schedule::transfers
+  std::string label{};         // of host_work
+  double duration_ns = -1;     // of host_work; negative: what the machine says of the label
+
+  bool is_work(std::string_view of) const { return kind == HostOpKind::host_work && label == of; }
 };
 
 struct GraphNode {
@@ -187,6 +209,7 @@ struct Schedule {
   std::vector<Graph> graphs;
   std::vector<std::vector<HostOp>> host;  // host[rank]
   std::vector<Op> ops;                    // of all workgroups, kernel by kernel
+  std::vector<Op> transfers;              // copies by copy engines, which host operations name
   bool vendor = false;  // kernels stand for a vendor's, without the costs of the backend's interpreter
   std::int32_t result_buffer = -1;     // for whoever asks what the run is for; -1: none
   std::vector<Input> inputs;           // none: buffers into which nobody writes

@@ -112,9 +112,11 @@ class SyncGraphBuilder {
   void add_runs() {
     for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
       std::map<std::int32_t, std::uint32_t> count_of_stream;
-      const auto add = [&](std::size_t host_op, std::int32_t kernel, std::int32_t stream) {
+      const auto add = [&](std::size_t host_op, std::uint32_t kernel, std::int32_t stream,
+                           std::uint32_t transfer = 0) {
         Run run;
-        run.kernel = static_cast<std::uint32_t>(kernel);
+        run.kernel = kernel;
+        run.transfer = transfer;
         run.rank = static_cast<std::int32_t>(rank);
         run.stream = stream;
         run.stream_position = count_of_stream[stream]++;
@@ -127,11 +129,13 @@ class SyncGraphBuilder {
       for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
         const HostOp& op = schedule_.host[rank][i];
         if (op.kind == HostOpKind::launch) {
-          add(i, op.kernel, op.stream);
+          add(i, static_cast<std::uint32_t>(op.kernel), op.stream);
         } else if (op.kind == HostOpKind::graph_launch) {
           for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-            add(i, node.kernel, node.stream);
+            add(i, static_cast<std::uint32_t>(node.kernel), node.stream);
           }
+        } else if (op.kind == HostOpKind::copy) {
+          add(i, kNoKernel, op.stream, static_cast<std::uint32_t>(op.transfer));
         }
       }
     }
@@ -145,7 +149,7 @@ class SyncGraphBuilder {
       const auto index = static_cast<std::uint32_t>(graph_.workgroups_.size());
       WorkgroupRun workgroup{run_index, i, add_vertex(SyncVertex::Kind::workgroup_begin, index), 0};
       add_edge(run.start, workgroup.first_vertex);
-      add_sync_ops(run_index, index, kernel.workgroups[i]);
+      if (run.kernel != kNoKernel) add_sync_ops(run_index, index, kernel.workgroups[i]);
       const auto end = static_cast<std::uint32_t>(graph_.vertices_.size());
       workgroup.vertex_count = end - workgroup.first_vertex;
       add_edge(end - 1, run.end);
@@ -228,7 +232,8 @@ class SyncGraphBuilder {
     std::vector<std::uint32_t> barriers;  // the n-th barrier of all ranks
     std::uint32_t next_run = 0;
     for (std::uint32_t rank = 0; rank < schedule_.host.size(); ++rank) {
-      std::map<std::int32_t, std::uint32_t> last_of_stream;  // end vertices
+      std::map<std::int32_t, std::uint32_t> last_of_stream;  // end vertices, and stream points
+      std::map<std::int32_t, std::uint32_t> recorded;        // by event: the stream point of its last record
       std::uint32_t previous = kNone;
       std::size_t barrier = 0;
       for (std::uint32_t i = 0; i < schedule_.host[rank].size(); ++i) {
@@ -248,6 +253,9 @@ class SyncGraphBuilder {
         }
         for (; next_run < graph_.runs_.size() && started_by(graph_.runs_[next_run], rank, i); ++next_run) {
           add_run_order(graph_.runs_[next_run], vertex, last_of_stream);
+        }
+        if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
+          add_stream_point(rank, i, vertex, last_of_stream, recorded);
         }
         for (const auto& [stream, end] : last_of_stream) {
           if (op.kind == HostOpKind::device_synchronize ||
@@ -271,6 +279,24 @@ class SyncGraphBuilder {
     if (!first_of_stream) {
       add_edge(last->second, run.start);
       last->second = run.end;
+    }
+  }
+
+  void add_stream_point(std::uint32_t rank, std::uint32_t host_op, std::uint32_t posted,
+                        std::map<std::int32_t, std::uint32_t>& last_of_stream,
+                        std::map<std::int32_t, std::uint32_t>& recorded) {
+    const HostOp& op = schedule_.host[rank][host_op];
+    const std::uint32_t point = add_vertex(SyncVertex::Kind::stream_point, rank, host_op);
+    add_edge(posted, point);
+    const auto [last, first_of_stream] = last_of_stream.emplace(op.stream, point);
+    if (!first_of_stream) {
+      add_edge(last->second, point);
+      last->second = point;
+    }
+    if (op.kind == HostOpKind::event_record) {
+      recorded[op.event] = point;
+    } else {
+      add_edge(recorded.at(op.event), point);
     }
   }
 
@@ -383,13 +409,21 @@ class SyncGraphBuilder {
   std::uint32_t claim_blocks_ = 0;
 };
 
-SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) { SyncGraphBuilder(*this).build(); }
-
-const Op& SyncGraph::op_at(OpPoint point) const {
-  const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
-  const Kernel& kernel = kernel_of(runs_[workgroup.run]);
-  return schedule_.ops[kernel.workgroups[workgroup.workgroup].first_op + point.op];
+SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) {
+  copy_kernel_.name = "copy engine";
+  copy_kernel_.resources = {0, 0, 0};
+  copy_kernel_.workgroups.push_back({0, 1});
+  SyncGraphBuilder(*this).build();
 }
+
+std::span<const Op> SyncGraph::ops_of(const WorkgroupRun& workgroup) const {
+  const Run& run = runs_[workgroup.run];
+  if (run.kernel == kNoKernel) return std::span(schedule_.transfers).subspan(run.transfer, 1);
+  const Workgroup& range = kernel_of(run).workgroups[workgroup.workgroup];
+  return std::span(schedule_.ops).subspan(range.first_op, range.op_count);
+}
+
+const Op& SyncGraph::op_at(OpPoint point) const { return ops_of(workgroups_[point.workgroup_run])[point.op]; }
 
 const Op& SyncGraph::op_of(std::uint32_t signal_or_wait) const {
   return op_at({vertices_[signal_or_wait].owner, vertices_[signal_or_wait].op});
@@ -397,7 +431,16 @@ const Op& SyncGraph::op_of(std::uint32_t signal_or_wait) const {
 
 std::string SyncGraph::describe(OpPoint point) const {
   const WorkgroupRun& workgroup = workgroups_[point.workgroup_run];
-  return describe_op(schedule_, runs_[workgroup.run].kernel, workgroup.workgroup, point.op);
+  const Run& run = runs_[workgroup.run];
+  if (run.kernel == kNoKernel)
+    return describe_host_op(schedule_, static_cast<std::size_t>(run.rank), run.host_op);
+  return describe_op(schedule_, run.kernel, workgroup.workgroup, point.op);
+}
+
+std::string SyncGraph::describe_run(std::uint32_t run) const {
+  const Run& it = runs_[run];
+  if (it.kernel != kNoKernel) return describe_kernel(schedule_, it.kernel);
+  return describe_host_op(schedule_, static_cast<std::size_t>(it.rank), it.host_op);
 }
 
 std::string SyncGraph::describe_vertex(std::uint32_t vertex) const {
@@ -407,13 +450,14 @@ std::string SyncGraph::describe_vertex(std::uint32_t vertex) const {
       return describe_host_op(schedule_, v.owner, v.op);
     case SyncVertex::Kind::host_barrier:
       return fmt::format("host barrier {}", v.owner);
+    case SyncVertex::Kind::stream_point:
+      return fmt::format("{} in its stream", describe_host_op(schedule_, v.owner, v.op));
     case SyncVertex::Kind::run_start:
-      return fmt::format("start of {}", describe_kernel(schedule_, runs_[v.owner].kernel));
+      return fmt::format("start of {}", describe_run(v.owner));
     case SyncVertex::Kind::run_end:
-      return fmt::format("end of {}", describe_kernel(schedule_, runs_[v.owner].kernel));
+      return fmt::format("end of {}", describe_run(v.owner));
     case SyncVertex::Kind::workgroup_begin:
-      return fmt::format("begin of {} workgroup {}",
-                         describe_kernel(schedule_, runs_[workgroups_[v.owner].run].kernel),
+      return fmt::format("begin of {} workgroup {}", describe_run(workgroups_[v.owner].run),
                          workgroups_[v.owner].workgroup);
     case SyncVertex::Kind::signal:
     case SyncVertex::Kind::wait:

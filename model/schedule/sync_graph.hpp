@@ -7,7 +7,9 @@
 //
 //   host program order; launch → kernel start; kernel start → workgroup begin → its signals and waits in
 //   program order → kernel end; kernel end → next kernel of the same stream and → synchronisation; all hosts'
-//   arrivals at a barrier → the barrier; signal → event → wait.
+//   arrivals at a barrier → the barrier; signal → event → wait. A copy by a copy engine is the run of a
+//   kernel of one workgroup that takes no compute unit; a record of an event is a point of its stream behind
+//   what came before, and a wait for it one behind the record and before what comes after.
 //
 // An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before it only if
 // the counter cannot reach v without s: with `total` the sum of all signals to the cell, and `behind(s)` the
@@ -32,9 +34,12 @@ namespace tritax {
 
 inline constexpr std::uint32_t kNoVertex = ~std::uint32_t{0};
 
-// One execution of a kernel: a launch, or a node of a graph launch.
+inline constexpr std::uint32_t kNoKernel = ~std::uint32_t{0};
+
+// One execution of a kernel: a launch, or a node of a graph launch; or a copy by a copy engine.
 struct Run {
-  std::uint32_t kernel = 0;
+  std::uint32_t kernel = 0;    // kNoKernel: a copy
+  std::uint32_t transfer = 0;  // of a copy: into Schedule::transfers
   std::int32_t rank = 0;
   std::int32_t stream = 0;
   std::uint32_t stream_position = 0;  // among the runs of this rank and stream
@@ -56,6 +61,7 @@ struct SyncVertex {
   enum class Kind : std::uint8_t {
     host,
     host_barrier,
+    stream_point,  // a record of an event, or a wait for it, in its stream
     run_start,
     run_end,
     workgroup_begin,
@@ -65,8 +71,8 @@ struct SyncVertex {
   };
   Kind kind = Kind::host;
   std::uint32_t owner =
-      0;                 // host: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
-  std::uint32_t op = 0;  // host: host operation; signal and wait: operation of the workgroup
+      0;  // host, stream_point: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
+  std::uint32_t op = 0;  // host, stream_point: host operation; signal and wait: operation of the workgroup
   bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
@@ -121,11 +127,17 @@ class SyncGraph {
   const std::vector<FlagEvent>& events() const { return events_; }
   const Graph& graph() const { return graph_; }
 
-  const Kernel& kernel_of(const Run& run) const { return schedule_.kernels[run.kernel]; }
+  // Of a copy: one that takes nothing.
+  const Kernel& kernel_of(const Run& run) const {
+    return run.kernel == kNoKernel ? copy_kernel_ : schedule_.kernels[run.kernel];
+  }
+  // The operations of a workgroup run.
+  std::span<const Op> ops_of(const WorkgroupRun& workgroup) const;
   const Op& op_at(OpPoint point) const;
   const Op& op_of(std::uint32_t signal_or_wait) const;
   std::uint32_t cell_of_signal(std::uint32_t signal) const { return cell_of_vertex_[signal]; }
   std::string describe(OpPoint point) const;
+  std::string describe_run(std::uint32_t run) const;
   std::string describe_vertex(std::uint32_t vertex) const;
 
   // First vertex after the operation in program order, and last vertex before it that is surely executed.
@@ -141,6 +153,7 @@ class SyncGraph {
  private:
   friend class SyncGraphBuilder;
   const Schedule& schedule_;
+  Kernel copy_kernel_;
   std::vector<Run> runs_;
   std::vector<WorkgroupRun> workgroups_;
   std::vector<SyncVertex> vertices_;

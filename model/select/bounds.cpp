@@ -12,6 +12,7 @@
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/select/host_walk.hpp"
 
 namespace tritax {
 
@@ -172,6 +173,22 @@ class Wires {
     }
   }
 
+  // Those of copy engines; who posts a copy of its own data to a peer stores, everybody else loads.
+  void add_transfers() {
+    const Fabric& fabric = machine_.fabric;
+    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      for (const HostOp& host : schedule_.host[rank]) {
+        if (host.kind != HostOpKind::copy) continue;
+        const Op& op = schedule_.transfers[static_cast<std::size_t>(host.transfer)];
+        if (op.rank == op.src_rank) continue;
+        const bool pushes = op.src_rank == static_cast<std::int32_t>(rank);
+        send(op.src_rank, op.rank, bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect),
+             pushes ? fabric.store_efficiency : fabric.load_efficiency,
+             pushes ? store_ports() : load_ports());
+      }
+    }
+  }
+
   double busiest_ns() const {
     double busiest = edge_ns_.empty() ? 0 : *std::max_element(edge_ns_.begin(), edge_ns_.end());
     for (const auto& port : port_ns_)
@@ -249,94 +266,6 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
   return bytes / machine.gpu.hbm_gb_per_s;
 }
 
-// The host programs with every kernel at its bound: when each host is done.
-class HostWalk {
- public:
-  HostWalk(const Schedule& schedule, const Machine& machine, const std::vector<double>& kernel_ns)
-      : schedule_(schedule), machine_(machine), kernel_ns_(kernel_ns), hosts_(schedule.host.size()) {}
-
-  double run() {
-    for (;;) {
-      bool waiting = false;
-      double last = 0;
-      for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
-        waiting |= advance_to_barrier(hosts_[rank], schedule_.host[rank]);
-        last = std::max(last, hosts_[rank].now);
-      }
-      if (!waiting) return last;
-      for (Host& host : hosts_) host.now = last + machine_.host.barrier_ns;
-    }
-  }
-
-  double first_start_ns() const { return first_start_ns_; }
-
- private:
-  struct Host {
-    std::size_t pc = 0;
-    double now = 0;
-    std::vector<double> stream_end;  // negative: nothing launched yet
-  };
-
-  // True if the host has arrived at a barrier, false if its program has ended.
-  bool advance_to_barrier(Host& host, const std::vector<HostOp>& program) {
-    const HostCosts& costs = machine_.host;
-    while (host.pc < program.size()) {
-      const HostOp& op = program[host.pc++];
-      switch (op.kind) {
-        case HostOpKind::launch:
-          host.now += costs.launch_call_ns;
-          launch(host, op.kernel, op.stream, costs.kernel_gap_ns);
-          break;
-        case HostOpKind::graph_launch:
-          host.now += costs.graph_launch_call_ns;
-          for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-            launch(host, node.kernel, node.stream, costs.graph_node_gap_ns);
-          }
-          break;
-        case HostOpKind::stream_synchronize:
-          host.now = std::max(host.now, end_of(host, op.stream)) + costs.synchronize_ns;
-          break;
-        case HostOpKind::device_synchronize:
-          for (const double end : host.stream_end) host.now = std::max(host.now, end);
-          host.now += costs.synchronize_ns;
-          break;
-        case HostOpKind::barrier:
-          return true;
-        case HostOpKind::collective_call:
-          host.now += machine_.library.collective_call_ns;
-          break;
-        case HostOpKind::framework_sync:
-          host.now += machine_.library.framework_sync_ns;
-          break;
-        case HostOpKind::framework_gather:
-          host.now += machine_.library.framework_gather_ns;
-          break;
-      }
-    }
-    return false;
-  }
-
-  double& end_of(Host& host, std::int32_t stream) {
-    const auto index = static_cast<std::size_t>(stream);
-    if (index >= host.stream_end.size()) host.stream_end.resize(index + 1, -1.0);
-    return host.stream_end[index];
-  }
-
-  void launch(Host& host, std::int32_t kernel, std::int32_t stream, double gap_ns) {
-    double start = host.now + machine_.host.launch_latency_ns;
-    double& end = end_of(host, stream);
-    if (end >= 0) start = std::max(start, end + gap_ns);
-    end = start + kernel_ns_[static_cast<std::size_t>(kernel)];
-    first_start_ns_ = std::min(first_start_ns_, start);
-  }
-
-  const Schedule& schedule_;
-  const Machine& machine_;
-  const std::vector<double>& kernel_ns_;
-  std::vector<Host> hosts_;
-  double first_start_ns_ = std::numeric_limits<double>::infinity();
-};
-
 // Calls `visit(kernel, stream)` for everything that a host program launches.
 template <typename Visit>
 void for_each_launch(const Schedule& schedule, const std::vector<HostOp>& program, const Visit& visit) {
@@ -394,6 +323,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
     bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
   }
+  all.add_transfers();
   bound.wire_ns = all.busiest_ns();
   bound.memory_ns = memory_ns(schedule, machine, launched);
   HostWalk walk(schedule, machine, kernel_ns);

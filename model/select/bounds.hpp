@@ -8,6 +8,7 @@
 //                      at the limit of one compute unit and the largest arbitration weight.
 //   kernel >= power    what the power limit leaves its matmuls together (power_bound.hpp)
 //   kernel >= wire     bytes / rate of every link and fabric port that the kernel sends over
+//   copy   >= packet and bytes at the rate of a copy engine (host_walk.hpp)
 //   rank   >= memory   operands and results over the HBM rate, from the first launch on
 //
 // Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only

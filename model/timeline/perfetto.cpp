@@ -23,6 +23,7 @@ namespace {
 // Track (thread) numbers inside the process of a GPU; their order is the order on screen.
 constexpr int kHostTrack = 1;
 constexpr int kFirstStreamTrack = 2;
+constexpr int kFirstEngineTrack = 900;
 constexpr int kFirstCuTrack = 1000;
 
 std::string escaped(const std::string& text) {
@@ -112,6 +113,7 @@ class TraceWriter {
     }
     write_host_ops();
     write_kernels();
+    write_copies();
     write_ops();
     if (form_.links != nullptr) write_links();
     if (beside != nullptr) write_measured(*beside);
@@ -179,6 +181,7 @@ class TraceWriter {
         name =
             fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
       }
+      if (op.kind == HostOpKind::host_work) name = escaped(op.label);
       begin_interval(interval.rank, kHostTrack, name, "host", interval.begin_ns, interval.end_ns);
       put(R"("stream":{}}}}})", op.stream);
     }
@@ -191,6 +194,20 @@ class TraceWriter {
       name_track(kernel.rank, track, fmt::format("stream {}", interval.stream));
       begin_interval(kernel.rank, track, escaped(kernel.name), "kernel", interval.begin_ns, interval.end_ns);
       put(R"("workgroups":{}}}}})", kernel.workgroups.size());
+    }
+  }
+
+  void write_copies() {
+    for (const CopyInterval& interval : timeline_.copies) {
+      const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
+      const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
+      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(copy.buffer)];
+      const int track = kFirstEngineTrack + std::min(interval.engine, kFirstCuTrack - kFirstEngineTrack - 1);
+      name_track(interval.rank, track, fmt::format("copy engine {}", interval.engine));
+      const std::string name =
+          fmt::format("copy {} GPU {} -> GPU {}", region_name(buffer, copy.rect), copy.src_rank, copy.rank);
+      begin_interval(interval.rank, track, escaped(name), "copy", interval.begin_ns, interval.end_ns);
+      put(R"("stream":{},"bytes":{:.0f}}}}})", op.stream, bytes_of(buffer, copy.rect));
     }
   }
 

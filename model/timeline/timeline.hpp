@@ -27,6 +27,15 @@ struct OpInterval {
   double clock_ghz = 0;  // measured: mean clock of its compute unit meanwhile; 0: not known
 };
 
+// A copy by a copy engine of a GPU; `host_op` posted it.
+struct CopyInterval {
+  std::int32_t rank = 0;
+  std::uint32_t host_op = 0;
+  std::int32_t engine = 0;
+  double begin_ns = 0;
+  double end_ns = 0;
+};
+
 struct KernelInterval {
   std::uint32_t kernel = 0;
   std::int32_t stream = 0;
@@ -53,6 +62,7 @@ struct Timeline {
   std::vector<OpInterval> ops;
   std::vector<KernelInterval> kernels;
   std::vector<HostInterval> host_ops;
+  std::vector<CopyInterval> copies;
   std::vector<LinkSample> links;
 };
 

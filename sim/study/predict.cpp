@@ -51,16 +51,16 @@ class SpanRecorder : public SimulationObserver {
     const HostOp& op = program[host_op];
     if (op.kind == HostOpKind::launch) {
       // A collective is one call to its user: the library's own work belongs to the kernel that it launches.
-      const bool collective = host_op > 0 && program[host_op - 1].kind == HostOpKind::collective_call;
+      const bool collective = host_op > 0 && program[host_op - 1].is_work(kCollectiveCall);
       kernels_[static_cast<std::size_t>(op.kernel)].call_ns = collective ? collective_ns_[rank] : time_ns;
     } else if (op.kind == HostOpKind::graph_launch) {
       for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
         kernels_[static_cast<std::size_t>(node.kernel)].call_ns = time_ns;
       }
-    } else if (op.kind == HostOpKind::framework_gather) {
+    } else if (op.is_work(kFrameworkGather)) {
       collective_ns_[rank] = time_ns;
-    } else if (op.kind == HostOpKind::collective_call) {
-      const bool gathers = host_op > 0 && program[host_op - 1].kind == HostOpKind::framework_gather;
+    } else if (op.is_work(kCollectiveCall)) {
+      const bool gathers = host_op > 0 && program[host_op - 1].is_work(kFrameworkGather);
       if (!gathers) collective_ns_[rank] = time_ns;
     }
   }

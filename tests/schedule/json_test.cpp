@@ -110,6 +110,32 @@ TEST(ScheduleJson, ACopyTakesTheSameTileUnlessItSaysOtherwise) {
   EXPECT_EQ(op.src_col, 32);
 }
 
+TEST(ScheduleJson, HostWorkHasALabelAndMayHaveADuration) {
+  const Schedule schedule = schedule_from_json(
+      R"({"schema": "tritax.schedule/1", "ranks": 1, "kernels": [], "host": [[
+          {"op": "host_work", "label": "collective_call"}, {"op": "host_work", "label": "mine", "duration_ns": 7.5}]]})",
+      "test");
+  ASSERT_EQ(schedule.host[0].size(), 2u);
+  EXPECT_TRUE(schedule.host[0][0].is_work(kCollectiveCall));
+  EXPECT_LT(schedule.host[0][0].duration_ns, 0);
+  EXPECT_EQ(schedule.host[0][1].duration_ns, 7.5);
+  const Schedule again = schedule_from_json(schedule_to_json(schedule, true), "again");
+  EXPECT_EQ(again.host[0][1].label, "mine");
+  EXPECT_EQ(again.host[0][1].duration_ns, 7.5);
+  EXPECT_LT(again.host[0][0].duration_ns, 0);
+}
+
+TEST(ScheduleJson, FormerHostWorkIsReadAsWorkOfThatLabel) {
+  const Schedule schedule = schedule_from_json(
+      R"({"schema": "tritax.schedule/1", "ranks": 1, "kernels": [], "host": [[
+          {"op": "framework_sync"}, {"op": "framework_gather"}, {"op": "collective_call"}]]})",
+      "test");
+  for (const HostOp& op : schedule.host[0]) EXPECT_LT(op.duration_ns, 0);
+  EXPECT_TRUE(schedule.host[0][0].is_work(kFrameworkSync));
+  EXPECT_TRUE(schedule.host[0][1].is_work(kFrameworkGather));
+  EXPECT_TRUE(schedule.host[0][2].is_work(kCollectiveCall));
+}
+
 TEST(ScheduleJson, AnUnknownKeyIsRefusedWithItsPathAndTheNearestKey) {
   expect_error(schedule_with_op(R"({"op": "store", "bufer": "C", "shape": [8, 8]})"),
                {"s.json: kernels[0].workgroups[0].ops[1]: unknown key 'bufer', did you mean 'buffer'?"});

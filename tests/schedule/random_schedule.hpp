@@ -124,11 +124,20 @@ inline rc::Gen<Schedule> random_schedule() {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       for (int ops = below(4); ops > 0; --ops) {
-        const auto kind = static_cast<HostOpKind>(below(7));
+        const auto kind = static_cast<HostOpKind>(below(static_cast<int>(kHostOpKindNames.size())));
         if (kind == HostOpKind::launch) {
           builder.launch(rank, below(kernels), below(3));
         } else if (kind == HostOpKind::graph_launch) {
           builder.graph_launch(rank, {{below(kernels), below(3)}, {below(kernels), 0}});
+        } else if (kind == HostOpKind::copy) {
+          builder.host_copy(rank, below(3), 0, {below(9), 0, 1 + below(5), 4}, below(ranks), 0, 3, below(4),
+                            below(ranks));
+        } else if (kind == HostOpKind::event_record) {
+          builder.record_event(rank, below(3), below(3));
+        } else if (kind == HostOpKind::event_wait) {
+          builder.wait_event(rank, below(3), below(3));
+        } else if (kind == HostOpKind::host_work) {
+          builder.host_work(rank, "some \"work\"", below(3) - 1);
         } else {
           builder.host(rank, kind, kind == HostOpKind::stream_synchronize ? below(3) : 0);
         }

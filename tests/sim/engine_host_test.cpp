@@ -43,9 +43,9 @@ TEST(Host, PaysLaunchCallLatencyAndSynchronisationAroundAnEmptyKernel) {
 
 TEST(Host, PaysForLibraryCallsAndFrameworkWork) {
   Draft draft(1);
-  draft.builder.host(0, HostOpKind::collective_call);
-  draft.builder.host(0, HostOpKind::framework_sync);
-  draft.builder.host(0, HostOpKind::framework_gather);
+  draft.builder.host_work(0, kCollectiveCall);
+  draft.builder.host_work(0, kFrameworkSync);
+  draft.builder.host_work(0, kFrameworkGather);
   const Observed out = run(draft.builder.finish(), with_host_costs());
   EXPECT_EQ(out.result.makespan_ns, 41);
   EXPECT_EQ(out.result.account.launch_ns, 41);
@@ -140,7 +140,7 @@ TEST(Graph, IsOneCallWithItsOwnGapBetweenNodes) {
 Schedule launches(int ranks, int kernels, bool in_graph, int late_rank = -1) {
   Draft draft(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == late_rank) draft.builder.host(rank, HostOpKind::collective_call);
+    if (rank == late_rank) draft.builder.host_work(rank, kCollectiveCall);
     Graph graph;
     for (int stream = 0; stream < kernels; ++stream) {
       const auto kernel = draft.gemm_kernel("gemm", rank);
@@ -200,7 +200,7 @@ TEST(Barrier, EndsForEverybodyAfterTheLastArrives) {
   draft.builder.host(1, HostOpKind::device_synchronize);
   for (int rank = 0; rank < 3; ++rank) {
     draft.builder.host(rank, HostOpKind::barrier);
-    draft.builder.host(rank, HostOpKind::collective_call);
+    draft.builder.host_work(rank, kCollectiveCall);
   }
   const Observed out = run(draft.builder.finish(), with_host_costs(3));
   const double last = 1100 + kStepNs + 500;

@@ -52,6 +52,7 @@ Values some_knobs(const Machine& machine) {
                between(1, std::max<int>(1, cus - std::max<int>(1, static_cast<int>(knobs["gemm_cus"])))));
   knobs.give("k_steps", between(1, 4));
   knobs.give("stages", between(1, 5));
+  knobs.give("chunks", between(1, 5));
   if (coin()) knobs.give("first_fetchers", between(1, 5));
   knobs.give("group_m", between(1, 4));
   knobs.give("xcd_remap", coin());
@@ -129,9 +130,11 @@ Values small_tiles() {
 // Bytes that each rank receives from others, by buffer-to-buffer copies.
 std::map<int, double> received_bytes(const Schedule& schedule) {
   std::map<int, double> bytes;
-  for (const Op& op : schedule.ops) {
-    if (op.kind != OpKind::copy || op.rank == op.src_rank) continue;
-    bytes[op.rank] += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  for (const auto* ops : {&schedule.ops, &schedule.transfers}) {
+    for (const Op& op : *ops) {
+      if (op.kind != OpKind::copy || op.rank == op.src_rank) continue;
+      bytes[op.rank] += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+    }
   }
   return bytes;
 }
@@ -140,7 +143,7 @@ TEST(AllGatherGemm, EveryRankReceivesWhatItLacksOnce) {
   const Machine machine = find_machine("mi300x-8");
   for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
     const Problem asked = problem(256, 64, 256, DType::fp16, sharding, 4);
-    for (const char* pattern : {"library", "bulk-synchronous", "push", "staged-fetchers"}) {
+    for (const char* pattern : {"library", "bulk-synchronous", "push", "staged-fetchers", "copy-engine"}) {
       SCOPED_TRACE(pattern);
       const auto bytes = received_bytes(built(pattern, asked, machine, small_tiles()));
       ASSERT_EQ(bytes.size(), 4U);
@@ -168,6 +171,30 @@ TEST(AllGatherGemm, BeginsWithWhatIsThere) {
     const Op& first = schedule.ops[kernel.workgroups.front().first_op];
     EXPECT_EQ(first.kind, OpKind::matmul);
     EXPECT_EQ(first.k_begin, 32 * kernel.rank);
+  }
+}
+
+// A kernel of its own slice, and one for each piece of all peers behind their events.
+TEST(AllGatherGemm, CopyEnginesFetchInPiecesAndKernelsFollowThem) {
+  const Problem asked = problem(256, 64, 256, DType::fp16, Sharding::rows, 4);
+  Values knobs = small_tiles();
+  knobs.give("chunks", 2);
+  const Schedule schedule = built("copy-engine", asked, example::amd_node(), knobs);
+  EXPECT_EQ(schedule.kernels.size(), 4U * 3);
+  EXPECT_EQ(schedule.transfers.size(), 4U * 3 * 2);
+  EXPECT_TRUE(schedule.flags.empty());
+  for (const Op& op : schedule.ops) EXPECT_NE(op.kind, OpKind::copy);
+}
+
+TEST(AllGatherGemm, CopyEnginesThatTheMachineDoesNotKnowAreRefusedByName) {
+  Machine machine = example::amd_node();
+  machine.copy_engine.gb_per_s = 0;
+  const Problem asked = problem(256, 64, 256, DType::fp16, Sharding::rows, 4);
+  try {
+    built("copy-engine", asked, machine, small_tiles());
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("copy_engine.rate"), std::string::npos) << error.what();
   }
 }
 

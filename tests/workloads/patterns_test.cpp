@@ -297,10 +297,15 @@ TEST(ScatterKernels, TakeRegistersForEveryElementOfATileWhereTheMachineSaysSo) {
 TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
   const Schedule schedule = build("library", kPaperShape, GemmKnobs{});
   std::vector<HostOpKind> kinds;
-  for (const HostOp& op : schedule.host[4]) kinds.push_back(op.kind);
+  std::vector<std::string> work;
+  for (const HostOp& op : schedule.host[4]) {
+    kinds.push_back(op.kind);
+    if (op.kind == HostOpKind::host_work) work.push_back(op.label);
+  }
+  EXPECT_EQ(work, (std::vector<std::string>{"framework_sync", "framework_gather", "collective_call"}));
   EXPECT_EQ(kinds, (std::vector<HostOpKind>{
                        HostOpKind::barrier, HostOpKind::launch, HostOpKind::stream_synchronize,
-                       HostOpKind::framework_sync, HostOpKind::framework_gather, HostOpKind::collective_call,
+                       HostOpKind::host_work, HostOpKind::host_work, HostOpKind::host_work,
                        HostOpKind::launch, HostOpKind::launch, HostOpKind::stream_synchronize,
                        HostOpKind::device_synchronize, HostOpKind::barrier}));
   const Kernel& gather = kernel_of(schedule, 4, "all_gather");

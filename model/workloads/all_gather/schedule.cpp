@@ -51,7 +51,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
     const std::int32_t kernel = add_library_gather(
         builder, machine,
         {"library_all_gather", rank, gather.gpus, shard, gathered, {rank * rows, 0, rows, cols}, bytes});
-    builder.host(rank, HostOpKind::collective_call);
+    builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
     builder.launch(rank, kernel);
     builder.host(rank, HostOpKind::device_synchronize);
   }

@@ -63,6 +63,7 @@ GatherKnobs gather_knobs_of(const Values& values) {
   GatherKnobs knobs;
   static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
   knobs.k_steps = static_cast<std::int32_t>(values["k_steps"]);
+  knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
   knobs.stages = static_cast<std::int32_t>(values["stages"]);
   knobs.first_fetchers = static_cast<std::int32_t>(values["first_fetchers"]);
   return knobs;

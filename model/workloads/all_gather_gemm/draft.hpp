@@ -21,6 +21,7 @@ namespace tritax {
 // Knobs of GEMM kernels and those that only this workload has.
 struct GatherKnobs : GemmKnobs {
   std::int32_t k_steps = 16;  // of tile_k in a block: what one flag announces
+  std::int32_t chunks = 2;    // copy engine: pieces into which the slice of a peer is cut
   std::int32_t stages = 4;    // staged fetchers: into how many parts the rows of C tiles are cut
   std::int32_t first_fetchers =
       0;  // staged fetchers: workgroups that fetch for the first stage; 0: as for the others

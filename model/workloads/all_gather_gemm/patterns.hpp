@@ -11,6 +11,7 @@ Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& mac
                                 const GatherKnobs& knobs);
 Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
                                const GatherKnobs& knobs);
 

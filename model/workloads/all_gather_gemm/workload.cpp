@@ -20,6 +20,7 @@ using Builder = Schedule (*)(const AllGatherGemm&, const Machine&, const GatherK
 
 constexpr std::int64_t kMaxSteps = 4096;
 constexpr std::int64_t kMaxStages = 1024;
+constexpr std::int64_t kMaxChunks = 1024;
 constexpr std::int64_t kMaxFetchers = std::int64_t{1} << 16;
 
 const std::array<Spec, 6> kFields{{
@@ -34,7 +35,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -52,6 +53,13 @@ const std::array<Spec, 14> kKnobs{{
      .usual = {4},
      .varies_by_doubling = true,
      .shown = "{} stages"},
+    {.name = "chunks",
+     .help =
+         "pieces into which copy engines cut the slice of a peer; a kernel multiplies a piece of each peer",
+     .high = kMaxChunks,
+     .usual = {2},
+     .varies_by_doubling = true,
+     .shown = "{} chunks"},
     {.name = "first_fetchers",
      .help = "workgroups that fetch for the first stage; left out: as for the others",
      .high = kMaxFetchers,
@@ -91,6 +99,8 @@ void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
 void check_gather_knobs(const GatherKnobs& knobs) {
   if (knobs.k_steps < 1)
     throw UserError(fmt::format("k_steps: {} is not allowed; it must be at least 1", knobs.k_steps));
+  if (knobs.chunks < 1)
+    throw UserError(fmt::format("chunks: {} is not allowed; it must be at least 1", knobs.chunks));
   if (knobs.stages < 1)
     throw UserError(fmt::format("stages: {} is not allowed; it must be at least 1", knobs.stages));
 }
@@ -131,7 +141,10 @@ constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  
                                                         "k_steps",    "stages", "first_fetchers", "group_m",
                                                         "peer_order", "lock",   "launch"};
 
-const std::array<Pattern, 5> kPatterns{{
+constexpr std::array<std::string_view, 8> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
+                                                           "group_m", "xcd_remap", "peer_order", "chunks"};
+
+const std::array<Pattern, 6> kPatterns{{
     {.name = "library",
      .summary = "all-gather of the collective library, then the vendor's GEMM",
      .build = build_checked<build_library>,
@@ -155,6 +168,11 @@ const std::array<Pattern, 5> kPatterns{{
                 "for them",
      .knobs = kStagedKnobs,
      .build = build_checked<build_staged_fetchers>},
+    {.name = "copy-engine",
+     .summary =
+         "copy engines fetch the peers' parts of A in pieces, a GEMM kernel a piece follows their events",
+     .knobs = kCopyEngineKnobs,
+     .build = build_checked<build_copy_engine>},
 }};
 
 void complete(Problem& problem, const std::string& where) {
@@ -217,6 +235,9 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   }
   if (pattern.uses("stages") && !pins.given("stages")) {
     space.axes.push_back(number_axis("stages", {1, 2, 4, 8, 16}, 4, problem["m"] / kTileStep));
+  }
+  if (pattern.uses("chunks") && !alone && !pins.given("chunks")) {
+    space.axes.push_back(number_axis("chunks", {1, 2, 4, 8}, 2, 8));
   }
   if (pattern.uses("first_fetchers") && !alone && !pins.given("first_fetchers")) {
     space.axes.push_back(number_axis("first_fetchers", {0, 52, 128}, 0, machine.gpu.cu_count()));

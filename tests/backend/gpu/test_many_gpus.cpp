@@ -99,6 +99,48 @@ TEST(ManyGpus, stamps_of_every_pattern_end_when_stores_have_drained_and_the_resu
   }
 }
 
+// Every rank computes its block of columns; copy engines bring it to the others, behind an event, by the one
+// who has it or, after a host barrier, by the one who wants it.
+TEST(ManyGpus, copy_engines_move_tiles_behind_events) {
+  TRITAX_NEEDS_GPUS(2);
+  for (const bool pushes : {true, false}) {
+    for (const std::int32_t cols : {128, 77}) {  // of a rank; rows that fill their pitch, and others
+      SCOPED_TRACE(fmt::format("{} {}", pushes, cols));
+      ScheduleBuilder builder("copy engines", 2);
+      const std::int16_t a = builder.buffer({"A", DType::bf16, 256, 256, 128, 64});
+      const std::int16_t b = builder.buffer({"B", DType::bf16, 256, cols, 64, 128});
+      const std::int16_t c = builder.buffer({"C", DType::bf16, 256, 2 * cols, 128, 128});
+      builder.result(c);
+      builder.expect_column_blocks(a, b, c);
+      for (int rank = 0; rank < 2; ++rank) {
+        Kernel kernel;
+        kernel.name = "gemm";
+        kernel.rank = rank;
+        kernel.tile = {128, 128, 64, 8, Pipeline::overlapped};
+        const std::int32_t id = builder.kernel(std::move(kernel));
+        for (std::int32_t row = 0; row < 256; row += 128) {
+          builder.workgroup(id);
+          builder.matmul(a, b, {row, 0, 128, cols}, 0, 256);
+          builder.store(c, {row, rank * cols, 128, cols}, rank);
+        }
+        builder.launch(rank, id);
+        builder.record_event(rank, 3);
+        builder.wait_event(rank, 3, 1);
+        if (!pushes) {
+          builder.host(rank, HostOpKind::stream_synchronize, 1);
+          builder.host(rank, HostOpKind::barrier);
+        }
+        const int from = pushes ? rank : 1 - rank;
+        const Rect block{0, from * cols, 256, cols};
+        builder.host_copy(rank, 1, c, block, 1 - from, c, 0, from * cols, from);
+        builder.host(rank, HostOpKind::device_synchronize);
+        builder.host(rank, HostOpKind::barrier);
+      }
+      expect_right(builder.finish(), 51);
+    }
+  }
+}
+
 TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
   TRITAX_NEEDS_GPUS(2);
   // Rank 1 computes both column blocks' partial sums by halves of K and adds them into both ranks' result.

@@ -1,0 +1,182 @@
+// References out of range and operations without meaning in host programs and graphs.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <set>
+
+#include "model/schedule/findings.hpp"
+
+namespace tritax {
+
+namespace {
+
+using Kind = Finding::Kind;
+
+constexpr std::int32_t kMaxStreams = 65536;
+constexpr std::int32_t kMaxEvents = 1 << 20;
+constexpr double kMostWorkNs = 3.6e12;  // an hour: the clock still resolves a thousandth of a ns
+
+bool in_range(std::int64_t index, std::size_t size) {
+  return index >= 0 && index < static_cast<std::int64_t>(size);
+}
+
+class HostChecker {
+ public:
+  HostChecker(const Schedule& schedule, Findings& findings) : schedule_(schedule), findings_(findings) {}
+
+  void check() {
+    check_graphs();
+    check_programs();
+  }
+
+ private:
+  void check_graphs() {
+    for (std::size_t i = 0; i < schedule_.graphs.size(); ++i) {
+      for (std::size_t node = 0; node < schedule_.graphs[i].size(); ++node) {
+        const GraphNode& entry = schedule_.graphs[i][node];
+        check_launch(fmt::format("graph {} node {}", i, node), entry.kernel, entry.stream);
+      }
+    }
+  }
+
+  bool check_launch(const std::string& where, std::int32_t kernel, std::int32_t stream) {
+    if (!in_range(kernel, schedule_.kernels.size())) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("kernel {}; the schedule has {} kernels", kernel, schedule_.kernels.size()));
+      return false;
+    }
+    if (stream < 0 || stream >= kMaxStreams) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("stream {}; give 0 to {}", stream, kMaxStreams - 1));
+      return false;
+    }
+    return true;
+  }
+
+  void check_programs() {
+    std::vector<char> launched(schedule_.kernels.size(), 0);
+    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+      recorded_.clear();
+      for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
+        check_host_op(rank, i, launched);
+      }
+    }
+    for (std::size_t i = 0; i < launched.size(); ++i) {
+      if (launched[i] == 0) {
+        findings_.add(Kind::meaningless, describe_kernel(schedule_, i), "is never launched");
+      }
+    }
+  }
+
+  void check_host_op(std::size_t rank, std::size_t index, std::vector<char>& launched) {
+    const HostOp& op = schedule_.host[rank][index];
+    const std::string where = describe_host_op(schedule_, rank, index);
+    const auto launch = [&](std::int32_t kernel, std::int32_t stream) {
+      if (!check_launch(where, kernel, stream)) {
+        return;
+      }
+      launched[static_cast<std::size_t>(kernel)] = 1;
+      const std::int32_t its_rank = schedule_.kernels[static_cast<std::size_t>(kernel)].rank;
+      if (its_rank != static_cast<std::int32_t>(rank)) {
+        findings_.add(Kind::out_of_range, where,
+                      fmt::format("launches a kernel of rank {}; a host launches on its own rank", its_rank));
+      }
+    };
+    if (op.kind == HostOpKind::launch) {
+      launch(op.kernel, op.stream);
+    } else if (op.kind == HostOpKind::graph_launch) {
+      if (!in_range(op.graph, schedule_.graphs.size())) {
+        findings_.add(Kind::out_of_range, where,
+                      fmt::format("graph {}; the schedule has {} graphs", op.graph, schedule_.graphs.size()));
+        return;
+      }
+      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+        launch(node.kernel, node.stream);
+      }
+      return;
+    }
+    if (op.stream < 0 || op.stream >= kMaxStreams) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("stream {}; give 0 to {}", op.stream, kMaxStreams - 1));
+    }
+    if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
+      check_event(op, where);
+    } else if (op.kind == HostOpKind::copy) {
+      check_transfer(op, where);
+    } else if (op.kind == HostOpKind::host_work && !(op.duration_ns <= kMostWorkNs)) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("duration_ns is {}; give a time of at most {:.3g} (an hour)", op.duration_ns,
+                                kMostWorkNs));
+    }
+  }
+
+  void check_event(const HostOp& op, const std::string& where) {
+    if (op.event < 0 || op.event >= kMaxEvents) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("event {}; give 0 to {}", op.event, kMaxEvents - 1));
+    } else if (op.kind == HostOpKind::event_record) {
+      recorded_.insert(op.event);
+    } else if (recorded_.count(op.event) == 0) {
+      findings_.add(
+          Kind::meaningless, where,
+          fmt::format("waits for event {}, which no operation of this host program before it records",
+                      op.event));
+    }
+  }
+
+  void check_transfer(const HostOp& op, const std::string& where) {
+    if (!in_range(op.transfer, schedule_.transfers.size())) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("transfer {}; the schedule has {}", op.transfer, schedule_.transfers.size()));
+      return;
+    }
+    const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
+    const Rect source{copy.src_row, copy.src_col, copy.rect.rows, copy.rect.cols};
+    if (copy.kind != OpKind::copy) {
+      findings_.add(Kind::meaningless, where, "is a transfer that is no copy");
+    } else if (check_place(where, copy.rank, copy.buffer, copy.rect) &&
+               check_place(where, copy.src_rank, copy.src_buffer, source)) {
+      const Buffer& to = schedule_.buffers[static_cast<std::size_t>(copy.buffer)];
+      const Buffer& from = schedule_.buffers[static_cast<std::size_t>(copy.src_buffer)];
+      if (to.dtype != from.dtype) {
+        findings_.add(Kind::meaningless, where,
+                      fmt::format("copies {} of '{}' to {} of '{}'; they must be the same",
+                                  name_of(from.dtype), from.name, name_of(to.dtype), to.name));
+      }
+    }
+  }
+
+  bool check_place(const std::string& where, std::int32_t rank, std::int32_t buffer, const Rect& rect) {
+    if (rank < 0 || rank >= schedule_.ranks) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("rank {}; the schedule has {} ranks", rank, schedule_.ranks));
+      return false;
+    }
+    if (!in_range(buffer, schedule_.buffers.size())) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("buffer {}; the schedule has {} buffers", buffer, schedule_.buffers.size()));
+      return false;
+    }
+    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(buffer)];
+    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
+    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
+    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
+        last_col <= whole.cols) {
+      return true;
+    }
+    findings_.add(Kind::out_of_range, where,
+                  fmt::format("tile {}[{}:{}, {}:{}]; the buffer is {}×{}", whole.name, rect.row, last_row,
+                              rect.col, last_col, whole.rows, whole.cols));
+    return false;
+  }
+
+  const Schedule& schedule_;
+  Findings& findings_;
+  std::set<std::int32_t> recorded_;  // events of the host program at hand
+};
+
+}  // namespace
+
+void check_host(const Schedule& schedule, Findings& findings) { HostChecker(schedule, findings).check(); }
+
+}  // namespace tritax

@@ -1,0 +1,48 @@
+// Internal to model/select: a walk through the host programs of a schedule, with every kernel at a time that
+// it cannot beat. See bounds.hpp.
+//
+// A copy by a copy engine takes its packet and its bytes at the rate of an engine, in its turn in its stream,
+// as if every copy had an engine and all links for itself.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// When each host is done.
+class HostWalk {
+ public:
+  HostWalk(const Schedule& schedule, const Machine& machine, const std::vector<double>& kernel_ns)
+      : schedule_(schedule), machine_(machine), kernel_ns_(kernel_ns), hosts_(schedule.host.size()) {}
+
+  double run();
+
+  // Of a kernel or a copy.
+  double first_start_ns() const { return first_start_ns_; }
+
+ private:
+  struct Host {
+    std::size_t pc = 0;
+    double now = 0;
+    std::vector<double> stream_end;        // negative: nothing launched yet
+    std::map<std::int32_t, double> event;  // when the last record of each happens
+  };
+
+  bool advance_to_barrier(Host& host, const std::vector<HostOp>& program);
+  void post(Host& host, const HostOp& op);
+  double& end_of(Host& host, std::int32_t stream);
+  void launch(Host& host, std::int32_t kernel, std::int32_t stream, double gap_ns);
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const std::vector<double>& kernel_ns_;
+  std::vector<Host> hosts_;
+  double first_start_ns_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace tritax

@@ -1,0 +1,170 @@
+// Copy engines and events.
+//
+// A transfer takes its turn in its stream as a kernel does. Then the first engine of its GPU that is free
+// takes it, first come, first served; moves nothing while it works on the packet (launch tax); and then moves
+// the bytes over the same links, ports and memories that a workgroup would use, at most at the engine's own
+// rate. No compute unit, L2 or issue limit is part of it. A record of an event and a wait for it are points
+// of a stream, which take no time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+void Engine::index_copy_engines() {
+  engine_queues_.resize(gpus_.size());
+  if (schedule_.transfers.empty()) return;
+  require_copy_engines(machine_, fmt::format("schedule '{}'", schedule_.name));
+  if (options_.counterfactual.free_launches) copy_engines_.packet_ns = 0;
+  for (EngineQueue& queue : engine_queues_) {
+    queue.last_end.resize(static_cast<std::size_t>(copy_engines_.engines));
+    queue.busy.assign(static_cast<std::size_t>(copy_engines_.engines), 0);
+  }
+}
+
+void Engine::post_copy(std::int32_t rank, const HostOp& op, std::uint32_t host_op, double now) {
+  TransferState transfer;
+  transfer.op = static_cast<std::uint32_t>(op.transfer);
+  transfer.rank = rank;
+  transfer.host_op = host_op;
+  transfer.stream = op.stream;
+  transfers_.push_back(transfer);
+  TRITAX_ASSERT(transfers_.size() < kTransferToken, "tokens have room for all transfers");
+  post(rank, op.stream, {StreamState::Kind::copy, static_cast<std::uint32_t>(transfers_.size()) - 1, now});
+}
+
+void Engine::post_record(std::int32_t rank, const HostOp& op, double now) {
+  const auto record = static_cast<std::uint32_t>(event_records_.size());
+  event_records_.emplace_back();
+  hosts_[static_cast<std::size_t>(rank)].last_record[static_cast<std::size_t>(op.event)] = record;
+  post(rank, op.stream, {StreamState::Kind::record, record, now});
+}
+
+void Engine::post_wait(std::int32_t rank, const HostOp& op, double now) {
+  const std::uint32_t record =
+      hosts_[static_cast<std::size_t>(rank)].last_record[static_cast<std::size_t>(op.event)];
+  if (record == kNobody) {
+    throw UserError(fmt::format("schedule '{}': rank {} waits for event {}, which it has not recorded",
+                                schedule_.name, rank, op.event));
+  }
+  post(rank, op.stream, {StreamState::Kind::wait, record, now});
+}
+
+// A record or a wait whose turn in its stream has come; false if the event has not happened yet. The stream
+// goes on with the path of who came last.
+bool Engine::pass_point(StreamState& stream, const StreamState::Pending& pending) {
+  EventRecord& record = event_records_[pending.item];
+  const bool records = pending.kind == StreamState::Kind::record;
+  if (!records && !record.happened) return false;
+  if (!stream.used || later(pending.launch.time_ns, stream.last_end.time_ns))
+    stream.last_end = pending.launch;
+  stream.used = true;
+  if (records) {
+    record.path = stream.last_end;
+    record.happened = true;
+  } else if (later(record.path.time_ns, stream.last_end.time_ns)) {
+    stream.last_end = record.path;
+  }
+  return true;
+}
+
+// The turn of the transfer in its stream has come.
+void Engine::begin_copy(std::uint32_t id, double now) {
+  TransferState& transfer = transfers_[id];
+  transfer.path.charge(&TimeAccount::launch_ns, now);
+  EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
+  const auto idle = std::find(queue.busy.begin(), queue.busy.end(), 0);
+  if (idle == queue.busy.end()) {
+    queue.waiting.push_back(id);
+  } else {
+    take_engine(id, static_cast<std::int32_t>(idle - queue.busy.begin()), now);
+  }
+}
+
+void Engine::take_engine(std::uint32_t id, std::int32_t engine, double now) {
+  TransferState& transfer = transfers_[id];
+  EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
+  queue.busy[static_cast<std::size_t>(engine)] = 1;
+  transfer.engine = engine;
+  // Who has waited for the engine goes on with the path of the transfer that held it.
+  const Path& last_end = queue.last_end[static_cast<std::size_t>(engine)];
+  if (later(last_end.time_ns, transfer.path.time_ns)) transfer.path = last_end;
+  if (options_.observer) options_.observer->copy_started(transfer.rank, transfer.host_op, engine, now);
+  queue_.push(now + copy_engines_.packet_ns, {EventKind::transfer_moves, id});
+}
+
+void Engine::move_copy(std::uint32_t id, double now) {
+  TransferState& transfer = transfers_[id];
+  transfer.path.charge(&TimeAccount::launch_ns, now);
+  const DataPath path = path_of_copy(schedule_.transfers[transfer.op], transfer.rank);
+  const std::int32_t class_id = data_class(path);
+  transfer.begin_ns = now;
+  transfer.alone_ns = path.bytes / path.cap_gb_per_s;
+  transfer.part = path.peer != path.rank ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
+  fluid_.start(class_id, path.bytes, 1, kTransferToken | id, now);
+  transfer.lost_ns = fluid_.lost_on_links_ns(class_id);
+}
+
+// Pushed if the engine is of the GPU that has the source, else pulled by the one that has the target.
+Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
+  DataPath path{.rank = op.rank, .peer = op.src_rank};
+  path.kind = op.rank == op.src_rank ? DataPath::Kind::local_copy : DataPath::Kind::remote_get;
+  if (op.src_rank == rank && op.rank != rank) {
+    path.kind = DataPath::Kind::remote_copy;
+    std::swap(path.rank, path.peer);
+  }
+  path.source = Level::hbm;
+  path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  path.cap_gb_per_s = copy_engines_.gb_per_s;
+  path.written_back = written_back(op, path.bytes);
+  if (op.rank != op.src_rank) sent_bytes(op.src_rank, op.rank) += path.bytes;
+  return path;
+}
+
+// Every tile of the target has been written, behind the L2s.
+void Engine::note_copied(const Op& op, const Path& path, double now) {
+  GpuState& gpu = gpus_[static_cast<std::size_t>(op.rank)];
+  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+  if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
+  if (is_read_[static_cast<std::size_t>(op.buffer)] == 0) return;
+  const TileGrid& grid = tile_grid_[static_cast<std::size_t>(op.buffer)];
+  const auto writer = static_cast<std::uint32_t>(write_paths_.size());
+  write_paths_.push_back(path);
+  for (std::int32_t row = op.rect.row / grid.tile_rows * grid.tile_rows; row < op.rect.row + op.rect.rows;
+       row += grid.tile_rows) {
+    for (std::int32_t col = op.rect.col / grid.tile_cols * grid.tile_cols; col < op.rect.col + op.rect.cols;
+         col += grid.tile_cols) {
+      TileRecord& record = record_of(op.rank, op.buffer, row, col);
+      record.die = -1;
+      record.llc_mark = gpu.llc.mark(now);
+      record.writer = writer;
+    }
+  }
+}
+
+void Engine::finish_copy(std::uint32_t id, double lost_ns, double now) {
+  TransferState& transfer = transfers_[id];
+  const Op& op = schedule_.transfers[transfer.op];
+  charge_activity(transfer.path, transfer.begin_ns, 0, transfer.alone_ns, transfer.part,
+                  lost_ns - transfer.lost_ns, now);
+  note_copied(op, transfer.path, now);
+  if (options_.observer) options_.observer->copy_finished(transfer.rank, transfer.host_op, now);
+  EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
+  queue.busy[static_cast<std::size_t>(transfer.engine)] = 0;
+  queue.last_end[static_cast<std::size_t>(transfer.engine)] = transfer.path;
+  const std::int32_t rank = transfer.rank;
+  StreamState& stream =
+      hosts_[static_cast<std::size_t>(rank)].streams[static_cast<std::size_t>(transfer.stream)];
+  stream.busy = false;
+  stream.last_end = transfer.path;
+  if (queue.head < queue.waiting.size()) take_engine(queue.waiting[queue.head++], transfer.engine, now);
+  start_next_in_stream(rank, transfer.stream);
+  stream_progressed(rank, now);
+}
+
+}  // namespace tritax
