@@ -63,6 +63,9 @@ void with_field(Machine& machine, const ParameterTarget& target, DType rate, con
           visit(machine.gpu.matrix[static_cast<std::size_t>(rate)].*member);
         } else if constexpr (std::is_same_v<Member, double HostCosts::*>) {
           visit(machine.host.*member);
+        } else if constexpr (std::is_same_v<Member, int CopyEngines::*> ||
+                             std::is_same_v<Member, double CopyEngines::*>) {
+          visit(machine.copy_engine.*member);
         } else if constexpr (std::is_same_v<Member, int LibraryCosts::*> ||
                              std::is_same_v<Member, double LibraryCosts::*>) {
           visit(machine.library.*member);

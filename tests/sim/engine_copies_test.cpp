@@ -3,7 +3,9 @@
 
 #include "hand_machine.hpp"
 #include "model/core/error.hpp"
+#include "model/machine/topology.hpp"
 #include "model/schedule/check.hpp"
+#include "model/select/bounds.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 
@@ -95,6 +97,23 @@ TEST(CopyEngine, PostingCostsTheHostACallOfItsOwnOrThatOfALaunch) {
     const double each_ns = call_ns > 0 ? call_ns : 100;
     EXPECT_NEAR(run(draft.builder.finish(), machine).result.makespan_ns, 2 * each_ns + kPacketNs + kMoveNs,
                 kExact);
+  }
+}
+
+TEST(CopyEngine, IsBoundedFromBelowByItsPacketAndItsBytes) {
+  for (const int copies : {1, 2, 3}) {
+    Draft draft(2);
+    for (int i = 0; i < copies; ++i) pull(draft, i, i);
+    draft.builder.record_event(0, 0);
+    draft.builder.wait_event(0, 0, 5);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    Machine machine = with_copy_engines(2);
+    machine.host.launch_call_ns = 10;
+    machine.fabric.link_raw_gb_per_s = 1.5 * kRate;
+    const Schedule schedule = draft.builder.finish();
+    const double bound_ns = time_bound(schedule, machine, build_topology(machine, 2)).total_ns;
+    EXPECT_LE(bound_ns, run(schedule, machine).result.makespan_ns + kExact);
+    EXPECT_GE(bound_ns, kPacketNs + kMoveNs);
   }
 }
 
