@@ -179,7 +179,7 @@ TEST(AllGatherGemm, CopyEnginesFetchInPiecesAndKernelsFollowThem) {
   const Problem asked = problem(256, 64, 256, DType::fp16, Sharding::rows, 4);
   Values knobs = small_tiles();
   knobs.give("chunks", 2);
-  const Schedule schedule = built("copy-engine", asked, example::amd_node(), knobs);
+  const Schedule schedule = built("copy-engine", asked, find_machine("mi300x-8"), knobs);
   EXPECT_EQ(schedule.kernels.size(), 4U * 3);
   EXPECT_EQ(schedule.transfers.size(), 4U * 3 * 2);
   EXPECT_TRUE(schedule.flags.empty());
@@ -187,7 +187,7 @@ TEST(AllGatherGemm, CopyEnginesFetchInPiecesAndKernelsFollowThem) {
 }
 
 TEST(AllGatherGemm, CopyEnginesThatTheMachineDoesNotKnowAreRefusedByName) {
-  Machine machine = example::amd_node();
+  Machine machine = find_machine("mi300x-8");
   machine.copy_engine.gb_per_s = 0;
   const Problem asked = problem(256, 64, 256, DType::fp16, Sharding::rows, 4);
   try {
