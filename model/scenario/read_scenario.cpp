@@ -51,7 +51,7 @@ Problem read_problem(TomlReader& reader) {
   const auto index = static_cast<std::size_t>(reader.choice("workload", names));
   Problem problem = problem_of(*workloads()[index]);
   for (std::size_t i = 0; i < problem.values.specs().size(); ++i) read_value(reader, i, problem.values);
-  complete_problem(problem, reader.where());
+  complete_problem(problem, [&](std::string_view field) { return reader.where(field); });
   return problem;
 }
 

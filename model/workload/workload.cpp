@@ -16,8 +16,12 @@ bool Pattern::uses(std::string_view knob) const {
 
 Problem problem_of(const Workload& workload) { return {&workload, Values(workload.fields)}; }
 
+void complete_problem(Problem& problem, const FieldPlace& place) {
+  if (problem.workload->complete != nullptr) problem.workload->complete(problem, place);
+}
+
 void complete_problem(Problem& problem, const std::string& where) {
-  if (problem.workload->complete != nullptr) problem.workload->complete(problem, where);
+  complete_problem(problem, [&](std::string_view) { return where; });
 }
 
 Work work_of(const Problem& problem) {

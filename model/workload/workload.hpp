@@ -11,6 +11,7 @@
 // is that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +62,9 @@ struct Pattern {
   bool uses(std::string_view knob) const;
 };
 
+// Where a field of a problem was given: "file:line", or options.
+using FieldPlace = std::function<std::string(std::string_view field)>;
+
 // What "useful" means for rates and bandwidths.
 struct Work {
   double flops = 0;  // of the whole problem; 0: it only moves data
@@ -82,7 +86,7 @@ struct Workload {
 
   // Fills fields that follow from others and refuses what cannot be. `where` is the file:line or options to
   // blame.
-  void (*complete)(Problem& problem, const std::string& where) = nullptr;
+  void (*complete)(Problem& problem, const FieldPlace& place) = nullptr;
   Work (*work)(const Problem& problem) = nullptr;
   std::string (*size_text)(const Problem& problem) = nullptr;  // "8192x4608x36864 fp16"
   // The knobs where nobody gives any; null: the usual values of the table.
@@ -109,7 +113,8 @@ struct Workload {
 Problem problem_of(const Workload& workload);
 
 // Calls `complete`. Throws UserError.
-void complete_problem(Problem& problem, const std::string& where);
+void complete_problem(Problem& problem, const FieldPlace& place);
+void complete_problem(Problem& problem, const std::string& where);  // the same place for all fields
 
 Work work_of(const Problem& problem);
 

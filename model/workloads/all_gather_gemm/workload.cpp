@@ -175,11 +175,12 @@ const std::array<Pattern, 6> kPatterns{{
      .build = build_checked<build_copy_engine>},
 }};
 
-void complete(Problem& problem, const std::string& where) {
+void complete(Problem& problem, const FieldPlace& place) {
   const bool rows = static_cast<Sharding>(problem["sharding"]) == Sharding::rows;
   if (problem[rows ? "m" : "k"] >= problem.gpus()) return;
   throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part of A",
-                              where, rows ? "M" : "K", problem[rows ? "m" : "k"], problem.gpus()));
+                              place(rows ? "m" : "k"), rows ? "M" : "K", problem[rows ? "m" : "k"],
+                              problem.gpus()));
 }
 
 Work work(const Problem& problem) {

@@ -122,11 +122,11 @@ const std::array<Spec, 12> kKnobs{{
     gemm_knob("host_barriers"),
 }};
 
-void complete(Problem& problem, const std::string& where) {
+void complete(Problem& problem, const FieldPlace& place) {
   if (problem["n"] >= problem.gpus()) return;
   throw UserError(
       fmt::format("{}: N = {} has fewer columns than there are GPUs ({}); every GPU must own at least one",
-                  where, problem["n"], problem.gpus()));
+                  place("n"), problem["n"], problem.gpus()));
 }
 
 Work work(const Problem& problem) {

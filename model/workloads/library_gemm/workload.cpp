@@ -122,14 +122,14 @@ const std::array<Spec, 8> kFields{{
     {.name = "waves", .help = "of the tile", .high = kMostWaves, .usual = {8}},
 }};
 
-void complete(Problem& problem, const std::string& where) {
+void complete(Problem& problem, const FieldPlace& place) {
   if (problem["framework"] == kUnless) problem.values.assume("framework", problem["binding"] == 0 ? 1 : 0);
   if (problem["binding"] != 0 && problem["framework"] != 0) {
-    throw UserError(
-        fmt::format("{}: binding = true and framework = true; a GEMM is called through one of them", where));
+    throw UserError(fmt::format(
+        "{}: binding = true and framework = true; a GEMM is called through one of them", place("binding")));
   }
   if (problem.values.given("waves") && problem["tile_m"] == 0) {
-    throw UserError(fmt::format("{}: waves are those of a 'tile', and there is none", where));
+    throw UserError(fmt::format("{}: waves are those of a 'tile', and there is none", place("waves")));
   }
 }
 

@@ -60,27 +60,29 @@ const std::array<Spec, 5> kFields{{
      .counts_gpus = true},
 }};
 
-void complete(Problem& problem, const std::string& where) {
+void complete(Problem& problem, const FieldPlace& place) {
   const auto peers = static_cast<Peers>(problem["peers"]);
   if (peers != Peers::all) {
     const int gpus = peers == Peers::self ? 1 : 2;
     if (problem.values.given("gpus") && problem.gpus() != gpus) {
-      throw UserError(fmt::format("{}: gpus = {} is not allowed with peers = \"{}\"; {} take part", where,
-                                  problem.gpus(), kPeersNames[static_cast<std::size_t>(peers)], gpus));
+      throw UserError(fmt::format("{}: gpus = {} is not allowed with peers = \"{}\"; {} take part",
+                                  place("gpus"), problem.gpus(), kPeersNames[static_cast<std::size_t>(peers)],
+                                  gpus));
     }
     problem.values.assume("gpus", gpus);
   } else if (problem.gpus() < 2) {
-    throw UserError(fmt::format("{}: gpus is missing; with peers = \"all\" give how many take part", where));
+    throw UserError(
+        fmt::format("{}: gpus is missing; with peers = \"all\" give how many take part", place("gpus")));
   }
   const RemoteAccess access = remote_access_of(problem);
   if (access.bytes < access.block_bytes || access.block_bytes % 4 != 0 ||
       access.bytes % access.block_bytes != 0) {
-    throw UserError(fmt::format("{}: bytes = {} must be a multiple of block_bytes = {}, and that of 4", where,
-                                access.bytes, access.block_bytes));
+    throw UserError(fmt::format("{}: bytes = {} must be a multiple of block_bytes = {}, and that of 4",
+                                place("bytes"), access.bytes, access.block_bytes));
   }
   if (access.bytes / access.block_bytes > kMaxBlocks / access.gpus) {
-    throw UserError(fmt::format("{}: bytes = {} are more than 2^30 blocks of {} bytes over all GPUs", where,
-                                access.bytes, access.block_bytes));
+    throw UserError(fmt::format("{}: bytes = {} are more than 2^30 blocks of {} bytes over all GPUs",
+                                place("bytes"), access.bytes, access.block_bytes));
   }
 }
 
