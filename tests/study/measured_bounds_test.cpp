@@ -150,6 +150,16 @@ TEST(StoredMeasurements, OfTheSixthDrawOnH100ArePredictedWithinTheseBounds) {
   EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
 }
 
+// A workload that no machine was calibrated for and no mechanism was made for, blind. Pulled blocks and decode sizes
+// are the worst.
+TEST(StoredMeasurements, OfAllGatherAndGemmArePredictedWithinTheseBounds) {
+  const ValidationSummary summary = summary_of("h100-2-all-gather-gemm.csv", "h100-4", 96);
+  EXPECT_LE(summary.errors.median_abs_error, 0.06);
+  EXPECT_LE(summary.errors.p90_abs_error, 0.15);
+  EXPECT_LE(summary.mean_regret.value(), 0.01);
+  EXPECT_GE(summary.pairs_in_order.value(), 0.85);
+}
+
 // Copies by 6 to 40 workgroups.
 TEST(StoredMeasurements, OfFewCopyingWorkgroupsArePredictedWithinTheseBounds) {
   for (const char* file : {"h200-2-few-copies.csv", "h200-2-few-copies-2.csv"}) {
