@@ -113,9 +113,9 @@ void Engine::move_copy(std::uint32_t id, double now) {
 // Pushed if the engine is of the GPU that has the source, else pulled by the one that has the target.
 Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   DataPath path{.rank = op.rank, .peer = op.src_rank};
-  path.kind = op.rank == op.src_rank ? DataPath::Kind::local_copy : DataPath::Kind::remote_get;
+  path.kind = op.rank == op.src_rank ? DataPath::Kind::local_copy : DataPath::Kind::engine_get;
   if (op.src_rank == rank && op.rank != rank) {
-    path.kind = DataPath::Kind::remote_copy;
+    path.kind = DataPath::Kind::engine_put;
     std::swap(path.rank, path.peer);
   }
   path.source = Level::hbm;

@@ -363,7 +363,9 @@ struct EngineState {
       remote_copy,
       remote_get,
       remote_atomic,
-      local_atomic
+      local_atomic,
+      engine_put,  // by a copy engine, as remote_copy and remote_get
+      engine_get
     };
     Kind kind = Kind::local_store;
     std::int32_t rank = 0;  // the workgroup's GPU

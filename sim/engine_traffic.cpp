@@ -335,6 +335,20 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
       through(peer.store_ingress);
       writes(peer);
       break;
+    case Kind::engine_put:
+    case Kind::engine_get: {
+      const bool puts = path.kind == Kind::engine_put;
+      const GpuState& from = puts ? own : peer;
+      const GpuState& to = puts ? peer : own;
+      const EngineLinks links =
+          engine_links(machine_, puts ? fabric.store_efficiency : fabric.load_efficiency);
+      reads(from, 1, 1);
+      if (links.have_ports) through(puts ? from.store_egress : from.load_egress);
+      route(puts ? path.rank : path.peer, puts ? path.peer : path.rank, links.efficiency);
+      if (links.have_ports) through(puts ? to.store_ingress : to.load_ingress);
+      writes(to);
+      break;
+    }
     case Kind::remote_atomic:
       through(own.store_egress);
       route(path.rank, path.peer, fabric.atomic_efficiency);

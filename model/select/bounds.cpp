@@ -182,9 +182,14 @@ class Wires {
         const Op& op = schedule_.transfers[static_cast<std::size_t>(host.transfer)];
         if (op.rank == op.src_rank) continue;
         const bool pushes = op.src_rank == static_cast<std::int32_t>(rank);
+        const EngineLinks links =
+            engine_links(machine_, pushes ? fabric.store_efficiency : fabric.load_efficiency);
+        constexpr double none = std::numeric_limits<double>::infinity();
+        const Ports ports = !links.have_ports ? Ports{0, 1, none, none}
+                            : pushes          ? store_ports()
+                                              : load_ports();
         send(op.src_rank, op.rank, bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect),
-             pushes ? fabric.store_efficiency : fabric.load_efficiency,
-             pushes ? store_ports() : load_ports());
+             links.efficiency, ports);
       }
     }
   }

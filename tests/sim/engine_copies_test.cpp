@@ -100,6 +100,23 @@ TEST(CopyEngine, PostingCostsTheHostACallOfItsOwnOrThatOfALaunch) {
   }
 }
 
+// On a mesh what a GPU loads in all is a limit of its compute units; behind a switch it is one of the part.
+TEST(CopyEngine, IsHeldUpByThePortsOfAGpuBehindASwitchOnly) {
+  for (const bool mesh : {true, false}) {
+    Draft draft(2);
+    pull(draft, 0, 0);
+    Machine machine = with_copy_engines(1);
+    machine.fabric.kind = mesh ? LinkKind::mesh : LinkKind::node_switch;
+    machine.fabric.link_raw_gb_per_s = 2 * kRate;
+    machine.fabric.load_efficiency = 0.25;  // of a workgroup; an engine is known to reach a half
+    machine.fabric.load_ingress_gb_per_s = kRate / 4;
+    const double expected_ns = kPacketNs + (mesh ? 1 : 4) * kMoveNs;
+    const Schedule schedule = draft.builder.finish();
+    EXPECT_NEAR(run(schedule, machine).result.makespan_ns, expected_ns, kExact);
+    EXPECT_LE(time_bound(schedule, machine, build_topology(machine, 2)).total_ns, expected_ns + kExact);
+  }
+}
+
 TEST(CopyEngine, IsBoundedFromBelowByItsPacketAndItsBytes) {
   for (const int copies : {1, 2, 3}) {
     Draft draft(2);
