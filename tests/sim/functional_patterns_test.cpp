@@ -232,7 +232,8 @@ TEST(StaleReads, AMissingWaitIsCaughtThoughTheDataIsLongThere) {
     const auto second = std::find_if(program.rbegin(), program.rend(),
                                      [](const HostOp& op) { return op.kind == HostOpKind::launch; });
     ASSERT_NE(second, program.rend());
-    program.insert(second.base() - 1, HostOp{.kind = HostOpKind::host_work, .label = std::string(kFrameworkSync)});
+    program.insert(second.base() - 1,
+                   HostOp{.kind = HostOpKind::host_work, .label = std::string(kFrameworkSync)});
   }
   EXPECT_TRUE(execute_functionally(schedule, machine, 7).stale_reads.empty());
   remove_first(schedule, OpKind::wait, 0);

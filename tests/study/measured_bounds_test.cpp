@@ -150,8 +150,8 @@ TEST(StoredMeasurements, OfTheSixthDrawOnH100ArePredictedWithinTheseBounds) {
   EXPECT_GE(summary.best_pattern_picked.value(), 0.85);
 }
 
-// A workload that no machine was calibrated for and no mechanism was made for, blind. Pulled blocks and decode sizes
-// are the worst.
+// A workload that no machine was calibrated for and no mechanism was made for, blind. Pulled blocks and
+// decode sizes are the worst.
 TEST(StoredMeasurements, OfAllGatherAndGemmArePredictedWithinTheseBounds) {
   const ValidationSummary summary = summary_of("h100-2-all-gather-gemm.csv", "h100-4", 96);
   EXPECT_LE(summary.errors.median_abs_error, 0.06);

@@ -303,11 +303,11 @@ TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
     if (op.kind == HostOpKind::host_work) work.push_back(op.label);
   }
   EXPECT_EQ(work, (std::vector<std::string>{"framework_sync", "framework_gather", "collective_call"}));
-  EXPECT_EQ(kinds, (std::vector<HostOpKind>{
-                       HostOpKind::barrier, HostOpKind::launch, HostOpKind::stream_synchronize,
-                       HostOpKind::host_work, HostOpKind::host_work, HostOpKind::host_work,
-                       HostOpKind::launch, HostOpKind::launch, HostOpKind::stream_synchronize,
-                       HostOpKind::device_synchronize, HostOpKind::barrier}));
+  EXPECT_EQ(kinds,
+            (std::vector<HostOpKind>{HostOpKind::barrier, HostOpKind::launch, HostOpKind::stream_synchronize,
+                                     HostOpKind::host_work, HostOpKind::host_work, HostOpKind::host_work,
+                                     HostOpKind::launch, HostOpKind::launch, HostOpKind::stream_synchronize,
+                                     HostOpKind::device_synchronize, HostOpKind::barrier}));
   const Kernel& gather = kernel_of(schedule, 4, "all_gather");
   EXPECT_EQ(gather.workgroups.size(), 16u);
   EXPECT_EQ(gather.remote_store_gb_per_s, 10);
