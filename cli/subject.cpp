@@ -135,8 +135,9 @@ void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins)
 std::string describe_scenario(const Scenario& scenario, const Machine& machine) {
   const Problem& problem = scenario.problem;
   const Pattern& pattern = pattern_of(scenario);
-  return fmt::format("{}: {} on {} of {}, {}, {}", scenario.id, problem.workload->size_text(problem),
-                     problem.gpus(), machine.name, pattern.name, describe(pattern, scenario.knobs));
+  const std::string knobs = describe(pattern, scenario.knobs);
+  return fmt::format("{}: {} on {} of {}, {}{}{}", scenario.id, problem.workload->size_text(problem),
+                     problem.gpus(), machine.name, pattern.name, knobs.empty() ? "" : ", ", knobs);
 }
 
 // With the knobs that the machine decides put in, so that they are shown and can be varied like given ones.

@@ -1,8 +1,9 @@
 // Copy engine: the host lets copy engines fetch what the peers have, a piece of every peer at a time, and
 // launches a GEMM kernel for each piece; no compute unit copies anything, and no flag is raised.
 //
-//   stream 0:      GEMM of the own slice;   for pieces i:  wait for event i of all peers;  GEMM of piece i of
-//   all peers stream 1 + p:  for pieces i:  copy piece i of peer p into A;  record event i of p
+//   stream 0:      GEMM of the own slice
+//                  for pieces i:  wait for event i of all peers; GEMM of piece i of all peers
+//   stream 1 + p:  for pieces i:  copy piece i of peer p into A; record event i of p
 //
 // With A sharded by rows a kernel has the rows of C that its pieces give; along K it loads what the kernels
 // before it have left in C, and adds to it. Slices are there from the start and nobody writes them, so nobody
