@@ -6,8 +6,8 @@
 //   stream 1 + p:  for pieces i:  copy piece i of peer p into A; record event i of p
 //
 // With A sharded by rows a kernel has the rows of C that its pieces give; along K it loads what the kernels
-// before it have left in C, and adds to it. Slices are there from the start and nobody writes them, so nobody
-// waits for a peer.
+// before it have left, and adds to it: in fp32 up to the last, for rounding each sum to the dtype of C would
+// cost digits. Slices are there from the start and nobody writes them, so nobody waits for a peer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,9 +63,16 @@ std::vector<Rect> bands_of(const GatherDraft& draft, const std::vector<Piece>& p
   return bands;
 }
 
+// Where a kernel finds the sums of those before it, -1: nowhere, and where it leaves its own.
+struct Sums {
+  std::int16_t from = -1;
+  std::int16_t to = -1;
+};
+
 // Multiplies the pieces into a tile of C.
-void multiply(GatherDraft& draft, int rank, const std::vector<Piece>& pieces, const Rect& tile, bool adds) {
-  if (adds) draft.builder.load(draft.c, tile, rank);
+void multiply(GatherDraft& draft, int rank, const std::vector<Piece>& pieces, const Rect& tile,
+              const Sums& sums) {
+  if (sums.from >= 0) draft.builder.load(sums.from, tile, rank);
   if (draft.problem.sharding == Sharding::rows) {
     draft.builder.matmul(draft.a, draft.b, tile, 0, static_cast<std::int32_t>(draft.problem.k));
   } else {
@@ -73,11 +80,11 @@ void multiply(GatherDraft& draft, int rank, const std::vector<Piece>& pieces, co
       draft.builder.matmul(draft.a, draft.b, tile, piece.rect.col, piece.rect.col + piece.rect.cols);
     }
   }
-  draft.builder.store(draft.c, tile, rank);
+  draft.builder.store(sums.to, tile, rank);
 }
 
 std::int32_t gemm_kernel(GatherDraft& draft, int rank, const std::string& name,
-                         const std::vector<Piece>& pieces, bool adds) {
+                         const std::vector<Piece>& pieces, const Sums& sums) {
   Kernel kernel;
   kernel.name = name;
   kernel.rank = rank;
@@ -95,7 +102,7 @@ std::int32_t gemm_kernel(GatherDraft& draft, int rank, const std::string& name,
       Rect tile = bands[static_cast<std::size_t>(index.row)];
       tile.col = index.col * draft.tile.n;
       tile.cols = std::min(draft.tile.n, static_cast<std::int32_t>(draft.problem.n) - tile.col);
-      multiply(draft, rank, pieces, tile, adds);
+      multiply(draft, rank, pieces, tile, sums);
     }
   }
   return id;
@@ -113,17 +120,30 @@ void post_copies(GatherDraft& draft, int rank) {
   }
 }
 
-void host_program_of(GatherDraft& draft, int rank) {
-  const bool adds = draft.problem.sharding == Sharding::k;
+// `partial`: where sums along K lie until the last kernel; -1 where every kernel has rows of its own.
+void host_program_of(GatherDraft& draft, int rank, std::int16_t partial) {
+  std::vector<std::vector<Piece>> fetched;
+  for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
+    fetched.push_back(pieces_of_peers(draft, rank, i));
+    if (fetched.back().empty()) {
+      fetched.pop_back();
+      break;
+    }
+  }
+  const auto sums_of = [&](std::size_t kernel) {
+    if (partial < 0) return Sums{-1, draft.c};
+    return Sums{kernel == 0 ? std::int16_t{-1} : partial, kernel == fetched.size() ? draft.c : partial};
+  };
   if (draft.knobs.host_barriers) draft.builder.host(rank, HostOpKind::barrier);
   const std::vector<Piece> own{{slice_of(draft.problem, rank), rank}};
-  draft.builder.launch(rank, gemm_kernel(draft, rank, "gemm", own, false));
+  draft.builder.launch(rank, gemm_kernel(draft, rank, "gemm", own, sums_of(0)));
   post_copies(draft, rank);
-  for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
-    const std::vector<Piece> pieces = pieces_of_peers(draft, rank, i);
-    if (pieces.empty()) break;
-    for (const Piece& piece : pieces) draft.builder.wait_event(rank, i * draft.ranks() + piece.owner);
-    draft.builder.launch(rank, gemm_kernel(draft, rank, "gemm-" + std::to_string(i), pieces, adds));
+  for (std::size_t i = 0; i < fetched.size(); ++i) {
+    for (const Piece& piece : fetched[i]) {
+      draft.builder.wait_event(rank, static_cast<std::int32_t>(i) * draft.ranks() + piece.owner);
+    }
+    draft.builder.launch(rank,
+                         gemm_kernel(draft, rank, "gemm-" + std::to_string(i), fetched[i], sums_of(i + 1)));
   }
   draft.builder.host(rank, HostOpKind::device_synchronize);
   if (draft.knobs.host_barriers) draft.builder.host(rank, HostOpKind::barrier);
@@ -153,7 +173,12 @@ Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine,
   GatherDraft draft("copy-engine", problem, machine, knobs);
   check_operations(draft);
   expect_product(draft, draft.a, true);
-  for (int rank = 0; rank < draft.ranks(); ++rank) host_program_of(draft, rank);
+  std::int16_t partial = -1;
+  if (problem.sharding == Sharding::k && problem.gpus > 1) {
+    partial = draft.builder.buffer({"partial", DType::fp32, static_cast<std::int32_t>(problem.m),
+                                    static_cast<std::int32_t>(problem.n), draft.tile.m, draft.tile.n});
+  }
+  for (int rank = 0; rank < draft.ranks(); ++rank) host_program_of(draft, rank, partial);
   return draft.builder.finish();
 }
 
