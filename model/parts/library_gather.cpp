@@ -5,6 +5,7 @@
 
 #include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_gemm.hpp"
 
 namespace tritax {
 
@@ -57,6 +58,29 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
       }
     }
     if (end_channel) end_channel(channel);
+  }
+  return id;
+}
+
+std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, const SliceCopy& copy) {
+  Kernel kernel;
+  kernel.name = "copy_into_slices";
+  kernel.rank = copy.rank;
+  kernel.resources = copy_resources();
+  kernel.start_ns = machine.library.kernel_start_ns;
+  const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();
+  kernel.workgroup_gb_per_s = machine.library.slice_copy_gb_per_s / workgroups;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t pieces = ceil_div(workgroups, static_cast<std::int32_t>(copy.slots.size()));
+  for (std::size_t from = 0; from < copy.slots.size(); ++from) {
+    const Rect& slot = copy.slots[from];
+    for (std::int32_t i = 0; i < pieces; ++i) {
+      const Rect piece = piece_of(slot, i, pieces);
+      if (piece.rows == 0) break;
+      builder.workgroup(id);
+      const Rect to{piece.row - slot.row, copy.columns[from] + piece.col, piece.rows, piece.cols};
+      builder.copy(copy.target, to, copy.rank, copy.gathered, piece.row, piece.col, copy.rank);
+    }
   }
   return id;
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
@@ -38,5 +39,18 @@ struct LibraryGather {
 // that have nothing to copy are left out.
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t channel)>& end_channel = {});
+
+// A framework's copy of gathered blocks into slices of columns of one matrix.
+struct SliceCopy {
+  int rank = 0;
+  std::int16_t gathered = -1;
+  std::int16_t target = -1;
+  std::vector<Rect> slots;            // of the ranks' blocks in `gathered`
+  std::vector<std::int32_t> columns;  // of the target, at which they begin
+};
+
+// Adds the kernel "copy_into_slices" and gives its number. All workgroups are resident together, so each has
+// its part of what the framework's copy reaches.
+std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, const SliceCopy& copy);
 
 }  // namespace tritax

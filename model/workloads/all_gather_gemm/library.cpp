@@ -55,27 +55,12 @@ std::int32_t all_gather_kernel(GatherDraft& draft, int rank, std::int16_t shard,
 }
 
 std::int32_t copy_into_slices(GatherDraft& draft, int rank, std::int16_t gathered) {
-  Kernel kernel;
-  kernel.name = "copy_into_slices";
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.start_ns = draft.machine.library.kernel_start_ns;
-  const std::int32_t workgroups = kCopiesOfCu * draft.machine.gpu.cu_count();
-  kernel.workgroup_gb_per_s = draft.machine.library.slice_copy_gb_per_s / workgroups;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  const std::int32_t pieces = ceil_div(workgroups, draft.ranks());
+  SliceCopy copy{rank, gathered, draft.a, {}, {}};
   for (int from = 0; from < draft.ranks(); ++from) {
-    const Rect slot = slot_of(draft.problem, from, false);
-    const Rect slice = slice_of(draft.problem, from);
-    for (std::int32_t i = 0; i < pieces; ++i) {
-      const Rect piece = piece_of(slot, i, pieces);
-      if (piece.rows == 0) break;
-      draft.builder.workgroup(id);
-      const Rect to{piece.row - slot.row, slice.col + piece.col, piece.rows, piece.cols};
-      draft.builder.copy(draft.a, to, rank, gathered, piece.row, piece.col, rank);
-    }
+    copy.slots.push_back(slot_of(draft.problem, from, false));
+    copy.columns.push_back(slice_of(draft.problem, from).col);
   }
-  return id;
+  return add_slice_copy(draft.builder, draft.machine, copy);
 }
 
 }  // namespace

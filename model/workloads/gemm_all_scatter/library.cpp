@@ -94,29 +94,13 @@ std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::in
                             });
 }
 
-// All workgroups are resident together, so each has its part of what the framework's copy reaches.
 std::int32_t copy_into_slices(PatternDraft& draft, int rank, std::int16_t gathered) {
-  Kernel kernel;
-  kernel.name = "copy_into_slices";
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.start_ns = draft.machine.library.kernel_start_ns;
-  const std::int32_t workgroups = kCopiesOfCu * draft.machine.gpu.cu_count();
-  kernel.workgroup_gb_per_s = draft.machine.library.slice_copy_gb_per_s / workgroups;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  const std::int32_t pieces = ceil_div(workgroups, draft.ranks());
+  SliceCopy copy{rank, gathered, draft.c, {}, {}};
   for (int from = 0; from < draft.ranks(); ++from) {
-    const Rect slot = slot_of(draft.workload, from);
-    const auto columns_begin = static_cast<std::int32_t>(owned_columns(draft.workload, from).begin);
-    for (std::int32_t i = 0; i < pieces; ++i) {
-      const Rect piece = piece_of(slot, i, pieces);
-      if (piece.rows == 0) break;
-      draft.builder.workgroup(id);
-      const Rect to{piece.row - slot.row, columns_begin + piece.col, piece.rows, piece.cols};
-      draft.builder.copy(draft.c, to, rank, gathered, piece.row, piece.col, rank);
-    }
+    copy.slots.push_back(slot_of(draft.workload, from));
+    copy.columns.push_back(static_cast<std::int32_t>(owned_columns(draft.workload, from).begin));
   }
-  return id;
+  return add_slice_copy(draft.builder, draft.machine, copy);
 }
 
 }  // namespace
