@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/timeline/timeline.hpp"
 
 namespace tritax::gpu {
@@ -30,13 +31,8 @@ std::uint64_t counter_key(int rank, std::int16_t flag, std::int32_t index) {
 std::vector<int> launches_of_kernels(const Schedule& schedule) {
   std::vector<int> launches(schedule.kernels.size(), 0);
   for (const auto& program : schedule.host) {
-    for (const HostOp& op : program) {
-      if (op.kind == HostOpKind::launch) ++launches[static_cast<std::size_t>(op.kernel)];
-      if (op.kind != HostOpKind::graph_launch) continue;
-      for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
-        ++launches[static_cast<std::size_t>(node.kernel)];
-      }
-    }
+    for_each_launch(schedule, program,
+                    [&](const GraphNode& node) { ++launches[static_cast<std::size_t>(node.kernel)]; });
   }
   return launches;
 }
@@ -47,8 +43,7 @@ CounterUses count_uses(const Schedule& schedule) {
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     const Kernel& kernel = schedule.kernels[k];
     for (const Workgroup& workgroup : kernel.workgroups) {
-      for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-        const Op& op = schedule.ops[i];
+      for (const Op& op : ops_of(schedule, workgroup)) {
         if (op.kind == OpKind::signal) uses[counter_key(op.rank, op.flag, op.index)] += launches[k];
         if (op.kind == OpKind::claim) uses[counter_key(kernel.rank, op.flag, op.index)] += 2;
       }
@@ -81,9 +76,7 @@ class Lowering {
  private:
   // A rectangle of memory that an operation reads or writes.
   struct Access {
-    int rank = 0;
-    std::int16_t buffer = -1;
-    Rect rect;
+    Region region;
     bool writes = false;
   };
 
@@ -175,7 +168,7 @@ class Lowering {
         require_fits(op, number);
         place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
         set_width(out, false);
-        touch({op.rank, op.buffer, op.rect, false}, out);
+        touch({tile_of(op), false}, out);
         if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
         accumulator_ = {.empty = false, .stored = false, .staged = false};
         break;
@@ -225,10 +218,7 @@ class Lowering {
     out.row = op.rect.row;
     out.col = op.rect.col;
     if (accumulator_.empty || accumulator_.stored) out.bits |= kFresh;
-    const Rect rows_of_a{op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin};
-    const Rect cols_of_b{op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols};
-    if (conflicts({rank_, op.src_buffer, rows_of_a, false}) ||
-        conflicts({rank_, op.b_buffer, cols_of_b, false})) {
+    if (conflicts({a_of(op, rank_), false}) || conflicts({b_of(op, rank_), false})) {
       out.bits |= kJoin;
       all_waves_meet();
     }
@@ -319,7 +309,7 @@ class Lowering {
                                  name_of(target.dtype)));
     }
     team_wrote_ = true;
-    touch({op.src_rank, op.src_buffer, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}, false}, out);
+    touch({source_of(op), false}, out);
     DeviceOp from;
     place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
     out.source = from.address;
@@ -353,11 +343,7 @@ class Lowering {
   // between them.
   bool conflicts(const Access& access) const {
     return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
-      return (earlier.writes || access.writes) && earlier.rank == access.rank &&
-             earlier.buffer == access.buffer && earlier.rect.row < access.rect.row + access.rect.rows &&
-             access.rect.row < earlier.rect.row + earlier.rect.rows &&
-             earlier.rect.col < access.rect.col + access.rect.cols &&
-             access.rect.col < earlier.rect.col + earlier.rect.cols;
+      return (earlier.writes || access.writes) && overlap(earlier.region, access.region);
     });
   }
 
@@ -382,7 +368,7 @@ class Lowering {
       refuse(number, "writes to an fp8 buffer that matmul reads as B; its transposed copy would go stale");
     }
     place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
-    touch({op.rank, op.buffer, op.rect, true}, out);
+    touch({tile_of(op), true}, out);
     return schedule_.buffers[index];
   }
 
@@ -470,9 +456,8 @@ std::string describe_operation(const Schedule& schedule, std::int32_t number) {
       const Workgroup& workgroup = kernel.workgroups[w];
       if (index < workgroup.first_op || index >= workgroup.first_op + workgroup.op_count) continue;
       const Op& op = schedule.ops[index];
-      std::string text =
-          fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name, kernel.rank, w,
-                      index - workgroup.first_op, kOpKindNames[static_cast<std::size_t>(op.kind)]);
+      std::string text = fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name,
+                                     kernel.rank, w, index - workgroup.first_op, name_of(op.kind));
       if (op.flag >= 0) {
         text += fmt::format(", flag '{}'[{}]{}", schedule.flags[static_cast<std::size_t>(op.flag)].name,
                             op.index, op.kind == OpKind::wait ? fmt::format(" >= {}", op.value) : "");

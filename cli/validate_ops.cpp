@@ -7,6 +7,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/study/validate_ops.hpp"
 
 namespace tritax::cli {
@@ -17,7 +18,7 @@ using nlohmann::ordered_json;
 
 std::string side_of(bool remote) { return remote ? "remote" : "local"; }
 
-std::string name_of(OpKind kind) { return std::string(kOpKindNames[static_cast<std::size_t>(kind)]); }
+std::string kind_name(OpKind kind) { return std::string(name_of(kind)); }
 
 Cell percent(const std::optional<double>& share) { return share ? Cell(100 * *share) : Cell(); }
 
@@ -34,7 +35,7 @@ Table kind_table(const std::vector<OpKindResidual>& kinds) {
                {"sum_error_percent", "error of sum", "%"}},
               {}};
   for (const OpKindResidual& kind : kinds) {
-    table.add({name_of(kind.kind), side_of(kind.remote), kind.groups, kind.count, kind.measured_median_us,
+    table.add({kind_name(kind.kind), side_of(kind.remote), kind.groups, kind.count, kind.measured_median_us,
                kind.predicted_median_us, percent(kind.median_error), percent(kind.median_abs_error),
                kind.measured_sum_us * 1e-3, percent(kind.sum_error)});
   }
@@ -59,7 +60,7 @@ Table row_table(const std::vector<OpResidual>& rows) {
   for (const OpResidual& row : rows) {
     const OpTimes& times = row.measured.times;
     table.add({row.measured.id, std::int64_t{row.measured.gpus}, times.group.kernel,
-               name_of(times.group.kind), side_of(times.group.remote), times.group.size, times.count,
+               kind_name(times.group.kind), side_of(times.group.remote), times.group.size, times.count,
                row.predicted.count, times.median_us, row.predicted.median_us, percent(row.error()),
                times.sum_us, row.predicted.sum_us});
   }
@@ -77,7 +78,7 @@ ordered_json times_json(const OpTimes& times) {
 ordered_json ops_json(const std::vector<OpResidual>& rows) {
   ordered_json kinds = ordered_json::array();
   for (const OpKindResidual& kind : summarise_ops(rows)) {
-    kinds.push_back({{"operation", name_of(kind.kind)},
+    kinds.push_back({{"operation", kind_name(kind.kind)},
                      {"side", side_of(kind.remote)},
                      {"groups", kind.groups},
                      {"count", kind.count},
@@ -97,7 +98,7 @@ ordered_json ops_json(const std::vector<OpResidual>& rows) {
                     {"machine", row.machine},
                     {"gpus", row.measured.gpus},
                     {"kernel", group.kernel},
-                    {"operation", name_of(group.kind)},
+                    {"operation", kind_name(group.kind)},
                     {"side", side_of(group.remote)},
                     {"size", group.size},
                     {"measured", times_json(row.measured.times)},

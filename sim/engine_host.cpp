@@ -5,6 +5,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/host_work.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -125,13 +126,9 @@ void Engine::find_cold_code() {
   const auto same_code = [](const Kernel& a, const Kernel& b) { return a.tile == b.tile; };
   for (const std::vector<HostOp>& program : schedule_.host) {
     std::vector<std::uint32_t> launched;
-    for (const HostOp& op : program) {
-      if (op.kind == HostOpKind::launch) launched.push_back(static_cast<std::uint32_t>(op.kernel));
-      if (op.kind != HostOpKind::graph_launch) continue;
-      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-        launched.push_back(static_cast<std::uint32_t>(node.kernel));
-      }
-    }
+    for_each_launch(schedule_, program, [&](const GraphNode& node) {
+      launched.push_back(static_cast<std::uint32_t>(node.kernel));
+    });
     for (std::size_t i = 0; i < launched.size(); ++i) {
       const std::uint32_t before = launched[(i + launched.size() - 1) % launched.size()];
       kernels_[launched[i]].code_is_cold =

@@ -3,22 +3,10 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
-
-namespace {
-bool drains(OpKind kind) {
-  return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
-         kind == OpKind::signal;
-}
-
-bool reads(OpKind kind) {
-  return kind == OpKind::matmul || kind == OpKind::load || kind == OpKind::reduce || kind == OpKind::wait;
-}
-
-bool is_sent(OpKind kind) { return kind == OpKind::store || kind == OpKind::signal; }
-}  // namespace
 
 void Engine::notify_start(const WorkgroupState& wg, double now) {
   if (options_.observer) options_.observer->op_started(place_of(wg, wg.pc), now);
@@ -50,7 +38,7 @@ void Engine::step(std::uint32_t id, double now) {
       hand_over(id, now);
       continue;
     }
-    wg.computed = wg.computed || reads(op.kind);
+    wg.computed = wg.computed || loads(op.kind);
     wg.op_start_ns = now;
     ++totals_.tile_operations;
     notify_start(wg, now);
@@ -71,9 +59,8 @@ void Engine::step(std::uint32_t id, double now) {
 // stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
   if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
-  if (drains(op.kind) || op.kind == OpKind::barrier || (machine_.gpu.loads_wait_for_stores && reads(op.kind)))
-    return true;
-  return machine_.gpu.loads_queue_behind_stores && reads(op.kind) && op.kind != OpKind::matmul;
+  if (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && loads(op.kind))) return true;
+  return machine_.gpu.loads_queue_behind_stores && loads(op.kind) && op.kind != OpKind::matmul;
 }
 
 // Starts one operation; true if the workgroup has to wait for it.
@@ -225,8 +212,7 @@ void Engine::find_busy_copies() {
 double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   const Op& op = schedule_.ops[op_index];
   const double bytes = path.bytes;
-  const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
-  const bool loads = op.kind == OpKind::load || op.kind == OpKind::reduce;
+  const bool stores = writes_out(op.kind);
   // A library's kernel that adds several tiles has asked for all of them when the first comes.
   const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
   const GpuState& gpu = gpus_[path.rank];
@@ -239,7 +225,8 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? machine_.gpu.store_op_ns : op_ns);
   latency += ragged_ns(op);
   latency += lone ? busy_copy_ns_[static_cast<std::size_t>(gpu.busy_matrix_cus)] : 0;
-  if (loads && machine_.gpu.accumulate_gb_per_s > 0) latency += bytes / machine_.gpu.accumulate_gb_per_s;
+  if (loads_tile(op.kind) && machine_.gpu.accumulate_gb_per_s > 0)
+    latency += bytes / machine_.gpu.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
@@ -263,7 +250,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const Op& op = schedule_.ops[op_index];
   DataPath path = path_of(wg, op, now);
   const double bytes = path.bytes;
-  const bool asynchronous = op.kind != OpKind::load && op.kind != OpKind::reduce;
+  const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);
   const bool counts = crowds(wg, op);
   if (counts) join_crowd(path);

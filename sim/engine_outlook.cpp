@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -22,7 +23,7 @@ constexpr double kRoundedUp = 1 + 1e-10;
 double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const {
   const Gpu& gpu = machine_.gpu;
   const Op& op = schedule_.ops[op_index];
-  const bool stores = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
+  const bool stores = writes_out(op.kind);
   const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
   const bool copies = op.kind == OpKind::copy;
   const double op_ns = copies ? std::min(gpu.guarded_op_ns(), gpu.copy_op_ns) : gpu.copy_op_ns;
@@ -114,7 +115,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
   double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
   for (std::uint32_t o = state.end; o-- > state.pc;) {
     const Op& op = schedule_.ops[o];
-    const bool sent = state.has_sender && (op.kind == OpKind::store || op.kind == OpKind::signal);
+    const bool sent = state.has_sender && is_sent(op.kind);
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
     } else if (op.kind == OpKind::matmul) {
@@ -134,10 +135,8 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       if (op.scope != Scope::system) rest += poll_ns(op);
     } else if (!sent) {
       const double ns = shortest_move_ns(kernel, state.id, o);
-      const bool asynchronous =
-          op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
-      rest = asynchronous ? std::max(rest, ns + rest_of_drain) : rest + ns;
-      if (asynchronous) rest_of_drain = rest;
+      rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;
+      if (is_asynchronous(op.kind)) rest_of_drain = rest;
     }  // else carried out beside what follows; the wait for the staging area is not counted
     rest_ns_[o] = rest;
   }

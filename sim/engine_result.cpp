@@ -5,6 +5,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -48,9 +49,8 @@ void Engine::report_stall(double now) const {
   for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {
     if (hosts_[rank].wait == HostWait::done) continue;
     ++listed;
-    text +=
-        fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
-                    kHostOpKindNames[static_cast<std::size_t>(schedule_.host[rank][hosts_[rank].pc].kind)]);
+    text += fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
+                        name_of(schedule_.host[rank][hosts_[rank].pc].kind));
   }
   throw UserError(text);
 }

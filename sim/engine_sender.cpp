@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -145,7 +146,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
   SenderState& sender = senders_[id];
   for (; sender.pc < wg.pc; ++sender.pc) {
     const Op& op = schedule_.ops[sender.pc];
-    if (op.kind != OpKind::store && op.kind != OpKind::signal) continue;
+    if (!is_sent(op.kind)) continue;
     wg.sender_busy = true;
     ++totals_.tile_operations;
     if (options_.observer) options_.observer->op_started(place_of(wg, sender.pc), now);

@@ -10,6 +10,7 @@
 #include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 
@@ -208,12 +209,11 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   for (const Workgroup& wg : kernel.workgroups) {
     for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
       const Op& op = schedule_.ops[o];
-      if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
-        is_read_[static_cast<std::size_t>(op.buffer)] = 1;
-      } else if (op.kind == OpKind::copy) {
-        is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
+      if (op.kind != OpKind::matmul) {
+        for_each_read(op, kernel.rank,
+                      [&](const Region& read) { is_read_[static_cast<std::size_t>(read.buffer)] = 1; });
+        continue;
       }
-      if (op.kind != OpKind::matmul) continue;
       MatmulInputs& inputs = inputs_of_op_[o];
       inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op);
       inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op);

@@ -12,6 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/timeline/op_name.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/functional_reference.hpp"
@@ -200,40 +201,30 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
   const Epoch epoch = order.op_started(place.kernel, place.workgroup, place.op);
   const Op& op = op_at(place);
   const int rank = rank_of(place);
-  const Region there{op.buffer, op.rank, op.rect};
   OpenOp open;
   open.op = place.op;
-  switch (op.kind) {
-    case OpKind::matmul: {
-      const std::int32_t depth = op.k_end - op.k_begin;
-      const Rect& c = op.rect;
-      const auto a = read(place, {op.src_buffer, rank, {c.row, op.k_begin, c.rows, depth}}, false);
-      const auto b = read(place, {op.b_buffer, rank, {op.k_begin, c.col, depth, c.cols}}, false);
+  switch (traits_of(op.kind).reads) {
+    case Reads::nothing:
+      if (!is_asynchronous(op.kind)) return;  // synchronisation has no data of its own
+      open.values = written_out(place, op.rect);
+      break;
+    case Reads::operands: {
+      const auto a = read(place, a_of(op, rank), false);
+      const auto b = read(place, b_of(op, rank), false);
       open.values = a * b;
       break;
     }
-    case OpKind::load:
-    case OpKind::reduce:
-      open.values = read(place, there, false);
+    case Reads::tile:
+      open.values = read(place, tile_of(op), false);
       break;
-    case OpKind::copy:
-      open.values = read(
-          place, {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}}, false);
-      open.write = memory.begin_write(there, false, epoch, place);
+    case Reads::source:
+      open.values = read(place, source_of(op), false);
       break;
-    case OpKind::store:
-    case OpKind::atomic_add: {
-      const bool add = op.kind == OpKind::atomic_add;
-      open.values = written_out(place, op.rect);
-      if (add) {
-        read(place, there, true);
-      }
-      open.write = memory.begin_write(there, add, epoch, place);
-      break;
-    }
-    default:
-      return;  // synchronisation has no data of its own
   }
+  for_each_write(op, [&](const Region& to, bool adds) {
+    if (adds) read(place, to, true);
+    open.write = memory.begin_write(to, adds, epoch, place);
+  });
   workgroup_at(place).open.push_back(std::move(open));
 }
 
@@ -274,9 +265,8 @@ void FunctionalExecutor::State::start_copy(int rank, std::uint32_t host_op) {
   const Op& op = schedule.transfers[static_cast<std::size_t>(posted.transfer)];
   const OpPlace place{kCopyEngine, 0, host_op, rank, 0};
   OpenOp open;
-  open.values =
-      read(place, {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}}, false);
-  open.write = memory.begin_write({op.buffer, op.rank, op.rect}, false, epoch, place);
+  open.values = read(place, source_of(op), false);
+  open.write = memory.begin_write(tile_of(op), false, epoch, place);
   copies[static_cast<std::size_t>(rank)].emplace(host_op, std::move(open));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -166,14 +167,10 @@ bool HappensBefore::is_before_copy(Epoch earlier, int rank, std::uint32_t host_o
 void HappensBefore::host_op_started(int rank, std::uint32_t host_op) {
   const auto r = static_cast<std::size_t>(rank);
   const HostOp& op = schedule_.host[r][host_op];
-  if (op.kind == HostOpKind::launch) {
-    enqueue(op.kernel, op.stream, hosts_[r]);
-  } else if (op.kind == HostOpKind::graph_launch) {
-    for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-      enqueue(node.kernel, node.stream, hosts_[r]);
-    }
-  } else if (op.kind == HostOpKind::copy || op.kind == HostOpKind::event_record ||
-             op.kind == HostOpKind::event_wait) {
+  for_each_launch(schedule_, op,
+                  [&](const GraphNode& node) { enqueue(node.kernel, node.stream, hosts_[r]); });
+  if (op.kind == HostOpKind::copy || op.kind == HostOpKind::event_record ||
+      op.kind == HostOpKind::event_wait) {
     post(rank, op, host_op);
   } else if (op.kind == HostOpKind::barrier) {
     const std::size_t barrier = barriers_reached_[r]++;

@@ -1,4 +1,5 @@
 #include "model/schedule/accesses.hpp"
+#include "model/schedule/op_traits.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -95,15 +96,11 @@ class Collector {
     return static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer);
   }
 
-  static bool writes(const Op& op) {
-    return op.kind == OpKind::store || op.kind == OpKind::atomic_add || op.kind == OpKind::copy;
-  }
-
   void find_written() {
     written_.assign(static_cast<std::size_t>(schedule_.ranks) * schedule_.buffers.size(), false);
     for (const auto* ops : {&schedule_.ops, &schedule_.transfers}) {
       for (const Op& op : *ops) {
-        if (writes(op)) {
+        if (is_asynchronous(op.kind)) {
           written_[slot(op.rank, op.buffer)] = true;
         }
       }
@@ -111,19 +108,11 @@ class Collector {
   }
 
   void add_op(const Op& op, OpPoint at, std::int32_t own) {
-    if (op.kind == OpKind::matmul) {
-      const std::int32_t k = op.k_end - op.k_begin;
-      add_read(at, own, op.src_buffer, {op.rect.row, op.k_begin, op.rect.rows, k});
-      add_read(at, own, op.b_buffer, {op.k_begin, op.rect.col, k, op.rect.cols});
-    } else if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
-      add_read(at, op.rank, op.buffer, op.rect);
-    } else if (op.kind == OpKind::copy) {
-      add_read(at, op.src_rank, op.src_buffer, {op.src_row, op.src_col, op.rect.rows, op.rect.cols});
-    }
-    if (writes(op)) {
-      const AccessKind kind = op.kind == OpKind::atomic_add ? AccessKind::atomic_add : AccessKind::write;
-      of_workgroup_.push_back({at, op.rank, op.buffer, kind, op.rect});
-    }
+    for_each_read(op, own, [&](const Region& region) { add_read(at, region); });
+    for_each_write(op, [&](const Region& region, bool adds) {
+      const AccessKind kind = adds ? AccessKind::atomic_add : AccessKind::write;
+      of_workgroup_.push_back({at, op.rank, region.buffer, kind, region.rect});
+    });
   }
 
   // Groups what the last workgroup has written.
@@ -147,20 +136,22 @@ class Collector {
   }
 
   // Of a buffer into which nobody writes.
-  bool is_input(std::int32_t rank, std::int16_t buffer, const Rect& rect) const {
+  bool is_input(const Region& read) const {
     if (schedule_.inputs.empty()) return true;
     for (const Input& input : schedule_.inputs) {
       const Region& filled = input.region;
-      if (filled.buffer == buffer && is_on(filled, rank) && contains(filled.rect, rect)) return true;
+      if (filled.buffer == read.buffer && is_on(filled, read.rank) && contains(filled.rect, read.rect))
+        return true;
     }
-    std::vector<Rect> unfilled{rect};
-    subtract_inputs(schedule_, buffer, rank, unfilled);
+    std::vector<Rect> unfilled{read.rect};
+    subtract_inputs(schedule_, read.buffer, read.rank, unfilled);
     return unfilled.empty();
   }
 
-  void add_read(OpPoint at, std::int32_t rank, std::int16_t buffer, const Rect& rect) {
-    if (written_[slot(rank, buffer)] || !is_input(rank, buffer, rect)) {
-      accesses_.reads.push_back({at, static_cast<std::int16_t>(rank), buffer, AccessKind::read, rect});
+  void add_read(OpPoint at, const Region& region) {
+    if (written_[slot(region.rank, region.buffer)] || !is_input(region)) {
+      accesses_.reads.push_back(
+          {at, static_cast<std::int16_t>(region.rank), region.buffer, AccessKind::read, region.rect});
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
@@ -13,8 +14,7 @@ std::string describe_kernel(const Schedule& schedule, std::size_t kernel) {
 }
 
 std::string describe_host_op(const Schedule& schedule, std::size_t rank, std::size_t op) {
-  const auto kind = static_cast<std::size_t>(schedule.host[rank][op].kind);
-  return fmt::format("host operation {} ({}) of rank {}", op, kHostOpKindNames[kind], rank);
+  return fmt::format("host operation {} ({}) of rank {}", op, name_of(schedule.host[rank][op].kind), rank);
 }
 
 std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
@@ -35,7 +35,7 @@ std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_
   const std::size_t index = schedule.kernels[kernel].workgroups[workgroup].first_op + op;
   TRITAX_ASSERT(index < schedule.ops.size(), "the place of an operation lies inside the schedule");
   return fmt::format("{} workgroup {} operation {} ({})", describe_kernel(schedule, kernel), workgroup, op,
-                     kOpKindNames[static_cast<std::size_t>(schedule.ops[index].kind)]);
+                     name_of(schedule.ops[index].kind));
 }
 
 std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
@@ -68,9 +69,7 @@ std::vector<char> followed_buffers(const Schedule& schedule) {
   };
   for (const Op& op : schedule.ops) {
     add(op.buffer);
-    if (op.kind == OpKind::copy) {
-      add(op.src_buffer);
-    }
+    if (traits_of(op.kind).reads == Reads::source) add(op.src_buffer);
   }
   return followed;
 }

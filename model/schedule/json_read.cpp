@@ -6,6 +6,7 @@
 #include "model/schedule/json_fields.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
 
 namespace tritax {

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/names.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -217,7 +218,7 @@ class Writer {
   }
 
   void write_op(const Op& op, std::int32_t own) {
-    put(R"({{"op": "{}")", kOpKindNames[static_cast<std::size_t>(op.kind)]);
+    put(R"({{"op": "{}")", name_of(op.kind));
     switch (op.kind) {
       case OpKind::matmul:
         put(R"(, "a": {}, "b": {})", reference(buffers_, op.src_buffer), reference(buffers_, op.b_buffer));
@@ -300,7 +301,7 @@ class Writer {
   }
 
   void write_host_op(const HostOp& op, std::int32_t rank) {
-    put(R"({{"op": "{}")", kHostOpKindNames[static_cast<std::size_t>(op.kind)]);
+    put(R"({{"op": "{}")", name_of(op.kind));
     if (op.kind == HostOpKind::launch) {
       put(R"(, "kernel": {})", kernel_reference(op.kernel, rank));
     }

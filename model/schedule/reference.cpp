@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/schedule/schedule.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -36,8 +36,7 @@ std::vector<std::vector<bool>> written_buffers(const Schedule& schedule) {
   const auto add = [&](const Op& op) {
     const bool known = op.buffer >= 0 && static_cast<std::size_t>(op.buffer) < written.size() &&
                        op.rank >= 0 && op.rank < schedule.ranks;
-    const bool writes = op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
-    if (known && writes) {
+    if (known && is_asynchronous(op.kind)) {
       written[static_cast<std::size_t>(op.buffer)][static_cast<std::size_t>(op.rank)] = true;
     }
   };

@@ -12,6 +12,7 @@
 #include "model/schedule/accesses.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
@@ -259,15 +260,9 @@ void insert(Schedule& relaxed, const Additions& additions) {
 std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule) {
   std::vector<std::uint32_t> kernels;
   for (const std::vector<HostOp>& program : schedule.host) {
-    for (const HostOp& op : program) {
-      if (op.kind == HostOpKind::launch) {
-        kernels.push_back(static_cast<std::uint32_t>(op.kernel));
-      } else if (op.kind == HostOpKind::graph_launch) {
-        for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
-          kernels.push_back(static_cast<std::uint32_t>(node.kernel));
-        }
-      }
-    }
+    for_each_launch(schedule, program, [&](const GraphNode& node) {
+      kernels.push_back(static_cast<std::uint32_t>(node.kernel));
+    });
   }
   return kernels;
 }

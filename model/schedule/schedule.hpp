@@ -50,6 +50,7 @@ struct FlagArray {
   std::int32_t count = 0;
 };
 
+// What else is known of each is in op_traits.hpp.
 enum class OpKind : std::uint8_t {
   matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..], k in [k_begin, k_end), on the own rank
   load,        // accumulator = `buffer`[rect] of `rank`
@@ -63,10 +64,6 @@ enum class OpKind : std::uint8_t {
   barrier,     // all waves of the workgroup
   claim,       // item = `flag`[index]++ of the own rank; from `value` on skip the next `rect.rows` operations
 };
-inline constexpr int kOpKindCount = 11;
-inline constexpr std::array<std::string_view, kOpKindCount> kOpKindNames{
-    "matmul", "load",   "store", "copy",    "reduce", "atomic_add",
-    "attend", "signal", "wait",  "barrier", "claim"};
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
 inline constexpr std::array<std::string_view, 3> kScopeNames{"workgroup", "gpu", "system"};
@@ -165,21 +162,12 @@ enum class HostOpKind : std::uint8_t {
   copy,          // `transfer` by a copy engine of the rank, in its turn in `stream`; the host goes on
   host_work,     // the host is busy for `duration_ns` with what `label` says; it orders nothing
 };
-inline constexpr std::array<std::string_view, 9> kHostOpKindNames{
-    "launch",     "graph_launch", "stream_synchronize", "device_synchronize", "barrier", "event_record",
-    "event_wait", "copy",         "host_work"};
 
 // Labels of host work that have a meaning: a call into the collective library, work of a framework around a
 // synchronised step, and of its gather into slices beyond the collective call.
 inline constexpr std::string_view kCollectiveCall = "collective_call";
 inline constexpr std::string_view kFrameworkSync = "framework_sync";
 inline constexpr std::string_view kFrameworkGather = "framework_gather";
-
-// Whether the operation takes its turn in a stream, or waits for one.
-inline bool has_stream(HostOpKind kind) {
-  return kind == HostOpKind::launch || kind == HostOpKind::stream_synchronize ||
-         kind == HostOpKind::event_record || kind == HostOpKind::event_wait || kind == HostOpKind::copy;
-}
 
 struct HostOp {
   HostOpKind kind = HostOpKind::device_synchronize;

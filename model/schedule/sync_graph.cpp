@@ -13,6 +13,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -128,13 +129,10 @@ class SyncGraphBuilder {
       };
       for (std::size_t i = 0; i < schedule_.host[rank].size(); ++i) {
         const HostOp& op = schedule_.host[rank][i];
-        if (op.kind == HostOpKind::launch) {
-          add(i, static_cast<std::uint32_t>(op.kernel), op.stream);
-        } else if (op.kind == HostOpKind::graph_launch) {
-          for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-            add(i, static_cast<std::uint32_t>(node.kernel), node.stream);
-          }
-        } else if (op.kind == HostOpKind::copy) {
+        for_each_launch(schedule_, op, [&](const GraphNode& node) {
+          add(i, static_cast<std::uint32_t>(node.kernel), node.stream);
+        });
+        if (op.kind == HostOpKind::copy) {
           add(i, kNoKernel, op.stream, static_cast<std::uint32_t>(op.transfer));
         }
       }

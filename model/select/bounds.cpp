@@ -12,6 +12,7 @@
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/select/host_walk.hpp"
 
 namespace tritax {
@@ -43,21 +44,6 @@ Move move_of(const Op& op, int rank) {
   }
 }
 
-bool moves_data(OpKind kind) {
-  return kind == OpKind::copy || kind == OpKind::store || kind == OpKind::atomic_add ||
-         kind == OpKind::load || kind == OpKind::reduce;
-}
-
-// Waits for the workgroup's store in flight.
-bool drains(OpKind kind) {
-  return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add ||
-         kind == OpKind::signal;
-}
-
-std::span<const Op> ops_of(const Schedule& schedule, const Workgroup& workgroup) {
-  return {schedule.ops.data() + workgroup.first_op, workgroup.op_count};
-}
-
 // Rate limit of one compute unit for a data operation; what the simulator allows one workgroup is not above
 // it.
 double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
@@ -71,7 +57,7 @@ double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
     case Traffic::local:
       break;
   }
-  return op.kind == OpKind::load || op.kind == OpKind::reduce ? gpu.cu_load_gb_per_s : gpu.cu_store_gb_per_s;
+  return loads_tile(op.kind) ? gpu.cu_load_gb_per_s : gpu.cu_store_gb_per_s;
 }
 
 // Shortest time of a data operation that a full link serves with `weight`.
@@ -82,7 +68,7 @@ double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& k
   if (move.traffic == Traffic::store && kernel.remote_store_gb_per_s > 0) {
     limit = std::min(limit, kernel.remote_store_gb_per_s);
   }
-  return bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect) / (limit * weight);
+  return tile_bytes(schedule, op) / (limit * weight);
 }
 
 struct Chain {
@@ -100,7 +86,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
   const bool has_sender = machine.gpu.async_tile_store && kernel.tile.m > 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
-    if (has_sender && (op.kind == OpKind::store || op.kind == OpKind::signal)) continue;
+    if (has_sender && is_sent(op.kind)) continue;
     if (drains(op.kind)) now = std::max(now, store_done);
     if (op.kind == OpKind::matmul) {
       const MatmulWork work = matmul_times(op);
@@ -109,7 +95,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
       now += work.ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
       const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank), highest_weight);
-      (drains(op.kind) ? store_done : now) = now + ns;
+      (is_asynchronous(op.kind) ? store_done : now) = now + ns;
     } else if (op.kind == OpKind::signal) {
       now += machine.gpu.release_ns;
     }
@@ -160,7 +146,7 @@ class Wires {
         if (!moves_data(op.kind)) continue;
         const Move move = move_of(op, kernel.rank);
         bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic)] +=
-            bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+            tile_bytes(schedule_, op);
       }
     }
     const Fabric& fabric = machine_.fabric;
@@ -188,8 +174,7 @@ class Wires {
         const Ports ports = !links.have_ports ? Ports{0, 1, none, none}
                             : pushes          ? store_ports()
                                               : load_ports();
-        send(op.src_rank, op.rank, bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect),
-             links.efficiency, ports);
+        send(op.src_rank, op.rank, tile_bytes(schedule_, op), links.efficiency, ports);
       }
     }
   }
@@ -257,7 +242,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
           slabs.push_back(
               {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
         } else if (op.kind == OpKind::store && op.rank == 0 && !schedule.vendor) {
-          stored_bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+          stored_bytes += tile_bytes(schedule, op);
         }
       }
     }
@@ -271,28 +256,16 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
   return bytes / machine.gpu.hbm_gb_per_s;
 }
 
-// Calls `visit(kernel, stream)` for everything that a host program launches.
-template <typename Visit>
-void for_each_launch(const Schedule& schedule, const std::vector<HostOp>& program, const Visit& visit) {
-  for (const HostOp& op : program) {
-    if (op.kind == HostOpKind::launch) visit(op.kernel, op.stream);
-    if (op.kind != HostOpKind::graph_launch) continue;
-    for (const GraphNode& node : schedule.graphs[static_cast<std::size_t>(op.graph)]) {
-      visit(node.kernel, node.stream);
-    }
-  }
-}
-
 // Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
 // If all of them together fit one to a compute unit, no two workgroups ever share one: the dispatcher takes
 // empty units first.
 bool may_share_units(const Schedule& schedule, const Machine& machine, std::size_t rank) {
   std::vector<std::int64_t> most(1, 0);
   const auto dies = static_cast<std::int64_t>(machine.gpu.xcds);
-  for_each_launch(schedule, schedule.host[rank], [&](std::int32_t kernel, std::int32_t stream) {
-    const auto index = static_cast<std::size_t>(stream);
+  for_each_launch(schedule, schedule.host[rank], [&](const GraphNode& node) {
+    const auto index = static_cast<std::size_t>(node.stream);
     if (index >= most.size()) most.resize(index + 1, 0);
-    const Kernel& launched = schedule.kernels[static_cast<std::size_t>(kernel)];
+    const Kernel& launched = schedule.kernels[static_cast<std::size_t>(node.kernel)];
     const auto workgroups = static_cast<std::int64_t>(launched.workgroups.size());
     const bool restricted = launched.cu_end > 0;  // its units may be fewer than its workgroups
     most[index] =
@@ -310,9 +283,8 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
   std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
     may_share.push_back(may_share_units(schedule, machine, rank));
-    for_each_launch(schedule, schedule.host[rank], [&](std::int32_t kernel, std::int32_t) {
-      launched[static_cast<std::size_t>(kernel)] = 1;
-    });
+    for_each_launch(schedule, schedule.host[rank],
+                    [&](const GraphNode& node) { launched[static_cast<std::size_t>(node.kernel)] = 1; });
   }
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
@@ -361,15 +333,13 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
       continue;
     }
     if (moves_data(op.kind)) {
-      const double bytes = bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-      const bool reads = op.kind == OpKind::load || op.kind == OpKind::reduce;
-      const bool from_peer =
-          op.kind == OpKind::copy ? op.src_rank != kernel.rank : reads && op.rank != kernel.rank;
+      const double bytes = tile_bytes(schedule, op);
+      const bool from_peer = op.kind == OpKind::copy ? op.src_rank != kernel.rank
+                                                     : loads_tile(op.kind) && op.rank != kernel.rank;
       if (from_peer) share.fetched_bytes += bytes;
       if (!from_peer && op.rank != kernel.rank) share.sent_bytes += bytes;
     }
-    const bool writes_out = op.kind == OpKind::store || op.kind == OpKind::atomic_add;
-    if (!writes_out || product_ns == 0) continue;
+    if (!writes_out(op.kind) || product_ns == 0) continue;
     ++share.products;
     share.tiles += begins_k;
     share.product_ns = std::max(share.product_ns, product_ns);

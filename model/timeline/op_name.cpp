@@ -1,4 +1,5 @@
 #include "model/timeline/op_name.hpp"
+#include "model/schedule/op_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -41,10 +42,7 @@ std::vector<std::int32_t> accumulator_sinks(const Schedule& schedule) {
     for (const Workgroup& workgroup : kernel.workgroups) {
       std::int32_t sink = -1;
       for (std::uint32_t op = workgroup.first_op + workgroup.op_count; op-- > workgroup.first_op;) {
-        const OpKind kind = schedule.ops[op].kind;
-        if (kind == OpKind::store || kind == OpKind::atomic_add) {
-          sink = static_cast<std::int32_t>(op);
-        }
+        if (writes_out(schedule.ops[op].kind)) sink = static_cast<std::int32_t>(op);
         sinks[op] = sink;
       }
     }
@@ -55,7 +53,7 @@ std::vector<std::int32_t> accumulator_sinks(const Schedule& schedule) {
 std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& sinks, std::size_t index,
                     int rank) {
   const Op& op = schedule.ops[index];
-  const std::string_view kind = kOpKindNames[static_cast<std::size_t>(op.kind)];
+  const std::string_view kind = name_of(op.kind);
   switch (op.kind) {
     case OpKind::matmul: {
       if (sinks[index] < 0) {

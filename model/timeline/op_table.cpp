@@ -5,6 +5,7 @@
 #include <array>
 
 #include "model/core/csv.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -49,9 +50,9 @@ std::string op_table_header() { return fmt::format("{},flush_bytes", kColumns); 
 std::string op_table_row(const MeasuredOps& row) {
   const OpGroup& group = row.times.group;
   return fmt::format("{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f},{:.0f}", row.id,
-                     row.pattern, row.gpus, group.kernel, kOpKindNames[static_cast<std::size_t>(group.kind)],
-                     kSides[group.remote ? 1 : 0], group.size.empty() ? kNoSize : group.size, row.times.count,
-                     row.times.median_us, row.times.p10_us, row.times.p90_us, row.times.sum_us, row.device_us,
+                     row.pattern, row.gpus, group.kernel, name_of(group.kind), kSides[group.remote ? 1 : 0],
+                     group.size.empty() ? kNoSize : group.size, row.times.count, row.times.median_us,
+                     row.times.p10_us, row.times.p90_us, row.times.sum_us, row.device_us,
                      row.stamped_device_us, row.flush_bytes.value_or(0));
 }
 

@@ -31,10 +31,8 @@ OpGroup group_of(const Kernel& kernel, const Op& op) {
   OpGroup group;
   group.kernel = kernel.name;
   group.kind = op.kind;
-  const bool has_side = op.kind != OpKind::matmul && op.kind != OpKind::wait && op.kind != OpKind::claim &&
-                        op.kind != OpKind::barrier && op.kind != OpKind::attend;
-  group.remote = has_side && op.rank != kernel.rank;
-  if (op.kind == OpKind::copy) group.remote = group.remote || op.src_rank != kernel.rank;
+  group.remote = (names_rank(op.kind) && op.rank != kernel.rank) ||
+                 (op.kind == OpKind::copy && op.src_rank != kernel.rank);
   if (op.kind == OpKind::matmul) {
     group.size = fmt::format("{}x{}x{}", op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
   } else if (op.buffer >= 0) {

@@ -175,7 +175,7 @@ class TraceWriter {
   void write_host_ops() {
     for (const HostInterval& interval : timeline_.host_ops) {
       const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
-      const std::string_view kind = kHostOpKindNames[static_cast<std::size_t>(op.kind)];
+      const std::string_view kind = name_of(op.kind);
       std::string name(kind);
       if (op.kind == HostOpKind::launch) {
         name =
@@ -241,8 +241,8 @@ class TraceWriter {
       const OpPlace& place = interval.place;
       const Kernel& kernel = schedule_.kernels[place.kernel];
       const std::size_t index = kernel.workgroups[place.workgroup].first_op + place.op;
-      begin_interval(place.rank, cu_track(interval), name_of_op(index, place.rank),
-                     kOpKindNames[static_cast<std::size_t>(interval.kind)], begins[i], interval.end_ns);
+      begin_interval(place.rank, cu_track(interval), name_of_op(index, place.rank), name_of(interval.kind),
+                     begins[i], interval.end_ns);
       write_op_arguments(kernel, interval, schedule_.ops[index]);
     }
   }

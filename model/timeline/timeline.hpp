@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/schedule/schedule.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -65,11 +65,6 @@ struct Timeline {
   std::vector<CopyInterval> copies;
   std::vector<LinkSample> links;
 };
-
-// Stores, copies and atomic adds: they drain beside the operations that follow them in their workgroup.
-inline bool is_asynchronous(OpKind kind) {
-  return kind == OpKind::store || kind == OpKind::copy || kind == OpKind::atomic_add;
-}
 
 // The stream of each launch of each kernel, in the order of the host programs.
 std::vector<std::vector<std::int32_t>> streams_of_kernels(const Schedule& schedule);

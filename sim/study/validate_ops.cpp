@@ -11,6 +11,7 @@
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/cost/vendor_machine.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
@@ -63,9 +64,8 @@ void simulate_run(Run& run, const Machine& machine) {
 }
 
 std::string describe(const OpGroup& group) {
-  return fmt::format("{}{} {}{}in kernel '{}'", group.remote ? "remote " : "",
-                     kOpKindNames[static_cast<std::size_t>(group.kind)], group.size,
-                     group.size.empty() ? "" : " ", group.kernel);
+  return fmt::format("{}{} {}{}in kernel '{}'", group.remote ? "remote " : "", name_of(group.kind),
+                     group.size, group.size.empty() ? "" : " ", group.kernel);
 }
 
 // The median of values that each stand for `count` operations.

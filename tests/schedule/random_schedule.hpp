@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/schedule/builder.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -26,7 +27,7 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
   const auto flag = [&] { return static_cast<std::int16_t>(below(flags)); };
   const auto scope = [&] { return static_cast<Scope>(below(3)); };
   const auto protocol = [&] { return static_cast<LockProtocol>(below(3)); };
-  switch (static_cast<OpKind>(below(kOpKindCount))) {
+  switch (static_cast<OpKind>(below(static_cast<int>(kOpTraits.size())))) {
     case OpKind::matmul:
       return builder.matmul(buffer(), buffer(), random_rect(), natural(), natural());
     case OpKind::load:
@@ -124,7 +125,7 @@ inline rc::Gen<Schedule> random_schedule() {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       for (int ops = below(4); ops > 0; --ops) {
-        const auto kind = static_cast<HostOpKind>(below(static_cast<int>(kHostOpKindNames.size())));
+        const auto kind = static_cast<HostOpKind>(below(static_cast<int>(kHostOpTraits.size())));
         if (kind == HostOpKind::launch) {
           builder.launch(rank, below(kernels), below(3));
         } else if (kind == HostOpKind::graph_launch) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "tests/cost/example_machines.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
@@ -25,11 +27,6 @@ const Kernel& kernel_of(const Schedule& schedule, int rank, std::string_view nam
     if (kernel.rank == rank && kernel.name == name) return kernel;
   }
   throw std::runtime_error("no kernel " + std::string(name));
-}
-
-std::vector<Op> ops_of(const Schedule& schedule, const Workgroup& workgroup) {
-  const auto first = schedule.ops.begin() + workgroup.first_op;
-  return {first, first + workgroup.op_count};
 }
 
 int count(const Schedule& schedule, const Kernel& kernel, OpKind kind) {
@@ -224,7 +221,7 @@ TEST(WorkgroupSpecialised, SplitsRolesAfterTheRemapSoThatTheLastDiesCommunicate)
     const Kernel& kernel = kernel_of(schedule, 2, "specialised");
     std::vector<int> count_of_die(8, 0);
     for (std::size_t p = 0; p < kernel.workgroups.size(); ++p) {
-      const std::vector<Op> ops = ops_of(schedule, kernel.workgroups[p]);
+      const std::span<const Op> ops = ops_of(schedule, kernel.workgroups[p]);
       if (ops.front().kind != OpKind::matmul) ++count_of_die[p % 8];
     }
     return count_of_die;
@@ -240,7 +237,7 @@ TEST(WorkgroupSpecialised, EndsWithFlagsToAndFromEveryPeer) {
   knobs.tile_n = 64;
   knobs.lock = LockProtocol::compare_and_swap;
   const Schedule schedule = build("workgroup-specialised", kPaperShape, knobs);
-  const std::vector<Op> ops =
+  const std::span<const Op> ops =
       ops_of(schedule, kernel_of(schedule, 2, "specialised").workgroups[7]);  // p' = 266, q = 10
   ASSERT_GE(ops.size(), 15u);
   EXPECT_EQ(ops[ops.size() - 15].kind, OpKind::barrier);
