@@ -20,6 +20,13 @@ struct CollectiveProtocol {
 // count.
 std::int32_t chunks_of_channel(double bytes);
 
+// Of the links that each of `ranks` fully connected GPUs has to the others, how many a library's rings can
+// use in each direction: as many as there are rings, each through all GPUs, that share no link. One less than
+// there are GPUs, but 2 of 3 links of four GPUs and 4 of 5 of six (T. Tillson, A Hamiltonian decomposition of
+// K*_2m, 2m ≥ 8, J. Combinatorial Theory B 29, 1980: the complete digraph decomposes into Hamiltonian cycles
+// for all orders but 4 and 6).
+int ring_links(int ranks);
+
 // The protocol for `bytes` that each of `ranks` GPUs sends over `channels`. Throws nothing.
 CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels);
 

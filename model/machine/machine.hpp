@@ -138,12 +138,15 @@ struct Gpu {
   double hbm_latency_ns = 0;
   double stage_latency_ns =
       0;  // from asking for a stage of operands out of HBM to using it, under load; 0: hbm_latency_ns
-  double cu_load_gb_per_s = 0;           // one CU, from its own GPU's memory
-  double cu_store_gb_per_s = 0;          // one CU, to its own GPU's memory
-  double cu_remote_store_gb_per_s = 0;   // one CU, to a peer
-  double remote_store_window_bytes = 0;  // posted between two loads where that rate was measured; 0: unknown
-  double cu_remote_load_gb_per_s = 0;    // one CU, from a peer
-  double atomic_gb_per_s = 0;  // additions into its own memory, of all who add; 0: as fast as memory
+  double cu_load_gb_per_s = 0;          // one CU, from its own GPU's memory
+  double cu_store_gb_per_s = 0;         // one CU, to its own GPU's memory
+  double cu_remote_store_gb_per_s = 0;  // one CU, to a peer
+  // Of an iteration of a kernel that loads a piece, posts it to peers and loads the next, whatever the bytes:
+  // by itself and for each peer; 0: unknown.
+  double post_ns = 0;
+  double post_peer_ns = 0;
+  double cu_remote_load_gb_per_s = 0;  // one CU, from a peer
+  double atomic_gb_per_s = 0;          // additions into its own memory, of all who add; 0: as fast as memory
   double cu_remote_atomic_gb_per_s = 0;
 
   // Flags.
@@ -254,6 +257,8 @@ struct Fabric {
   double flag_latency_ns = 0;         // system scope: release at one GPU to acquire at another
   double signal_round_trip_ns = 0;    // a signal to a peer, until its sender knows it to be there
   double arbitration_spread = 0;  // relative spread of the service that equal requesters get on a full link
+  // Rounds of workgroups after which GPUs that all began with the same peer no longer meet there.
+  int convoy_rounds = 8;
 
   // Several nodes: GPUs of different nodes talk through one network port a GPU (0 when there is one node).
   double network_gb_per_s = 0;

@@ -46,7 +46,7 @@ struct Bounds {
 using ParameterTarget =
     std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
                  double HostCosts::*, int CopyEngines::*, double CopyEngines::*, int LibraryCosts::*,
-                 double LibraryCosts::*, double Fabric::*>;
+                 double LibraryCosts::*, int Fabric::*, double Fabric::*>;
 
 enum class Presence : std::uint8_t {
   required,

@@ -1,6 +1,7 @@
 #include "model/parts/library_gather.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "model/cost/collective_cost.hpp"
@@ -28,6 +29,19 @@ std::int32_t library_channels(const Machine& machine) {
   return std::min(machine.library.channels, machine.gpu.cu_count());
 }
 
+namespace {
+
+// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
+double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
+  const Fabric& fabric = machine.fabric;
+  if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
+    return std::numeric_limits<double>::max();
+  }
+  return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
+}
+
+}  // namespace
+
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t)>& end_channel) {
   const std::int32_t channels = library_channels(machine);
@@ -40,7 +54,8 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = protocol.start_ns;
-  kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
+  kernel.remote_store_gb_per_s =
+      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, gather.ranks, channels));
   const std::int32_t id = builder.kernel(std::move(kernel));
   const Rect block{0, 0, gather.slot.rows, gather.slot.cols};
   for (std::int32_t channel = 0; channel < channels; ++channel) {

@@ -69,7 +69,8 @@ void with_field(Machine& machine, const ParameterTarget& target, DType rate, con
         } else if constexpr (std::is_same_v<Member, int LibraryCosts::*> ||
                              std::is_same_v<Member, double LibraryCosts::*>) {
           visit(machine.library.*member);
-        } else if constexpr (std::is_same_v<Member, double Fabric::*>) {
+        } else if constexpr (std::is_same_v<Member, int Fabric::*> ||
+                             std::is_same_v<Member, double Fabric::*>) {
           visit(machine.fabric.*member);
         } else {
           visit(machine.gpu.*member);

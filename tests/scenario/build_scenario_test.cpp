@@ -30,13 +30,13 @@ TEST(BuildScenario, NeedsAWindowToCompareWhatIsPostedWith) {
   scenario.where = "file.toml:3";
   Machine machine = find_machine("mi355x-8");
   EXPECT_NO_THROW(build_scenario(scenario, machine));
-  machine.gpu.remote_store_window_bytes = 0;
+  machine.gpu.post_ns = 0;
   try {
     build_scenario(scenario, machine);
-    FAIL() << "built without gpu.remote_store_window";
+    FAIL() << "built without gpu.post_time";
   } catch (const UserError& error) {
     const std::string message = error.what();
-    for (const char* part : {"file.toml:3", "posted_bytes_per_peer", "gpu.remote_store_window", "mi355x-8"}) {
+    for (const char* part : {"file.toml:3", "posted_bytes_per_peer", "gpu.post_time", "mi355x-8"}) {
       EXPECT_NE(message.find(part), std::string::npos) << message;
     }
   }

@@ -20,7 +20,9 @@ constexpr double kShardBytes = 2.0 * 1024 * 1024;
 Machine two_gpus() {
   Machine machine = hand::machine(2);
   machine.gpu.cu_remote_store_gb_per_s = kCuRate;
-  machine.gpu.remote_store_window_bytes = kWindow;
+  machine.gpu.post_ns =
+      0.75 * kWindow / kCuRate;  // one peer: a window takes as long as a compute unit needs for it
+  machine.gpu.post_peer_ns = 0.25 * kWindow / kCuRate;
   return machine;
 }
 

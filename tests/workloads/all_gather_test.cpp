@@ -26,10 +26,11 @@ TEST(AllGatherSchedule, LoadsATileOnceAndStoresItToEveryRank) {
   }
 }
 
-TEST(AllGatherSchedule, LimitsAWorkgroupThatPostsLessThanTheWindow) {
+TEST(AllGatherSchedule, LimitsAWorkgroupThatPostsLittleByTheTimeOfItsIterations) {
   Machine machine = find_machine("mi355x-8");
   machine.gpu.cu_remote_store_gb_per_s = 12;
-  machine.gpu.remote_store_window_bytes = 7 * 4096;
+  machine.gpu.post_ns = 1000;
+  machine.gpu.post_peer_ns = 200;
   AllGather workload;
   workload.rows = workload.cols = 128;
   workload.gpus = 8;
@@ -40,11 +41,12 @@ TEST(AllGatherSchedule, LimitsAWorkgroupThatPostsLessThanTheWindow) {
     workload.gpus = gpus;
     return all_gather_schedule(workload, machine, knobs).kernels.at(0).remote_store_gb_per_s;
   };
-  EXPECT_DOUBLE_EQ(limit(2048, 8), 6);
-  EXPECT_DOUBLE_EQ(limit(1024, 8), 3);
-  EXPECT_DOUBLE_EQ(limit(7 * 512, 2), 1.5);  // one peer
+  EXPECT_DOUBLE_EQ(limit(2048, 8), 7 * 2048 / 2400.0);
+  EXPECT_DOUBLE_EQ(limit(1024, 8), 7 * 1024 / 2400.0);
+  EXPECT_DOUBLE_EQ(limit(1024, 4), 3 * 1024 / 1600.0);
+  EXPECT_DOUBLE_EQ(limit(600, 2), 0.5);  // one peer
   EXPECT_EQ(limit(0, 8), 0);
-  EXPECT_EQ(limit(4096, 8), 0);
+  EXPECT_EQ(limit(4800, 8), 0);
   EXPECT_EQ(limit(1 << 20, 8), 0);
 }
 

@@ -120,7 +120,8 @@ RC_GTEST_PROP(CoarsenedBlocks, SumToTheRowsAndNeverIdleASlotForLong, ()) {
   const auto granule = *rc::gen::inRange<std::int64_t>(1, 9);
   const auto slots = *rc::gen::inRange<std::int64_t>(1, 400);
   const auto generations = *rc::gen::inRange<std::int64_t>(4, 60);
-  const auto blocks = coarsened_blocks(rows, granule, slots, generations);
+  const auto fine_rounds = *rc::gen::inRange<std::int64_t>(1, 20);
+  const auto blocks = coarsened_blocks(rows, granule, slots, generations, fine_rounds);
   RC_ASSERT(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}) == rows);
   const std::int64_t widest = std::max(granule, rows / (slots * generations));
   std::int64_t left = rows;

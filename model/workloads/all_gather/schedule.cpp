@@ -24,16 +24,17 @@ std::vector<Rect> shard_tiles(const AllGather& gather, std::int32_t tile_rows, s
 }
 
 // Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
-// loads a piece and posts it to all peers; the next cannot begin before its load is back. Iterations that
-// post less take as long (Little's law), so the rate falls with the bytes posted:
+// loads a piece and posts it to all peers; the next cannot begin before its load is back. It takes as long
+// whatever it posts (Little's law), a little for each peer:
 //
-//   rate = cu_remote_store_bandwidth · posted / remote_store_window       for posted < remote_store_window
+//   rate = posted to all peers / (post_time + peers · post_peer_time), at most cu_remote_store_bandwidth
 //
 // More is not faster: larger tiles spill registers (ROCm/iris PR #475).
 double posted_gb_per_s(const AllGather& gather, const Gpu& gpu) {
-  const double posted = static_cast<double>(gather.posted_bytes_per_peer) * (gather.gpus - 1);
-  if (posted <= 0 || posted >= gpu.remote_store_window_bytes) return 0;
-  return gpu.cu_remote_store_gb_per_s * posted / gpu.remote_store_window_bytes;
+  const int peers = gather.gpus - 1;
+  const double posted = static_cast<double>(gather.posted_bytes_per_peer) * peers;
+  const double rate = posted / (gpu.post_ns + peers * gpu.post_peer_ns);
+  return posted <= 0 || rate >= gpu.cu_remote_store_gb_per_s ? 0 : rate;
 }
 
 }  // namespace

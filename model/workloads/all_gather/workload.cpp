@@ -43,10 +43,10 @@ void check_tiles(const AllGather& gather, const GemmKnobs& knobs) {
 }
 
 // Refuses what a kernel posts where the machine does not say what to compare it with.
-void check_window(const AllGather& gather, const Machine& machine) {
-  if (gather.posted_bytes_per_peer == 0 || machine.gpu.remote_store_window_bytes > 0) return;
+void check_posts(const AllGather& gather, const Machine& machine) {
+  if (gather.posted_bytes_per_peer == 0 || machine.gpu.post_ns > 0) return;
   throw UserError(
-      fmt::format("posted_bytes_per_peer needs gpu.remote_store_window, which machine {} does "
+      fmt::format("posted_bytes_per_peer needs gpu.post_time, which machine {} does "
                   "not give; leave the key out, or add the parameter",
                   machine.name));
 }
@@ -69,7 +69,7 @@ Schedule build_push(const Problem& problem, const Machine& machine, const Values
     throw UserError("an all-gather needs knobs.comm_cus, the number of its workgroups");
   check_memory_of(gather, machine.gpu);
   check_tiles(gather, knobs);
-  check_window(gather, machine);
+  check_posts(gather, machine);
   return all_gather_schedule(gather, machine, knobs);
 }
 

@@ -36,11 +36,6 @@ constexpr int kWavesOfBlock = 4;         // Triton's default
 constexpr std::int32_t kRegisters = 32;  // addresses and one vector of data a thread
 constexpr std::int64_t kElementBytes = 2;
 
-// Rounds of blocks of the true size. All GPUs start with the same peer; published bandwidths (ROCm/iris
-// examples 03_all_store) have lost a constant time from 16 MiB a peer on, so the convoy has dissolved after
-// seven rounds.
-constexpr std::int64_t kFineGenerations = 8;
-
 // How the blocks of one GPU are grouped into workgroups.
 struct Grid {
   std::vector<std::int64_t> rows_of_block;
@@ -50,7 +45,8 @@ struct Grid {
 };
 
 // `peers` of the access; `independent`: its accesses to them are in flight together.
-Grid plan_grid(const RemoteAccess& access, const Gpu& gpu, std::int64_t peers, bool independent) {
+Grid plan_grid(const RemoteAccess& access, const Machine& machine, std::int64_t peers, bool independent) {
+  const Gpu& gpu = machine.gpu;
   const std::int64_t rows = access.bytes / access.block_bytes;
   const std::int64_t workgroups_of_block = independent ? peers : 1;
   Grid grid;
@@ -67,7 +63,8 @@ Grid plan_grid(const RemoteAccess& access, const Gpu& gpu, std::int64_t peers, b
       std::max<std::int64_t>(1, std::int64_t{gpu.simds_per_cu} * gpu.waves_per_simd / kWavesOfBlock);
   const std::int64_t slots = std::max<std::int64_t>(1, gpu.cu_count() / workgroups_of_block);
   grid.granule = blocks_of_cu * workgroups_of_block;
-  grid.rows_of_block = coarsened_blocks(rows, grid.granule, slots, kGenerations);
+  grid.rows_of_block =
+      coarsened_blocks(rows, grid.granule, slots, kGenerations, machine.fabric.convoy_rounds);
   if (gpu.workgroup_dispatch_ns > 0) {
     const auto bytes_of_dispatch = static_cast<double>(access.block_bytes * peers);
     grid.workgroup_gb_per_s = bytes_of_dispatch / (gpu.workgroup_dispatch_ns * gpu.cus_per_xcd);
@@ -121,13 +118,13 @@ std::int64_t doubled_up_to(std::int64_t granule, std::int64_t limit) {
 }  // namespace
 
 std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
-                                           std::int64_t generations) {
+                                           std::int64_t generations, std::int64_t fine_rounds) {
   TRITAX_ASSERT(rows >= 1 && granule >= 1 && slots >= 1 && generations >= 1, "a grid has blocks and slots");
   std::vector<std::int64_t> blocks;
   std::int64_t size = granule;
   for (std::int64_t left = rows; left > 0; left -= blocks.back()) {
     const auto index = static_cast<std::int64_t>(blocks.size());
-    if (index % slots == 0 && index / slots >= kFineGenerations) {
+    if (index % slots == 0 && index / slots >= fine_rounds) {
       size = doubled_up_to(granule, std::min(size * 2, rows / (slots * generations)));
     }
     blocks.push_back(std::min({size, doubled_up_to(granule, left / (2 * slots)), left}));
@@ -138,7 +135,7 @@ std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granu
 Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine) {
   const bool independent = access.operation == RemoteOperation::load;
   const auto peer_count = static_cast<std::int64_t>(peers_of(access, 0).size());
-  const Grid grid = plan_grid(access, machine.gpu, peer_count, independent);
+  const Grid grid = plan_grid(access, machine, peer_count, independent);
   const auto rows = static_cast<std::int32_t>(access.bytes / access.block_bytes);
   const auto cols = static_cast<std::int32_t>(access.block_bytes / kElementBytes);
 

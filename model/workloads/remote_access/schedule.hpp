@@ -41,12 +41,12 @@ struct RemoteAccess {
 Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine);
 
 // Rows of the blocks of a coarsened grid, in dispatch order; they sum to `rows`. `slots` blocks are resident
-// at once and each stands for `granule` rows in flight. The first rounds have blocks of one granule, so that
-// start-up effects keep their size; then sizes double, up to rows / (slots · generations); at the end a block
-// is at most half of what is left over the slots, so that no slot idles for long. All but the last are
-// granule · 2^i: few sizes.
+// at once and each stands for `granule` rows in flight. The first `fine_rounds` have blocks of one granule,
+// so that start-up effects keep their size (fabric.convoy_rounds); then sizes double, up to rows / (slots ·
+// generations); at the end a block is at most half of what is left over the slots, so that no slot idles for
+// long. All but the last are granule · 2^i: few sizes.
 std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
-                                           std::int64_t generations);
+                                           std::int64_t generations, std::int64_t fine_rounds);
 
 // The workload as the rest of the program sees it.
 const Workload& remote_access();
