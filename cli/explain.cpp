@@ -149,6 +149,7 @@ int run(const ExplainArguments& options) {
                 {"sentences", explanation.sentences},
                 {"critical_path", json_of(explanation.result.account)},
                 {"taxes", json_of(explanation.taxes)},
+                {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
                 {"with_effect", inputs_json(explanation.with_effect)},
                 {"without_effect", inputs_json(explanation.without_effect)},
                 {"not_variable", inputs_json(explanation.not_variable)}});

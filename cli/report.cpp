@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax::cli {
 
@@ -159,6 +163,86 @@ Table rank_table(const SimulationResult& result, const Machine& machine) {
   }
   add("node", result.makespan_ns, result.kernels_ns, busy(busy_ns, result.kernels_ns), result.account);
   return table;
+}
+
+namespace {
+
+// Columns of CacheTraffic behind what it is the traffic of.
+Table traffic_table(std::vector<Column> columns) {
+  columns.insert(columns.end(), {{"asked_megabytes", "asked", "MB"},
+                                 {"l2_hit_percent", "L2 hits", "%"},
+                                 {"llc_hit_percent", "last-level hits of the rest", "%"},
+                                 {"hbm_read_megabytes", "HBM read", "MB"},
+                                 {"hbm_written_megabytes", "HBM written", "MB"}});
+  return {std::move(columns), {}};
+}
+
+void add_traffic(Table& table, std::vector<Cell> row, const CacheTraffic& traffic, bool asks_l2) {
+  const double missed = traffic.asked_bytes - traffic.l2_hit_bytes;
+  const auto percent = [&](double part, double whole) {
+    return asks_l2 && whole > 0 ? Cell(100 * part / whole) : Cell();
+  };
+  row.insert(row.end(), {traffic.asked_bytes / 1e6, percent(traffic.l2_hit_bytes, traffic.asked_bytes),
+                         percent(traffic.llc_hit_bytes, missed), traffic.hbm_read_bytes / 1e6,
+                         traffic.hbm_written_bytes / 1e6});
+  table.add(std::move(row));
+}
+
+std::string operation_name(OpKind operation) {
+  return std::string(kOpKindNames[static_cast<std::size_t>(operation)]);
+}
+
+}  // namespace
+
+std::vector<std::string> buffer_names(const Schedule& schedule) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : schedule.buffers) names.push_back(buffer.name);
+  return names;
+}
+
+Table cache_table(const SimulationResult& result, const std::vector<std::string>& buffers) {
+  std::map<std::tuple<std::int32_t, OpKind, bool>, CacheTraffic> sums;
+  for (const CacheRow& row : result.caches) sums[{row.buffer, row.operation, row.die < 0}] += row.traffic;
+  Table table = traffic_table({{"buffer", "buffer"}, {"operation", "operation"}, {"through", "through"}});
+  for (const auto& [what, traffic] : sums) {
+    const auto& [buffer, operation, past_l2] = what;
+    add_traffic(table,
+                {buffers[static_cast<std::size_t>(buffer)], operation_name(operation),
+                 std::string(past_l2 ? "past L2s" : "L2s")},
+                traffic, !past_l2);
+  }
+  return table;
+}
+
+Table die_table(const SimulationResult& result) {
+  std::map<std::pair<std::int32_t, std::int32_t>, CacheTraffic> sums;
+  for (const CacheRow& row : result.caches) sums[{row.rank, row.die}] += row.traffic;
+  Table table = traffic_table({{"gpu", "GPU"}, {"die", "die"}});
+  for (const auto& [place, traffic] : sums) {
+    const auto& [gpu, die] = place;
+    add_traffic(table, {fmt::format("{}", gpu), die < 0 ? std::string("-") : fmt::format("{}", die)}, traffic,
+                die >= 0);
+  }
+  return table;
+}
+
+ordered_json caches_json(const SimulationResult& result, const std::vector<std::string>& buffers) {
+  ordered_json rows = ordered_json::array();
+  for (const CacheRow& row : result.caches) {
+    rows.push_back({{"gpu", row.rank},
+                    {"die", row.die < 0 ? ordered_json() : ordered_json(row.die)},
+                    {"buffer", buffers[static_cast<std::size_t>(row.buffer)]},
+                    {"operation", operation_name(row.operation)},
+                    {"asked", row.traffic.asked_bytes},
+                    {"l2_hit", row.traffic.l2_hit_bytes},
+                    {"llc_hit", row.traffic.llc_hit_bytes},
+                    {"hbm_read", row.traffic.hbm_read_bytes},
+                    {"hbm_written", row.traffic.hbm_written_bytes}});
+  }
+  return {{"l2_hit", l2_hit(result.caches)},
+          {"llc_hit", llc_hit(result.caches)},
+          {"hbm_bytes", hbm_bytes(result.caches)},
+          {"rows", std::move(rows)}};
 }
 
 Table link_table(const SimulationResult& result, const Machine& machine, int gpus) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/table.hpp"
 #include "model/machine/machine.hpp"
@@ -41,6 +42,18 @@ Table tax_table(const Taxes& taxes);
 
 // One line a GPU and one for the node: times and the critical path's parts.
 Table rank_table(const SimulationResult& result, const Machine& machine);
+
+// What caches and memories had for the operations on each buffer, over all GPUs.
+Table cache_table(const SimulationResult& result, const std::vector<std::string>& buffers);
+
+// Likewise for the operations on each die; "-" for what passes the L2s by.
+Table die_table(const SimulationResult& result);
+
+// Hit rates and bytes of the run, and "rows": one a GPU, die (null: past the L2s), buffer and operation.
+nlohmann::ordered_json caches_json(const SimulationResult& result, const std::vector<std::string>& buffers);
+
+// By number.
+std::vector<std::string> buffer_names(const Schedule& schedule);
 
 // One sentence about the links that moved data.
 std::string describe_links(const SimulationResult& result, const Machine& machine, int gpus);

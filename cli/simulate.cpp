@@ -30,6 +30,7 @@ struct SimulateArguments {
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
   bool links = false;
+  bool caches = false;
 };
 
 // A run without its schedule, which is large.
@@ -38,6 +39,7 @@ struct Simulated {
   std::string title;
   Machine machine;
   int gpus = 0;
+  std::vector<std::string> buffers;  // their names
   SimulationResult result;
   Taxes taxes;
   double flops = 0;
@@ -52,6 +54,7 @@ Simulated simulate_source(const Source& source, const SimulationOptions& options
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
   run.gpus = subject.schedule.ranks;
+  run.buffers = buffer_names(subject.schedule);
   run.id = std::move(subject.id);
   run.title = std::move(subject.title);
   run.machine = std::move(subject.machine);
@@ -81,7 +84,7 @@ std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const Si
   return runs;
 }
 
-void print_run(const Simulated& run, bool links, Outputs& outputs) {
+void print_run(const Simulated& run, const SimulateArguments& options, Outputs& outputs) {
   const SimulationResult& result = run.result;
   outputs.print(styled(run.title, Style::bold) + '\n');
   outputs.print(fmt::format("time {:.1f} us, of which kernels {:.1f} us", us(result.makespan_ns),
@@ -101,8 +104,15 @@ void print_run(const Simulated& run, bool links, Outputs& outputs) {
   outputs.print(fmt::format(
       "\noperand hits: L2 {:.1f} %, last-level cache {:.1f} % of the rest; HBM traffic {:.1f} MB\n",
       100 * result.l2_hit_fraction, 100 * result.llc_hit_fraction, result.hbm_bytes / 1e6));
+  if (options.caches) {
+    outputs.print("\n");
+    outputs.print(cache_table(result, run.buffers));
+    outputs.print("\n");
+    outputs.print(die_table(result));
+    outputs.print("\n");
+  }
   outputs.print(describe_links(result, run.machine, run.gpus));
-  if (links) {
+  if (options.links) {
     outputs.print("\n");
     outputs.print(link_table(result, run.machine, run.gpus));
   }
@@ -129,6 +139,7 @@ ordered_json run_json(const Simulated& run) {
           {"l2_hit_fraction", result.l2_hit_fraction},
           {"llc_hit_fraction", result.llc_hit_fraction},
           {"hbm_bytes", result.hbm_bytes},
+          {"caches", caches_json(result, run.buffers)},
           {"links", links_json(result, run.machine, run.gpus)},
           {"tile_operations", result.tile_operations}};
 }
@@ -180,7 +191,7 @@ int run(const SimulateArguments& options) {
     append(gpus, simulated);
     runs.push_back(run_json(simulated));
     if (sources.size() == 1) {
-      print_run(simulated, options.links, outputs);
+      print_run(simulated, options, outputs);
     }
   }
   if (sources.size() > 1) {
@@ -204,6 +215,7 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--links", options->links, "List every link");
+  command.add_flag("--caches", options->caches, "Say what caches and memories had, by buffer and by die");
   add_output_options(command, options->output);
   command.footer(
       "All scenarios of a file are run, or the one with --id. The time is accounted twice: along the "

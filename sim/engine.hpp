@@ -230,11 +230,16 @@ class Engine : private EngineState {
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
-  Missed look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
+  // What a matmul displaces that has to be written back first, as a share of what it fetches from memory.
+  static double evicted_share(std::uint32_t misses) {
+    return static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
+  }
+  Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
+  void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
   double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
@@ -339,7 +344,7 @@ class Engine : private EngineState {
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;
   std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce
-  double l2_bytes_asked_ = 0, l2_bytes_missed_ = 0, llc_bytes_missed_ = 0;
+  CacheCounters traffic_;
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
   std::vector<EventQueue<Event>::Event> due_;    // likewise

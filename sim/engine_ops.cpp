@@ -122,7 +122,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   count_matrix_cu(gpu, wg.cu, +1, now);
 
   const double compute_ns = shape.cost.compute_ns / slowed;
-  const Missed missed = look_up_operands(rank, die, inputs, shape, compute_ns, now);
+  const Missed missed = look_up_operands(rank, die, schedule_.ops[wg.pc], inputs, shape, compute_ns, now);
   const Coalesced coalesced = coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;

@@ -90,9 +90,15 @@ SimulationResult Engine::result(double now) {
     }
   }
   for (const GpuState& gpu : gpus_) out.hbm_bytes += fluid_.carried(gpu.hbm, now);
-  out.l2_hit_fraction = l2_bytes_asked_ > 0 ? 1 - l2_bytes_missed_ / l2_bytes_asked_ : 0;
+  out.caches = traffic_.rows();
+  CacheTraffic operands;
+  for (const CacheRow& row : out.caches) {
+    if (row.operation == OpKind::matmul) operands += row.traffic;
+  }
+  const double missed_l2 = operands.asked_bytes - operands.l2_hit_bytes;
+  out.l2_hit_fraction = operands.asked_bytes > 0 ? 1 - missed_l2 / operands.asked_bytes : 0;
   out.llc_hit_fraction =
-      machine_.gpu.llc_bytes > 0 && l2_bytes_missed_ > 0 ? 1 - llc_bytes_missed_ / l2_bytes_missed_ : 0;
+      machine_.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
   return out;
 }
 

@@ -42,6 +42,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       topology_(build_topology(machine, schedule.ranks)),
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(schedule.vendor ? 0 : machine.fabric.store_idle_share),
+      traffic_(schedule.ranks, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};

@@ -8,6 +8,7 @@
 
 #include "model/cost/matmul_cost.hpp"
 #include "sim/cache.hpp"
+#include "sim/cache_traffic.hpp"
 #include "sim/dispatch.hpp"
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"

@@ -52,22 +52,28 @@ double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
 
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
 // fetching comes no earlier to those behind it.
-Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const MatmulInputs& inputs,
-                                        const MatmulShape& shape, double duration_ns, double now) {
+Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op,
+                                        const MatmulInputs& inputs, const MatmulShape& shape,
+                                        double duration_ns, double now) {
   GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   Missed missed;
   const bool has_llc = machine_.gpu.llc_bytes > 0;
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
-  const auto look_up = [&](std::uint32_t slab, double bytes, std::uint32_t l2_bit, std::uint32_t llc_bit) {
+  const auto look_up = [&](std::int32_t buffer, std::uint32_t slab, double bytes, std::uint32_t l2_bit,
+                           std::uint32_t llc_bit) {
+    CacheTraffic& traffic = traffic_.at(rank, die, buffer, OpKind::matmul);
+    traffic.asked_bytes += bytes;
     const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
     if (in_l2) {
+      traffic.l2_hit_bytes += bytes;
       if (!operands_stay_) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
       return;
     }
     missed.bits |= l2_bit;
     missed.l2_bytes += bytes;
     if (has_llc && gpu.llc.touch(slab, now, duration_ns)) {
+      traffic.llc_hit_bytes += bytes;
       const double in_llc = gpu.llc.arrives_ns(slab);
       missed.others_ns = std::max(missed.others_ns, in_llc);
       l2.expect(slab, std::max(now + shape.from_llc_ns, in_llc));
@@ -75,9 +81,10 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
     }
     missed.bits |= llc_bit;
     missed.llc_bytes += bytes;
+    traffic.hbm_read_bytes += bytes;
   };
-  look_up(inputs.a_slab, shape.cost.a_bytes, 1, 4);
-  look_up(inputs.b_slab, shape.cost.b_bytes, 2, 8);
+  look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
   if (missed.llc_bytes > 0) {
     if (gpu.dirty_bytes > 0) {
       find_dirty_share(gpu, rank);
@@ -87,6 +94,12 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
       missed.write_back_ns = schedule_.vendor ? 0 : gpu.write_back_ns;
       gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
       gpu.dirty_reads_bytes -= missed.llc_bytes;
+      const auto count = [&](std::int32_t buffer, double bytes) {
+        traffic_.at(rank, die, buffer, OpKind::matmul).hbm_written_bytes +=
+            evicted_share(missed.bits) * bytes;
+      };
+      if ((missed.bits & 4) != 0) count(op.src_buffer, shape.cost.a_bytes);
+      if ((missed.bits & 8) != 0) count(op.b_buffer, shape.cost.b_bytes);
     }
     const double arrives_ns = now + shape.from_memory_ns + written_first_ns(shape, missed, 0);
     const auto expect = [&](std::uint32_t slab) {
@@ -96,9 +109,6 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
     if ((missed.bits & 4) != 0) expect(inputs.a_slab);
     if ((missed.bits & 8) != 0) expect(inputs.b_slab);
   }
-  l2_bytes_asked_ += shape.cost.operand_bytes;
-  l2_bytes_missed_ += missed.l2_bytes;
-  llc_bytes_missed_ += missed.llc_bytes;
   return missed;
 }
 
@@ -138,8 +148,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked});
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  const double evicted = static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
-  uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
+  uses.push_back({gpu.hbm, (1 + evicted_share(misses) * write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, missed};
   const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
@@ -278,7 +287,30 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
     sent_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer) += path.bytes;
   }
+  count_traffic(path, op, die);
   return path;
+}
+
+// What memories and caches do for a transfer by a workgroup on `die`, or by a copy engine (-1).
+void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die) {
+  const bool adds = op.kind == OpKind::atomic_add;
+  if (op.kind != OpKind::store) {
+    const bool copies = op.kind == OpKind::copy;
+    const std::int32_t from = copies ? op.src_rank : op.rank;
+    const bool own_l2 = die >= 0 && from == path.rank && !adds;
+    const Level source = own_l2 ? path.source : Level::hbm;
+    if (source != Level::chip) {
+      CacheTraffic& read = traffic_.at(from, own_l2 ? die : -1, copies ? op.src_buffer : op.buffer, op.kind);
+      read.asked_bytes += path.bytes;
+      (source == Level::l2    ? read.l2_hit_bytes
+       : source == Level::llc ? read.llc_hit_bytes
+                              : read.hbm_read_bytes) += path.bytes;
+    }
+  }
+  const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
+  if (share == 0) return;
+  const bool own_die = op.rank == path.rank && !adds;
+  traffic_.at(op.rank, own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += share * path.bytes;
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.

@@ -89,7 +89,7 @@ std::uint8_t Engine::written_back(const Op& op, double bytes) {
 // (scenarios/measured/h100-4-microbench.csv).
 double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
   if (missed.write_back_ns <= 0) return 0;
-  const double dirty = static_cast<double>(missed.bits >> kEvictionShift) / kEvictionParts;
+  const double dirty = evicted_share(missed.bits);
   const double arrives_ns = dirty * shape.from_memory_ns;
   return std::max(dirty * compute_ns, arrives_ns + missed.write_back_ns) -
          std::max(dirty * compute_ns, arrives_ns);

@@ -14,6 +14,7 @@
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "sim/cache_traffic.hpp"
 #include "sim/observer.hpp"
 
 namespace tritax {
@@ -76,10 +77,11 @@ struct SimulationResult {
   std::vector<RankResult> ranks;
   std::uint64_t tile_operations = 0;
   std::uint64_t events = 0;
-  double matrix_flops = 0;  // executed, without padding
-  double hbm_bytes = 0;
+  double matrix_flops = 0;         // executed, without padding
+  double hbm_bytes = 0;            // what takes as long to read: a byte written counts as often as it costs
   double l2_hit_fraction = 0;      // of matmul operand bytes
   double llc_hit_fraction = 0;     // of the bytes that missed L2
+  std::vector<CacheRow> caches;    // rows that had traffic
   std::vector<double> link_bytes;  // by topology edge
   bool gave_up = false;
 };

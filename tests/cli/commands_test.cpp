@@ -185,6 +185,26 @@ TEST(Simulate, LinksCarryWhatTheScatterSends) {
   EXPECT_NEAR(bytes, 4.0 * 1000 * 256 * 2 * 3, 1.0);
 }
 
+TEST(Simulate, CachesSayWhatServedEveryByteThatWasAskedFor) {
+  const std::string subject = "simulate --pattern producer-consumer " + kSmallProblem;
+  const json caches = run_json(subject).at("runs").at(0).at("caches");
+  double asked_by_matmuls = 0;
+  double hbm = 0;
+  for (const json& row : caches.at("rows")) {
+    const auto bytes = [&](const char* key) { return row.at(key).get<double>(); };
+    EXPECT_EQ(bytes("asked"), bytes("l2_hit") + bytes("llc_hit") + bytes("hbm_read")) << row;
+    if (row.at("operation") == "matmul") asked_by_matmuls += bytes("asked");
+    hbm += bytes("hbm_read") + bytes("hbm_written");
+  }
+  EXPECT_GT(asked_by_matmuls, 0);
+  EXPECT_EQ(caches.at("hbm_bytes").get<double>(), hbm);
+  EXPECT_GT(caches.at("l2_hit").get<double>(), 0);
+  EXPECT_LT(caches.at("l2_hit").get<double>(), 1);
+  const std::string text = run_tritax(subject + "--caches").out;
+  EXPECT_NE(text.find("L2 hits (%)"), std::string::npos) << text;
+  EXPECT_EQ(run_tritax(subject).out.find("L2 hits (%)"), std::string::npos);
+}
+
 TEST(Simulate, CsvHasALineAGpuAndOneForTheNode) {
   const Outcome outcome = run_tritax("simulate --pattern library " + kSmallProblem + "--csv -");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

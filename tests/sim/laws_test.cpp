@@ -146,6 +146,36 @@ RC_GTEST_PROP(WorkLaw, FlopsAreThoseOfTheProductAndNoResourceExceedsItsRate, ())
   RC_ASSERT(result.llc_hit_fraction >= 0 && result.llc_hit_fraction <= 1);
 }
 
+RC_GTEST_PROP(CacheLaw, EveryByteAskedForComesFromOneLevelAndMemoriesCarryWhatTheRowsSay, ()) {
+  const AnyRun run = any_run();
+  SimulationOptions options;
+  options.written_before_bytes = *rc::gen::element(0.0, 1e6, 1e9);
+  options.warm = *rc::gen::arbitrary<bool>();
+  const Schedule schedule = run.schedule();
+  const SimulationResult result = simulate(schedule, run.machine, options);
+  const double writes = run.machine.gpu.hbm_write_gb_per_s;
+  const double write_cost = writes > 0 ? run.machine.gpu.hbm_gb_per_s / writes : 1;
+  double carried = 0;
+  double stored = 0;  // to anything, as often as it is stored
+  for (const Op& op : schedule.ops) {
+    if (op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add)
+      stored += bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  }
+  for (const CacheRow& row : result.caches) {
+    const CacheTraffic& traffic = row.traffic;
+    RC_ASSERT(row.rank < schedule.ranks);
+    RC_ASSERT(row.die < run.machine.gpu.xcds);
+    RC_ASSERT(traffic.l2_hit_bytes >= 0 && traffic.llc_hit_bytes >= 0 && traffic.hbm_read_bytes >= 0);
+    RC_ASSERT(traffic.asked_bytes == traffic.l2_hit_bytes + traffic.llc_hit_bytes + traffic.hbm_read_bytes);
+    if (row.die < 0) RC_ASSERT(traffic.l2_hit_bytes + traffic.llc_hit_bytes == 0);
+    if (run.machine.gpu.llc_bytes == 0) RC_ASSERT(traffic.llc_hit_bytes == 0);
+    carried += traffic.hbm_read_bytes + write_cost * traffic.hbm_written_bytes;
+    if (row.operation != OpKind::matmul) stored -= traffic.hbm_written_bytes;
+  }
+  RC_ASSERT(close(carried, result.hbm_bytes, 1e-6));
+  RC_ASSERT(stored >= -1e-6);
+}
+
 // Cutting a transfer.
 
 // `senders` workgroups of rank 0 each send the same rows to one of `peers`, in `pieces` pieces.
