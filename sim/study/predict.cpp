@@ -19,13 +19,15 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  double scale;  // ns, bytes/ns or FLOP/ns of one unit
+  double scale;  // ns, bytes/ns, FLOP/ns or bytes of one unit
 };
 
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 constexpr std::array<Unit, 3> kBandwidthUnits{{{"GB/s", 1}, {"GiB/s", 1.073741824}, {"TB/s", 1e3}}};
 constexpr std::array<Unit, 2> kRateUnits{{{"TFLOP/s", 1e3}, {"GFLOP/s", 1}}};
 constexpr std::array<Unit, 1> kRatioUnits{{{"x", 1}}};
+constexpr std::array<Unit, 1> kShareUnits{{{"%", 0.01}}};
+constexpr std::array<Unit, 4> kByteUnits{{{"B", 1}, {"MB", 1e6}, {"GB", 1e9}, {"GiB", 1073741824}}};
 
 template <typename Units>
 double find_unit(const Units& units, Metric metric, std::string_view name, const std::string& where) {
@@ -139,6 +141,11 @@ double scale_of_unit(Metric metric, std::string_view unit, const std::string& wh
     case Metric::bandwidth:
     case Metric::link_bandwidth:
       return find_unit(kBandwidthUnits, metric, unit, where);
+    case Metric::l2_hit:
+    case Metric::llc_hit:
+      return find_unit(kShareUnits, metric, unit, where);
+    case Metric::hbm_bytes:
+      return find_unit(kByteUnits, metric, unit, where);
     case Metric::speedup:
     case Metric::best_speedup:
       break;
@@ -178,6 +185,12 @@ double Prediction::value(Metric metric, Clock clock) const {
       }
       return slowest;
     }
+    case Metric::l2_hit:
+      return l2_hit;
+    case Metric::llc_hit:
+      return llc_hit;
+    case Metric::hbm_bytes:
+      return hbm_bytes;
     case Metric::speedup:
     case Metric::best_speedup:
     case Metric::time_difference:
@@ -205,6 +218,9 @@ Prediction predict(const Scenario& scenario, const Machine& machine, bool back_t
   prediction.flops = work.flops;
   prediction.bytes_per_gpu = work.bytes_per_gpu;
   prediction.peers = work.peers;
+  prediction.l2_hit = l2_hit(result.caches);
+  prediction.llc_hit = llc_hit(result.caches);
+  prediction.hbm_bytes = hbm_bytes(result.caches);
   const double gap_ns = (schedule.vendor ? vendor_machine(machine) : machine).host.kernel_gap_ns;
   prediction.ranks = recorder.times(gap_ns, gemm_call_ns(scenario, machine));
   return prediction;

@@ -34,10 +34,13 @@ enum class Metric : std::uint8_t {
   speedup,          // time of the reference / time
   best_speedup,     // time of the baseline / time of the fastest other pattern, knobs as given
   time_difference,  // ns, time - time of the reference
+  l2_hit,           // of the bytes asked of L2s, all GPUs together; sim/cache_traffic.hpp
+  llc_hit,          // of the bytes that missed an L2, those that the last-level cache had
+  hbm_bytes,        // that the memories of all GPUs read and wrote
 };
-inline constexpr std::array<std::string_view, 9> kMetricNames{
-    "time",      "throughput", "bandwidth",    "link-bandwidth", "gemm-time",
-    "comm-time", "speedup",    "best-speedup", "time-difference"};
+inline constexpr std::array<std::string_view, 12> kMetricNames{
+    "time",    "throughput",   "bandwidth",       "link-bandwidth", "gemm-time", "comm-time",
+    "speedup", "best-speedup", "time-difference", "l2-hit",         "llc-hit",   "hbm-bytes"};
 
 enum class Clock : std::uint8_t { host, kernel, busy_stream, idle_stream };
 inline constexpr std::array<std::string_view, 4> kClockNames{"host", "kernel", "busy-stream", "idle-stream"};
@@ -45,8 +48,8 @@ inline constexpr std::array<std::string_view, 4> kClockNames{"host", "kernel", "
 // The clock of a workload's usual measurements: host or busy-stream.
 Clock usual_clock(const Scenario& scenario);
 
-// A published unit and what it is in ns, bytes/ns or FLOP/ns. Throws UserError for units that do not fit the
-// metric.
+// A published unit and what it is in ns, bytes/ns, FLOP/ns or bytes, or of one. Throws UserError for units
+// that do not fit the metric.
 double scale_of_unit(Metric metric, std::string_view unit, const std::string& where);
 
 // One stretch of kernels of a rank.
@@ -67,11 +70,14 @@ struct Prediction {
   double kernels_ns = 0;   // kernel clock
   double flops = 0;
   double bytes_per_gpu = 0;
-  int peers = 0;                 // that each active GPU moves data to or from
+  int peers = 0;      // that each active GPU moves data to or from
+  double l2_hit = 0;  // share, likewise the next
+  double llc_hit = 0;
+  double hbm_bytes = 0;
   std::vector<RankTimes> ranks;  // of the ranks that run kernels
 
   double time_ns(Clock clock) const;
-  // In ns, bytes/ns or FLOP/ns, for the metrics that need no second scenario.
+  // In ns, bytes/ns, FLOP/ns, bytes or of one, for the metrics that need no second scenario.
   double value(Metric metric, Clock clock) const;
 };
 

@@ -181,6 +181,14 @@ void require_different_ids(const std::vector<PublishedEntry>& entries) {
   }
 }
 
+void require_caches(const PublishedEntry& entry, const Machine& machine) {
+  if (entry.metric != Metric::llc_hit || machine.gpu.llc_bytes > 0) return;
+  throw UserError(
+      fmt::format("{}: metric = \"llc-hit\" is not allowed on {}, which has no last-level cache behind its "
+                  "L2; use l2-hit",
+                  entry.where, machine.name));
+}
+
 }  // namespace
 
 std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
@@ -190,7 +198,10 @@ std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
   std::vector<std::vector<VariantJobs>> jobs_of_entry;
   for (const PublishedEntry& entry : entries) {
     auto& variants = jobs_of_entry.emplace_back();
-    for (std::size_t i = 0; i < entry.scenarios.size(); ++i) variants.push_back(list.add(entry, i));
+    for (std::size_t i = 0; i < entry.scenarios.size(); ++i) {
+      require_caches(entry, list.machine(entry.scenarios[i]));
+      variants.push_back(list.add(entry, i));
+    }
   }
   run(list.jobs(), options);
   std::vector<ReproducedRow> rows;

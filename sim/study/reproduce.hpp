@@ -33,7 +33,7 @@ struct PublishedEntry {
   Metric metric = Metric::time;
   Clock clock = Clock::host;
   std::string unit;
-  double unit_scale = 1;        // ns, bytes/ns or FLOP/ns of one unit
+  double unit_scale = 1;        // of one unit, in those of Prediction
   std::optional<double> value;  // in `unit`
   std::optional<double> low;    // spread of the measurement, or a bound where there is no value
   std::optional<double> high;
@@ -76,7 +76,8 @@ std::vector<PublishedEntry> shipped_published();
 
 // One row an entry, in the same order. A scenario that the machine or the simulator refuses leaves its rows
 // without a prediction; it does not stop the others. When cancelled, rows whose simulations were left out are
-// missing. Throws UserError for machines that do not exist and for ids used twice.
+// missing. Throws UserError for machines that do not exist or lack what a metric asks of, and for ids used
+// twice.
 std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
                                      const ReproduceOptions& options = {});
 

@@ -71,6 +71,31 @@ TEST(Reproduce, PredictsNoMoreThanOneLinkCarries) {
   EXPECT_GT(*row.predicted, 0.9 * link);
 }
 
+// One GEMM whose A and B fit an L2, on one die: every operand byte comes from memory once, every result goes
+// there once, and all else hits.
+TEST(Reproduce, NamesHitRatesAndBytesOfMemories) {
+  const std::string gemm = R"(
+[[entry]]
+id = "gemm"
+group = "g"
+scenario = { machine = "h200-8", workload = "gemm-all-scatter", m = 1024, n = 1024, k = 512, gpus = 1, pattern = "bulk-synchronous", knobs = { tile = [128, 128, 64] } }
+metric = "l2-hit"
+unit = "%"
+value = 50
+source = "somewhere"
+)";
+  const double operands = 1024.0 * 512 * 2 * 2;
+  const double asked = 64.0 * (128 + 128) * 512 * 2;  // by 8 x 8 tiles
+  EXPECT_NEAR(*row_of(gemm).predicted, 100 * (1 - operands / asked), 1e-9);
+  const ReproducedRow bytes = row_of(replaced(replaced(gemm, "l2-hit", "hbm-bytes"), "\"%\"", "\"MB\""));
+  EXPECT_GE(*bytes.predicted, operands / 1e6);
+  EXPECT_LE(*bytes.predicted, (operands + 1024.0 * 1024 * 2) / 1e6 + 1e-9);
+  const std::string llc = replaced(gemm, "l2-hit", "llc-hit");
+  EXPECT_GE(*row_of(replaced(llc, "h200-8", "mi300x-8")).predicted, 0);
+  EXPECT_THROW(row_of(llc), UserError);
+  expect_refused(replaced(gemm, "\"%\"", "\"x\""), {"unit", "%"});
+}
+
 TEST(Reproduce, ComparesARangeWithItsMiddleAndABoundOnlyWhenBroken) {
   const ReproducedRow range = row_of(replaced(kStore, "value = 40", "value_low = 10\nvalue_high = 90"));
   EXPECT_EQ(range.published, 50);
