@@ -22,11 +22,11 @@ Rect inside(const Target& target, const Rect& piece) {
   return {target.rect.row + piece.row, target.rect.col + piece.col, piece.rows, piece.cols};
 }
 
-// Tile number t of the target, in the order of the usual knobs.
+// Tile number t of the target.
 Rect tile_of(const LibraryGemmPlan& plan, std::int32_t t) {
   const MatmulTile& tile = plan.library.tile;
   const TileGrid grid{ceil_div(plan.rect.rows, tile.m), ceil_div(plan.rect.cols, tile.n)};
-  const TileIndex index = grouped_tile(t, grid, GemmKnobs{}.group_m);
+  const TileIndex index = grouped_tile(t, grid, plan.order.group_m);
   const std::int32_t row = index.row * tile.m;
   const std::int32_t col = index.col * tile.n;
   return {row, col, std::min(tile.m, plan.rect.rows - row), std::min(tile.n, plan.rect.cols - col)};
@@ -55,7 +55,7 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
     for (std::int32_t item = p; item < items; item += workgroups) {
       // The parts of a tile run side by side.
       const std::int32_t part = item % library.parts;
-      Rect rect = tile_of(plan, first_item(GemmKnobs{}, gpu, item / library.parts, tiles));
+      Rect rect = tile_of(plan, first_item(plan.order, gpu, item / library.parts, tiles));
       builder.matmul(plan.a, plan.b, rect, part * depth, std::min(plan.k, (part + 1) * depth));
       rect.row += part * (library.parts > 1 ? plan.rect.rows : 0);
       builder.store(target.buffer, inside(target, rect), plan.rank);

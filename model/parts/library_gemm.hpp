@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/machine/machine.hpp"
+#include "model/parts/gemm_knobs.hpp"
 #include "model/parts/library_tile.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -33,6 +34,7 @@ struct LibraryGemmPlan {
   std::int16_t parts = -1;  // buffer for the parts of K, if there are several
   DType dtype = DType::fp16;
   LibraryTile library;
+  GemmKnobs order{};  // of the grid: group_m and xcd_remap
 };
 
 // Buffer for the parts of K of M × `columns`; -1 if there is only one.

@@ -31,11 +31,14 @@ struct LibraryGemm {
   std::int64_t k = 0;
   DType dtype = DType::bf16;
   MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
+  GemmKnobs order;  // of its grid
 };
 
 LibraryGemm library_gemm_of(const Problem& problem) {
-  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}};
+  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}, {}};
   if (problem["tile_m"] == 0) return gemm;
+  gemm.order.group_m = static_cast<std::int32_t>(problem["group_m"]);
+  gemm.order.xcd_remap = problem["xcd_remap"] != 0;
   const auto small = [&](std::string_view field) { return static_cast<std::int32_t>(problem[field]); };
   gemm.tile = {small("tile_m"), small("tile_n"), small("tile_k"), small("waves"), Pipeline::overlapped};
   return gemm;
@@ -89,8 +92,8 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
   Graph kernels;
-  for (const std::int32_t kernel :
-       add_library_gemm(builder, machine, {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library})) {
+  for (const std::int32_t kernel : add_library_gemm(
+           builder, machine, {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library, gemm.order})) {
     kernels.push_back({kernel, 0});
   }
   GemmKnobs knobs;
@@ -103,7 +106,7 @@ const std::array<Pattern, 1> kPatterns{{
     {.name = "library", .summary = "one GEMM of a library", .build = build, .vendor = true},
 }};
 
-const std::array<Spec, 8> kFields{{
+const std::array<Spec, 10> kFields{{
     size_field("m", "-M", "rows of A and C"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
@@ -120,6 +123,14 @@ const std::array<Spec, 8> kFields{{
      .high = kMaxEdge,
      .parts = {"m", "n", "k"}},
     {.name = "waves", .help = "of the tile", .high = kMostWaves, .usual = {8}},
+    {.name = "group_m",
+     .help = "row tiles of a group in the grid order of a library with one kernel",
+     .high = kMaxEdge,
+     .usual = {GemmKnobs{}.group_m}},
+    {.name = "xcd_remap",
+     .help = "every die gets a contiguous range of its tiles",
+     .kind = ValueKind::boolean,
+     .usual = {1}},
 }};
 
 void complete(Problem& problem, const FieldPlace& place) {
@@ -128,8 +139,13 @@ void complete(Problem& problem, const FieldPlace& place) {
     throw UserError(fmt::format(
         "{}: binding = true and framework = true; a GEMM is called through one of them", place("binding")));
   }
-  if (problem.values.given("waves") && problem["tile_m"] == 0) {
-    throw UserError(fmt::format("{}: waves are those of a 'tile', and there is none", place("waves")));
+  if (problem["tile_m"] != 0) return;
+  for (const std::string_view field : {"waves", "group_m", "xcd_remap"}) {
+    if (!problem.values.given(field)) continue;
+    throw UserError(
+        fmt::format("{}: it says how a kernel with a 'tile' is written, and there is none; the "
+                    "vendor's library decides that itself",
+                    place(field)));
   }
 }
 
