@@ -183,8 +183,11 @@ TEST(ReadScenario, TakesTheCallerAndTheTileOfALibraryGemm) {
   EXPECT_EQ(tiled["tile_n"], 64);
   EXPECT_EQ(tiled["tile_k"], 32);
   EXPECT_EQ(tiled["waves"], 4);
+  EXPECT_EQ(tiled["xcd_remap"], 1);
+  EXPECT_EQ(gemm("tile = [128, 64, 32]\ngroup_m = 1\nxcd_remap = false\n")["xcd_remap"], 0);
   expect_refused(kGemm + "binding = true\nframework = true\n", {"file.toml:9", "binding", "framework"});
   expect_refused(kGemm + "waves = 4\n", {"file.toml:9", "waves", "'tile'"});
+  expect_refused(kGemm + "group_m = 4\n", {"file.toml:9", "group_m", "'tile'"});
   expect_refused(kGemm + "tile = [128, 64]\n", {"file.toml:9", "tile"});
 }
 

@@ -143,9 +143,9 @@ void complete(Problem& problem, const FieldPlace& place) {
   for (const std::string_view field : {"waves", "group_m", "xcd_remap"}) {
     if (!problem.values.given(field)) continue;
     throw UserError(
-        fmt::format("{}: it says how a kernel with a 'tile' is written, and there is none; the "
-                    "vendor's library decides that itself",
-                    place(field)));
+        fmt::format("{}: {} belongs to a kernel with a 'tile', and there is none; the vendor's "
+                    "library decides it itself",
+                    place(field), field));
   }
 }
 
