@@ -204,6 +204,7 @@ void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t numbe
   wg.number = number;
   wg.id = kernels_[k].first_workgroup + number;
   wg.rank = static_cast<std::int16_t>(kernel.rank);
+  wg.profile = kernel.profile;
   wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
   wg.pc = kernel.workgroups[wg.number].first_op;
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
@@ -256,12 +257,12 @@ void Engine::send(const Placed& placed, double now) {
   sent_.push_back(placed);
   // What starts with the kernel finds its code and its operations in no cache.
   double start = 0;
+  const KernelCosts& costs = costs_of(wg);
   if (!later(now, state.start.time_ns)) {
-    if (!options_.warm)
-      start += machine_.gpu.cold_start_ns + (state.code_is_cold ? machine_.gpu.cold_code_ns : 0);
+    if (!options_.warm) start += costs.cold_start_ns + (state.code_is_cold ? costs.cold_code_ns : 0);
     if (!options_.counterfactual.free_launches) start += kernel.start_ns;
   }
-  if (kernel.tile.m > 0 && !options_.counterfactual.free_launches) start += machine_.gpu.matmul_start_ns;
+  if (kernel.tile.m > 0 && !options_.counterfactual.free_launches) start += costs.matmul_start_ns;
   const double starts_ns = sent_ns + machine_.gpu.dispatch_latency_ns + start;
   if (starts_ns > now) {
     queue_.push(starts_ns, {EventKind::start_workgroup, id});

@@ -21,11 +21,11 @@
 #include <array>
 #include <boost/unordered_map.hpp>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "model/cost/kernel_costs.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/machine/topology.hpp"
 #include "sim/crowding.hpp"
@@ -50,8 +50,12 @@ class Engine : private EngineState {
   const std::vector<Placed>& places() const { return sent_; }
 
  private:
+  // By how its kernel is written.
+  const KernelCosts& costs_of(const WorkgroupState& wg) const { return costs_[wg.profile]; }
+
   // engine_setup.cpp
   void add_resources();
+  void find_shares();
   void index_schedule();
   struct SlabKey {
     std::uint64_t where = 0;  // buffer and first row or column
@@ -106,6 +110,7 @@ class Engine : private EngineState {
   bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
   double turn_to_launch(std::int32_t rank, double now);
   void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
+  double gap_before(std::int32_t kernel, bool in_graph) const;
   void find_cold_code();
   void post(std::int32_t rank, std::int32_t stream, StreamState::Pending pending);
   void start_next_in_stream(std::int32_t rank, std::int32_t stream);
@@ -213,6 +218,10 @@ class Engine : private EngineState {
     double spread = 1;         // of its time, see spread_of()
   };
   void index_ports();
+  // Whether the matmuls of its kernel join requests with those of neighbours.
+  bool coalesces(const WorkgroupState& wg) const {
+    return !port_of_cu_.empty() && costs_of(wg).l2_coalescing_ns > 0;
+  }
   Coalesced coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs, std::uint32_t misses,
                      double duration_ns, double now);
   std::size_t readers_of(const WorkgroupState& wg, std::uint32_t slab) const;
@@ -253,7 +262,7 @@ class Engine : private EngineState {
     const std::int32_t per_node = machine_.gpus_per_node;
     return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
   }
-  double spread_of(std::uint32_t id, std::uint32_t op) const;
+  double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
   double& sent_bytes(std::int32_t from, std::int32_t to) {
@@ -262,8 +271,16 @@ class Engine : private EngineState {
 
   // engine_write_back.cpp
   double bytes_touched(bool results) const;
+  template <typename Visit>
+  void for_each_op(const Visit& visit) const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      for (const Workgroup& wg : kernel.workgroups) {
+        for (std::uint32_t i = 0; i < wg.op_count; ++i) visit(kernel, schedule_.ops[wg.first_op + i]);
+      }
+    }
+  }
   void find_what_stays();
-  std::uint8_t written_back(const Op& op, double bytes);
+  std::uint8_t written_back(const Op& op, const KernelCosts& costs, double bytes);
   static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
   void find_dirty_share(GpuState& gpu, std::int32_t rank);
   double bytes_ahead(std::int32_t rank) const;
@@ -273,16 +290,16 @@ class Engine : private EngineState {
   double write_cost() const;
 
   // engine_links.cpp
-  double ragged_ns(const Op& op) const;
+  double ragged_ns(const KernelCosts& costs, const Op& op) const;
   double link_cost_of(const WorkgroupState& wg, const Op& op) const;
   bool crowds(const WorkgroupState& wg, const Op& op) const;
   void join_crowd(DataPath& path);
   void leave_crowd(const WorkgroupState& wg);
   double load_rate_alone(const DataPath& path) const;
-  double service_weight(std::uint32_t id, std::uint32_t op) const;
+  double service_weight(const WorkgroupState& wg, std::uint32_t op) const;
 
   // engine_outlook.cpp
-  double shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const;
+  double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
   void index_outlook();
   void index_rest(const Kernel& kernel, const WorkgroupState& state, const std::vector<FlagOutlook>* flags);
   double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
@@ -292,13 +309,16 @@ class Engine : private EngineState {
   void look_ahead(const WorkgroupState& wg, double now);
 
   const Schedule& schedule_;
-  std::optional<Machine> vendor_machine_;  // of a vendor's schedule
   const Machine& machine_;
+  const CostTable costs_;
+  const std::vector<KernelProfile> profiles_;  // of the kernels
   const SimulationOptions options_;
   HostCosts host_costs_;  // with free launches: all zero but barrier and first turns
   Topology topology_;
   ServiceWeights service_weights_;
   Crowding crowding_;
+  double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it
+  std::array<Shares, kKernelProfileCount> shares_{};  // by profile
   FluidNetwork fluid_;
   EventQueue<Event> queue_;
   std::vector<GpuState> gpus_;
@@ -309,7 +329,7 @@ class Engine : private EngineState {
   std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before
-  bool results_stay_ = false;             // in the L2, until after the run
+  bool results_fit_ = false;              // in the L2, beside the operands
   bool writes_back_late_ = false;         // from the L2, when something else needs the place
   std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
@@ -333,7 +353,7 @@ class Engine : private EngineState {
   std::vector<std::int32_t> link_resource_;      // by topology edge
   std::vector<double> sent_bytes_;               // by sender and receiver
   std::array<double, 4> latencies_ns_{};         // by Level
-  std::vector<double> busy_copy_ns_;             // by busy compute units
+  std::vector<double> busy_copy_share_;          // of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
   std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
   CopyEngines copy_engines_;                     // with free launches: their packets cost nothing

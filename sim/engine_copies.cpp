@@ -121,7 +121,7 @@ Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   path.source = Level::hbm;
   path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   path.cap_gb_per_s = copy_engines_.gb_per_s;
-  path.written_back = written_back(op, path.bytes);
+  path.written_back = written_back(op, costs_[path.profile], path.bytes);
   if (op.rank != op.src_rank) sent_bytes(op.src_rank, op.rank) += path.bytes;
   count_traffic(path, op, -1);
   return path;

@@ -144,7 +144,7 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
     wg.path = arrival.path;
     wg.op_part = arrival.from_die >= 0 ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
     wg.waiting = Waiting::time;
-    const double met = wg.has_sender && !is_free(op) ? machine_.gpu.meet_ns : 0;
+    const double met = wg.has_sender && !is_free(op) ? costs_of(wg).meet_ns : 0;
     queue_.push(std::max(seen, visible) + met, {EventKind::resume_workgroup, id});
   }
 }

@@ -58,14 +58,14 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       now = turn_to_launch(rank, now) + host_costs_.launch_call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       launch(rank, static_cast<std::uint32_t>(op.kernel), op.stream, now + host_costs_.launch_latency_ns,
-             host_costs_.kernel_gap_ns);
+             gap_before(op.kernel, false));
       return true;
     case HostOpKind::graph_launch:
       now = turn_to_launch(rank, now) + host_costs_.graph_launch_call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
         launch(rank, static_cast<std::uint32_t>(node.kernel), node.stream,
-               now + host_costs_.launch_latency_ns, host_costs_.graph_node_gap_ns);
+               now + host_costs_.launch_latency_ns, gap_before(node.kernel, true));
       }
       return true;
     case HostOpKind::stream_synchronize:
@@ -120,10 +120,12 @@ bool Engine::streams_idle(const HostState& host) const {
   return true;
 }
 
-// Kernels with matrix tiles of one kind are one program, those without are another. What a GPU runs is run
-// again and again, so the first kernel comes after the last one.
+// Kernels of one profile with matrix tiles of one kind are one program, those without are another. What a GPU
+// runs is run again and again, so the first kernel comes after the last one.
 void Engine::find_cold_code() {
-  const auto same_code = [](const Kernel& a, const Kernel& b) { return a.tile == b.tile; };
+  const auto same_code = [](const Kernel& a, const Kernel& b) {
+    return a.profile == b.profile && a.tile == b.tile;
+  };
   for (const std::vector<HostOp>& program : schedule_.host) {
     std::vector<std::uint32_t> launched;
     for_each_launch(schedule_, program, [&](const GraphNode& node) {
@@ -135,6 +137,13 @@ void Engine::find_cold_code() {
           !same_code(schedule_.kernels[launched[i]], schedule_.kernels[before]);
     }
   }
+}
+
+// From the end of what comes before it in its stream.
+double Engine::gap_before(std::int32_t kernel, bool in_graph) const {
+  if (options_.counterfactual.free_launches) return 0;
+  const KernelCosts& costs = costs_.of(schedule_.kernels[static_cast<std::size_t>(kernel)]);
+  return in_graph ? graph_node_gap_ns(machine_.host, costs) : kernel_gap_ns(machine_.host, costs);
 }
 
 void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,

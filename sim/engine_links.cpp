@@ -8,30 +8,29 @@
 namespace tritax {
 
 // Of a copy besides its latency and bytes.
-double Engine::ragged_ns(const Op& op) const {
-  if (op.kind != OpKind::copy || machine_.gpu.ragged_copy_ns == 0 || op.rect.cols == 0) return 0;
+double Engine::ragged_ns(const KernelCosts& costs, const Op& op) const {
+  if (op.kind != OpKind::copy || costs.ragged_copy_ns == 0 || op.rect.cols == 0) return 0;
   const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
   const RowPackets row = packets_of_row(op.rect.col * element, op.rect.cols * element, false);
-  return row.ragged_ends > 0 ? machine_.gpu.ragged_copy_ns : 0;
+  return row.ragged_ends > 0 ? costs.ragged_copy_ns : 0;
 }
 
 // Bytes on a link by byte stored.
 double Engine::link_cost_of(const WorkgroupState& wg, const Op& op) const {
-  const Fabric& fabric = machine_.fabric;
-  const bool none =
-      fabric.split_line_bytes == 0 && fabric.sector_end_bytes == 0 && fabric.ragged_end_bytes == 0;
+  const KernelCosts& costs = costs_of(wg);
+  const bool none = costs.split_line_bytes == 0 && costs.sector_end_bytes == 0 && costs.ragged_end_bytes == 0;
   if (none || op.rect.cols == 0) return 1;
   const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
   const bool in_boxes = wg.has_sender && op.kind == OpKind::store;
-  return stored_row_cost(fabric, op.rect.col * element, op.rect.cols * element, in_boxes);
+  return stored_row_cost(costs, op.rect.col * element, op.rect.cols * element, in_boxes);
 }
 
 // Whether an operation stores over links that carry less the fewer do so. What the copy engine stores is left
 // out: it fills a link with fewer workgroups (tiles stored by 32 come to 350 GB/s on 2 H200, copies to 318),
 // though by 16 it comes to no more than 300 either (scenarios/measured/h200-2-filling.csv). Another node lies
-// behind a network, whose links are no GPU's.
+// behind a network, whose links are no GPU's. Nor do kernels count that fill a link however few they are.
 bool Engine::crowds(const WorkgroupState& wg, const Op& op) const {
-  if (!crowding_.any()) return false;
+  if (!crowding_.any() || !costs_of(wg).leaves_lanes_idle) return false;
   const std::int32_t rank = wg.rank;
   const std::int32_t per_node = machine_.gpus_per_node;
   return op.rank != rank && op.rank / per_node == rank / per_node &&
@@ -72,14 +71,13 @@ double Engine::load_rate_alone(const DataPath& path) const {
 }
 
 // Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
-// seed and the operation. What a channel of a vendor's library sends to one peer is one transfer, cut only to
-// be simulated.
-double Engine::service_weight(std::uint32_t id, std::uint32_t op) const {
+// seed and the operation. Where what a workgroup copies to one peer is one transfer, it has one weight.
+double Engine::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
   if (machine_.fabric.arbitration_spread == 0) return 1;
-  const bool channel = schedule_.vendor && schedule_.ops[op].kind == OpKind::copy;
+  const bool channel = costs_of(wg).one_transfer_a_peer && schedule_.ops[op].kind == OpKind::copy;
   const std::uint64_t draw =
-      channel ? static_cast<std::uint64_t>(id) << 32 ^ ~static_cast<std::uint32_t>(schedule_.ops[op].rank)
-              : draw_of(id, op);
+      channel ? static_cast<std::uint64_t>(wg.id) << 32 ^ ~static_cast<std::uint32_t>(schedule_.ops[op].rank)
+              : draw_of(wg.id, op);
   return service_weights_.at(unit_random(draw));
 }
 

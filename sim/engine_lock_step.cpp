@@ -35,7 +35,10 @@ constexpr double kCatchUp = 0.015;  // of the time of a matmul, who follows one 
 // As many compute units a port as can be, in pairs.
 void Engine::index_ports() {
   const Gpu& gpu = machine_.gpu;
-  if (!gpu.coalesces()) return;
+  const bool any = std::any_of(profiles_.begin(), profiles_.end(), [&](KernelProfile profile) {
+    return tritax::coalesces(gpu, costs_[profile]);
+  });
+  if (!any) return;
   const std::int64_t pairs = (gpu.cus_per_xcd + 1) / 2;
   for (std::int32_t die = 0; die < gpu.xcds; ++die) {
     for (std::int32_t cu = 0; cu < gpu.cus_per_xcd; ++cu) {
@@ -54,7 +57,8 @@ std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) con
 // starts shortly behind another of the same port goes on with it.
 Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
                                    std::uint32_t misses, double duration_ns, double now) {
-  if (port_of_cu_.empty()) return {0, spread_of(wg.id, wg.pc)};
+  if (!coalesces(wg)) return {0, spread_of(wg, wg.pc)};
+  const KernelCosts& costs = costs_of(wg);
   sender_of(wg).follows = kNobody;
   GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
   const std::uint32_t slabs = std::max(inputs.a_slab, inputs.b_slab) + 1;
@@ -71,7 +75,7 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
     if (other_missed || readers.alone) return 0.0;
     const double behind_ns = now - readers.last_start_ns;
     if (readers.from_memory) return std::max(0.0, 1 - (1 - kJoins) * behind_ns / catch_up_ns);
-    return std::exp(-behind_ns / machine_.gpu.l2_coalescing_ns);
+    return std::exp(-behind_ns / costs.l2_coalescing_ns);
   };
   Readers& a = gpu.readers[readers_of(wg, inputs.a_slab)];
   Readers& b = gpu.readers[readers_of(wg, inputs.b_slab)];
@@ -80,7 +84,7 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
   if (std::max(with_a, with_b) >= kJoins) {
     const Readers& first = with_b >= with_a ? b : a;
     const double left = 1 / first.spread - (now - first.first_start_ns) / duration_ns;
-    const double luck = most_luck(machine_.gpu);
+    const double luck = most_luck(machine_.gpu, costs);
     spread = left * luck > 1 ? 1 / left : luck;
     if (first.from_memory && first.running) {
       sender_of(wg).follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
@@ -126,7 +130,8 @@ double Engine::spread_in_port(const WorkgroupState& wg) const {
   if (machine_.gpu.matmul_spread == 0) return 1;
   const double of_port = unit_random_of_port(wg, wg.pc);
   const double own = unit_random(draw_of(wg.id, wg.pc));
-  return 1 + spread_width(machine_.gpu) * (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
+  return 1 +
+         spread_width(machine_.gpu, costs_of(wg)) * (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
 }
 
 // The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
@@ -136,7 +141,7 @@ double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const 
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
   if (machine_.fabric.arbitration_spread == 0) return 1;
   const double of_port = service_weights_.at(unit_random_of_port(wg, op));
-  const double own = service_weight(wg.id, op);
+  const double own = service_weight(wg, op);
   const double variance = std::log1p(machine_.fabric.arbitration_spread * machine_.fabric.arbitration_spread);
   const double a = std::sqrt(kCommon), b = std::sqrt(1 - kCommon);
   const double weight = std::pow(of_port, a) * std::pow(own, b) * std::exp((a + b - 1) * variance / 2);
@@ -146,7 +151,7 @@ double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const 
 
 // A matmul that has done its work and follows another has not got the last bytes before that one has.
 bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
-  if (port_of_cu_.empty()) return false;
+  if (!coalesces(wg)) return false;
   SenderState& sender = sender_of(wg);
   if (sender.follows == kNobody) return false;
   Readers& readers = gpus_[static_cast<std::size_t>(wg.rank)].readers[sender.follows];
@@ -160,7 +165,7 @@ bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
 
 // The running matmul has all its bytes, and so have those who follow it.
 void Engine::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
-  if (port_of_cu_.empty()) return;
+  if (!coalesces(wg)) return;
   GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
   const MatmulInputs& inputs = inputs_of_op_[wg.pc];
   for (const std::uint32_t slab : {inputs.a_slab, inputs.b_slab}) {

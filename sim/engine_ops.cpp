@@ -87,13 +87,13 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::wait:
       return begin_wait(wg, id, op, now);
     case OpKind::barrier:
-      if (!wg.has_sender || machine_.gpu.meet_ns <= 0) {
+      if (!wg.has_sender || costs_of(wg).meet_ns <= 0) {
         notify_finish(wg, wg.pc, now);
         return false;
       }
       wg.op_part = &TimeAccount::memory_ns;
       wg.waiting = Waiting::time;
-      queue_.push(now + machine_.gpu.meet_ns, {EventKind::resume_workgroup, id});
+      queue_.push(now + costs_of(wg).meet_ns, {EventKind::resume_workgroup, id});
       return true;
     case OpKind::claim:
       begin_claim(wg, id, op, now);
@@ -203,7 +203,7 @@ void Engine::find_busy_copies() {
   constexpr double kParts = 8;
   for (std::int32_t cus = 0; cus <= machine_.gpu.cu_count(); ++cus) {
     const double busy = static_cast<double>(cus) / machine_.gpu.cu_count();
-    busy_copy_ns_.push_back(machine_.gpu.busy_copy_ns * std::round(kParts * busy) / kParts);
+    busy_copy_share_.push_back(std::round(kParts * busy) / kParts);
   }
 }
 
@@ -213,35 +213,34 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const Op& op = schedule_.ops[op_index];
   const double bytes = path.bytes;
   const bool stores = writes_out(op.kind);
-  // A library's kernel that adds several tiles has asked for all of them when the first comes.
-  const bool asked_before = schedule_.vendor && op.kind == OpKind::reduce;
+  const KernelCosts& costs = costs_of(wg);
+  const bool asked_before = costs.asks_ahead && op.kind == OpKind::reduce;
   const GpuState& gpu = gpus_[path.rank];
   const bool in_matmul_kernel = schedule_.kernels[wg.kernel].tile.m > 0;
-  const bool busy = machine_.gpu.busy_copy_ns > 0 && gpu.busy_matrix_cus > 0;
-  const bool lone = (busy || machine_.gpu.knows_guarded_copies()) && is_lone_copy(wg, op_index, path);
+  const bool busy = costs.busy_copy_ns > 0 && gpu.busy_matrix_cus > 0;
+  const bool lone = (busy || costs.knows_guarded_copies()) && is_lone_copy(wg, op_index, path);
   // The kernel has the registers that would let it overlap.
-  const bool guarded = lone && !in_matmul_kernel && machine_.gpu.knows_guarded_copies();
-  const double op_ns = guarded ? machine_.gpu.guarded_op_ns() : machine_.gpu.copy_op_ns;
-  double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? machine_.gpu.store_op_ns : op_ns);
-  latency += ragged_ns(op);
-  latency += lone ? busy_copy_ns_[static_cast<std::size_t>(gpu.busy_matrix_cus)] : 0;
-  if (loads_tile(op.kind) && machine_.gpu.accumulate_gb_per_s > 0)
-    latency += bytes / machine_.gpu.accumulate_gb_per_s;
+  const bool guarded = lone && !in_matmul_kernel && costs.knows_guarded_copies();
+  const double op_ns = guarded ? costs.guarded_op_ns() : costs.copy_op_ns;
+  double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? costs.store_op_ns : op_ns);
+  latency += ragged_ns(costs, op);
+  if (lone) latency += costs.busy_copy_ns * busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
+  if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0) latency += bytes / costs.accumulate_gb_per_s;
   double rate = path.cap_gb_per_s;
   if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
     latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
     rate = std::min(rate, load_rate_alone(path));
   }
-  if (guarded && machine_.gpu.guarded_copy_gb_per_s > 0) {
-    rate = std::min(rate, machine_.gpu.guarded_copy_gb_per_s);
+  if (guarded && costs.guarded_copy_gb_per_s > 0) {
+    rate = std::min(rate, costs.guarded_copy_gb_per_s);
   }
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
   double moving_ns = bytes / rate;
-  if (guarded) moving_ns = std::max(moving_ns, machine_.gpu.guarded_copy_least_ns - op_ns);
+  if (guarded) moving_ns = std::max(moving_ns, costs.guarded_copy_least_ns - op_ns);
   double cap = bytes > 0 ? clock_share * bytes / (latency + moving_ns) : path.cap_gb_per_s;
-  if (!stores && in_matmul_kernel && machine_.gpu.specialised_copy_efficiency > 0) {
-    cap *= machine_.gpu.specialised_copy_efficiency;
+  if (!stores && in_matmul_kernel && costs.specialised_copy_efficiency > 0) {
+    cap *= costs.specialised_copy_efficiency;
   }
   return cap;
 }
@@ -286,10 +285,10 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   }
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
-  const bool common = path.kind == DataPath::Kind::remote_store && wg.has_sender && !port_of_cu_.empty();
+  const bool common = path.kind == DataPath::Kind::remote_store && wg.has_sender && coalesces(wg);
   const double weight = !fluid_.contended(class_id) ? 1
                         : common                    ? weight_in_port(wg, op_index)
-                                                    : service_weight(wg.id, op_index);
+                                                    : service_weight(wg, op_index);
   fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = fluid_.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);

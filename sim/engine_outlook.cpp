@@ -20,16 +20,19 @@ constexpr double kRoundedUp = 1 + 1e-10;
 
 // Shortest time of an operation that moves data: latency and limit of the workgroup as in begin_transfer, and
 // its own arbitration weight, should the link be full.
-double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uint32_t op_index) const {
+double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
+                                std::uint32_t op_index) const {
   const Gpu& gpu = machine_.gpu;
+  const KernelCosts& costs = costs_.of(kernel);
   const Op& op = schedule_.ops[op_index];
   const bool stores = writes_out(op.kind);
   const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
   const bool copies = op.kind == OpKind::copy;
-  const double op_ns = copies ? std::min(gpu.guarded_op_ns(), gpu.copy_op_ns) : gpu.copy_op_ns;
-  double latency = stores ? gpu.store_op_ns : op_ns;
-  latency += ragged_ns(op);
-  if (!stores) latency += source == kernel.rank ? least_read_ns_ : machine_.fabric.load_round_trip_ns;
+  const double op_ns = copies ? std::min(costs.guarded_op_ns(), costs.copy_op_ns) : costs.copy_op_ns;
+  double latency = stores ? costs.store_op_ns : op_ns;
+  latency += ragged_ns(costs, op);
+  const double least_read_ns = costs.asks_ahead ? 0 : least_read_ns_;
+  if (!stores) latency += source == kernel.rank ? least_read_ns : machine_.fabric.load_round_trip_ns;
   double limit = 0;
   switch (op.kind) {
     case OpKind::load:
@@ -40,8 +43,8 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s;
       break;
     case OpKind::copy:
-      limit =
-          source != kernel.rank ? gpu.cu_remote_load_gb_per_s : gpu.cu_copy_gb_per_s(op.rank != kernel.rank);
+      limit = source != kernel.rank ? gpu.cu_remote_load_gb_per_s
+                                    : cu_copy_gb_per_s(gpu, costs, op.rank != kernel.rank);
       break;
     case OpKind::atomic_add:
       limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_atomic_gb_per_s;
@@ -57,11 +60,11 @@ double Engine::shortest_move_ns(const Kernel& kernel, std::uint32_t wg, std::uin
   const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   if (limit <= 0 || bytes <= 0) return 0;
   double shortest = latency + bytes / limit;
-  if (!stores && kernel.tile.m > 0 && gpu.specialised_copy_efficiency > 0) {
-    shortest /= gpu.specialised_copy_efficiency;
+  if (!stores && kernel.tile.m > 0 && costs.specialised_copy_efficiency > 0) {
+    shortest /= costs.specialised_copy_efficiency;
   }
   // What a port gives a store is known when the workgroup has a compute unit.
-  const bool of_port = !port_of_cu_.empty() && op.kind == OpKind::store && kernel.tile.m > 0;
+  const bool of_port = coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
   const double weight =
       of_port ? ServiceWeights::highest(machine_.fabric.arbitration_spread) : service_weight(wg, op_index);
   return shortest / std::max(1.0, weight);
@@ -73,7 +76,7 @@ void Engine::index_outlook() {
   rest_ns_.assign(schedule_.ops.size(), 0.0);
   least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
   if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
-  if (options_.counterfactual.intermediates_on_chip || schedule_.vendor) least_read_ns_ = 0;
+  if (options_.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
   const auto for_each_workgroup = [&](std::uint32_t k, const auto& visit) {
     for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) visit(at_start(k, w));
   };
@@ -121,7 +124,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (op.kind == OpKind::matmul) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = machine_.gpu.coalesces() ? most_luck(machine_.gpu) : spread_of(state.id, o);
+      const double luck = coalesces(state) ? most_luck(machine_.gpu, costs_.of(kernel)) : spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
@@ -134,7 +137,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       // Of its own GPU it sees a flag with the first poll at the earliest.
       if (op.scope != Scope::system) rest += poll_ns(op);
     } else if (!sent) {
-      const double ns = shortest_move_ns(kernel, state.id, o);
+      const double ns = shortest_move_ns(kernel, state, o);
       rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;
       if (is_asynchronous(op.kind)) rest_of_drain = rest;
     }  // else carried out beside what follows; the wait for the staging area is not counted
@@ -168,13 +171,13 @@ void Engine::index_tails() {
     for (auto op = program.rbegin(); op != program.rend(); ++op) {
       switch (op->kind) {
         case HostOpKind::launch:
-          launch({op->kernel, op->stream}, host_costs_.kernel_gap_ns);
+          launch({op->kernel, op->stream}, gap_before(op->kernel, false));
           host += host_costs_.launch_call_ns;
           break;
         case HostOpKind::graph_launch: {
           const Graph& graph = schedule_.graphs[static_cast<std::size_t>(op->graph)];
           for (auto node = graph.rbegin(); node != graph.rend(); ++node) {
-            launch(*node, host_costs_.graph_node_gap_ns);
+            launch(*node, gap_before(node->kernel, true));
           }
           host += host_costs_.graph_launch_call_ns;
           break;

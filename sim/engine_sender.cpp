@@ -109,11 +109,12 @@ void Engine::resume_loads(std::uint32_t id, double now) {
 // then the operation behind it has only just been asked for. True if that takes time.
 bool Engine::stages_or_passes(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = workgroups_[id];
-  double time = op.kind == OpKind::signal && is_free(op) ? 0 : machine_.gpu.passed_op_ns;
+  const KernelCosts& costs = costs_of(wg);
+  double time = op.kind == OpKind::signal && is_free(op) ? 0 : costs.passed_op_ns;
   if (op.kind == OpKind::store && wg.computed) {
-    time = machine_.gpu.stage_op_ns;
+    time = costs.stage_op_ns;
     const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-    const double rate = machine_.gpu.stage_rate_gb_per_s(buffer.dtype);
+    const double rate = stage_rate_gb_per_s(machine_.gpu, costs, buffer.dtype);
     if (rate > 0) time += bytes_of(buffer, op.rect) / rate;
   }
   if (time <= 0) return false;
@@ -153,7 +154,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
     if (op.kind == OpKind::store) {
       begin_transfer(wg, id, sender.pc, now);
     } else {
-      const double raised = now + begin_signal(wg, op, now) + (is_free(op) ? 0 : machine_.gpu.sent_signal_ns);
+      const double raised = now + begin_signal(wg, op, now) + (is_free(op) ? 0 : costs_of(wg).sent_signal_ns);
       queue_.push(raised, {EventKind::resume_sender, id});
     }
     return;

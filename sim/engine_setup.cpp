@@ -9,7 +9,6 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
-#include "model/cost/vendor_machine.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
@@ -36,12 +35,14 @@ EngineState::TileGrid EngineState::grid_of(const Buffer& buffer) {
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places)
     : schedule_(schedule),
-      machine_(schedule.vendor ? vendor_machine_.emplace(vendor_machine(machine)) : machine),
+      machine_(machine),
+      costs_(machine),
+      profiles_(profiles_of(schedule)),
       options_(options),
       host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
       service_weights_(machine.fabric.arbitration_spread),
-      crowding_(schedule.vendor ? 0 : machine.fabric.store_idle_share),
+      crowding_(machine.fabric.store_idle_share),
       traffic_(schedule.ranks, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
@@ -72,6 +73,27 @@ EngineState::GpuState::GpuState(const Gpu& gpu)
       dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
       cus(static_cast<std::size_t>(gpu.cu_count())) {}
 
+// A resource that gives kernels of different profiles different rates has the highest of them, and a byte of
+// who gets less counts for more.
+void Engine::find_shares() {
+  StorePorts widest;
+  for (const KernelProfile profile : profiles_) {
+    Shares& shares = shares_[static_cast<std::size_t>(profile)];
+    shares.ports = store_ports(machine_, costs_[profile], schedule_.ranks);
+    shares.store_efficiency = store_efficiency(machine_.fabric, costs_[profile]);
+    widest.egress_gb_per_s = std::max(widest.egress_gb_per_s, shares.ports.egress_gb_per_s);
+    widest.ingress_gb_per_s = std::max(widest.ingress_gb_per_s, shares.ports.ingress_gb_per_s);
+    l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
+  }
+  const auto share = [](double most, double own) { return own > 0 ? most / own : 1; };
+  for (const KernelProfile profile : profiles_) {
+    Shares& shares = shares_[static_cast<std::size_t>(profile)];
+    shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
+    shares.store_egress = share(widest.egress_gb_per_s, shares.ports.egress_gb_per_s);
+    shares.store_ingress = share(widest.ingress_gb_per_s, shares.ports.ingress_gb_per_s);
+  }
+}
+
 void Engine::add_resources() {
   const Gpu& gpu = machine_.gpu;
   const Fabric& fabric = machine_.fabric;
@@ -86,8 +108,19 @@ void Engine::add_resources() {
     for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
     return sum;
   };
-  const StorePorts ports = store_ports(machine_, schedule_.ranks);
-  const double stored = std::max(fabric.store_efficiency, fabric.atomic_efficiency);
+  find_shares();
+  // One that limits kernels of any profile.
+  const auto store_port = [&](double StorePorts::*rate, double raw_gb_per_s) {
+    bool limits = false;
+    double most = 0;
+    for (const KernelProfile profile : profiles_) {
+      const Shares& shares = shares_[static_cast<std::size_t>(profile)];
+      const double payload = std::max(shares.store_efficiency, fabric.atomic_efficiency);
+      limits |= raw_gb_per_s * payload > shares.ports.*rate;
+      most = std::max(most, shares.ports.*rate);
+    }
+    return limits ? wire(most) : FluidNetwork::kNone;
+  };
   for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
   sent_bytes_.assign(static_cast<std::size_t>(schedule_.ranks) * static_cast<std::size_t>(schedule_.ranks),
                      0.0);
@@ -98,12 +131,12 @@ void Engine::add_resources() {
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
-    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(gpu.l2_gb_per_s));
+    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(l2_gb_per_s_));
     const auto vertex = static_cast<std::size_t>(rank);
     const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
     const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
-    state.store_egress = port(ports.egress_gb_per_s, out * stored);
-    state.store_ingress = port(ports.ingress_gb_per_s, in * stored);
+    state.store_egress = store_port(&StorePorts::egress_gb_per_s, out);
+    state.store_ingress = store_port(&StorePorts::ingress_gb_per_s, in);
     state.load_ingress = port(fabric.load_ingress_gb_per_s, in * fabric.load_efficiency);
     state.load_egress = port(fabric.load_egress_gb_per_s, out * fabric.load_efficiency);
     gpus_.push_back(std::move(state));
@@ -233,17 +266,22 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
 
 Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const Kernel& kernel = schedule_.kernels[k];
+  const KernelCosts& costs = costs_.of(kernel);
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
+  shape.profile = kernel.profile;
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  shape.cost = matmul_cost(machine_.gpu, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  shape.cost = matmul_cost(machine_.gpu, costs, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
   MatmulTile overlapped = kernel.tile;
   overlapped.pipeline = Pipeline::overlapped;
-  const MatmulCost best = matmul_cost(machine_.gpu, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+  const MatmulCost best =
+      matmul_cost(machine_.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
   shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
   shape.cost.compute_ns /= kernel.matmul_share;
   const Gpu& gpu = machine_.gpu;
-  const std::int32_t stages = operand_stages(gpu, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
-  const double steps = std::ceil(static_cast<double>(shape.k) / step_depth(gpu, shape.dtype, kernel.tile));
+  const std::int32_t stages =
+      operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
+  const double steps =
+      std::ceil(static_cast<double>(shape.k) / step_depth(gpu, costs, shape.dtype, kernel.tile));
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
+#include "model/machine/topology.hpp"
 #include "sim/cache.hpp"
 #include "sim/cache_traffic.hpp"
 #include "sim/dispatch.hpp"
@@ -93,8 +94,9 @@ struct EngineState {
     std::uint32_t store_op = 0;
     std::int16_t store_rank = 0;  // where it goes
     bool store_crowds = false;    // it counts on its links
-    std::int16_t rank = 0;        // its own
-    std::int16_t die = 0;         // of its compute unit
+    KernelProfile profile = KernelProfile::interpreter;
+    std::int16_t rank = 0;  // its own
+    std::int16_t die = 0;   // of its compute unit
     double op_start_ns = 0;
     double op_alone_ns = 0;  // duration of the running activity without others
   };
@@ -312,8 +314,17 @@ struct EngineState {
     bool l2_can_fill = true;  // any of l2_port, at the present clock
   };
 
+  // Of what kernels of a profile get of resources that others get at another rate; see find_shares().
+  struct Shares {
+    double l2 = 1;                               // of the port of an L2, by byte
+    double store_egress = 1, store_ingress = 1;  // likewise
+    StorePorts ports{};                          // what a GPU's ports give to its stores
+    double store_efficiency = 1;                 // payload on links
+  };
+
   struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length
     std::uint32_t kernel = 0;
+    KernelProfile profile = KernelProfile::interpreter;
     std::int32_t rows = 0, cols = 0, k = 0;
     DType dtype = DType::fp16;
     MatmulCost cost{};
@@ -369,6 +380,7 @@ struct EngineState {
       engine_get
     };
     Kind kind = Kind::local_store;
+    KernelProfile profile = KernelProfile::interpreter;
     std::int32_t rank = 0;  // the workgroup's GPU
     std::int32_t peer = 0;
     Level source = Level::chip;

@@ -33,15 +33,15 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
 // and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
 bool Engine::l2_can_fill(const GpuState& gpu) const {
   if (machine_.gpu.xcds == 1) return true;
-  double most_gb_per_s = 0;  // of one compute unit
-  for (const MatmulShape& shape : shapes_) {
+  constexpr double kMargin = 1.001;
+  return std::any_of(shapes_.begin(), shapes_.end(), [&](const MatmulShape& shape) {
     const double least_ns =
         shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
-    most_gb_per_s = std::max(most_gb_per_s, shape.cost.operand_bytes / least_ns);
-  }
-  constexpr double kMargin = 1.001;
-  return kMargin * most_luck(machine_.gpu) * machine_.gpu.cus_per_xcd * most_gb_per_s >
-         machine_.gpu.l2_gb_per_s;
+    const KernelCosts& costs = costs_[shape.profile];
+    return kMargin * most_luck(machine_.gpu, costs) * machine_.gpu.cus_per_xcd *
+               (shape.cost.operand_bytes / least_ns) >
+           l2_gb_per_s(machine_.gpu, costs);
+  });
 }
 
 // How long the operands of a matmul take to arrive at least, one stage after the other.
@@ -90,8 +90,7 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
       find_dirty_share(gpu, rank);
       missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
                      << kEvictionShift;
-      // A library's kernels have more stages on their way than are known.
-      missed.write_back_ns = schedule_.vendor ? 0 : gpu.write_back_ns;
+      missed.write_back_ns = costs_[shape.profile].hides_write_back ? 0 : gpu.write_back_ns;
       gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
       gpu.dirty_reads_bytes -= missed.llc_bytes;
       const auto count = [&](std::int32_t buffer, double bytes) {
@@ -145,7 +144,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (own) {
     const double asked =
         a * l2_share(coalesced % kCoalescingLevels) + b * l2_share(coalesced / kCoalescingLevels);
-    uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked});
+    const double share = shares_[static_cast<std::size_t>(shape.profile)].l2;
+    uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted_share(misses) * write_cost()) * llc_miss});
@@ -226,7 +226,8 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   const Gpu& gpu = machine_.gpu;
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
-  DataPath path{.rank = rank, .peer = rank};
+  const KernelCosts& costs = costs_of(wg);
+  DataPath path{.profile = wg.profile, .rank = rank, .peer = rank};
   path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   double cu_limit = gpu.cu_store_gb_per_s;
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
@@ -265,7 +266,7 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
         path.kind = op.rank == rank ? Kind::local_copy : Kind::remote_copy;
         path.peer = op.rank;
         read_locally(op.src_buffer, op.src_row, op.src_col);
-        cu_limit = gpu.cu_copy_gb_per_s(op.rank != rank);
+        cu_limit = cu_copy_gb_per_s(gpu, costs, op.rank != rank);
       }
       break;
     case OpKind::atomic_add:
@@ -282,7 +283,8 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
     const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
     if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
   }
-  if (op.kind == OpKind::store || op.kind == OpKind::copy) path.written_back = written_back(op, path.bytes);
+  if (op.kind == OpKind::store || op.kind == OpKind::copy)
+    path.written_back = written_back(op, costs, path.bytes);
   if (path.peer != rank) {
     const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
     sent_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer) += path.bytes;
@@ -324,9 +326,10 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
   };
-  const auto through = [&](std::int32_t port) {
-    if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost});
+  const auto through = [&](std::int32_t port, double share = 1) {
+    if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost * share});
   };
+  const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
   const double written_back = write_cost() * path.written_back / kWrittenBackParts;
   const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, written_back); };
   const auto adds = [&](const GpuState& gpu) {
@@ -362,9 +365,9 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
     case Kind::remote_store:
     case Kind::remote_copy:
       reads(own, from_llc, from_hbm);
-      through(own.store_egress);
-      route(path.rank, path.peer, fabric.store_efficiency);
-      through(peer.store_ingress);
+      through(own.store_egress, shares.store_egress);
+      route(path.rank, path.peer, shares.store_efficiency);
+      through(peer.store_ingress, shares.store_ingress);
       writes(peer);
       break;
     case Kind::engine_put:
@@ -373,18 +376,20 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
       const GpuState& from = puts ? own : peer;
       const GpuState& to = puts ? peer : own;
       const EngineLinks links =
-          engine_links(machine_, puts ? fabric.store_efficiency : fabric.load_efficiency);
+          engine_links(machine_, puts ? shares.store_efficiency : fabric.load_efficiency);
       reads(from, 1, 1);
-      if (links.have_ports) through(puts ? from.store_egress : from.load_egress);
+      if (links.have_ports && puts) through(from.store_egress, shares.store_egress);
+      if (links.have_ports && !puts) through(from.load_egress);
       route(puts ? path.rank : path.peer, puts ? path.peer : path.rank, links.efficiency);
-      if (links.have_ports) through(puts ? to.store_ingress : to.load_ingress);
+      if (links.have_ports && puts) through(to.store_ingress, shares.store_ingress);
+      if (links.have_ports && !puts) through(to.load_ingress);
       writes(to);
       break;
     }
     case Kind::remote_atomic:
-      through(own.store_egress);
+      through(own.store_egress, shares.store_egress);
       route(path.rank, path.peer, fabric.atomic_efficiency);
-      through(peer.store_ingress);
+      through(peer.store_ingress, shares.store_ingress);
       adds(peer);
       break;
     case Kind::remote_load:
@@ -404,9 +409,9 @@ std::int32_t Engine::data_class(const DataPath& path) {
                 "the source and what is written back share a byte of the key");
   const ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
-          static_cast<std::uint64_t>(path.kind) << 40 | static_cast<std::uint64_t>(path.rank) << 24 |
-          static_cast<std::uint64_t>(path.peer) << 8 | static_cast<std::uint64_t>(path.written_back) << 2 |
-          static_cast<std::uint64_t>(path.source),
+          static_cast<std::uint64_t>(path.profile) << 44 | static_cast<std::uint64_t>(path.kind) << 40 |
+          static_cast<std::uint64_t>(path.rank) << 24 | static_cast<std::uint64_t>(path.peer) << 8 |
+          static_cast<std::uint64_t>(path.written_back) << 2 | static_cast<std::uint64_t>(path.source),
       std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
@@ -417,9 +422,9 @@ std::int32_t Engine::data_class(const DataPath& path) {
 
 // Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
 // others (spread_width()).
-double Engine::spread_of(std::uint32_t id, std::uint32_t op) const {
+double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
   if (machine_.gpu.matmul_spread == 0) return 1;
-  return 1 + spread_width(machine_.gpu) * (2 * unit_random(draw_of(id, op)) - 1);
+  return 1 + spread_width(machine_.gpu, costs_of(wg)) * (2 * unit_random(draw_of(wg.id, op)) - 1);
 }
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.

@@ -8,8 +8,8 @@
 // (scenarios/measured/h100-1-one-wave.csv, h200-1-one-wave-2.csv). And one K step behind caches full of what
 // was written before takes 1.2 us more than else with 8.7 MB of results, 0.7 us with 2.2 MB (`cold` rows of
 // h100-2-cold.csv, h200-2-cold.csv): what the operands displace explains the difference, while half of the
-// results would take 1.3 us to be written back. Behind a last-level cache, and of a vendor's kernels whose
-// results do not stay, all is counted when it is stored.
+// results would take 1.3 us to be written back. Behind a last-level cache all is counted when it is stored,
+// and so is what kernels store whose results could stay, if they do not fit.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -19,19 +19,19 @@
 
 namespace tritax {
 
-// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; a vendor's copies,
-// which come after its product, are not asked for.
+// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by kernels whose
+// results stay, which come after a product, are not asked for.
 double Engine::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
   const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
-  for (const Op& op : schedule_.ops) {
-    const bool copies = op.kind == OpKind::copy && !schedule_.vendor;
+  for_each_op([&](const Kernel& kernel, const Op& op) {
+    const bool copies = op.kind == OpKind::copy && !costs_.of(kernel).results_stay;
     if (results && (op.kind == OpKind::store || copies)) touch(op.buffer);
     if (results && copies) touch(op.src_buffer);
-    if (op.kind != OpKind::matmul) continue;
+    if (op.kind != OpKind::matmul) return;
     touch(op.src_buffer);
     touch(op.b_buffer);
-  }
+  });
   for (const Op& op : schedule_.transfers) {
     if (results) touch(op.buffer);
     if (results) touch(op.src_buffer);
@@ -45,23 +45,23 @@ double Engine::bytes_touched(bool results) const {
 }
 
 // Right after an equal run the operands are in the L2 if they fit, and results that fit beside them are
-// written where those of the run before lie. Else that run has left what it stored last. A vendor's results
-// stay until after the run wherever they fit.
+// written where those of the run before lie. Else that run has left what it stored last. Of some kernels
+// (KernelCosts::results_stay) results stay until after the run wherever they fit.
 void Engine::find_what_stays() {
   const double l2_bytes = machine_.gpu.l2_bytes;
   operands_stay_ = options_.warm && bytes_touched(false) <= l2_bytes;
-  writes_back_late_ = machine_.gpu.l2_write_back && !schedule_.vendor && machine_.gpu.llc_bytes == 0;
-  results_stay_ = (schedule_.vendor || (writes_back_late_ && options_.warm)) && machine_.gpu.llc_bytes == 0 &&
-                  bytes_touched(true) <= l2_bytes;
-  if (!options_.stored_before || results_stay_ || !writes_back_late_) return;
+  writes_back_late_ = machine_.gpu.l2_write_back && machine_.gpu.llc_bytes == 0;
+  results_fit_ = machine_.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
+  if (!options_.stored_before || (options_.warm && results_fit_) || !writes_back_late_) return;
   std::vector<double> written(gpus_.size(), 0.0);
   const auto add = [&](const Op& op) {
     written[static_cast<std::size_t>(op.rank)] +=
         bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   };
-  for (const Op& op : schedule_.ops) {
+  for_each_op([&](const Kernel& kernel, const Op& op) {
+    if (costs_.of(kernel).results_stay) return;
     if (op.kind == OpKind::store || op.kind == OpKind::copy) add(op);
-  }
+  });
   for (const Op& op : schedule_.transfers) add(op);
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
     gpus_[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
@@ -70,9 +70,11 @@ void Engine::find_what_stays() {
 
 // Which share of what a store or copy writes has to be written back first, in kWrittenBackParts: rounded up,
 // so that no more stays in the caches than they hold.
-std::uint8_t Engine::written_back(const Op& op, double bytes) {
-  if (results_stay_ && (writes_back_late_ || op.kind == OpKind::store)) return 0;
-  if (!writes_back_late_) return kWrittenBackParts;
+std::uint8_t Engine::written_back(const Op& op, const KernelCosts& costs, double bytes) {
+  const bool late = writes_back_late_ && !costs.results_stay;
+  const bool stay = results_fit_ && (costs.results_stay || (late && options_.warm));
+  if (stay && (late || op.kind == OpKind::store)) return 0;
+  if (!late) return kWrittenBackParts;
   GpuState& gpu = gpus_[static_cast<std::size_t>(op.rank)];
   const double clean_bytes = cache_bytes() - gpu.dirty_bytes - gpu.result_bytes;
   const double displaced_bytes = std::clamp(bytes - clean_bytes, 0.0, bytes);

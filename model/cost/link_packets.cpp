@@ -31,12 +31,13 @@ RowPackets packets_of_row(std::int64_t begin_bytes, std::int64_t bytes, bool in_
   return packets;
 }
 
-double stored_row_cost(const Fabric& fabric, std::int64_t begin_bytes, std::int64_t bytes, bool in_boxes) {
+double stored_row_cost(const KernelCosts& costs, std::int64_t begin_bytes, std::int64_t bytes,
+                       bool in_boxes) {
   const RowPackets packets = packets_of_row(begin_bytes, bytes, in_boxes);
   const auto row_bytes = static_cast<double>(bytes);
   const double split_lines = static_cast<double>(packets.lines) - row_bytes / static_cast<double>(kLineBytes);
-  return 1 + (split_lines * fabric.split_line_bytes + packets.sector_ends * fabric.sector_end_bytes +
-              packets.ragged_ends * fabric.ragged_end_bytes) /
+  return 1 + (split_lines * costs.split_line_bytes + packets.sector_ends * costs.sector_end_bytes +
+              packets.ragged_ends * costs.ragged_end_bytes) /
                  row_bytes;
 }
 

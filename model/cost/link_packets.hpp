@@ -33,7 +33,7 @@ inline constexpr std::int64_t kBoxBytes = 128;
 // Of `bytes` > 0 that begin `begin_bytes` into a row that begins with a line.
 RowPackets packets_of_row(std::int64_t begin_bytes, std::int64_t bytes, bool in_boxes);
 
-// Bytes on a link of `fabric` by byte stored, 1 for whole lines.
-double stored_row_cost(const Fabric& fabric, std::int64_t begin_bytes, std::int64_t bytes, bool in_boxes);
+// Bytes on a link by byte stored, 1 for whole lines.
+double stored_row_cost(const KernelCosts& costs, std::int64_t begin_bytes, std::int64_t bytes, bool in_boxes);
 
 }  // namespace tritax

@@ -17,9 +17,9 @@ constexpr std::int32_t kInstructionEdge = 16;
 std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
 // The tile with the depth of a step.
-MatmulTile of_step(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+MatmulTile of_step(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   MatmulTile step = tile;
-  step.k = step_depth(gpu, dtype, tile);
+  step.k = step_depth(gpu, costs, dtype, tile);
   return step;
 }
 
@@ -31,9 +31,10 @@ double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
 
 // As wgmma multiplies it: whole instructions of rows, which lie along the columns where only those are a
 // multiple of them and the kernels turn such products.
-MatmulTile along_wgmma(const Gpu& gpu, const MatmulTile& tile) {
+MatmulTile along_wgmma(const KernelCosts& costs, const MatmulTile& tile) {
   MatmulTile along = tile;
-  if (gpu.turns_products && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(along.m, along.n);
+  if (costs.turns_products && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0)
+    std::swap(along.m, along.n);
   along.m = ceil_div(along.m, kWgmmaRows) * kWgmmaRows;
   return along;
 }
@@ -49,15 +50,15 @@ double wgmma_operand_elements(const MatmulTile& tile) {
 }
 
 // Cycles of one K step.
-double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
-  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(gpu, given) : given;
+double step_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given) {
+  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(costs, given) : given;
   const MatrixRate& rate = gpu.rate(dtype);
   const double e = bytes_of(dtype);
   const double depth = tile.k;
   const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
   const double t_port =
-      std::max(gpu.matmul_least_step_clk,
-               gpu.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk);
+      std::max(costs.matmul_least_step_clk,
+               costs.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk);
 
   if (gpu.async_tile_copy) {
     const double t_flops = 2.0 * tile.m * tile.n * depth / flop_per_clk;
@@ -74,9 +75,9 @@ double step_clocks(const Gpu& gpu, DType dtype, const MatmulTile& given) {
 
 }  // namespace
 
-std::int32_t step_depth(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  const bool by_rows = gpu.async_tile_copy && gpu.copy_engine_row_bytes > 0;
-  return by_rows ? gpu.copy_engine_row_bytes / bytes_of(dtype) : tile.k;
+std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
+  const bool by_rows = gpu.async_tile_copy && costs.copy_engine_row_bytes > 0;
+  return by_rows ? costs.copy_engine_row_bytes / bytes_of(dtype) : tile.k;
 }
 
 std::int32_t fragment_edges(const MatmulTile& tile) {
@@ -90,13 +91,14 @@ std::int32_t fragment_edges(const MatmulTile& tile) {
   return best;
 }
 
-std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes) {
+std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                            double lds_bytes) {
   const double e = bytes_of(dtype);
   const double staging =
-      gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + gpu.lds_bytes_of_senders : 0;
-  const double stage = (static_cast<double>(tile.m) + tile.n) * step_depth(gpu, dtype, tile) * e;
+      gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + costs.lds_bytes_of_senders : 0;
+  const double stage = (static_cast<double>(tile.m) + tile.n) * step_depth(gpu, costs, dtype, tile) * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
-  return std::clamp(static_cast<std::int32_t>(room / stage), 1, gpu.most_operand_stages);
+  return std::clamp(static_cast<std::int32_t>(room / stage), 1, costs.most_operand_stages);
 }
 
 double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
@@ -109,16 +111,16 @@ double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, st
          stage_bytes / (gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
 }
 
-double spread_width(const Gpu& gpu) {
+double spread_width(const Gpu& gpu, const KernelCosts& costs) {
   const double uniform = std::sqrt(3.0) * gpu.matmul_spread;
-  if (!gpu.coalesces()) return uniform;
+  if (!coalesces(gpu, costs)) return uniform;
   return uniform / std::hypot(1 - kOwnSpread, kOwnSpread);  // of two that add
 }
 
-MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& given, std::int64_t rows,
-                       std::int64_t cols, std::int64_t k) {
+MatmulCost matmul_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given,
+                       std::int64_t rows, std::int64_t cols, std::int64_t k) {
   TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.k > 0 && given.waves > 0, "matmul without a tile shape");
-  const MatmulTile tile = of_step(gpu, dtype, given);
+  const MatmulTile tile = of_step(gpu, costs, dtype, given);
   const MatrixRate& rate = gpu.rate(dtype);
   if (rate.flop_per_clk_per_cu <= 0) {
     throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
@@ -128,8 +130,8 @@ MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& given, std
   const double steps = static_cast<double>((k + tile.k - 1) / tile.k);
 
   MatmulCost cost;
-  cost.compute_ns = steps * step_clocks(gpu, dtype, tile) / rate.load_clock_ghz;
-  cost.prologue_ns = gpu.hbm_latency_ns + gpu.matmul_op_ns;
+  cost.compute_ns = steps * step_clocks(gpu, costs, dtype, tile) / rate.load_clock_ghz;
+  cost.prologue_ns = gpu.hbm_latency_ns + costs.matmul_op_ns;
   cost.a_bytes = static_cast<double>(rows) * depth * e;
   cost.b_bytes = static_cast<double>(cols) * depth * e;
   cost.operand_bytes = cost.a_bytes + cost.b_bytes;

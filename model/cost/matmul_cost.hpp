@@ -45,6 +45,7 @@
 
 #include <cstdint>
 
+#include "model/cost/kernel_costs.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 
@@ -71,18 +72,19 @@ struct MatmulCost {
 inline constexpr double kOwnSpread = 0.2;
 
 // Half the width of that distribution, of the part that is a port's and a workgroup's own together.
-double spread_width(const Gpu& gpu);
+double spread_width(const Gpu& gpu, const KernelCosts& costs);
 
 // How much faster than the mean a matmul can be by chance.
-inline double most_luck(const Gpu& gpu) { return 1 + spread_width(gpu); }
+inline double most_luck(const Gpu& gpu, const KernelCosts& costs) { return 1 + spread_width(gpu, costs); }
 
 // Elements of K that one step goes through: those of the tile, or of a stage that a copy engine fills.
-std::int32_t step_depth(const Gpu& gpu, DType dtype, const MatmulTile& tile);
+std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile);
 
-// Stages of operands that `lds_bytes` of a workgroup hold, 1 to 8; 0: as many as it can have. Asynchronous
-// tile stores take the room of a finished tile, and of what its senders need, first: CUTLASS 3 carves it out
-// (StageCountAutoCarveout).
-std::int32_t operand_stages(const Gpu& gpu, DType dtype, const MatmulTile& tile, double lds_bytes);
+// Stages of operands that `lds_bytes` of a workgroup hold, 1 to as many as its profile has; 0: as many as it
+// can have. Asynchronous tile stores take the room of a finished tile, and of what its senders need, first:
+// CUTLASS 3 carves it out (StageCountAutoCarveout).
+std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                            double lds_bytes);
 
 // Time between two stages out of a memory of `latency_ns`, with `stages` in LDS.
 double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
@@ -93,7 +95,7 @@ std::int32_t fragment_edges(const MatmulTile& tile);
 
 // Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`, rows <= m and cols <= n.
 // Throws UserError if the GPU has no matrix instruction for the dtype.
-MatmulCost matmul_cost(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int64_t rows,
-                       std::int64_t cols, std::int64_t k);
+MatmulCost matmul_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                       std::int64_t rows, std::int64_t cols, std::int64_t k);
 
 }  // namespace tritax

@@ -21,19 +21,19 @@ MatmulWork MatmulTimes::operator()(const Op& op) {
 }
 
 void MatmulTimes::find_work(DType dtype, const Op& op) {
-  const MatmulCost cost = matmul_cost(gpu_, dtype, tile_, op.rect.rows, op.rect.cols, k_);
+  const MatmulCost cost = matmul_cost(gpu_, costs_, dtype, tile_, op.rect.rows, op.rect.cols, k_);
   MatmulTile overlapped = tile_;
   overlapped.pipeline = Pipeline::overlapped;
-  gain_ =
-      std::max(gain_, cost.compute_ns /
-                          matmul_cost(gpu_, dtype, overlapped, op.rect.rows, op.rect.cols, k_).compute_ns);
+  gain_ = std::max(
+      gain_, cost.compute_ns /
+                 matmul_cost(gpu_, costs_, dtype, overlapped, op.rect.rows, op.rect.cols, k_).compute_ns);
   const double load_ghz = gpu_.rate(dtype).load_clock_ghz;
   const double highest_ghz = gpu_.knows_energies() ? light_clock_ghz(gpu_, dtype) : gpu_.boost_clock_ghz;
   highest_ghz_ = std::max(highest_ghz_, highest_ghz);
   boost_ = std::max(boost_, highest_ghz / load_ghz);
   const double draw = matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
-  const double luck = most_luck(gpu_);
+  const double luck = most_luck(gpu_, costs_);
   work_ = {cost.compute_ns / (share_ * luck), draw / luck};
 }
 

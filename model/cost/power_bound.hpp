@@ -55,8 +55,9 @@ struct MatmulWork {
 // Of the matmuls of a kernel; nearly all of them are alike, so the last one is kept.
 class MatmulTimes {
  public:
-  MatmulTimes(const Schedule& schedule, const Machine& machine, const Kernel& kernel)
-      : schedule_(schedule), gpu_(machine.gpu), tile_(kernel.tile), share_(kernel.matmul_share) {}
+  // `costs`: of the profile of the kernel.
+  MatmulTimes(const Schedule& schedule, const Gpu& gpu, const KernelCosts& costs, const Kernel& kernel)
+      : schedule_(schedule), gpu_(gpu), costs_(costs), tile_(kernel.tile), share_(kernel.matmul_share) {}
 
   MatmulWork operator()(const Op& op);
 
@@ -71,6 +72,7 @@ class MatmulTimes {
 
   const Schedule& schedule_;
   const Gpu& gpu_;
+  const KernelCosts& costs_;
   MatmulTile tile_;
   double share_;
   std::int32_t k_ = -1, rows_ = -1, cols_ = -1;

@@ -51,7 +51,8 @@ void check_power(const Gpu& gpu, Findings& findings) {
   }
 }
 
-void check_memory(const Gpu& gpu, Findings& findings) {
+void check_memory(const Machine& machine, Findings& findings) {
+  const Gpu& gpu = machine.gpu;
   const bool has_llc = gpu.llc_bytes > 0;
   if (has_llc != (gpu.llc_gb_per_s > 0)) {
     findings.push_back({"gpu.llc_bandwidth", "must be 0 exactly if gpu.llc_size is 0"});
@@ -59,7 +60,7 @@ void check_memory(const Gpu& gpu, Findings& findings) {
   if (has_llc != (gpu.llc_latency_ns > 0)) {
     findings.push_back({"gpu.llc_latency", "must be 0 exactly if gpu.llc_size is 0"});
   }
-  if ((gpu.l2_ports > 0) != (gpu.l2_coalescing_ns > 0)) {
+  if ((gpu.l2_ports > 0) != (machine.interpreter.l2_coalescing_ns > 0)) {
     findings.push_back({"gpu.l2_ports", "says nothing without gpu.l2_coalescing_time, nor that without it"});
   }
   check_at_most(findings, "gpu.l2_ports", gpu.l2_ports, gpu.cus_per_xcd, "gpu.cus_per_xcd");
@@ -110,7 +111,7 @@ std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {
   Findings findings;
   check_compute(machine.gpu, findings);
   check_power(machine.gpu, findings);
-  check_memory(machine.gpu, findings);
+  check_memory(machine, findings);
   check_fabric(machine, findings);
   return findings;
 }

@@ -78,41 +78,8 @@ struct Gpu {
   double power_limit_w = 0;        // of the whole GPU
   double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
-  double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
-  double matmul_least_step_clk = 0;      // of a K step, however few bytes it needs
-  std::int32_t most_operand_stages = 8;  // in LDS, of a matmul: as the backend's kernels are built
-  // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
-  // whatever a schedule says of tiles; likewise. 0: as deep as the tile.
-  std::int32_t copy_engine_row_bytes = 128;
-  bool turns_products = false;  // for few rows kernels multiply the transposed operands; likewise
-  double lds_bytes_of_senders =
-      9216;                  // of async_tile_store, besides the tile: operations, barriers; likewise
-  double matmul_spread = 0;  // relative standard deviation of the time of equal tiles
-  double cold_start_ns =
-      0;  // first operation of a workgroup in a kernel: code, operations and tables from HBM
-  double cold_code_ns = 0;         // a kernel besides, if what the GPU ran before it is other code
-  double matmul_op_ns = 0;         // of a matmul besides its K steps and the latency of its first operands
-  double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
-  double specialised_copy_efficiency =
-      0;                  // rate of copies by workgroups of a matmul kernel to others; 0: the same
-  double copy_op_ns = 0;  // of a load, copy or reduction besides latency and bytes
-  // A copy by a kernel without matmuls behind anything but a copy, whose loads overlap no stores: what it
-  // takes besides latency and bytes, and what one workgroup moves at most. 0: the same as behind a copy.
-  double guarded_copy_ns = 0;
-  double guarded_copy_gb_per_s = 0;
-  double guarded_copy_least_ns = 0;  // besides latency, however few bytes it has
-  // More of a copy behind anything but a copy while every compute unit is at work on a matmul, whose operands
-  // its loads wait for; in proportion to those that are.
-  double busy_copy_ns = 0;
-  double ragged_copy_ns = 0;     // more of a copy whose rows begin or end off the multiples of 16 bytes
-  double store_op_ns = 0;        // of a store or atomic addition besides its bytes
-  double stage_op_ns = 0;        // of a tile through the staging area of async_tile_store besides its bytes
-  double passed_op_ns = 0;       // of an operation that a workgroup only leaves to its sending waves
-  double sent_signal_ns = 0;     // of a signal by the sending waves, besides its release
-  double meet_ns = 0;            // until all waves of a matmul workgroup go on behind a wait or a barrier
-  double matmul_start_ns = 0;    // of a workgroup that multiplies, before its first operation
-  double stage_gb_per_s = 0;     // into the staging area of async_tile_store; 0: no cost
-  bool async_tile_copy = false;  // memory-to-LDS copies that need no registers and no waves (TMA)
+  double matmul_spread = 0;        // relative standard deviation of the time of equal tiles
+  bool async_tile_copy = false;    // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads
   bool async_tile_store = false;  // finished tiles leave from a staging area in LDS beside the next matmul
   std::array<MatrixRate, kDTypeCount> matrix{};
@@ -121,9 +88,6 @@ struct Gpu {
   double l2_bytes = 0;
   double l2_gb_per_s = 0;
   bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
-  // Requests of the compute units of a port for the same operands reach the L2 as one, if they follow each
-  // other soon; sim/engine_lock_step.cpp. 0: each for itself.
-  double l2_coalescing_ns = 0;
   double l2_lock_step_gb_per_s =
       0;                      // what those get who share operands and always run together; 0: l2_gb_per_s
   std::int32_t l2_ports = 0;  // of a die, shared by its compute units as evenly as pairs can; 0: one each
@@ -164,27 +128,85 @@ struct Gpu {
 
   // Of a stage of operands from memory; that of a load where no stages were measured.
   double memory_stage_latency_ns() const { return stage_latency_ns > 0 ? stage_latency_ns : hbm_latency_ns; }
-  // Whether requests of neighbours for the same operands reach the L2 as one (sim/engine_lock_step.cpp).
-  bool coalesces() const { return l2_coalescing_ns > 0 && l2_ports > 0; }
   // Whether the clock follows from what is computed and moved (sim/engine_clock.cpp).
   bool knows_energies() const { return power_limit_w > 0 && operand_pj_per_byte > 0; }
+  int cu_count() const { return xcds * cus_per_xcd; }
+  const MatrixRate& rate(DType dtype) const { return matrix[static_cast<std::size_t>(dtype)]; }
+};
+
+// What a kernel costs because of how it is written, whatever hardware runs it: what it does besides moving
+// bytes and multiplying. A machine file has those of this project's kernels, which interpret a schedule, as
+// `tritax calibrate` measures them with these kernels; costs() in model/cost/kernel_costs.hpp says what they
+// are of kernels of another profile.
+struct KernelCosts {
+  // Of matmuls.
+  double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
+  double matmul_least_step_clk = 0;      // of a K step, however few bytes it needs
+  double matmul_op_ns = 0;               // besides its K steps and the latency of its first operands
+  double matmul_start_ns = 0;            // of a workgroup that multiplies, before its first operation
+  std::int32_t most_operand_stages = 8;  // in LDS
+  // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
+  // whatever a schedule says of tiles. 0: as deep as the tile.
+  std::int32_t copy_engine_row_bytes = 128;
+  bool turns_products = false;         // for few rows it multiplies the transposed operands
+  double lds_bytes_of_senders = 9216;  // of async_tile_store, besides the tile: operations, barriers
+  // Requests of the compute units of a port for the same operands reach the L2 as one, if they follow each
+  // other soon; sim/engine_lock_step.cpp. 0: each for itself.
+  double l2_coalescing_ns = 0;
+  // Its compute units fetch together what they share (TMA multicast), whoever else asks for it: at
+  // Gpu::l2_lock_step_gb_per_s, where that is known.
+  bool multicasts = false;
+  bool hides_write_back = false;  // its operands wait for nothing that has to be written back first
+
+  // Of code that is in no cache.
+  double cold_start_ns = 0;  // first operation of a workgroup: code, operations and tables from HBM
+  double cold_code_ns = 0;   // a kernel besides, if what the GPU ran before it is other code
+
+  // Of what moves data.
+  double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
+  bool asks_ahead = false;         // who adds several tiles has asked for all of them when the first comes
+  double specialised_copy_efficiency =
+      0;                  // rate of copies by workgroups of a matmul kernel to others; 0: the same
+  double copy_op_ns = 0;  // of a load, copy or reduction besides latency and bytes
+  // A copy by a kernel without matmuls behind anything but a copy, whose loads overlap no stores: what it
+  // takes besides latency and bytes, and what one workgroup moves at most. 0: the same as behind a copy.
+  double guarded_copy_ns = 0;
+  double guarded_copy_gb_per_s = 0;
+  double guarded_copy_least_ns = 0;  // besides latency, however few bytes it has
+  // More of a copy behind anything but a copy while every compute unit is at work on a matmul, whose operands
+  // its loads wait for; in proportion to those that are.
+  double busy_copy_ns = 0;
+  double ragged_copy_ns = 0;  // more of a copy whose rows begin or end off the multiples of 16 bytes
+  double store_op_ns = 0;     // of a store or atomic addition besides its bytes
+  bool results_stay = false;  // what it stores stays in the L2 until after the run, wherever it fits
+
+  // Of waves that carry finished tiles out of the staging area of async_tile_store, and those they serve.
+  double stage_op_ns = 0;       // of a tile through the staging area besides its bytes
+  double stage_gb_per_s = 0;    // into the staging area; 0: no cost
+  bool stages_by_dtype = true;  // at MatrixRate::stage_gb_per_s, where that is known
+  double passed_op_ns = 0;      // of an operation that a workgroup only leaves to its sending waves
+  double sent_signal_ns = 0;    // of a signal by the sending waves, besides its release
+  double meet_ns = 0;           // until all waves of a matmul workgroup go on behind a wait or a barrier
+
+  // Of stores to peers. What a stored row takes more of a link: for each memory line beyond those that its
+  // bytes fill, for a begin or end off the multiples of 32 bytes, and off those of 16; see
+  // model/cost/link_packets.hpp.
+  double split_line_bytes = 0;
+  double sector_end_bytes = 0;
+  double ragged_end_bytes = 0;
+  bool leaves_lanes_idle = true;     // few workgroups leave Fabric::store_idle_share of a link unused
+  bool stores_as_loads = false;      // its stores fill the links of a switch as well as loads do
+  bool one_transfer_a_peer = false;  // what a workgroup copies to one peer is cut only to be simulated
+
+  // Of its place in a stream; negative: as HostCosts says.
+  double kernel_gap_ns = -1;
+  double graph_node_gap_ns = -1;
+
   bool knows_guarded_copies() const {
     return guarded_copy_ns > 0 || guarded_copy_gb_per_s > 0 || guarded_copy_least_ns > 0;
   }
   // Of a copy behind anything but a copy, besides latency and bytes.
   double guarded_op_ns() const { return guarded_copy_ns > 0 ? guarded_copy_ns : copy_op_ns; }
-  // Of one CU that copies out of its own GPU's memory, to there or to a peer. Where it is known what a copy
-  // takes alone, its loads are part of that, and those of the next hide behind its stores.
-  double cu_copy_gb_per_s(bool to_peer) const {
-    const double stores = to_peer ? cu_remote_store_gb_per_s : cu_store_gb_per_s;
-    return guarded_copy_gb_per_s > 0 ? stores : std::min(cu_load_gb_per_s, stores);
-  }
-  int cu_count() const { return xcds * cus_per_xcd; }
-  const MatrixRate& rate(DType dtype) const { return matrix[static_cast<std::size_t>(dtype)]; }
-  double stage_rate_gb_per_s(DType dtype) const {
-    const double own = rate(dtype).stage_gb_per_s;
-    return own > 0 ? own : stage_gb_per_s;
-  }
 };
 
 // Costs of the host side of one GPU: launches, graphs, synchronisation.
@@ -241,11 +263,6 @@ struct Fabric {
   double store_efficiency = 0;   // payload/raw of remote stores over one link
   // Of a full link, what a single workgroup that copies to a peer would leave idle; see sim/crowding.hpp.
   double store_idle_share = 0;
-  // On a link, what a stored row takes more: for each memory line beyond those that its bytes fill, for a
-  // begin or end off the multiples of 32 bytes, and off those of 16; see model/cost/link_packets.hpp.
-  double split_line_bytes = 0;
-  double sector_end_bytes = 0;
-  double ragged_end_bytes = 0;
   double load_efficiency = 0;         // payload/raw of remote loads
   double atomic_efficiency = 0;       // payload/raw of remote atomics on data
   double store_egress_gb_per_s = 0;   // one GPU storing to all peers
@@ -272,6 +289,7 @@ struct Machine {
   int nodes = 1;
   int gpus_per_node = 1;
   Gpu gpu;
+  KernelCosts interpreter;  // of this project's kernels
   HostCosts host;
   CopyEngines copy_engine;
   LibraryCosts library;

@@ -45,8 +45,8 @@ struct Bounds {
 // Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …
 using ParameterTarget =
     std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
-                 double HostCosts::*, int CopyEngines::*, double CopyEngines::*, int LibraryCosts::*,
-                 double LibraryCosts::*, int Fabric::*, double Fabric::*>;
+                 double KernelCosts::*, double HostCosts::*, int CopyEngines::*, double CopyEngines::*,
+                 int LibraryCosts::*, double LibraryCosts::*, int Fabric::*, double Fabric::*>;
 
 enum class Presence : std::uint8_t {
   required,

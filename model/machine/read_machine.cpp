@@ -250,8 +250,8 @@ void MachineReader::read_provenance(const toml::table& entry, Parameter& paramet
 
 void MachineReader::assign(const ParameterTarget& target, double value, MatrixRate* rate) {
   MatrixRate none;
-  const auto parts = std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.host,
-                              machine_.copy_engine, machine_.library, machine_.fabric);
+  const auto parts = std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.interpreter,
+                              machine_.host, machine_.copy_engine, machine_.library, machine_.fabric);
   std::visit([&]<typename Field, typename Part>(
                  Field Part::*member) { std::get<Part&>(parts).*member = static_cast<Field>(value); },
              target);

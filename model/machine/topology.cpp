@@ -110,12 +110,20 @@ std::vector<std::vector<int>> routes_from(const TopologyGraph& graph, int from, 
 
 }  // namespace
 
-StorePorts store_ports(const Machine& machine, int gpus) {
+double store_efficiency(const Fabric& fabric, const KernelCosts& costs) {
+  const bool as_loads = costs.stores_as_loads && fabric.kind == LinkKind::node_switch;
+  return as_loads ? std::max(fabric.store_efficiency, fabric.load_efficiency) : fabric.store_efficiency;
+}
+
+StorePorts store_ports(const Machine& machine, const KernelCosts& costs, int gpus) {
   const Fabric& fabric = machine.fabric;
   const int all_peers = machine.gpus_per_node - 1;
   const int peers = std::max(1, std::min(gpus, machine.gpus_per_node) - 1);
-  const double link = fabric.link_raw_gb_per_s * fabric.store_efficiency;
+  const double efficiency = store_efficiency(fabric, costs);
+  const double link = fabric.link_raw_gb_per_s * efficiency;
+  const bool as_loads = efficiency > fabric.store_efficiency;
   const auto port = [&](double with_all) {
+    if (as_loads) return std::max(with_all, link);
     if (fabric.kind != LinkKind::node_switch || peers >= all_peers || link <= with_all) return with_all;
     return link + (with_all - link) * (peers - 1) / (all_peers - 1);
   };

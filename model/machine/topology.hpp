@@ -49,7 +49,11 @@ struct StorePorts {
 // with one peer, as its link alone, 348 with 3 and 301 with 7 (copies by 128 workgroups on 8 H200,
 // scenarios/measured/h200-8-microbench.csv). The machine has the rates with all peers of a node; with fewer
 // they lie on a straight line from there to the link's rate with one. On a mesh every peer has its own link.
-StorePorts store_ports(const Machine& machine, int gpus);
+// Kernels whose stores fill links as loads do have all that loads have of a link, with any number of peers.
+StorePorts store_ports(const Machine& machine, const KernelCosts& costs, int gpus);
+
+// Payload of stores to peers by such kernels, by byte of a link.
+double store_efficiency(const Fabric& fabric, const KernelCosts& costs);
 
 // How copy engines find the links. On a mesh the ports of a GPU are limits of what compute units have under
 // way, so engines pass them; behind a switch they are those of the part. An engine that is known to be faster

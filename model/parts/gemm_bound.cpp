@@ -30,10 +30,10 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
   MatmulTile overlapped = tile;
   overlapped.pipeline = Pipeline::overlapped;
   const auto cost_ns = [&](const MatmulTile& of) {
-    return matmul_cost(gpu, gemm.dtype, of, of.m, of.n, gemm.k).compute_ns;
+    return matmul_cost(gpu, machine.interpreter, gemm.dtype, of, of.m, of.n, gemm.k).compute_ns;
   };
   const double gain = std::max(1.0, cost_ns(tile) / cost_ns(overlapped));
-  const double tile_ns = cost_ns(tile) / most_luck(gpu);
+  const double tile_ns = cost_ns(tile) / most_luck(gpu, machine.interpreter);
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(gemm.dtype).load_clock_ghz);
 
   const std::int64_t tiles = ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
@@ -42,7 +42,8 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
   const double chain = static_cast<double>(ceil_of(tiles, workgroups)) / boost;
   double power = 0;  // in tiles, as the chain
   if (!gpu.knows_energies() && may_share(pattern, gpu, knobs)) {
-    const int residents = residents_at_most(gpu, matmul_resources(gpu, gemm.dtype, tile));
+    const int residents =
+        residents_at_most(gpu, matmul_resources(gpu, machine.interpreter, gemm.dtype, tile));
     power = static_cast<double>(tiles) / (shared_gain(gain, residents) * cus);
   } else if (!gpu.knows_energies()) {
     power = static_cast<double>(tiles / workgroups) * std::cbrt(static_cast<double>(workgroups) / cus) +

@@ -74,12 +74,14 @@ struct DepthEffect {
 };
 
 // Of one tile over the whole of K; nothing if it does not fit a compute unit.
-std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmShape& gemm, const TileShape& shape,
+std::optional<DepthEffect> effect_of(const Machine& machine, const GemmShape& gemm, const TileShape& shape,
                                      Pipeline pipeline) {
   const MatmulTile tile{shape.m, shape.n, shape.k, shape.waves, pipeline};
+  const Gpu& gpu = machine.gpu;
+  const KernelCosts& costs = machine.interpreter;
   Resources resources;
   try {
-    resources = matmul_resources(gpu, gemm.dtype, tile);
+    resources = matmul_resources(gpu, costs, gemm.dtype, tile);
   } catch (const UserError&) {
     return std::nullopt;
   }
@@ -87,9 +89,9 @@ std::optional<DepthEffect> effect_of(const Gpu& gpu, const GemmShape& gemm, cons
       {static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / shape.waves,
        gpu.registers_per_cu / (static_cast<double>(resources.threads) * resources.registers_per_thread),
        gpu.lds_bytes_per_cu / resources.lds_bytes});
-  const double cached_ns = matmul_cost(gpu, gemm.dtype, tile, shape.m, shape.n, gemm.k).compute_ns;
-  const std::int32_t stages = operand_stages(gpu, gemm.dtype, tile, resources.lds_bytes);
-  const double steps = std::ceil(static_cast<double>(gemm.k) / step_depth(gpu, gemm.dtype, tile));
+  const double cached_ns = matmul_cost(gpu, costs, gemm.dtype, tile, shape.m, shape.n, gemm.k).compute_ns;
+  const std::int32_t stages = operand_stages(gpu, costs, gemm.dtype, tile, resources.lds_bytes);
+  const double steps = std::ceil(static_cast<double>(gemm.k) / step_depth(gpu, costs, gemm.dtype, tile));
   const double arrives_ns =
       steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns());
   return DepthEffect{cached_ns, std::max(cached_ns, arrives_ns), static_cast<std::int32_t>(residents)};
@@ -152,7 +154,7 @@ class TileList {
     std::vector<TileShape> shapes;
     for (const std::int32_t k : depths_) {
       const TileShape tile{m, n, k, base.waves};
-      const auto effect = effect_of(question_.machine.gpu, question_.gemm, tile, base.pipeline);
+      const auto effect = effect_of(question_.machine, question_.gemm, tile, base.pipeline);
       if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
       effects.push_back(*effect);
       shapes.push_back(tile);
@@ -192,7 +194,7 @@ TileList tiles_to_try(const Question& question) {
   if (!list.tiles.empty()) return list;
   // Nothing fits: let the law of resources say why, for the pinned values.
   const Gpu& gpu = question.machine.gpu;
-  matmul_resources(gpu, gemm.dtype, matmul_tile(base));
+  matmul_resources(gpu, question.machine.interpreter, gemm.dtype, matmul_tile(base));
   throw UserError("no GEMM tile of the search fits a compute unit of " + gpu.name +
                   "; pin tile_m, tile_n and tile_k to ones that do");
 }

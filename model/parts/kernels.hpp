@@ -25,8 +25,9 @@ struct Share {
 Share share_of(std::int64_t size, int rank, int ranks);
 
 // Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in
-// registers, the operand stages in LDS. Throws UserError when the tile does not fit a compute unit of `gpu`.
-Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
+// registers, the operand stages in LDS, by a kernel of those costs. Throws UserError when the tile does not
+// fit a compute unit of `gpu`.
+Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile);
 
 // Resources of a workgroup that only copies, a little at a time: 256 threads, 64 registers, no LDS.
 Resources copy_resources();

@@ -50,6 +50,7 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
       collective_protocol(machine.library, gather.ranks, gather.widest_bytes * peers, channels);
   Kernel kernel;
   kernel.name = gather.kernel;
+  kernel.profile = KernelProfile::vendor;
   kernel.rank = gather.rank;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
@@ -80,6 +81,7 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
 std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, const SliceCopy& copy) {
   Kernel kernel;
   kernel.name = "copy_into_slices";
+  kernel.profile = KernelProfile::vendor;
   kernel.rank = copy.rank;
   kernel.resources = copy_resources();
   kernel.start_ns = machine.library.kernel_start_ns;

@@ -40,7 +40,9 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   Kernel kernel;
   kernel.name = "library_gemm";
   kernel.rank = plan.rank;
-  kernel.resources = matmul_resources(gpu, plan.dtype, library.tile);
+  kernel.profile = KernelProfile::vendor;
+  // Its LDS is not known: as much as this project's kernels have for the tile.
+  kernel.resources = matmul_resources(gpu, machine.interpreter, plan.dtype, library.tile);
   kernel.tile = library.tile;
   kernel.matmul_share = library.matmul_share;
   kernel.start_ns = machine.library.kernel_start_ns;
@@ -69,6 +71,7 @@ std::int32_t adding_kernel(ScheduleBuilder& builder, const Machine& machine, con
                            const Target& target) {
   Kernel kernel;
   kernel.name = std::string(kAddingKernel);
+  kernel.profile = KernelProfile::vendor;
   kernel.rank = plan.rank;
   kernel.resources = copy_resources();
   kernel.start_ns = machine.library.kernel_start_ns;

@@ -25,31 +25,33 @@ constexpr std::int32_t kFewestStages = 3;
 constexpr double kWorkspaceBytes = 32.0 * 1024 * 1024;
 
 // Time to add up the parts of K: they are read and the result is written once.
-double add_parts_ns(const GemmShape& gemm, const Machine& machine, std::int32_t parts) {
+double add_parts_ns(const GemmShape& gemm, const Machine& machine, const KernelCosts& vendor,
+                    std::int32_t parts) {
   if (parts == 1) return 0;
   const double elements = static_cast<double>(gemm.m) * static_cast<double>(gemm.n);
   const double bytes = elements * (parts * bytes_of(DType::fp32) + bytes_of(gemm.dtype));
   const Gpu& gpu = machine.gpu;
   const double latency_ns = machine.library.kernel_start_ns + gpu.l2_latency_ns;
-  return machine.host.kernel_gap_ns + latency_ns + bytes / gpu.hbm_gb_per_s;
+  return kernel_gap_ns(machine.host, vendor) + latency_ns + bytes / gpu.hbm_gb_per_s;
 }
 
 // Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
-std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, const LibraryTile& choice) {
+std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, const KernelCosts& vendor,
+                              const LibraryTile& choice) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile& tile = choice.tile;
   try {
-    matmul_resources(gpu, gemm.dtype, tile);
+    matmul_resources(gpu, vendor, gemm.dtype, tile);
   } catch (const UserError&) {
     return std::nullopt;  // not a candidate on this GPU
   }
   const std::int64_t depth = depth_of_part(gemm.k, choice);
-  MatmulCost cost = matmul_cost(gpu, gemm.dtype, tile, tile.m, tile.n, depth);
+  MatmulCost cost = matmul_cost(gpu, vendor, gemm.dtype, tile, tile.m, tile.n, depth);
   cost.compute_ns /= choice.matmul_share;
   const std::int64_t columns = gemm.n;
   const std::int64_t tiles = ceil_ratio(gemm.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
   const DType stored = choice.parts > 1 ? DType::fp32 : gemm.dtype;
-  const std::int32_t stages = operand_stages(gpu, gemm.dtype, tile, 0);
+  const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, 0);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
   const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) / gpu.cu_store_gb_per_s;
   const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
@@ -66,10 +68,10 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
       from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns())
                   : 0;
   const double tile_ns =
-      std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + gpu.stage_op_ns + store_ns;
-  const double l2_ns = fetched / (gpu.xcds * gpu.l2_gb_per_s);
+      std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + vendor.stage_op_ns + store_ns;
+  const double l2_ns = fetched / (gpu.xcds * l2_gb_per_s(gpu, vendor));
   const double memory_ns = (operands + result) / gpu.hbm_gb_per_s;
-  return std::max({rounds * tile_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, choice.parts);
+  return std::max({rounds * tile_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, vendor, choice.parts);
 }
 
 // Whether a tile is larger than the whole matrix, but for rounding up to the smallest edge.
@@ -165,6 +167,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
   constexpr std::array<std::int32_t, 8> parts_of_k{1, 2, 3, 4, 6, 8, 12, 16};
   const double part_bytes = static_cast<double>(gemm.m * gemm.n) * bytes_of(DType::fp32);
   const Kernels kernels = library_kernels(gemm, machine);
+  const KernelCosts vendor = costs(machine, KernelProfile::vendor);
   std::int32_t smallest =
       std::numeric_limits<std::int32_t>::max();  // elements of a tile that fits every matrix
   for (const Shape& shape : kernels.shapes) smallest = std::min(smallest, shape.m * shape.n);
@@ -178,7 +181,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
         if (parts > 1 && gemm.k < std::int64_t{2} * parts * tile.k) continue;
         if (exceeds(tile, gemm) && tile.m * tile.n > smallest) continue;
         const LibraryTile choice{tile, parts, kernels.matmul_share};
-        const std::optional<double> ns = gemm_ns(gemm, machine, choice);
+        const std::optional<double> ns = gemm_ns(gemm, machine, vendor, choice);
         if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
         best_ns = *ns;
         best = choice;

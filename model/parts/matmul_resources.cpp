@@ -28,8 +28,8 @@ constexpr std::int32_t kOtherRegisters =
     24;  // as compilers report for such kernels, less the parts counted above
 constexpr std::int32_t kFragmentBytesOfK = 32;
 
-std::int32_t stage_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  return (tile.m + tile.n) * step_depth(gpu, dtype, tile) * bytes_of(dtype);
+std::int32_t stage_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
+  return (tile.m + tile.n) * step_depth(gpu, costs, dtype, tile) * bytes_of(dtype);
 }
 
 std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
@@ -41,26 +41,29 @@ std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
                      tile.waves, gpu.name);
 }
 
-std::int32_t registers_per_thread(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t threads) {
+std::int32_t registers_per_thread(const Gpu& gpu, const KernelCosts& costs, DType dtype,
+                                  const MatmulTile& tile, std::int32_t threads) {
   const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
   if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
-  return accumulators + fragment_registers(gpu, tile) + ceil_div(stage_bytes(gpu, dtype, tile), 4 * threads) +
-         kOtherRegisters;
+  return accumulators + fragment_registers(gpu, tile) +
+         ceil_div(stage_bytes(gpu, costs, dtype, tile), 4 * threads) + kOtherRegisters;
 }
 
-std::int32_t lds_bytes(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  const std::int32_t stage = stage_bytes(gpu, dtype, tile);
+std::int32_t lds_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
+  const std::int32_t stage = stage_bytes(gpu, costs, dtype, tile);
   if (tile.pipeline == Pipeline::serial) return stage;
   if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
-  const std::int32_t staging = gpu.async_tile_store ? tile.m * tile.n * bytes_of(dtype) +
-                                                          static_cast<std::int32_t>(gpu.lds_bytes_of_senders)
-                                                    : 0;
-  return staging + std::max(2, operand_stages(gpu, dtype, tile, gpu.lds_bytes_per_workgroup_max)) * stage;
+  const std::int32_t staging =
+      gpu.async_tile_store
+          ? tile.m * tile.n * bytes_of(dtype) + static_cast<std::int32_t>(costs.lds_bytes_of_senders)
+          : 0;
+  return staging +
+         std::max(2, operand_stages(gpu, costs, dtype, tile, gpu.lds_bytes_per_workgroup_max)) * stage;
 }
 
 }  // namespace
 
-Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0,
                 "resources of a tile without a shape");
   const int wave_slots = gpu.simds_per_cu * gpu.waves_per_simd;
@@ -76,7 +79,7 @@ Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) 
 
   Resources resources;
   resources.threads = tile.waves * gpu.lanes_per_wave;
-  resources.lds_bytes = lds_bytes(gpu, dtype, tile);
+  resources.lds_bytes = lds_bytes(gpu, costs, dtype, tile);
   if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
     throw UserError(
         fmt::format("{} needs {} bytes of LDS, but a workgroup has at most {}: use a smaller tile_k, tile_m "
@@ -84,7 +87,7 @@ Resources matmul_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) 
                     describe(gpu, dtype, tile), resources.lds_bytes, gpu.lds_bytes_per_workgroup_max));
   }
 
-  resources.registers_per_thread = registers_per_thread(gpu, dtype, tile, resources.threads);
+  resources.registers_per_thread = registers_per_thread(gpu, costs, dtype, tile, resources.threads);
   const double available =
       std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
   if (resources.registers_per_thread > available) {

@@ -72,8 +72,6 @@ std::int32_t ScheduleBuilder::kernel(Kernel kernel) {
 
 void ScheduleBuilder::result(std::int16_t buffer) { schedule_.result_buffer = buffer; }
 
-void ScheduleBuilder::vendor() { schedule_.vendor = true; }
-
 Region ScheduleBuilder::whole(std::int16_t buffer, int rank) const {
   const Buffer& whole = schedule_.buffers.at(static_cast<std::size_t>(buffer));
   return {buffer, rank, {0, 0, whole.rows, whole.cols}};

@@ -27,7 +27,6 @@ class ScheduleBuilder {
   void reserve(std::size_t operations);  // how many to expect, if that is known
   std::int32_t kernel(Kernel kernel);    // its workgroups are added with workgroup()
   void result(std::int16_t buffer);
-  void vendor();  // see Schedule::vendor
 
   // What the run starts from and what it must end with; see reference.hpp. A region may be on kEveryRank.
   Region whole(std::int16_t buffer, int rank = kEveryRank) const;

@@ -111,7 +111,7 @@ class Reader {
     }
     schedule_.name = root_.has("name") ? root_.at("name").string() : "";
     schedule_.ranks = static_cast<std::int32_t>(root_.at("ranks").integer(1, kMaxInt16));
-    if (root_.has("vendor")) schedule_.vendor = root_.at("vendor").boolean();
+    if (root_.has("vendor") && root_.at("vendor").boolean()) usual_profile_ = KernelProfile::vendor;
     each("buffers", [this](const JsonValue& value) { read_buffer(value); });
     each("flags", [this](const JsonValue& value) { read_flags(value); });
     if (root_.has("result")) {
@@ -161,8 +161,9 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 14> keys{"name",
+    static constexpr std::array<std::string_view, 15> keys{"name",
                                                            "rank",
+                                                           "profile",
                                                            "threads",
                                                            "registers_per_thread",
                                                            "lds_bytes",
@@ -179,6 +180,10 @@ class Reader {
     Kernel kernel;
     kernel.name = value.at("name").string();
     kernel.rank = rank_or(value, "rank", 0);
+    kernel.profile = usual_profile_;
+    if (value.has("profile")) {
+      kernel.profile = static_cast<KernelProfile>(value.at("profile").one_of(kKernelProfileNames));
+    }
     Resources& resources = kernel.resources;
     resources.threads = int32_or(value, "threads", 1, resources.threads);
     resources.registers_per_thread =
@@ -399,6 +404,8 @@ class Reader {
 
   const JsonValue& root_;
   Schedule schedule_;
+  // Of kernels that say nothing: schedules saved before kernels had one say it of all with "vendor".
+  KernelProfile usual_profile_ = KernelProfile::interpreter;
   UniqueNames buffers_;
   UniqueNames flags_;
   KernelNames kernel_names_{Schedule{}};

@@ -45,7 +45,6 @@ class Writer {
     line(1, R"("schema": "tritax.schedule/1",)");
     line(1, fmt::format(R"("name": {},)", json_string(schedule_.name)));
     line(1, fmt::format(R"("ranks": {},)", schedule_.ranks));
-    if (schedule_.vendor) line(1, R"("vendor": true,)");
     if (schedule_.result_buffer >= 0) {
       line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
     }
@@ -171,6 +170,9 @@ class Writer {
   void write_kernel(const Kernel& kernel) {
     const Resources usual;
     put(R"({{"name": {}, "rank": {})", json_string(kernel.name), kernel.rank);
+    if (kernel.profile != KernelProfile::interpreter) {
+      put(R"(, "profile": "{}")", kKernelProfileNames[static_cast<std::size_t>(kernel.profile)]);
+    }
     write_unless("threads", kernel.resources.threads, usual.threads);
     write_unless("registers_per_thread", kernel.resources.registers_per_thread, usual.registers_per_thread);
     write_unless("lds_bytes", kernel.resources.lds_bytes, usual.lds_bytes);

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
+#include "model/core/kernel_profile.hpp"
 #include "model/schedule/rect.hpp"
 #include "model/schedule/reference.hpp"
 
@@ -140,6 +141,7 @@ struct Kernel {
   Resources resources;
   MatmulTile tile;
   Placement placement = Placement::dispatch;
+  KernelProfile profile = KernelProfile::interpreter;  // how it is written, which decides its costs
   std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
   std::int32_t cu_end = 0;
   double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
@@ -198,10 +200,9 @@ struct Schedule {
   std::vector<std::vector<HostOp>> host;  // host[rank]
   std::vector<Op> ops;                    // of all workgroups, kernel by kernel
   std::vector<Op> transfers;              // copies by copy engines, which host operations name
-  bool vendor = false;  // kernels stand for a vendor's, without the costs of the backend's interpreter
-  std::int32_t result_buffer = -1;     // for whoever asks what the run is for; -1: none
-  std::vector<Input> inputs;           // none: buffers into which nobody writes
-  std::vector<ReferenceOp> reference;  // what the buffers must hold at the end; none: nobody says
+  std::int32_t result_buffer = -1;        // for whoever asks what the run is for; -1: none
+  std::vector<Input> inputs;              // none: buffers into which nobody writes
+  std::vector<ReferenceOp> reference;     // what the buffers must hold at the end; none: nobody says
 };
 
 // Bytes of a rectangle of `buffer`.

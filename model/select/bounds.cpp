@@ -5,13 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "model/cost/kernel_costs.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
-#include "model/cost/vendor_machine.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/select/host_walk.hpp"
 
@@ -109,9 +108,9 @@ struct KernelBound {
   double total_ns = 0;
 };
 
-KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
-                          bool may_share) {
-  MatmulTimes matmul_times(schedule, machine, kernel);
+KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const KernelCosts& costs,
+                          const Kernel& kernel, bool may_share) {
+  MatmulTimes matmul_times(schedule, machine.gpu, costs, kernel);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
@@ -132,8 +131,12 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
 // Shortest time of links and ports for the bytes that go over them, in ns of each.
 class Wires {
  public:
-  Wires(const Schedule& schedule, const Machine& machine, const Topology& topology)
-      : schedule_(schedule), machine_(machine), topology_(topology), edge_ns_(topology.edges.size(), 0.0) {
+  Wires(const Schedule& schedule, const Machine& machine, const CostTable& costs, const Topology& topology)
+      : schedule_(schedule),
+        machine_(machine),
+        costs_(costs),
+        topology_(topology),
+        edge_ns_(topology.edges.size(), 0.0) {
     port_ns_.fill(std::vector<double>(static_cast<std::size_t>(schedule.ranks), 0.0));
   }
 
@@ -153,8 +156,9 @@ class Wires {
     for (int peer = 0; peer < schedule_.ranks; ++peer) {
       if (peer == kernel.rank) continue;
       const auto& [local, stored, loaded, added] = bytes[static_cast<std::size_t>(peer)];
-      send(kernel.rank, peer, stored, fabric.store_efficiency, store_ports());
-      send(kernel.rank, peer, added, fabric.atomic_efficiency, store_ports());
+      const KernelCosts& costs = costs_.of(kernel);
+      send(kernel.rank, peer, stored, store_efficiency(fabric, costs), store_ports(costs));
+      send(kernel.rank, peer, added, fabric.atomic_efficiency, store_ports(costs));
       send(peer, kernel.rank, loaded, fabric.load_efficiency, load_ports());
     }
   }
@@ -172,7 +176,7 @@ class Wires {
             engine_links(machine_, pushes ? fabric.store_efficiency : fabric.load_efficiency);
         constexpr double none = std::numeric_limits<double>::infinity();
         const Ports ports = !links.have_ports ? Ports{0, 1, none, none}
-                            : pushes          ? store_ports()
+                            : pushes          ? store_ports(machine_.interpreter)
                                               : load_ports();
         send(op.src_rank, op.rank, tile_bytes(schedule_, op), links.efficiency, ports);
       }
@@ -193,8 +197,8 @@ class Wires {
     double out_gb_per_s = 0;
     double in_gb_per_s = 0;
   };
-  Ports store_ports() const {
-    const StorePorts ports = tritax::store_ports(machine_, schedule_.ranks);
+  Ports store_ports(const KernelCosts& costs) const {
+    const StorePorts ports = tritax::store_ports(machine_, costs, schedule_.ranks);
     return {0, 1, ports.egress_gb_per_s, ports.ingress_gb_per_s};
   }
   Ports load_ports() const {
@@ -215,14 +219,15 @@ class Wires {
 
   const Schedule& schedule_;
   const Machine& machine_;
+  const CostTable& costs_;
   const Topology& topology_;
   std::vector<double> edge_ns_;
   std::array<std::vector<double>, 4> port_ns_;
 };
 
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
-// stored, but for what an L2 before the memory may keep of it, and a vendor's results.
-double memory_ns(const Schedule& schedule, const Machine& machine,
+// stored, but for what an L2 before the memory may keep of it, and results that stay.
+double memory_ns(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                  const std::vector<std::uint8_t>& launched) {
   using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
   std::vector<std::pair<Slab, double>> slabs;
@@ -241,7 +246,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine,
               {{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin}, op.rect.rows * depth * element});
           slabs.push_back(
               {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
-        } else if (op.kind == OpKind::store && op.rank == 0 && !schedule.vendor) {
+        } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).results_stay) {
           stored_bytes += tile_bytes(schedule, op);
         }
       }
@@ -276,9 +281,8 @@ bool may_share_units(const Schedule& schedule, const Machine& machine, std::size
 
 }  // namespace
 
-TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topology& topology) {
-  std::optional<Machine> vendor;
-  const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
+TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
+  const CostTable costs(machine);
   std::vector<std::uint8_t> may_share;
   std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
@@ -288,13 +292,13 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
   }
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
-  Wires all(schedule, machine, topology);
+  Wires all(schedule, machine, costs, topology);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
-    const KernelBound compute = compute_bound(schedule, machine, kernel, share);
-    Wires one(schedule, machine, topology);
+    const KernelBound compute = compute_bound(schedule, machine, costs.of(kernel), kernel, share);
+    Wires one(schedule, machine, costs, topology);
     one.add(kernel);
     all.add(kernel);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
@@ -302,8 +306,8 @@ TimeBound time_bound(const Schedule& schedule, const Machine& asked, const Topol
   }
   all.add_transfers();
   bound.wire_ns = all.busiest_ns();
-  bound.memory_ns = memory_ns(schedule, machine, launched);
-  HostWalk walk(schedule, machine, kernel_ns);
+  bound.memory_ns = memory_ns(schedule, machine, costs, launched);
+  HostWalk walk(schedule, machine, costs, kernel_ns);
   const double end_ns = walk.run();
   const double traffic_ns = walk.first_start_ns() + std::max(bound.wire_ns, bound.memory_ns);
   bound.total_ns = std::isfinite(traffic_ns) ? std::max(end_ns, traffic_ns) : end_ns;
@@ -351,14 +355,13 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
 
 }  // namespace
 
-Rounds gemm_rounds(const Schedule& schedule, const Machine& asked) {
-  std::optional<Machine> vendor;
-  const Machine& machine = schedule.vendor ? vendor.emplace(vendor_machine(asked)) : asked;
+Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
+  const CostTable costs(machine);
   Rounds found;
   std::int64_t products = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
-    MatmulTimes matmul_times(schedule, machine, kernel);
+    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
     std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;

@@ -27,12 +27,12 @@ bool HostWalk::advance_to_barrier(Host& host, const std::vector<HostOp>& program
     switch (op.kind) {
       case HostOpKind::launch:
         host.now += costs.launch_call_ns;
-        launch(host, op.kernel, op.stream, costs.kernel_gap_ns);
+        launch(host, op.kernel, op.stream, kernel_gap_ns(costs, costs_of(op.kernel)));
         break;
       case HostOpKind::graph_launch:
         host.now += costs.graph_launch_call_ns;
         for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-          launch(host, node.kernel, node.stream, costs.graph_node_gap_ns);
+          launch(host, node.kernel, node.stream, graph_node_gap_ns(costs, costs_of(node.kernel)));
         }
         break;
       case HostOpKind::stream_synchronize:

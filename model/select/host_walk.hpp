@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "model/cost/kernel_costs.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 
@@ -17,8 +18,13 @@ namespace tritax {
 // When each host is done.
 class HostWalk {
  public:
-  HostWalk(const Schedule& schedule, const Machine& machine, const std::vector<double>& kernel_ns)
-      : schedule_(schedule), machine_(machine), kernel_ns_(kernel_ns), hosts_(schedule.host.size()) {}
+  HostWalk(const Schedule& schedule, const Machine& machine, const CostTable& costs,
+           const std::vector<double>& kernel_ns)
+      : schedule_(schedule),
+        machine_(machine),
+        costs_(costs),
+        kernel_ns_(kernel_ns),
+        hosts_(schedule.host.size()) {}
 
   double run();
 
@@ -36,10 +42,14 @@ class HostWalk {
   bool advance_to_barrier(Host& host, const std::vector<HostOp>& program);
   void post(Host& host, const HostOp& op);
   double& end_of(Host& host, std::int32_t stream);
+  const KernelCosts& costs_of(std::int32_t kernel) const {
+    return costs_.of(schedule_.kernels[static_cast<std::size_t>(kernel)]);
+  }
   void launch(Host& host, std::int32_t kernel, std::int32_t stream, double gap_ns);
 
   const Schedule& schedule_;
   const Machine& machine_;
+  const CostTable& costs_;
   const std::vector<double>& kernel_ns_;
   std::vector<Host> hosts_;
   double first_start_ns_ = std::numeric_limits<double>::infinity();

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/cost/vendor_machine.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "sim/simulate.hpp"
 
@@ -68,11 +68,13 @@ class SpanRecorder : public SimulationObserver {
   }
 
   // `call_ns`: host time of a GEMM call beyond its launch.
-  std::vector<RankTimes> times(double gap_ns, double call_ns) const {
+  std::vector<RankTimes> times(const Machine& machine, double call_ns) const {
+    const CostTable costs(machine);
     std::map<int, std::array<Stretch, 3>> ranks;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       auto& stretches = ranks[schedule_.kernels[i].rank];
       const bool gemm = schedule_.kernels[i].tile.m > 0 || schedule_.kernels[i].name == kAddingKernel;
+      const double gap_ns = kernel_gap_ns(machine.host, costs.of(schedule_.kernels[i]));
       for (Stretch* stretch : {&stretches[0], &stretches[gemm ? 1 : 2]}) stretch->add(kernels_[i], gap_ns);
     }
     std::vector<RankTimes> times;
@@ -221,8 +223,7 @@ Prediction predict(const Scenario& scenario, const Machine& machine, bool back_t
   prediction.l2_hit = l2_hit(result.caches);
   prediction.llc_hit = llc_hit(result.caches);
   prediction.hbm_bytes = hbm_bytes(result.caches);
-  const double gap_ns = (schedule.vendor ? vendor_machine(machine) : machine).host.kernel_gap_ns;
-  prediction.ranks = recorder.times(gap_ns, gemm_call_ns(scenario, machine));
+  prediction.ranks = recorder.times(machine, gemm_call_ns(scenario, machine));
   return prediction;
 }
 

@@ -61,6 +61,8 @@ void with_field(Machine& machine, const ParameterTarget& target, DType rate, con
           visit(machine.*member);
         } else if constexpr (std::is_same_v<Member, double MatrixRate::*>) {
           visit(machine.gpu.matrix[static_cast<std::size_t>(rate)].*member);
+        } else if constexpr (std::is_same_v<Member, double KernelCosts::*>) {
+          visit(machine.interpreter.*member);
         } else if constexpr (std::is_same_v<Member, double HostCosts::*>) {
           visit(machine.host.*member);
         } else if constexpr (std::is_same_v<Member, int CopyEngines::*> ||

@@ -9,7 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/cost/vendor_machine.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {

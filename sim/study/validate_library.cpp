@@ -10,7 +10,7 @@
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/cost/vendor_machine.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/predict.hpp"
@@ -77,7 +77,7 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
   }
   // A profiler adds up kernels; gaps between them are none of it.
   const auto kernels_of_rank = static_cast<double>(schedule.kernels.size()) / schedule.ranks;
-  return slowest - (kernels_of_rank - 1) * vendor_machine(machine).host.kernel_gap_ns;
+  return slowest - (kernels_of_rank - 1) * kernel_gap_ns(machine.host, costs(machine, KernelProfile::vendor));
 }
 
 }  // namespace

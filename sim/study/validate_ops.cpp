@@ -10,7 +10,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "model/cost/vendor_machine.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"

@@ -32,7 +32,7 @@ Machine uncalibrated() {
   Machine machine = read_machine(std::string(TRITAX_SOURCE_DIR) + "/model/machine/uncalibrated/h200-4.toml");
   machine.gpu.l2_gb_per_s = machine.gpu.l2_lock_step_gb_per_s;
   machine.gpu.l2_lock_step_gb_per_s = 0;
-  machine.gpu.l2_coalescing_ns = 0;
+  machine.interpreter.l2_coalescing_ns = 0;
   machine.gpu.l2_ports = 0;
   return machine;
 }
@@ -137,7 +137,7 @@ double true_time_us(const Microbench& bench, const MicrobenchRow& row, const Mac
     const double known_ns = machine.gpu.flag_cross_die_ns + machine.gpu.poll_load_ns / 2;
     const int meetings = row.name == "wait" ? 1 : 2;
     return simulated_time_us(signalled, bench, row, machine) +
-           1e-3 * (known_ns + meetings * machine.gpu.meet_ns);
+           1e-3 * (known_ns + meetings * machine.interpreter.meet_ns);
   }
   return simulated_time_us(bench.schedule(), bench, row, machine);
 }
@@ -188,8 +188,8 @@ Machine wrong_machine(double factor) {
   machine.gpus_per_node = kGpus;
   machine.gpu.cus_per_xcd = kComputeUnits;
   machine.fabric.arbitration_spread = 0;
-  machine.gpu.l2_write_back = true;   // nothing is fitted that tells it
-  machine.gpu.matmul_start_ns = 300;  // fitted only where the base has one
+  machine.gpu.l2_write_back = true;           // nothing is fitted that tells it
+  machine.interpreter.matmul_start_ns = 300;  // fitted only where the base has one
   for (Parameter& parameter : machine.parameters) {
     if (parameter.key == "gpu.cus_per_xcd") parameter.value = kComputeUnits;
   }
@@ -337,10 +337,10 @@ TEST(Calibrate, what_the_base_leaves_out_need_only_be_told_from_nothing) {
         calibrate(base, parse_microbench(text, "cold.csv", kGpus, kComputeUnits), "mine");
     const CalibratedParameter& p = find(found, "gpu.cold_start_time");
     EXPECT_GT(p.standard_error, kLargestStandardError);
-    EXPECT_EQ(p.determined, found.machine.gpu.cold_start_ns != base.gpu.cold_start_ns);
-    return found.machine.gpu.cold_start_ns;
+    EXPECT_EQ(p.determined, found.machine.interpreter.cold_start_ns != base.interpreter.cold_start_ns);
+    return found.machine.interpreter.cold_start_ns;
   };
-  EXPECT_EQ(base.gpu.cold_start_ns, 0);
+  EXPECT_EQ(base.interpreter.cold_start_ns, 0);
   EXPECT_NEAR(cold_start(), 1100, 100);
   set_parameter_value(base, "gpu.cold_start_time", 700);
   EXPECT_EQ(cold_start(), 700);

@@ -33,7 +33,7 @@ double kernels_ns(const Machine& machine, std::int32_t m, std::int32_t n, Stagge
 }
 
 Machine without_coalescing(Machine machine) {
-  machine.gpu.l2_coalescing_ns = 0;
+  machine.interpreter.l2_coalescing_ns = 0;
   return machine;
 }
 

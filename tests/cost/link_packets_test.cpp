@@ -36,17 +36,17 @@ TEST(LinkPackets, AreOneALineOfARowOrOfABox) {
 }
 
 TEST(LinkPackets, CostWhatTheFabricSaysForThem) {
-  Fabric fabric;
-  EXPECT_EQ(stored_row_cost(fabric, 2, 254, false), 1);
-  fabric.split_line_bytes = 12;
-  fabric.sector_end_bytes = 15;
-  fabric.ragged_end_bytes = 50;
-  EXPECT_EQ(stored_row_cost(fabric, 128, 512, true), 1);
-  EXPECT_DOUBLE_EQ(stored_row_cost(fabric, 64, 256, false), 1 + 12.0 / 256);
-  EXPECT_DOUBLE_EQ(stored_row_cost(fabric, 64, 256, true), 1 + 24.0 / 256);
-  EXPECT_DOUBLE_EQ(stored_row_cost(fabric, 16, 256, false), 1 + (12.0 + 2 * 15) / 256);
-  EXPECT_DOUBLE_EQ(stored_row_cost(fabric, 2, 256, false), 1 + (12.0 + 2 * 50) / 256);
-  EXPECT_DOUBLE_EQ(stored_row_cost(fabric, 0, 96, false), 1 + 0.25 * 12 / 96);  // a line that is not full
+  KernelCosts costs;
+  EXPECT_EQ(stored_row_cost(costs, 2, 254, false), 1);
+  costs.split_line_bytes = 12;
+  costs.sector_end_bytes = 15;
+  costs.ragged_end_bytes = 50;
+  EXPECT_EQ(stored_row_cost(costs, 128, 512, true), 1);
+  EXPECT_DOUBLE_EQ(stored_row_cost(costs, 64, 256, false), 1 + 12.0 / 256);
+  EXPECT_DOUBLE_EQ(stored_row_cost(costs, 64, 256, true), 1 + 24.0 / 256);
+  EXPECT_DOUBLE_EQ(stored_row_cost(costs, 16, 256, false), 1 + (12.0 + 2 * 15) / 256);
+  EXPECT_DOUBLE_EQ(stored_row_cost(costs, 2, 256, false), 1 + (12.0 + 2 * 50) / 256);
+  EXPECT_DOUBLE_EQ(stored_row_cost(costs, 0, 96, false), 1 + 0.25 * 12 / 96);  // a line that is not full
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace tritax {
 namespace {
 
 // Clocks are 1 GHz in the example machines, so cycles are nanoseconds.
-double step_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  return matmul_cost(gpu, dtype, tile, tile.m, tile.n, tile.k).compute_ns;
+double step_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, const KernelCosts& costs = {}) {
+  return matmul_cost(gpu, costs, dtype, tile, tile.m, tile.n, tile.k).compute_ns;
 }
 
 TEST(FragmentEdges, AreThoseOfTheBestWaveGrid) {
@@ -49,13 +49,14 @@ TEST(MatmulCost, IsBoundByTheL2PortWhenTilesAreSmallAndThePortIsNarrow) {
 TEST(MatmulCost, HandsOverBetweenWavesInEveryStepThatThePortBounds) {
   Gpu gpu = example::amd_node().gpu;
   const MatmulTile tile{64, 64, 64, 4, Pipeline::overlapped};
-  gpu.matmul_step_clk = 100;
-  const double free_port = step_ns(gpu, DType::fp16, tile);
+  KernelCosts costs;
+  costs.matmul_step_clk = 100;
+  const double free_port = step_ns(gpu, DType::fp16, tile, costs);
   gpu.cu_l2_bytes_per_clk = 2;
-  EXPECT_EQ(step_ns(gpu, DType::fp16, tile), 100 + 128 * 64 * 2 / 2);
+  EXPECT_EQ(step_ns(gpu, DType::fp16, tile, costs), 100 + 128 * 64 * 2 / 2);
   gpu.cu_l2_bytes_per_clk = 64;
-  gpu.matmul_step_clk = 0;  // the matrix cores were the slower ones: nobody waited for the hand-over
-  EXPECT_EQ(step_ns(gpu, DType::fp16, tile), free_port);
+  costs.matmul_step_clk = 0;  // the matrix cores were the slower ones: nobody waited for the hand-over
+  EXPECT_EQ(step_ns(gpu, DType::fp16, tile, costs), free_port);
 }
 
 TEST(MatmulCost, IsBoundByLdsWhenManyWavesReadASmallTile) {
@@ -80,16 +81,16 @@ TEST(MatmulCost, CountsPartialStepsOfKAsWholeSteps) {
   const Gpu gpu = example::amd_node().gpu;
   const MatmulTile tile{128, 128, 64, 4, Pipeline::serial};
   const double step = step_ns(gpu, DType::fp16, tile);
-  EXPECT_EQ(matmul_cost(gpu, DType::fp16, tile, 128, 128, 65).compute_ns, 2 * step);
-  EXPECT_EQ(matmul_cost(gpu, DType::fp16, tile, 128, 128, 128).compute_ns, 2 * step);
-  EXPECT_EQ(matmul_cost(gpu, DType::fp16, tile, 128, 128, 129).compute_ns, 3 * step);
+  EXPECT_EQ(matmul_cost(gpu, {}, DType::fp16, tile, 128, 128, 65).compute_ns, 2 * step);
+  EXPECT_EQ(matmul_cost(gpu, {}, DType::fp16, tile, 128, 128, 128).compute_ns, 2 * step);
+  EXPECT_EQ(matmul_cost(gpu, {}, DType::fp16, tile, 128, 128, 129).compute_ns, 3 * step);
 }
 
 TEST(MatmulCost, OfARaggedTileTakesAsLongAsAFullOneButMovesAndComputesLess) {
   const Gpu gpu = example::amd_node().gpu;
   const MatmulTile tile{128, 128, 64, 4, Pipeline::serial};
-  const MatmulCost full = matmul_cost(gpu, DType::fp16, tile, 128, 128, 1000);
-  const MatmulCost ragged = matmul_cost(gpu, DType::fp16, tile, 10, 3, 1000);
+  const MatmulCost full = matmul_cost(gpu, {}, DType::fp16, tile, 128, 128, 1000);
+  const MatmulCost ragged = matmul_cost(gpu, {}, DType::fp16, tile, 10, 3, 1000);
   EXPECT_EQ(ragged.compute_ns, full.compute_ns);
   EXPECT_EQ(ragged.a_bytes, 10 * 1000 * 2);
   EXPECT_EQ(ragged.b_bytes, 3 * 1000 * 2);
@@ -99,7 +100,7 @@ TEST(MatmulCost, OfARaggedTileTakesAsLongAsAFullOneButMovesAndComputesLess) {
 
 TEST(MatmulCost, StartsAfterTheLatencyOfHbm) {
   const Gpu gpu = example::amd_node().gpu;
-  EXPECT_EQ(matmul_cost(gpu, DType::fp16, {128, 128, 64, 4, Pipeline::serial}, 128, 128, 64).prologue_ns,
+  EXPECT_EQ(matmul_cost(gpu, {}, DType::fp16, {128, 128, 64, 4, Pipeline::serial}, 128, 128, 64).prologue_ns,
             400);
 }
 
@@ -118,21 +119,24 @@ TEST(MatmulCost, WithWgmmaPadsRowsToTheInstruction) {
 }
 
 TEST(MatmulCost, WithWgmmaStepsOfPaddedRowsTakeWhatFullOnesTakeThoughTheyLoadLess) {
-  Gpu gpu = example::nvidia_node().gpu;
-  gpu.matmul_step_clk = 10000;  // the hand-over sets the pace
+  const Gpu gpu = example::nvidia_node().gpu;
+  KernelCosts costs;
+  costs.matmul_step_clk = 10000;  // the hand-over sets the pace
   for (const std::int32_t n : {64, 128, 256}) {
-    EXPECT_EQ(step_ns(gpu, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}),
-              step_ns(gpu, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}));
-    EXPECT_LT(matmul_cost(gpu, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}, 16, n, 64).operand_bytes,
-              matmul_cost(gpu, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}, 64, n, 64).operand_bytes);
+    EXPECT_EQ(step_ns(gpu, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}, costs),
+              step_ns(gpu, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}, costs));
+    EXPECT_LT(
+        matmul_cost(gpu, costs, DType::fp16, {16, n, 64, 8, Pipeline::overlapped}, 16, n, 64).operand_bytes,
+        matmul_cost(gpu, costs, DType::fp16, {64, n, 64, 8, Pipeline::overlapped}, 64, n, 64).operand_bytes);
   }
 }
 
 TEST(MatmulCost, WithWgmmaTurnsATileOfFewRowsAroundInKernelsThatDo) {
-  Gpu gpu = example::nvidia_node().gpu;
-  gpu.turns_products = true;
-  EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 256, 64, 4, Pipeline::overlapped}),
-            step_ns(gpu, DType::fp16, {256, 16, 64, 4, Pipeline::overlapped}));
+  const Gpu gpu = example::nvidia_node().gpu;
+  KernelCosts costs;
+  costs.turns_products = true;
+  EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 256, 64, 4, Pipeline::overlapped}, costs),
+            step_ns(gpu, DType::fp16, {256, 16, 64, 4, Pipeline::overlapped}, costs));
 }
 
 TEST(MatmulCost, WithWgmmaNarrowerThan64ColumnsIsPacedByItsOperands) {
@@ -142,37 +146,39 @@ TEST(MatmulCost, WithWgmmaNarrowerThan64ColumnsIsPacedByItsOperands) {
 }
 
 TEST(MatmulCost, StepsTakeALeastTimeHoweverFewBytesTheyNeed) {
-  Gpu gpu = example::nvidia_node().gpu;
+  const Gpu gpu = example::nvidia_node().gpu;
+  KernelCosts costs;
   const auto ns = [&](std::int32_t m, std::int32_t n) {
-    return step_ns(gpu, DType::fp16, {m, n, 64, 8, Pipeline::overlapped});
+    return step_ns(gpu, DType::fp16, {m, n, 64, 8, Pipeline::overlapped}, costs);
   };
   const double small = ns(64, 64), large = ns(256, 128);
-  gpu.matmul_least_step_clk = 1.5 * small * gpu.rate(DType::fp16).load_clock_ghz;
+  costs.matmul_least_step_clk = 1.5 * small * gpu.rate(DType::fp16).load_clock_ghz;
   EXPECT_DOUBLE_EQ(ns(64, 64), 1.5 * small);
   EXPECT_DOUBLE_EQ(ns(16, 64), 1.5 * small);
   EXPECT_EQ(ns(256, 128), large);
 }
 
 TEST(MatmulCost, GoesThroughKByRowsOfTheCopyEngineWhateverTheTile) {
-  Gpu gpu = example::nvidia_node().gpu;
-  gpu.matmul_step_clk = 10000;  // what sets the pace
+  const Gpu gpu = example::nvidia_node().gpu;
+  KernelCosts costs;
+  costs.matmul_step_clk = 10000;  // what sets the pace
   const auto ns = [&](std::int32_t depth, DType dtype) {
     const MatmulTile tile{128, 128, depth, 8, Pipeline::overlapped};
-    return matmul_cost(gpu, dtype, tile, 128, 128, 1024).compute_ns;
+    return matmul_cost(gpu, costs, dtype, tile, 128, 128, 1024).compute_ns;
   };
   for (const std::int32_t depth : {16, 128, 1024}) {
     EXPECT_EQ(ns(depth, DType::fp16), ns(64, DType::fp16));
-    EXPECT_EQ(step_depth(gpu, DType::fp8, {128, 128, depth, 8, Pipeline::overlapped}), 128);
+    EXPECT_EQ(step_depth(gpu, costs, DType::fp8, {128, 128, depth, 8, Pipeline::overlapped}), 128);
   }
-  gpu.copy_engine_row_bytes = 0;
+  costs.copy_engine_row_bytes = 0;
   EXPECT_LT(ns(128, DType::fp16), ns(64, DType::fp16)) << "half as many steps to hand over";
-  EXPECT_EQ(step_depth(gpu, DType::fp8, {128, 128, 32, 8, Pipeline::overlapped}), 32);
+  EXPECT_EQ(step_depth(gpu, costs, DType::fp8, {128, 128, 32, 8, Pipeline::overlapped}), 32);
 }
 
 TEST(MatmulCost, RefusesADtypeWithoutMatrixInstructions) {
   const Gpu gpu = example::nvidia_node().gpu;
   try {
-    matmul_cost(gpu, DType::fp32, {128, 128, 32, 8, Pipeline::overlapped}, 128, 128, 32);
+    matmul_cost(gpu, {}, DType::fp32, {128, 128, 32, 8, Pipeline::overlapped}, 128, 128, 32);
     FAIL() << "fp32 was accepted";
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(), "dtype fp32: H200 has no matrix instruction for it");
@@ -185,13 +191,13 @@ RC_GTEST_PROP(MatmulCost, ScalesInverselyWithTheClockAndIsNeverFasterThanTheMatr
                         *rc::gen::inRange(1, 9) * 16, *rc::gen::element(4, 8, 16),
                         *rc::gen::element(Pipeline::serial, Pipeline::overlapped)};
   const auto k = *rc::gen::inRange<std::int64_t>(1, 10000);
-  const MatmulCost cost = matmul_cost(gpu, DType::fp16, tile, tile.m, tile.n, k);
+  const MatmulCost cost = matmul_cost(gpu, {}, DType::fp16, tile, tile.m, tile.n, k);
   MatrixRate& rate = example::rate_of(gpu, DType::fp16);
   RC_ASSERT(cost.compute_ns >= cost.flops /
                                    (rate.flop_per_clk_per_cu * rate.issue_efficiency * rate.load_clock_ghz) *
                                    (1 - 1e-12));
   rate.load_clock_ghz *= 2;
-  RC_ASSERT(matmul_cost(gpu, DType::fp16, tile, tile.m, tile.n, k).compute_ns == cost.compute_ns / 2);
+  RC_ASSERT(matmul_cost(gpu, {}, DType::fp16, tile, tile.m, tile.n, k).compute_ns == cost.compute_ns / 2);
 }
 
 RC_GTEST_PROP(MatmulCost, OfTheOverlappedPipelineIsNeverAboveTheSerialOne, ()) {

@@ -160,7 +160,7 @@ TEST(Inconsistencies, AreFoundInEveryPartOfAMachine) {
   ASSERT_TRUE(find_inconsistencies(machine).empty());
   machine.gpu.registers_per_thread_max = machine.gpu.registers_per_cu + 100;
   machine.gpu.l2_bytes = 2 * machine.gpu.hbm_bytes;
-  machine.gpu.l2_coalescing_ns = 0;
+  machine.interpreter.l2_coalescing_ns = 0;
   machine.gpu.l2_ports = 1000;
   machine.gpu.shader_engines = 1000;
   machine.fabric.store_latency_ns = 2 * machine.fabric.load_round_trip_ns;

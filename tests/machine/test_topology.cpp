@@ -100,7 +100,7 @@ TEST(StorePorts, OfASwitchGiveLessTheMorePeersThereAre) {
   fabric.store_efficiency = 0.8;
   fabric.store_egress_gb_per_s = 340;
   fabric.store_ingress_gb_per_s = 280;
-  const auto ports = [&](int gpus) { return store_ports(machine, gpus); };
+  const auto ports = [&](int gpus) { return store_ports(machine, machine.interpreter, gpus); };
   EXPECT_NEAR(ports(2).egress_gb_per_s, 400, 1e-9);  // the link's
   EXPECT_NEAR(ports(5).egress_gb_per_s, 370, 1e-9);
   EXPECT_NEAR(ports(5).ingress_gb_per_s, 340, 1e-9);
@@ -115,14 +115,17 @@ TEST(StorePorts, OfSeveralNodesSeeThePeersOfTheirOwn) {
   machine.gpus_per_node = 4;
   machine.fabric.store_egress_gb_per_s =
       machine.fabric.link_raw_gb_per_s * machine.fabric.store_efficiency / 2;
-  EXPECT_EQ(store_ports(machine, 8).egress_gb_per_s, machine.fabric.store_egress_gb_per_s);
+  EXPECT_EQ(store_ports(machine, machine.interpreter, 8).egress_gb_per_s,
+            machine.fabric.store_egress_gb_per_s);
 }
 
 TEST(StorePorts, OfAMeshAreTheMachines) {
   const Machine machine = find_machine("mi300x-8");
   for (const int gpus : {1, 2, 5, 8}) {
-    EXPECT_EQ(store_ports(machine, gpus).egress_gb_per_s, machine.fabric.store_egress_gb_per_s);
-    EXPECT_EQ(store_ports(machine, gpus).ingress_gb_per_s, machine.fabric.store_ingress_gb_per_s);
+    EXPECT_EQ(store_ports(machine, machine.interpreter, gpus).egress_gb_per_s,
+              machine.fabric.store_egress_gb_per_s);
+    EXPECT_EQ(store_ports(machine, machine.interpreter, gpus).ingress_gb_per_s,
+              machine.fabric.store_ingress_gb_per_s);
   }
 }
 

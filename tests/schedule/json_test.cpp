@@ -110,6 +110,36 @@ TEST(ScheduleJson, ACopyTakesTheSameTileUnlessItSaysOtherwise) {
   EXPECT_EQ(op.src_col, 32);
 }
 
+std::string kernels_of_profile(const std::string& of_all, const std::string& of_first) {
+  return R"({"schema": "tritax.schedule/1", "ranks": 1, )" + of_all + R"("kernels": [
+    {"name": "gemm", )" +
+         of_first + R"("workgroups": []}, {"name": "copy", "workgroups": []}], "host": [[]]})";
+}
+
+TEST(ScheduleJson, KernelsHaveTheInterpretersProfileUnlessTheySayOtherwise) {
+  for (const bool again : {false, true}) {
+    Schedule schedule = schedule_from_json(kernels_of_profile("", R"("profile": "triton", )"), "s.json");
+    if (again) schedule = schedule_from_json(schedule_to_json(schedule), "again");
+    EXPECT_EQ(schedule.kernels.at(0).profile, KernelProfile::triton);
+    EXPECT_EQ(schedule.kernels.at(1).profile, KernelProfile::interpreter);
+  }
+}
+
+TEST(ScheduleJson, AFormerScheduleOfAVendorHasItsKernels) {
+  for (const bool again : {false, true}) {
+    Schedule schedule = schedule_from_json(kernels_of_profile(R"("vendor": true, )", ""), "s.json");
+    if (again) schedule = schedule_from_json(schedule_to_json(schedule), "again");
+    for (const Kernel& kernel : schedule.kernels) EXPECT_EQ(kernel.profile, KernelProfile::vendor);
+  }
+  const Schedule own = schedule_from_json(kernels_of_profile(R"("vendor": false, )", ""), "s.json");
+  EXPECT_EQ(own.kernels.at(0).profile, KernelProfile::interpreter);
+}
+
+TEST(ScheduleJson, AnUnknownProfileIsRefusedWithTheKnownOnes) {
+  expect_error(kernels_of_profile("", R"("profile": "cublas", )"),
+               {"s.json", "kernels[0]", "profile", "cublas", "interpreter", "triton", "vendor"});
+}
+
 TEST(ScheduleJson, HostWorkHasALabelAndMayHaveADuration) {
   const Schedule schedule = schedule_from_json(
       R"({"schema": "tritax.schedule/1", "ranks": 1, "kernels": [], "host": [[

@@ -84,6 +84,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.resources = {1 + natural() / 2, natural(), natural()};
   kernel.tile = {natural(), below(300), below(300), below(16), static_cast<Pipeline>(below(2))};
   kernel.placement = static_cast<Placement>(below(2));
+  kernel.profile = static_cast<KernelProfile>(below(kKernelProfileCount));
   kernel.cu_begin = below(100);
   kernel.cu_end = below(300);
   kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
@@ -111,7 +112,6 @@ inline rc::Gen<Schedule> random_schedule() {
     if (below(2) == 1) {
       builder.result(static_cast<std::int16_t>(below(buffers)));
     }
-    if (below(2) == 1) builder.vendor();
     add_random_reference(builder, ranks, buffers);
     const int kernels = 1 + below(4);
     for (int i = 0; i < kernels; ++i) {

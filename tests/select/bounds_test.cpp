@@ -90,8 +90,9 @@ TEST(TimeBound, OfAFullRoundIsOneTileAtTheLoadClock) {
   knobs.tile_m = 128;
   knobs.tile_k = 128;
   const Schedule schedule = build("fused-sequential", workload, machine, knobs);
-  const double tile_ns =
-      matmul_cost(machine.gpu, DType::fp16, {128, 128, 128, 8, Pipeline::serial}, 128, 128, 4096).compute_ns;
+  const double tile_ns = matmul_cost(machine.gpu, machine.interpreter, DType::fp16,
+                                     {128, 128, 128, 8, Pipeline::serial}, 128, 128, 4096)
+                             .compute_ns;
   EXPECT_NEAR(time_bound(schedule, machine, build_topology(machine, 1)).compute_ns, tile_ns, 1e-6 * tile_ns);
 }
 
@@ -122,8 +123,8 @@ TEST(TimeBound, OfAFullRoundWithKnownEnergiesLiesBetweenTheLightClockAndThePower
     GemmKnobs knobs = paper_knobs(tile_n);
     knobs.tile_m = 128;
     const Schedule schedule = build("fused-sequential", workload, machine, knobs);
-    const MatmulCost cost =
-        matmul_cost(machine.gpu, DType::fp16, schedule.kernels[0].tile, 128, tile_n, 4096);
+    const MatmulCost cost = matmul_cost(machine.gpu, machine.interpreter, DType::fp16,
+                                        schedule.kernels[0].tile, 128, tile_n, 4096);
     const double clk = cost.compute_ns * rate.load_clock_ghz;
     const double draw = machine.gpu.cu_count() * matmul_draw(machine.gpu, DType::fp16, cost) / clk;
     const double ghz = std::min(rate.light_clock_ghz, std::cbrt(1 / draw));

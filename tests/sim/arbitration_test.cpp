@@ -65,7 +65,7 @@ double unsteadiness(bool vendor) {
   machine.fabric.arbitration_spread = 0.2;
   machine.gpu.cu_remote_store_gb_per_s = 10;
   Draft draft(2, kChannels * kTiles);
-  if (vendor) draft.builder.vendor();
+  if (vendor) draft.profile = KernelProfile::vendor;
   const auto kernel = draft.data_kernel("gather", 0);
   for (int w = 0; w < kChannels; ++w) {
     draft.builder.workgroup(kernel);

@@ -111,16 +111,17 @@ TEST(OperandsFromMemory, StayInL2BetweenRunsIfTheyFit) {
 
 TEST(OperandStages, AreThoseThatFitBesideAFinishedTile) {
   Gpu gpu = hand::machine().gpu;
+  KernelCosts costs;
   const MatmulTile tile{64, 64, 64, 4, Pipeline::overlapped};
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536), 4);
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65535), 3);
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1), 1);
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 1e6), 8);
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 0), 4);  // what a workgroup can have
-  gpu.async_tile_store = true;                              // a finished tile and what its senders need
-  gpu.lds_bytes_of_senders = 1000;
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 66536), 3);
-  EXPECT_EQ(operand_stages(gpu, DType::fp16, tile, 65536 - 8192 + 999), 2);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 65536), 4);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 65535), 3);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 1), 1);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 1e6), 8);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 0), 4);  // what a workgroup can have
+  gpu.async_tile_store = true;  // a finished tile and what its senders need
+  costs.lds_bytes_of_senders = 1000;
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 66536), 3);
+  EXPECT_EQ(operand_stages(gpu, costs, DType::fp16, tile, 65536 - 8192 + 999), 2);
 }
 
 TEST(OperandStages, OfAnOverlappedPipelineAreOnTheirWayAllButOne) {
@@ -165,7 +166,7 @@ TEST(RaggedRows, TakeMoreOfALinkForEachEndOffSixteenBytes) {
   constexpr double kEndBytes = 32;
   Machine machine = hand::machine(2);
   machine.fabric.link_raw_gb_per_s = kLink;
-  machine.fabric.ragged_end_bytes = kEndBytes;
+  machine.interpreter.ragged_end_bytes = kEndBytes;
   for (const OpKind kind : {OpKind::copy, OpKind::store}) {
     const auto ns = [&](std::int32_t col, std::int32_t cols) {
       return moved_ns(machine, {0, col, kTile, cols}, kind);
@@ -185,7 +186,7 @@ TEST(RaggedRows, TakeMoreOfALinkForEachLineThatARowOrABoxSplits) {
   constexpr std::int32_t kColumns = 128;
   Machine machine = hand::machine(2);
   machine.fabric.link_raw_gb_per_s = kLink;
-  machine.fabric.split_line_bytes = 12;
+  machine.interpreter.split_line_bytes = 12;
   for (const bool in_boxes : {false, true}) {
     machine.gpu.async_tile_store = in_boxes;
     for (const std::int32_t col : {0, 32, 64}) {
@@ -206,7 +207,7 @@ TEST(RaggedRows, TakeMoreOfALinkForEachLineThatARowOrABoxSplits) {
 
 TEST(RaggedRows, TakeACopyLongerButNoStore) {
   Machine machine = hand::machine(2);
-  machine.gpu.ragged_copy_ns = 70;
+  machine.interpreter.ragged_copy_ns = 70;
   EXPECT_NEAR(moved_ns(machine, {0, 0, kTile, kTile}, OpKind::copy), 0, kExact);
   EXPECT_NEAR(moved_ns(machine, {0, 1, kTile, 8}, OpKind::copy), 70, kExact);
   EXPECT_NEAR(moved_ns(machine, {0, 1, kTile, 8}, OpKind::store), 0, kExact);

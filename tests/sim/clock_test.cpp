@@ -197,7 +197,7 @@ double kernel_ns(OpKind kind, const Machine& machine) {
 TEST(Load, IntoAccumulatorsTakesTheirTimeBesides) {
   Machine machine = slowed_machine();
   EXPECT_NEAR(kernel_ns(OpKind::load, machine), kCopyNs, kExact);
-  machine.gpu.accumulate_gb_per_s = 2 * kCopyGbPerS;
+  machine.interpreter.accumulate_gb_per_s = 2 * kCopyGbPerS;
   EXPECT_NEAR(kernel_ns(OpKind::load, machine), 1.5 * kCopyNs, kExact);
   EXPECT_NEAR(kernel_ns(OpKind::copy, machine), kCopyNs, kExact);
 }

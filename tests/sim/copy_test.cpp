@@ -21,9 +21,9 @@ Machine two_gpus() {
   Machine machine = hand::machine(2);
   machine.gpu.cu_remote_store_gb_per_s = kCuRate;
   machine.gpu.cu_store_gb_per_s = kCuRate;
-  machine.gpu.copy_op_ns = 300;
-  machine.gpu.guarded_copy_ns = 200;
-  machine.gpu.guarded_copy_gb_per_s = kGuardedRate;
+  machine.interpreter.copy_op_ns = 300;
+  machine.interpreter.guarded_copy_ns = 200;
+  machine.interpreter.guarded_copy_gb_per_s = kGuardedRate;
   return machine;
 }
 
@@ -61,9 +61,9 @@ TEST(Copies, BehindAWaitDoNotOverlap) {
 
 TEST(Copies, BehindAWaitTakeALeastTimeHoweverFewBytesTheyHave) {
   Machine machine = two_gpus();
-  machine.gpu.guarded_copy_least_ns = kGuardedNs / 2;
+  machine.interpreter.guarded_copy_least_ns = kGuardedNs / 2;
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kGuardedNs, kExact);
-  machine.gpu.guarded_copy_least_ns = 2 * kGuardedNs;
+  machine.interpreter.guarded_copy_least_ns = 2 * kGuardedNs;
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 8 * kGuardedNs, kExact);
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 2}), 4 * kGuardedNs + 2 * kFollowingNs, kExact);
   EXPECT_NEAR(copies_ns(machine, true, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
@@ -106,8 +106,8 @@ double copies_beside_ns(const Machine& machine, int products, bool matmul_kernel
 TEST(Copies, BehindAWaitTakeLongerTheMoreComputeUnitsAreAtWorkOnMatmuls) {
   constexpr double kBusyNs = 400;
   Machine machine = two_gpus();
-  machine.gpu.busy_copy_ns = kBusyNs;
-  machine.gpu.specialised_copy_efficiency = 0.5;
+  machine.interpreter.busy_copy_ns = kBusyNs;
+  machine.interpreter.specialised_copy_efficiency = 0.5;
   for (const int products : {1, 4, 6}) {
     const double more = kBusyNs * products / 8;
     EXPECT_NEAR(copies_beside_ns(machine, products, false), 2 * (kGuardedNs + more), kExact);
@@ -120,13 +120,13 @@ TEST(Copies, BehindAWaitTakeLongerTheMoreComputeUnitsAreAtWorkOnMatmuls) {
 TEST(Copies, TakeNoLongerBesideNothingAndWhereItIsUnknown) {
   Machine machine = two_gpus();
   EXPECT_NEAR(copies_beside_ns(machine, 4, false), 2 * kGuardedNs, kExact);
-  machine.gpu.busy_copy_ns = 400;
+  machine.interpreter.busy_copy_ns = 400;
   EXPECT_NEAR(copies_ns(machine, false, 2, 1, {0, 1}), 2 * kGuardedNs, kExact);
 }
 
 TEST(Copies, OfMachinesOnWhichItIsUnknownAreAlike) {
   Machine machine = two_gpus();
-  machine.gpu.guarded_copy_ns = machine.gpu.guarded_copy_gb_per_s = 0;
+  machine.interpreter.guarded_copy_ns = machine.interpreter.guarded_copy_gb_per_s = 0;
   EXPECT_NEAR(copies_ns(machine, false, 4, 1, {0, 1, 2, 3}), 4 * kFollowingNs, kExact);
 }
 

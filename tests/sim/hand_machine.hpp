@@ -74,6 +74,7 @@ struct Draft {
     Kernel kernel;
     kernel.name = name;
     kernel.rank = rank;
+    kernel.profile = profile;
     return builder.kernel(kernel);
   }
   // A kernel whose workgroups take a compute unit each. Its operands do not depend on `cu_load_gb_per_s`, as
@@ -83,6 +84,7 @@ struct Draft {
     Kernel kernel;
     kernel.name = name;
     kernel.rank = rank;
+    kernel.profile = profile;
     kernel.resources.lds_bytes = 65536;
     kernel.tile = {kTile, kTile, kTile, 4, Pipeline::overlapped};
     kernel.cu_begin = cu_begin;
@@ -101,6 +103,7 @@ struct Draft {
   }
 
   ScheduleBuilder builder;
+  KernelProfile profile = KernelProfile::interpreter;  // of the next kernels
   std::int16_t a = 0, b = 0, c = 0;
 };
 

@@ -139,7 +139,8 @@ RC_GTEST_PROP(WorkLaw, FlopsAreThoseOfTheProductAndNoResourceExceedsItsRate, ())
   }
   for (int rank = 0; rank < run.workload.gpus; ++rank) {
     RC_ASSERT(egress_bytes(run.workload, rank) <=
-              store_ports(run.machine, run.workload.gpus).egress_gb_per_s * result.kernels_ns * (1 + 1e-9));
+              store_ports(run.machine, run.machine.interpreter, run.workload.gpus).egress_gb_per_s *
+                  result.kernels_ns * (1 + 1e-9));
   }
   RC_ASSERT(result.kernels_ns <= result.makespan_ns);
   RC_ASSERT(result.l2_hit_fraction >= 0 && result.l2_hit_fraction <= 1);

@@ -51,7 +51,7 @@ TEST(Sender, LetsATileWaitForTheStagingArea) {
 
 TEST(Sender, TakesTheWorkgroupTimeForWhatItPassesBy) {
   Machine machine = sending_machine();
-  machine.gpu.passed_op_ns = 50;
+  machine.interpreter.passed_op_ns = 50;
   const Observed out = run(computed_and_sent(3, 2), machine);
   EXPECT_NEAR(out.result.makespan_ns, 3 * kStepNs + 2 * 50 + 2 * 400, kExact);
   EXPECT_NEAR((out.seen.ops.at({0, 0, 3}).begin_ns), kStepNs + 50, kExact);  // the second matmul
@@ -75,7 +75,7 @@ TEST(Sender, TakesTheWorkgroupTimeForSignals) {
   const Schedule schedule = draft.builder.finish();
   Machine machine = sending_machine();
   const double without_ns = run(schedule, machine).result.makespan_ns;
-  machine.gpu.passed_op_ns = 50;
+  machine.interpreter.passed_op_ns = 50;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 2 * 50, kExact);
 }
 
@@ -96,13 +96,13 @@ TEST(Sender, TakesTimeToRaiseASignalAndForAllWavesToMeet) {
   Machine machine = sending_machine();
   machine.gpu.poll_load_ns = 0;  // else the waiter sees the flag with its next poll only
   const double without_ns = run(schedule, machine).result.makespan_ns;
-  machine.gpu.sent_signal_ns = 50;
+  machine.interpreter.sent_signal_ns = 50;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 50, kExact);
-  machine.gpu.meet_ns = 30;
+  machine.interpreter.meet_ns = 30;
   EXPECT_NEAR(run(schedule, machine).result.makespan_ns - without_ns, 50 + 2 * 30, kExact);
   machine.gpu.async_tile_store = false;
   const double of_threads_ns = run(schedule, machine).result.makespan_ns;
-  machine.gpu.sent_signal_ns = machine.gpu.meet_ns = 0;
+  machine.interpreter.sent_signal_ns = machine.interpreter.meet_ns = 0;
   EXPECT_EQ(run(schedule, machine).result.makespan_ns, of_threads_ns);
 }
 
@@ -115,15 +115,15 @@ TEST(Sender, WithoutItTheMatmulWaitsForAllStoresButOne) {
 
 TEST(Sender, ChargesTheWayThroughTheStagingAreaToTheWorkgroup) {
   Machine machine = sending_machine();
-  machine.gpu.stage_op_ns = 50;
-  machine.gpu.stage_gb_per_s = kTileBytes / 100;
+  machine.interpreter.stage_op_ns = 50;
+  machine.interpreter.stage_gb_per_s = kTileBytes / 100;
   const Observed out = run(computed_and_sent(3, 1), machine);
   EXPECT_NEAR(out.result.makespan_ns, 3 * (kStepNs + 150) + 400, kExact);
 }
 
 TEST(Sender, HasAWayThroughTheStagingAreaThatCanDependOnTheTypeOfTheResult) {
   Machine machine = sending_machine();
-  machine.gpu.stage_gb_per_s = kTileBytes / 100;
+  machine.interpreter.stage_gb_per_s = kTileBytes / 100;
   machine.gpu.matrix[static_cast<std::size_t>(DType::fp16)].stage_gb_per_s = kTileBytes / 300;
   machine.gpu.matrix[static_cast<std::size_t>(DType::fp8)].stage_gb_per_s = kTileBytes / 700;
   const Observed out = run(computed_and_sent(3, 1), machine);
@@ -199,7 +199,7 @@ TEST(HeldUpLoads, ComeBesideAStoreThatTakesMuchLonger) {
 
 TEST(HeldUpLoads, AreNoneOfAMatmulWhoseOperandsFitLds) {
   Machine machine = queueing_machine();
-  machine.gpu.matmul_op_ns = 300;
+  machine.interpreter.matmul_op_ns = 300;
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / (100 * kStepNs);
   const Observed out = run(computed_and_sent(2, 1), machine);
   EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).length_ns()), kStepNs + 300, kExact);
@@ -272,7 +272,7 @@ TEST(HeldUpLoads, AddTheTimeThatAStoreWaitsForItsLink) {
 
 TEST(ColdStart, DelaysTheFirstOperationsOfAKernel) {
   Machine machine = sending_machine();
-  machine.gpu.cold_start_ns = 70;
+  machine.interpreter.cold_start_ns = 70;
   EXPECT_NEAR(run(computed_and_sent(2, 1), machine).result.makespan_ns, 70 + 2 * kStepNs + 400, kExact);
 }
 
@@ -295,9 +295,9 @@ TEST(ColdCode, DelaysKernelsThatFollowOtherCode) {
     const Schedule schedule = draft.builder.finish();
     SimulationOptions options;
     options.warm = warm;
-    machine.gpu.cold_code_ns = 0;
+    machine.interpreter.cold_code_ns = 0;
     const double without_ns = simulate(schedule, machine, options).makespan_ns;
-    machine.gpu.cold_code_ns = 500;
+    machine.interpreter.cold_code_ns = 500;
     return simulate(schedule, machine, options).makespan_ns - without_ns;
   };
   EXPECT_NEAR(longer_ns(1, 0, false), 0, kExact);

@@ -89,7 +89,7 @@ TEST(WriteBack, OfAVendorIsThatOfItsCopies) {
     machine.gpu.l2_write_back = late;
     const auto ns = [&](bool copies) {
       Draft draft(1, 2);
-      draft.builder.vendor();
+      draft.profile = KernelProfile::vendor;
       const auto kernel = draft.data_kernel("move", 0);
       draft.builder.workgroup(kernel);
       draft.builder.store(draft.c, Draft::tile(0), 0);
@@ -117,7 +117,7 @@ double products_ns(const Machine& machine, int tiles, const SimulationOptions& o
 
 TEST(MatmulStart, ComesBeforeTheFirstOperationOfEveryWorkgroup) {
   Machine machine = hand::machine();
-  machine.gpu.matmul_start_ns = 700;
+  machine.interpreter.matmul_start_ns = 700;
   EXPECT_NEAR(products_ns(machine, 1), 700 + hand::kStepNs, kExact);
   EXPECT_NEAR(products_ns(machine, 3), 3 * (700 + hand::kStepNs), kExact);  // on one compute unit
   EXPECT_NEAR(stores_ns(machine, 1), 0, kExact);                            // no matmul
@@ -125,7 +125,7 @@ TEST(MatmulStart, ComesBeforeTheFirstOperationOfEveryWorkgroup) {
 
 TEST(MatmulStart, IsPartOfWhatLaunchesCost) {
   Machine machine = hand::machine();
-  machine.gpu.matmul_start_ns = 700;
+  machine.interpreter.matmul_start_ns = 700;
   SimulationOptions options;
   options.counterfactual.free_launches = true;
   EXPECT_NEAR(products_ns(machine, 2, options), 2 * hand::kStepNs, kExact);

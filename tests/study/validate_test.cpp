@@ -211,7 +211,7 @@ TEST(Validate, PredictsRunsWithNothingInBetweenWithWarmCaches) {
     const auto rows = match_scenarios({parse_measured(header + row, "file.csv")}, {}, false, path);
     return validate(rows).at(0).predicted_on(MeasuredClock::wall);
   };
-  const double cold_start_ns = find_machine("h200-4").gpu.cold_start_ns;
+  const double cold_start_ns = find_machine("h200-4").interpreter.cold_start_ns;
   const double warm_ns = predicted_ns(kHeader, "0,");
   EXPECT_GT(cold_start_ns, 0);
   EXPECT_GE(predicted_ns(kHeader, "256000000,"), warm_ns + cold_start_ns);

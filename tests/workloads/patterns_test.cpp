@@ -261,8 +261,8 @@ TEST(WorkgroupSpecialised, TakesTheRegistersOfTheWorseRole) {
   GemmKnobs knobs;
   knobs.tile_m = knobs.tile_n = 16;
   knobs.tile_k = 16;
-  const Resources gemm =
-      matmul_resources(example::amd_node().gpu, DType::fp16, {16, 16, 16, 8, Pipeline::serial});
+  const Resources gemm = matmul_resources(example::amd_node().gpu, KernelCosts{}, DType::fp16,
+                                          {16, 16, 16, 8, Pipeline::serial});
   ASSERT_LT(gemm.registers_per_thread, 64);
   const Schedule schedule = build("workgroup-specialised", {64, 64, 64, DType::fp16, 2}, knobs);
   EXPECT_EQ(schedule.kernels[0].resources.registers_per_thread, 64);

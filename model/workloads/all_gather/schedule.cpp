@@ -43,7 +43,6 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
   const auto rows = static_cast<std::int32_t>(gather.rows);
   const auto cols = static_cast<std::int32_t>(gather.cols);
   ScheduleBuilder builder("all-gather", gather.gpus);
-  builder.vendor();
   const std::int16_t shard = builder.buffer({"shard", gather.dtype, rows, cols, rows, cols});
   const std::int16_t gathered =
       builder.buffer({"gathered", gather.dtype, rows * gather.gpus, cols, rows, cols});

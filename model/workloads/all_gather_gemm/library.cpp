@@ -10,7 +10,6 @@
 // into their place; those along K need the copy, for a collective gathers contiguous blocks.
 #include <vector>
 
-#include "model/cost/vendor_machine.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
@@ -66,14 +65,13 @@ std::int32_t copy_into_slices(GatherDraft& draft, int rank, std::int16_t gathere
 }  // namespace
 
 LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine) {
-  return library_tile({problem.m, problem.n, problem.k, problem.dtype}, vendor_machine(machine));
+  return library_tile({problem.m, problem.n, problem.k, problem.dtype}, machine);
 }
 
 Schedule build_library(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& asked) {
   const LibraryTile library = tile_of_library(problem, machine);
   GatherDraft draft("library", problem, machine, knobs_of(library, asked));
   ScheduleBuilder& builder = draft.builder;
-  builder.vendor();
   const bool gathers = draft.ranks() > 1;
   const bool by_k = problem.sharding == Sharding::k;
   const Rect widest = slice_of(problem, 0);

@@ -36,7 +36,7 @@ PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workl
       machine(machine_),
       knobs(knobs_),
       tile(matmul_tile(knobs_)),
-      gemm_resources(matmul_resources(machine_.gpu, workload_.dtype, tile)),
+      gemm_resources(matmul_resources(machine_.gpu, machine_.interpreter, workload_.dtype, tile)),
       builder(std::string(pattern), workload_.gpus) {
   const auto m = static_cast<std::int32_t>(workload.m);
   const auto n = static_cast<std::int32_t>(workload.n);

@@ -19,7 +19,6 @@
 
 #include <vector>
 
-#include "model/cost/vendor_machine.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/workloads/gemm_all_scatter/draft.hpp"
@@ -30,7 +29,7 @@ namespace {
 
 LibraryTile choose(const GemmAllScatter& gemm, const Machine& machine) {
   const std::int64_t least = owned_columns(gemm, gemm.gpus - 1).size();
-  return library_tile({gemm.m, widest_block(gemm), gemm.k, gemm.dtype, least}, vendor_machine(machine));
+  return library_tile({gemm.m, widest_block(gemm), gemm.k, gemm.dtype, least}, machine);
 }
 
 // The draft with the library's tile; everything else at the default knobs.
@@ -112,7 +111,6 @@ MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine) {
 Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
   const LibraryTile library = choose(gemm, machine);
   PatternDraft draft("library", gemm, machine, knobs_of(library, knobs));
-  draft.builder.vendor();
   if (draft.ranks() == 1) return gemm_alone(draft, library);
   const auto rows = static_cast<std::int32_t>(gemm.m * gemm.gpus);
   const std::int16_t gathered =

@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
-#include "model/cost/vendor_machine.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
@@ -76,15 +75,13 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   check_memory_of(gemm, machine.gpu);
   const bool picks = gemm.tile.m == 0;
   const LibraryTile library =
-      picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, vendor_machine(machine))
-            : LibraryTile{gemm.tile};
+      picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, machine) : LibraryTile{gemm.tile};
   check_tile(gemm, library, machine.gpu);
   const MatmulTile& tile = library.tile;
   const auto m = static_cast<std::int32_t>(gemm.m);
   const auto n = static_cast<std::int32_t>(gemm.n);
   const auto k = static_cast<std::int32_t>(gemm.k);
   ScheduleBuilder builder(picks ? "library" : "gemm", 1);
-  builder.vendor();
   const std::int16_t a = builder.buffer({"A", gemm.dtype, m, k, tile.m, tile.k});
   const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
   const std::int16_t c = builder.buffer({"C", result_dtype(gemm.dtype), m, n, tile.m, tile.n});

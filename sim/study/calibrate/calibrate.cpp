@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/machine/parameters.hpp"
 #include "sim/study/calibrate/direct.hpp"
@@ -202,8 +203,8 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   // Each group is recorded, and so rounded, before the next relies on it.
   Machine& machine = calibration.machine;
   // Until the end none coalesce: what the rows tell of the L2 is what tiles in lock step get of it.
-  machine.gpu.l2_coalescing_ns = 0;
-  if (base.gpu.coalesces() && base.gpu.l2_lock_step_gb_per_s > 0) {
+  machine.interpreter.l2_coalescing_ns = 0;
+  if (coalesces(base.gpu, base.interpreter) && base.gpu.l2_lock_step_gb_per_s > 0) {
     machine.gpu.l2_gb_per_s = base.gpu.l2_lock_step_gb_per_s;
   }
   const auto record = [&](const std::vector<FittedUnknown>& found) {
@@ -226,7 +227,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   };
   // Without one in the base, what comes before and behind a matmul stands for it. Twice, for what its rows
   // take besides is fitted in between.
-  const bool starts = base.gpu.matmul_start_ns > 0;
+  const bool starts = base.interpreter.matmul_start_ns > 0;
   if (starts) estimate_matmul_start(observations, machine);
   fit(device_groups(machine));
   if (starts) recorder.record(estimate_matmul_start(observations, machine));
@@ -237,12 +238,12 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   fit(host_groups(observations, machine));
   if (knows_host_times(observations)) recorder.record(estimate_kernel_gap(observations, machine));
   record(estimate_ragged_rows(observations, machine));
-  if (base.gpu.coalesces()) {
+  if (coalesces(base.gpu, base.interpreter)) {
     together.unknown.keys = {"gpu.l2_lock_step_bandwidth"};
     recorder.record(together);
     recorder.forget("gpu.l2_bandwidth");
   }
-  machine.gpu.l2_coalescing_ns = base.gpu.l2_coalescing_ns;
+  machine.interpreter.l2_coalescing_ns = base.interpreter.l2_coalescing_ns;
   for (const std::string_view key : kNeverSeen) {
     FittedUnknown unseen;
     unseen.unknown.keys = {std::string(key)};

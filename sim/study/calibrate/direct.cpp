@@ -90,13 +90,13 @@ std::vector<Flushed> flushed_rows(const std::vector<Observation>& table, std::st
 // Besides what writing back takes.
 FittedUnknown estimate_cold_start(const std::vector<Flushed>& rows, const Machine& base, Machine& machine) {
   Machine without = machine;
-  without.gpu.cold_start_ns = 0;
+  without.interpreter.cold_start_ns = 0;
   Estimates starts;
   for (const Flushed& row : rows) {
     starts.add(row.cold->number, row.longer_ns() - row.simulated_longer_ns(without),
                1e-3 / row.cold->time_us);
   }
-  machine.gpu.cold_start_ns = base.gpu.cold_start_ns;
+  machine.interpreter.cold_start_ns = base.interpreter.cold_start_ns;
   return settle({{"gpu.cold_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
 }
 
@@ -129,10 +129,10 @@ FittedUnknown estimate_dirty_share(const std::vector<Flushed>& rows, const Machi
   if (with.gpu.dirty_share <= 0) with.gpu.dirty_share = kStart;
   Estimates shares;
   for (const Flushed& row : rows) {
-    const double written_ns = row.simulated_longer_ns(with) - with.gpu.cold_start_ns;
+    const double written_ns = row.simulated_longer_ns(with) - with.interpreter.cold_start_ns;
     if (written_ns <= 0) continue;
     const double share_per_ns = with.gpu.dirty_share / written_ns;
-    shares.add(row.cold->number, share_per_ns * (row.longer_ns() - with.gpu.cold_start_ns),
+    shares.add(row.cold->number, share_per_ns * (row.longer_ns() - with.interpreter.cold_start_ns),
                1e-3 / row.cold->time_us / share_per_ns);
   }
   machine.gpu.dirty_share = base.gpu.dirty_share;
@@ -255,7 +255,7 @@ std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& 
   for (const RaggedRow& row : rows) {
     const int count = row.packets.ragged_ends + row.packets.sector_ends;
     if (!row.fills_link || count == 0) continue;
-    const double of_ends = row.more_bytes() - row.split_lines() * machine.fabric.split_line_bytes;
+    const double of_ends = row.more_bytes() - row.split_lines() * machine.interpreter.split_line_bytes;
     (row.packets.ragged_ends > 0 ? ends : sectors)
         .add(row.number, of_ends / count, count / row.row_bytes / row.cost());
   }
@@ -266,7 +266,7 @@ std::vector<FittedUnknown> estimate_ragged_rows(const std::vector<Observation>& 
 
 FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine) {
   Machine without = machine;
-  without.gpu.passed_op_ns = 0;
+  without.interpreter.passed_op_ns = 0;
   Estimates times;
   for (const Observation& row : table) {
     const auto count = static_cast<double>(row.row->number("count"));
@@ -322,7 +322,7 @@ std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, const 
 
 FittedUnknown estimate_matmul_start(const std::vector<Observation>& table, Machine& machine) {
   Machine without = machine;
-  without.gpu.matmul_start_ns = 0;
+  without.interpreter.matmul_start_ns = 0;
   Estimates starts;
   for (const auto& [two, one] : chain_steps(table, {"matmul", 2}, {"matmul", 1})) {
     const double once_us = 2 * one->time_us - two->time_us;

@@ -111,7 +111,7 @@ void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
   const OperandLine line = operand_line(tiles);
   if (line.overhead <= 0 || !(line.port > 0)) return;
   machine.gpu.cu_l2_bytes_per_clk = line.port;
-  machine.gpu.matmul_step_clk = line.overhead;
+  machine.interpreter.matmul_step_clk = line.overhead;
 }
 
 // Tiles of 64 columns: their steps are paced by the least step, which step_group() fits, or, of 256×64, by
@@ -283,8 +283,8 @@ FitGroup step_group() {
   };
   group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
     for (const Observation& row : rows) {
-      machine.gpu.matmul_least_step_clk =
-          std::max(machine.gpu.matmul_least_step_clk, tile_time(row, machine).clk);
+      machine.interpreter.matmul_least_step_clk =
+          std::max(machine.interpreter.matmul_least_step_clk, tile_time(row, machine).clk);
     }
   };
   return group;

@@ -1,0 +1,20 @@
+// How a kernel is written: what it costs besides moving bytes and multiplying follows from that
+// (model/cost/kernel_costs.hpp), and one schedule may mix them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tritax {
+
+enum class KernelProfile : std::uint8_t {
+  interpreter,  // this project's kernels, which read the schedule while they run
+  triton,       // compiled by Triton for one workload
+  vendor,       // of a vendor's library (cuBLAS, hipBLASLt, NCCL, RCCL), or of a framework beside it
+};
+inline constexpr int kKernelProfileCount = 3;
+inline constexpr std::array<std::string_view, kKernelProfileCount> kKernelProfileNames{"interpreter",
+                                                                                       "triton", "vendor"};
+
+}  // namespace tritax

@@ -1,0 +1,89 @@
+#include "model/cost/kernel_costs.hpp"
+
+#include <algorithm>
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kMostStagesOfVendor = 16;  // nvjet_sm90_tst_64x16_64x16_…, there
+
+KernelCosts of_vendor(const Machine& machine) {
+  const KernelCosts& own = machine.interpreter;
+  const Gpu& gpu = machine.gpu;
+  KernelCosts costs;
+  costs.most_operand_stages = kMostStagesOfVendor;
+  costs.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine
+  costs.turns_products = true;
+  costs.lds_bytes_of_senders = 0;
+  costs.multicasts = true;
+  costs.hides_write_back = true;  // it has more stages on their way than are known
+  costs.asks_ahead = true;
+  costs.results_stay = true;
+  costs.stage_op_ns = machine.library.tile_ns;
+  if (own.stage_gb_per_s > 0) {
+    costs.stage_gb_per_s = std::max(own.stage_gb_per_s, gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
+    costs.stages_by_dtype = false;
+  }
+  // Its collectives send whole buffers, not rows of a tile, by channels.
+  costs.leaves_lanes_idle = false;
+  costs.stores_as_loads = true;
+  costs.one_transfer_a_peer = true;
+  if (machine.library.kernel_gap_ns > 0) {
+    costs.kernel_gap_ns = costs.graph_node_gap_ns = machine.library.kernel_gap_ns;
+  }
+  return costs;
+}
+
+KernelCosts of_triton(const Machine& machine) {
+  KernelCosts costs = machine.interpreter;
+  costs.matmul_op_ns = costs.copy_op_ns = costs.store_op_ns = costs.stage_op_ns = 0;
+  costs.guarded_copy_ns = costs.guarded_copy_least_ns = 0;
+  costs.matmul_start_ns = costs.meet_ns = costs.passed_op_ns = costs.sent_signal_ns = 0;
+  costs.lds_bytes_of_senders = 0;
+  costs.copy_engine_row_bytes = 0;
+  return costs;
+}
+
+}  // namespace
+
+KernelCosts costs(const Machine& machine, KernelProfile profile) {
+  switch (profile) {
+    case KernelProfile::interpreter:
+      break;
+    case KernelProfile::triton:
+      return of_triton(machine);
+    case KernelProfile::vendor:
+      return of_vendor(machine);
+  }
+  return machine.interpreter;
+}
+
+CostTable::CostTable(const Machine& machine) {
+  for (std::size_t i = 0; i < costs_.size(); ++i) costs_[i] = costs(machine, static_cast<KernelProfile>(i));
+}
+
+std::vector<KernelProfile> profiles_of(const Schedule& schedule) {
+  std::array<bool, kKernelProfileCount> used{};
+  for (const Kernel& kernel : schedule.kernels) used[static_cast<std::size_t>(kernel.profile)] = true;
+  // What copy engines reach is measured without a vendor's library.
+  if (schedule.kernels.empty() || !schedule.transfers.empty())
+    used[static_cast<std::size_t>(KernelProfile::interpreter)] = true;
+  std::vector<KernelProfile> profiles;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) profiles.push_back(static_cast<KernelProfile>(i));
+  }
+  return profiles;
+}
+
+void run_by_interpreter(Schedule& schedule) {
+  for (Kernel& kernel : schedule.kernels) {
+    kernel.profile = KernelProfile::interpreter;
+    kernel.start_ns = 0;
+    kernel.matmul_share = 1;
+    kernel.workgroup_gb_per_s = 0;
+    kernel.remote_store_gb_per_s = 0;
+  }
+}
+
+}  // namespace tritax
