@@ -7,8 +7,8 @@
 //
 // What the executor does not do: reserve compute units for a kernel (Kernel::cu_begin; the hardware places
 // workgroups), slow a workgroup down (workgroup_gb_per_s, remote_store_gb_per_s), delay a
-// kernel (start_ns), run a library's own kernels for a vendor's schedule, or spend the time of host_work.
-// `notes()` says so when a schedule asks for it.
+// kernel (start_ns), run kernels of other profiles than the interpreter's by what their profile names, or
+// spend the time of host_work. `notes()` says so when a schedule asks for it.
 //
 //   Executor executor(schedule, {});
 //   executor.fill(seed);

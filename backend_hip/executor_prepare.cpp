@@ -265,11 +265,13 @@ void Executor::Impl::align_clocks() {
 void Executor::Impl::collect_notes() {
   bool reserved = false;
   bool limited = false;
+  bool profiled = false;
   bool modelled_host = false;
   for (const Kernel& kernel : schedule_.kernels) {
     reserved = reserved || kernel.cu_end != 0;
     limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0 ||
               kernel.start_ns != 0;
+    profiled = profiled || kernel.profile != KernelProfile::interpreter;
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {
@@ -294,6 +296,8 @@ void Executor::Impl::collect_notes() {
         "workgroup_gb_per_s, remote_store_gb_per_s and start_ns are models of other kernels; these "
         "workgroups run "
         "at full speed here");
+  if (profiled)
+    notes_.push_back("kernels of the profiles triton and vendor are run by this project's interpreter here");
   if (modelled_host)
     notes_.push_back("host_work stands for what a library's or framework's host does; it costs nothing here");
 }

@@ -67,6 +67,7 @@ inline void scale_parameter(Machine& machine, const ParameterSpec& spec, double 
       [&](auto member) {
         using Member = decltype(member);
         if constexpr (std::is_same_v<Member, double Gpu::*>) machine.gpu.*member *= factor;
+        if constexpr (std::is_same_v<Member, double KernelCosts::*>) machine.interpreter.*member *= factor;
         if constexpr (std::is_same_v<Member, double HostCosts::*>) machine.host.*member *= factor;
         if constexpr (std::is_same_v<Member, double LibraryCosts::*>) machine.library.*member *= factor;
         if constexpr (std::is_same_v<Member, double Fabric::*>) machine.fabric.*member *= factor;

@@ -14,6 +14,7 @@ using hand::kExact;
 using hand::kStepNs;
 using hand::kTile;
 using hand::kTileBytes;
+using hand::Observed;
 using hand::run;
 
 Schedule launched(Draft& draft, std::int32_t kernel) {
