@@ -39,19 +39,21 @@ struct alignas(128) DeviceOp {
   std::uint64_t source = 0;   // copy: source tile; matmul: B
   std::int32_t pitch = 0;     // bytes between rows at `address`
   std::int32_t source_pitch = 0;
-  std::int32_t k_begin = 0;
+  std::int32_t k_begin = 0;  // matmul; claim: items [k_begin, k_end) of the kernel, none if k_end is 0
   std::int32_t k_end = 0;
   std::int32_t tensor_map = -1;  // matmul: of A; store: of the destination
   std::int32_t tensor_map_b = -1;
-  std::int32_t row = 0;  // coordinates of the tile in its tensor map
-  std::int32_t col = 0;
+  std::int32_t row =
+      0;  // coordinates of the tile in its tensor map; claim of items: where the workgroup goes
+  std::int32_t col = 0;  // on when there are no more, and where it ends; -1: as with its last such claim
   std::int32_t value = 0;
   std::int32_t skip = 0;    // claim: operations to skip when the queue is empty
-  std::int32_t number = 0;  // index into Schedule::ops, for messages and stamps
+  std::int32_t number = 0;  // index into Schedule::ops, for messages and stamps; see lower_items.hpp
   std::int32_t reserved[11] = {};
 };
 static_assert(sizeof(DeviceOp) == 128);
 
+// Or an item, which ends with a claim of the next.
 struct DeviceWorkgroup {
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 0;
@@ -107,9 +109,11 @@ struct FailureBoard {
 struct LaunchParams {
   const DeviceOp* ops = nullptr;
   const DeviceWorkgroup* workgroups = nullptr;
+  const DeviceWorkgroup* items = nullptr;
   const TensorMap* tensor_maps = nullptr;
-  OpStamp* stamps = nullptr;               // by operation number; null: no stamps
-  std::uint32_t* compute_units = nullptr;  // with stamps: where each workgroup runs
+  OpStamp* stamps = nullptr;                 // by operation number; null: no stamps
+  std::uint32_t* compute_units = nullptr;    // with stamps: where each workgroup runs
+  std::uint32_t* item_workgroups = nullptr;  // likewise: who runs each item
   KernelSpan* span = nullptr;
   FailureBoard* board = nullptr;
   std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: who may write its entry of the board

@@ -9,6 +9,7 @@
 
 #include "backend_hip/clock.hpp"
 #include "backend_hip/executor_impl.hpp"
+#include "backend_hip/lower_items.hpp"
 #include "backend_hip/verify.hpp"
 #include "model/core/error.hpp"
 
@@ -296,11 +297,13 @@ double clock_of(const OpStamp& stamp) {
 
 }  // namespace
 
+// With stamps of each item's own claim, as another execution of the claim of its workgroup.
 std::vector<StampedOp> Executor::Impl::stamps() {
   struct Raw {
     std::int32_t number;
     std::int32_t cu;
     OpStamp stamp;
+    std::int32_t workgroup;
   };
   std::vector<StampedOp> all;
   if (!options_.stamps) return all;
@@ -312,26 +315,44 @@ std::vector<StampedOp> Executor::Impl::stamps() {
     const std::vector<OpStamp> stamps = download<OpStamp>(rank.stamps);
     const std::vector<std::uint32_t> units = download<std::uint32_t>(rank.compute_units);
     const auto offset = static_cast<unsigned long long>(rank.clock_offset);
+    const std::vector<std::uint32_t> drawn_by = download<std::uint32_t>(rank.item_workgroups);
+    const auto add = [&](std::size_t at, std::uint32_t op, std::uint32_t unit, std::int32_t workgroup) {
+      OpStamp stamp = stamps[at];
+      if (stamp.begin.ticks == 0 || stamp.end.ticks == 0) return;
+      stamp.begin.ticks -= offset;
+      stamp.end.ticks -= offset;
+      raw.push_back({static_cast<std::int32_t>(op), static_cast<std::int32_t>(unit), stamp, workgroup});
+      first = std::min(first, stamp.begin.ticks);
+    };
     std::size_t number = 0;  // of the workgroup on this rank
-    for (const Kernel& kernel : schedule_.kernels) {
+    std::size_t item_number = 0;
+    for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
+      const Kernel& kernel = schedule_.kernels[k];
       if (kernel.rank != r) continue;
-      for (const Workgroup& workgroup : kernel.workgroups) {
-        const auto cu = static_cast<std::int32_t>(units[number++]);
+      for (std::size_t w = 0; w < kernel.workgroups.size(); ++w) {
+        const Workgroup& workgroup = kernel.workgroups[w];
         for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-          OpStamp stamp = stamps[i];
-          if (stamp.begin.ticks == 0 || stamp.end.ticks == 0) continue;
-          stamp.begin.ticks -= offset;
-          stamp.end.ticks -= offset;
-          raw.push_back({static_cast<std::int32_t>(i), cu, stamp});
-          first = std::min(first, stamp.begin.ticks);
+          add(i, i, units[number + w], -1);
         }
       }
+      for (std::size_t i = 0; i < kernel.items.size(); ++i) {
+        const Item& item = kernel.items[i];
+        const std::uint32_t w = drawn_by[item_number++];
+        for (std::uint32_t o = item.first_op; o < item.first_op + item.op_count; ++o) {
+          add(o, o, units[number + w], static_cast<std::int32_t>(w));
+        }
+        const std::uint32_t claim =
+            claim_of_item(schedule_, kernel.workgroups[w], static_cast<std::int32_t>(i));
+        add(static_cast<std::size_t>(number_of_item_claim(schedule_, k, i)), claim, units[number + w], -1);
+      }
+      number += kernel.workgroups.size();
     }
   }
   const auto us = [](unsigned long long ticks) { return static_cast<double>(ticks) / kTicksPerSecond * 1e6; };
   for (const Raw& one : raw) {
     const auto& [begin, end] = one.stamp;
-    all.push_back({one.number, one.cu, us(begin.ticks - first), us(end.ticks - first), clock_of(one.stamp)});
+    all.push_back({one.number, one.cu, us(begin.ticks - first), us(end.ticks - first), clock_of(one.stamp),
+                   one.workgroup});
   }
   return all;
 }

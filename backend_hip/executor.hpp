@@ -65,7 +65,8 @@ struct StampedOp {
   std::int32_t cu = 0;      // compute unit that ran it, as the hardware counts
   double begin_us = 0;      // on rank 0's clock, from the earliest stamp; see model/timeline/op_times.hpp
   double end_us = 0;
-  double clock_ghz = 0;  // of the compute unit meanwhile; 0: too short to tell
+  double clock_ghz = 0;         // of the compute unit meanwhile; 0: too short to tell
+  std::int32_t workgroup = -1;  // that ran it, of an operation of an item
 };
 
 class Executor {

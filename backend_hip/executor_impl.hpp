@@ -72,10 +72,12 @@ class Executor::Impl {
     DeviceMemory heap;
     DeviceMemory ops;
     DeviceMemory workgroups;
+    DeviceMemory items;
     DeviceMemory tensor_maps;
     DeviceMemory spans;  // of all kernels, then the failure lock
     DeviceMemory stamps;
-    DeviceMemory compute_units;  // of the workgroups, with stamps
+    DeviceMemory compute_units;    // of the workgroups, with stamps
+    DeviceMemory item_workgroups;  // that run the items, likewise
     DeviceMemory flush;
     std::vector<Launch> launches;  // as Schedule::kernels
     std::map<std::int32_t, hipStream_t> streams;

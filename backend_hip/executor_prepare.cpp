@@ -6,6 +6,7 @@
 
 #include "backend_hip/clock.hpp"
 #include "backend_hip/executor_impl.hpp"
+#include "backend_hip/lower_items.hpp"
 #include "backend_hip/tensor_maps.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
@@ -121,10 +122,14 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
   for (const TensorMapSpec& spec : program.tensor_maps) maps.push_back(encode_tensor_map(spec));
   rank.ops = upload(r, program.ops);
   rank.workgroups = upload(r, program.workgroups);
+  rank.items = upload(r, program.items);
   rank.tensor_maps = upload(r, maps);
   rank.spans = DeviceMemory(r, spans_bytes());
-  if (options_.stamps) rank.stamps = DeviceMemory(r, schedule_.ops.size() * sizeof(OpStamp) + 1);
   if (options_.stamps) {
+    const std::size_t stamps = schedule_.ops.size() + item_total(schedule_);
+    rank.stamps = DeviceMemory(r, stamps * sizeof(OpStamp) + 1);
+    rank.item_workgroups = DeviceMemory(r, program.items.size() * sizeof(std::uint32_t) + 1);
+    TRITAX_GPU_CHECK(hipMemset(rank.item_workgroups.get(), 0, rank.item_workgroups.bytes()));
     rank.compute_units = DeviceMemory(r, program.workgroups.size() * sizeof(std::uint32_t) + 1);
     TRITAX_GPU_CHECK(hipMemset(rank.compute_units.get(), 0, rank.compute_units.bytes()));
   }
@@ -160,10 +165,12 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   }
   launch.params.ops = rank.ops.as<DeviceOp>();
   launch.params.workgroups = rank.workgroups.as<DeviceWorkgroup>() + lowered.first_workgroup;
+  launch.params.items = rank.items.as<DeviceWorkgroup>() + lowered.first_item;
   launch.params.tensor_maps = rank.tensor_maps.as<TensorMap>();
   launch.params.stamps = rank.stamps.as<OpStamp>();
   if (options_.stamps) {
     launch.params.compute_units = rank.compute_units.as<std::uint32_t>() + lowered.first_workgroup;
+    launch.params.item_workgroups = rank.item_workgroups.as<std::uint32_t>() + lowered.first_item;
   }
   launch.params.span = rank.spans.as<KernelSpan>() + k;
   launch.params.failure_lock =

@@ -3,14 +3,16 @@
 
 #include "backend_hip/lower.hpp"
 #include "model/core/error.hpp"
+#include "model/schedule/items.hpp"
 
 namespace tritax::gpu {
 
 namespace {
 
 const Op* first_matmul(const Schedule& schedule, const Kernel& kernel) {
-  for (const Workgroup& workgroup : kernel.workgroups) {
-    for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    const Workgroup& program = program_of(kernel, p);
+    for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
       if (schedule.ops[i].kind == OpKind::matmul) return &schedule.ops[i];
     }
   }

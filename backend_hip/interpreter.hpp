@@ -36,6 +36,23 @@ class OpReader {
   __device__ bool done() const { return index_ >= end_; }
   __device__ const DeviceOp& current() const { return slots_[index_ % 2]; }
 
+  // Place of the workgroup's first operation, from which its places count.
+  __device__ std::uint32_t first_op(const LaunchParams& params) const {
+    return static_cast<std::uint32_t>(reinterpret_cast<const DeviceOp*>(words_) - params.ops);
+  }
+
+  // Goes on at `index`, with operations that end before `end`: those of an item, or its own again.
+  __device__ void go_to(std::uint32_t index, std::uint32_t end) {
+    wave_barrier();
+    // What was on its way is not wanted, and must not land on what is.
+    if (index_ + 1 < end_ && lane_ < kWords) arriving_.end(slot_word(index_ + 1));
+    index_ = index;
+    end_ = end;
+    if (lane_ < kAhead) prefetch(index_ + lane_);
+    fetch(index_);
+    publish();
+  }
+
   // Goes on to the operation after the next `skip` ones.
   __device__ void advance(std::uint32_t skip) {
     wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still
@@ -85,7 +102,27 @@ class OpReader {
 struct Mailbox {
   std::uint32_t stop[2] = {0, 0};
   std::uint32_t skip[2] = {0, 0};
+  // Of a claim of items: the operations to go on with, counted from the workgroup's first.
+  std::uint32_t next[2] = {0, 0};
+  std::uint32_t end[2] = {0, 0};
+  // The first thread's own: the same when the queue is empty.
+  std::uint32_t home = 0;
+  std::uint32_t home_end = 0;
 };
+
+__device__ inline bool draws_items(const DeviceOp& op) {
+  return static_cast<OpKind>(op.kind) == OpKind::claim && op.k_end != 0;
+}
+
+// Goes on behind `op`; `turn` is that of the next join, so that the answer to this one is in the other entry.
+__device__ inline void go_on(OpReader& reader, const DeviceOp& op, const Mailbox& mailbox, int turn,
+                             std::uint32_t skip) {
+  if (draws_items(op)) {
+    reader.go_to(mailbox.next[turn ^ 1], mailbox.end[turn ^ 1]);
+  } else {
+    reader.advance(skip);
+  }
+}
 
 // Straight into memory: the matmul kernels have no register to spare.
 __device__ inline void note(Instant& instant) {
@@ -270,11 +307,31 @@ __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   }
 }
 
+// Draws an item, for the team's first thread: the program of the item, or what follows the workgroup's claim.
+__device__ inline void draw_item(const LaunchParams& params, const OpReader& reader, const DeviceOp& op,
+                                 Mailbox& mailbox, int turn) {
+  if (op.row >= 0) {
+    mailbox.home = static_cast<std::uint32_t>(op.row);
+    mailbox.home_end = static_cast<std::uint32_t>(op.col);
+  }
+  const std::uint32_t drawn = flag_add(as_flag(op), 1, Scope::gpu);
+  if (drawn < static_cast<std::uint32_t>(op.k_end - op.k_begin)) {
+    const std::uint32_t number = static_cast<std::uint32_t>(op.k_begin) + drawn;
+    const DeviceWorkgroup item = params.items[number];
+    mailbox.next[turn] = item.first_op - reader.first_op(params);
+    mailbox.end[turn] = mailbox.next[turn] + item.op_count;
+    if (params.stamps != nullptr) params.item_workgroups[number] = blockIdx.x;
+  } else {
+    mailbox.next[turn] = mailbox.home;
+    mailbox.end[turn] = mailbox.home_end;
+  }
+}
+
 // wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the
 // kernel.
 template <class Engine>
-__device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine, const DeviceOp& op,
-                                     Mailbox& mailbox, int turn, std::uint32_t* skip) {
+__device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine, const OpReader& reader,
+                                     const DeviceOp& op, Mailbox& mailbox, int turn, std::uint32_t* skip) {
   const auto scope = static_cast<Scope>(op.scope);
   if (engine.thread() == 0) {
     if (static_cast<OpKind>(op.kind) == OpKind::wait) {
@@ -282,6 +339,9 @@ __device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine,
       mailbox.stop[turn] = await_flag(op, params) ? 0 : 1;
       mailbox.skip[turn] = 0;
       if (swaps || !kPollAcquires) acquire_fence(scope);
+    } else if (draws_items(op)) {
+      mailbox.stop[turn] = mailbox.skip[turn] = 0;
+      draw_item(params, reader, op, mailbox, turn);
     } else {
       const std::uint32_t item = flag_add(as_flag(op), 1, scope);
       mailbox.stop[turn] = 0;
@@ -356,7 +416,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         break;
       case OpKind::wait:
       case OpKind::claim:
-        stopped = !meet(params, engine, op, mailbox, turn, &skip);
+        stopped = !meet(params, engine, reader, op, mailbox, turn, &skip);
         turn ^= 1;
         break;
       case OpKind::barrier:
@@ -367,7 +427,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
     if (stamped) note(params.stamps[op.number].end);
-    reader.advance(skip);
+    go_on(reader, op, mailbox, turn, skip);
   }
   engine.finish();
   if (leader) {

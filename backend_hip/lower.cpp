@@ -1,5 +1,7 @@
 #include "backend_hip/lower.hpp"
 
+#include "backend_hip/lower_items.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,8 @@
 #include <unordered_map>
 
 #include "model/core/error.hpp"
+#include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/timeline/timeline.hpp"
 
@@ -42,8 +46,8 @@ CounterUses count_uses(const Schedule& schedule) {
   const std::vector<int> launches = launches_of_kernels(schedule);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     const Kernel& kernel = schedule.kernels[k];
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      for (const Op& op : ops_of(schedule, workgroup)) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
         if (op.kind == OpKind::signal) uses[counter_key(op.rank, op.flag, op.index)] += launches[k];
         if (op.kind == OpKind::claim) uses[counter_key(kernel.rank, op.flag, op.index)] += 2;
       }
@@ -101,7 +105,34 @@ class Lowering {
     lowered.threads = tile_ != nullptr ? tile_->threads : vector_threads(kernel);
     lowered.shared_bytes = tile_ != nullptr ? tile_->shared_bytes : kernel.resources.lds_bytes;
     threads_ = lowered.threads;
+    items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
+    team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
     for (const Workgroup& workgroup : kernel.workgroups) lower_workgroup(workgroup);
+    lowered.first_item = static_cast<std::uint32_t>(program_.items.size());
+    program_.items.resize(program_.items.size() + kernel.items.size());
+    for (const ItemQueue& queue : item_queues(schedule_, kernel)) {
+      for (std::int32_t i = 0; i < queue.count; ++i) {
+        lower_item(k, static_cast<std::size_t>(queue.first + i), queue, lowered.first_item);
+      }
+    }
+  }
+
+  // Whether computing threads of the kernel store anything, which a signal then has to cover.
+  bool team_may_write(const Kernel& kernel) const {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+        const Op& op = schedule_.ops[i];
+        if (op.kind == OpKind::atomic_add || op.kind == OpKind::copy) return true;
+        if (op.kind == OpKind::store && !goes_to_senders(op)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool goes_to_senders(const Op& store) const {
+    return tile_ != nullptr && device_.tensor_maps &&
+           schedule_.buffers[static_cast<std::size_t>(store.buffer)].dtype == tile_->dtype;
   }
 
   // The hardware runs whole waves; 64 lanes suit both makers.
@@ -123,8 +154,46 @@ class Lowering {
       if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
         forget_accumulator(i);
       program_.ops.push_back(lower_op(i));
-      program_.ops.back().ends_run = ends_run(i, workgroup) ? 1 : 0;
+      DeviceOp& lowered = program_.ops.back();
+      lowered.ends_run = ends_run(i, workgroup) ? 1 : 0;
+      if (draws_items(schedule_.ops[i])) {  // where to go on when the queue is empty
+        lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
+        lowered.col = static_cast<std::int32_t>(workgroup.op_count);
+      }
     }
+  }
+
+  void lower_item(std::size_t k, std::size_t number, const ItemQueue& queue, std::uint32_t first_item) {
+    const Item& item = schedule_.kernels[k].items[number];
+    DeviceWorkgroup& place = program_.items[first_item + number];
+    place = {static_cast<std::uint32_t>(program_.ops.size()), item.op_count + 1};
+    follow_other_program();
+    skip_targets_.clear();
+    for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
+      program_.ops.push_back(lower_op(i));
+      program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
+    }
+    DeviceOp& next = program_.ops.emplace_back();
+    next.kind = static_cast<std::uint8_t>(OpKind::claim);
+    next.scope = static_cast<std::uint8_t>(Scope::gpu);
+    next.number = number_of_item_claim(schedule_, k, number);
+    next.address = counter_address(rank_, queue.flag, queue.index);
+    next.k_begin = queue.first;
+    next.k_end = queue.first + queue.count;
+    next.row = next.col = -1;
+  }
+
+  // Behind another program of the same kernel, whichever that was.
+  void follow_other_program() {
+    accumulator_ = {};
+    accesses_.clear();
+    unknown_before_ = items_conflict_;
+    team_wrote_ = team_may_write_;
+  }
+
+  std::uint64_t counter_address(int rank, std::int16_t flag, std::int32_t index) const {
+    return heap_base_[static_cast<std::size_t>(rank)] + heap_.flag_offsets[static_cast<std::size_t>(flag)] +
+           static_cast<std::uint64_t>(index) * sizeof(std::uint32_t);
   }
 
   // Whether the operation is asynchronous and not followed by one of the same kind and type, which the same
@@ -266,7 +335,7 @@ class Lowering {
     const Buffer& buffer = write_to(op, number, out);
     set_width(out, false);
     accumulator_.stored = true;
-    if (tile_ == nullptr || !device_.tensor_maps || buffer.dtype != tile_->dtype) {
+    if (!goes_to_senders(op)) {
       team_wrote_ = true;
       return;
     }
@@ -319,9 +388,7 @@ class Lowering {
 
   void lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
     const int home = op.kind == OpKind::signal ? op.rank : rank_;
-    out.address = heap_base_[static_cast<std::size_t>(home)] +
-                  heap_.flag_offsets[static_cast<std::size_t>(op.flag)] +
-                  static_cast<std::uint64_t>(op.index) * sizeof(std::uint32_t);
+    out.address = counter_address(home, op.flag, op.index);
     if (op.kind == OpKind::signal) {
       if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
       if (team_wrote_) out.bits |= kTeamWrites;
@@ -330,7 +397,11 @@ class Lowering {
     }
     // All waves meet at a wait or claim, but stores may still be on their way.
     std::erase_if(accesses_, [](const Access& access) { return !access.writes; });
-    if (op.kind == OpKind::claim) {
+    if (draws_items(op)) {
+      out.k_begin = op.k_begin;
+      out.k_end = op.k_end;
+      follow_other_program();
+    } else if (op.kind == OpKind::claim) {
       forget_accumulator(number);
       out.skip = op.rect.rows;
       out.rows = 0;
@@ -342,14 +413,15 @@ class Lowering {
   // Threads of a workgroup run apart and divide tiles differently, so that such operations need a barrier
   // between them.
   bool conflicts(const Access& access) const {
-    return std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
-      return (earlier.writes || access.writes) && overlap(earlier.region, access.region);
-    });
+    return unknown_before_ || std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
+             return (earlier.writes || access.writes) && overlap(earlier.region, access.region);
+           });
   }
 
   // At a join every earlier store of the workgroup is done.
   void all_waves_meet() {
     accesses_.clear();
+    unknown_before_ = false;
     team_wrote_ = false;
   }
 
@@ -438,6 +510,9 @@ class Lowering {
   std::vector<Access> accesses_;  // of this workgroup since all its waves last met with their stores done
   std::size_t last_staged_store_ = 0;  // into the program's operations
   bool team_wrote_ = false;            // computing threads have stored since the last signal or join
+  bool unknown_before_ = false;  // what was stored before, by another program, may be what is touched next
+  bool items_conflict_ = false;  // of the kernel, see programs_conflict()
+  bool team_may_write_ = false;  // likewise
   std::vector<std::uint32_t> skip_targets_;
 };
 
@@ -452,12 +527,12 @@ RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const Device
 std::string describe_operation(const Schedule& schedule, std::int32_t number) {
   const auto index = static_cast<std::uint32_t>(number);
   for (const Kernel& kernel : schedule.kernels) {
-    for (std::size_t w = 0; w < kernel.workgroups.size(); ++w) {
-      const Workgroup& workgroup = kernel.workgroups[w];
-      if (index < workgroup.first_op || index >= workgroup.first_op + workgroup.op_count) continue;
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      if (index < program.first_op || index >= program.first_op + program.op_count) continue;
       const Op& op = schedule.ops[index];
-      std::string text = fmt::format("kernel '{}' rank {} workgroup {} operation {} ({})", kernel.name,
-                                     kernel.rank, w, index - workgroup.first_op, name_of(op.kind));
+      std::string text = fmt::format("kernel '{}' rank {} {} operation {} ({})", kernel.name, kernel.rank,
+                                     describe_program(kernel, p), index - program.first_op, name_of(op.kind));
       if (op.flag >= 0) {
         text += fmt::format(", flag '{}'[{}]{}", schedule.flags[static_cast<std::size_t>(op.flag)].name,
                             op.index, op.kind == OpKind::wait ? fmt::format(" >= {}", op.value) : "");

@@ -80,6 +80,7 @@ struct TensorMapSpec {
 struct LoweredKernel {
   std::uint32_t first_workgroup = 0;  // into RankProgram::workgroups
   std::uint32_t workgroup_count = 0;
+  std::uint32_t first_item = 0;      // into RankProgram::items; as many as the schedule's kernel has
   const TileTraits* tile = nullptr;  // null: a kernel without matmul
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
@@ -89,6 +90,7 @@ struct LoweredKernel {
 struct RankProgram {
   std::vector<DeviceOp> ops;
   std::vector<DeviceWorkgroup> workgroups;
+  std::vector<DeviceWorkgroup> items;
   std::vector<TensorMapSpec> tensor_maps;
   std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
 };
@@ -103,8 +105,8 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
 
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
 // for what the device lacks: a tile or dtype that no kernel holds (see find_tile), `attend`,
-// atomics on fp8, an accumulator carried over a claim, operands that start off the copy engine's 16-byte
-// grid, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
+// atomics on fp8, an accumulator carried over a claim that skips, operands that start off the copy engine's
+// 16-byte grid, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

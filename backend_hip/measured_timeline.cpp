@@ -9,7 +9,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// The place of every operation of Schedule::ops, without its compute unit.
+// The place of every operation of Schedule::ops, without its compute unit; of an item's, without who ran it.
 std::vector<OpPlace> places_of(const Schedule& schedule) {
   std::vector<OpPlace> places(schedule.ops.size());
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
@@ -18,6 +18,11 @@ std::vector<OpPlace> places_of(const Schedule& schedule) {
       for (std::uint32_t i = 0; i < kernel.workgroups[w].op_count; ++i) {
         places[kernel.workgroups[w].first_op + i] = {static_cast<std::uint32_t>(k),
                                                      static_cast<std::uint32_t>(w), i, kernel.rank, 0};
+      }
+    }
+    for (const Item& item : kernel.items) {
+      for (std::uint32_t i = 0; i < item.op_count; ++i) {
+        places[item.first_op + i] = {static_cast<std::uint32_t>(k), 0, i, kernel.rank, 0};
       }
     }
   }
@@ -42,6 +47,12 @@ Timeline timeline_of(const Schedule& schedule, const std::vector<StampedOp>& sta
     TRITAX_ASSERT(number < places.size(), "a stamp of an operation that the schedule does not have");
     OpInterval interval;
     interval.place = places[number];
+    if (stamp.workgroup >= 0) {  // of an item
+      const auto w = static_cast<std::uint32_t>(stamp.workgroup);
+      const std::uint32_t first = schedule.kernels[interval.place.kernel].workgroups[w].first_op;
+      interval.place.workgroup = w;
+      interval.place.op = static_cast<std::uint32_t>(number) - first;
+    }
     interval.place.cu = stamp.cu;
     interval.kind = schedule.ops[number].kind;
     interval.begin_ns = stamp.begin_us * 1e3;

@@ -57,7 +57,7 @@ __device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<S
     }
     if (kind == OpKind::matmul) feed_matmul(params, op, shared, stages, ring);
     wave_barrier();
-    reader.advance(skip);
+    go_on(reader, op, *shared.mailbox.get(), turn, skip);
   }
 }
 
@@ -90,7 +90,7 @@ class WgmmaSender {
       }
       if (is_sent<Shape>(op)) send(op);
       if (kind == OpKind::signal) signal(op);
-      reader.advance(skip);
+      go_on(reader, op, *shared_.mailbox.get(), turn, skip);
     }
     drain();
     named_barrier(kSenderBarrier, kSendingThreads);

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/subject.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/json.hpp"
 
 namespace tritax::cli {
@@ -31,8 +32,8 @@ Table kernel_table(const Schedule& schedule) {
               {}};
   for (const Kernel& kernel : schedule.kernels) {
     std::int64_t operations = 0;
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      operations += workgroup.op_count;
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      operations += program_of(kernel, p).op_count;
     }
     table.add({kernel.name, std::int64_t{kernel.rank}, static_cast<std::int64_t>(kernel.workgroups.size()),
                operations, std::int64_t{kernel.resources.threads},

@@ -221,6 +221,7 @@ std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
   if (free_places_.empty()) {
     workgroups_.emplace_back();
     senders_.emplace_back();
+    if (has_items()) draws_.emplace_back();
   } else {
     id = free_places_.back();
     free_places_.pop_back();

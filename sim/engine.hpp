@@ -11,11 +11,11 @@
 //
 // Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
 // (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
-// engine_flags.cpp (signals, waits, claims), engine_clock.cpp (what the power limit leaves),
-// engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls that share
-// operands), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when memory gets
-// what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp (when to
-// give up), engine_result.cpp (results, stalls).
+// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (what the power limit
+// leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
+// that share operands), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when
+// memory gets what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp
+// (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -168,13 +168,21 @@ class Engine : private EngineState {
   void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
   void deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now);
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
   double poll_ns(const Op& op) const;
   std::int32_t& residents_of(const WorkgroupState& wg);
   // Of a signal or wait: it stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag_; }
+
+  // engine_claim.cpp
+  bool has_items() const { return !of_item_.empty(); }
+  void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+  void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
+  void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
+  bool goes_back_to_claim(WorkgroupState& wg, std::uint32_t id);
+  std::uint32_t begin_of_program(const WorkgroupState& wg, std::uint32_t op) const;
+  bool raises_passed(WorkgroupState& wg, const Path& path, double now);
 
   // engine_sender.cpp
   SenderState& sender_of(const WorkgroupState& wg) { return senders_[&wg - workgroups_.data()]; }
@@ -305,6 +313,7 @@ class Engine : private EngineState {
   double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
   void index_tails();
   double least_kernel_ns(std::size_t kernel) const;
+  WorkgroupState at_item(std::uint32_t kernel, const Item& item) const;
   double highest_clock_factor() const;
   void look_ahead(const WorkgroupState& wg, double now);
 
@@ -326,6 +335,7 @@ class Engine : private EngineState {
   std::vector<KernelState> kernels_;
   std::vector<WorkgroupState> workgroups_;  // on a compute unit; wg and id count places; never moves
   std::vector<SenderState> senders_;        // of workgroups_, in the same places
+  std::vector<DrawState> draws_;            // likewise, if a kernel has items
   std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before
@@ -343,6 +353,7 @@ class Engine : private EngineState {
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
   std::vector<std::uint8_t> is_read_;             // by buffer: something loads or copies from it
+  std::vector<std::uint8_t> of_item_;             // by operation; empty if no kernel has items
   std::vector<TileGrid> tile_grid_;               // by buffer
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
   std::vector<Path> write_paths_;                 // apart: few reads of a record need it

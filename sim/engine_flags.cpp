@@ -1,4 +1,4 @@
-// Flags: signals on their way, waits that poll, claims of work items.
+// Flags: signals on their way, waits that poll.
 #include <algorithm>
 #include <cmath>
 
@@ -32,6 +32,7 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
 void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
   Path path = wg.path;
   charge_store(path, wg, lost_ns, now);
+  if (raises_passed(wg, path, now)) return;
   for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
     const Op& op = schedule_.ops[o];
     if (op.kind != OpKind::signal || !is_free(op)) continue;
@@ -97,17 +98,6 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
     ++gpu.atomic_pollers[static_cast<std::size_t>(wg.die)];
   }
   return true;
-}
-
-void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  // The atomic returns after one trip to the counter; claims of one counter are served one by one.
-  const std::int32_t rank = wg.rank;
-  FlagState& flag = flags_[flag_of(rank, op)];
-  ++flag.pollers;
-  wg.op_part = &TimeAccount::memory_ns;
-  wg.waiting = Waiting::time;
-  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) * machine_.gpu.poll_atomic_ns,
-              {EventKind::resume_workgroup, id});
 }
 
 void Engine::raise_flag(const Arrival& arrival, double now) {

@@ -19,13 +19,14 @@ void Engine::notify_finish(const WorkgroupState& wg, std::uint32_t op, double no
 // Runs operations of a workgroup until one takes time.
 void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
-  while (wg.pc < wg.end) {
+  while (wg.pc < wg.end || (!wg.sender_busy && goes_back_to_claim(wg, id))) {
     const Op& op = schedule_.ops[wg.pc];
     // One workgroup of thousands: it will have left the caches by the next event.
     __builtin_prefetch(&op + 1);
     if (op.kind == OpKind::signal && is_free(op) && wg.store_in_flight && !wg.has_sender) {
       ++totals_.tile_operations;
       notify_start(wg, now);
+      if (!draws_.empty()) draws_[id].passed.push_back(wg.pc);
       ++wg.pc;  // the end of the store raises it
       continue;
     }
@@ -188,7 +189,7 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
 bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   using Kind = DataPath::Kind;
   if (path.kind != Kind::remote_copy && path.kind != Kind::local_copy) return false;
-  const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+  const std::uint32_t first = begin_of_program(wg, op_index);
   const auto stands_for_order = [&](const Op& op) {
     return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
   };
@@ -316,10 +317,7 @@ void Engine::resume(std::uint32_t id, double now) {
       gpu.l2[static_cast<std::size_t>(wg.die)].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
-    FlagState& flag = flags_[flag_of(rank, op)];
-    --flag.pollers;
-    const std::int32_t item = flag.value++;
-    if (item >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);
+    end_claim(wg, id, op);
   }
   step(id, now);
 }

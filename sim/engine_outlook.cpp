@@ -79,6 +79,7 @@ void Engine::index_outlook() {
   if (options_.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
   const auto for_each_workgroup = [&](std::uint32_t k, const auto& visit) {
     for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) visit(at_start(k, w));
+    for (const Item& item : schedule_.kernels[k].items) visit(at_item(k, item));
   };
   std::vector<FlagOutlook> flags(flags_.size());
   std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
@@ -110,7 +111,8 @@ void Engine::index_outlook() {
 
 // Fills `rest_ns_` for one workgroup: from the start of each operation to the end of the workgroup, with
 // matmuls at the clock under full load; with `flags` also to the end of those that wait for it, as far as
-// that is later than its own kernel's. What follows a claim may be skipped and counts nothing.
+// that is later than its own kernel's. What follows a claim may be skipped and counts nothing; what a claim
+// draws is known only then, but each item takes its own time, from wherever it begins.
 void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
                         const std::vector<FlagOutlook>* flags) {
   const bool matmuls_drain = machine_.gpu.loads_wait_for_stores && !state.has_sender;
@@ -204,11 +206,22 @@ void Engine::index_tails() {
   }
 }
 
+// As of a workgroup of whom nothing is known but its kernel and the item that it has just drawn.
+Engine::WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
+  WorkgroupState wg = at_start(k, 0);
+  wg.pc = item.first_op;
+  wg.end = item.first_op + item.op_count;
+  return wg;
+}
+
 // Of a kernel, at the highest clock.
 double Engine::least_kernel_ns(std::size_t kernel) const {
   double least = 0;
   for (const Workgroup& workgroup : schedule_.kernels[kernel].workgroups) {
     if (workgroup.op_count > 0) least = std::max(least, rest_ns_[workgroup.first_op]);
+  }
+  for (const Item& item : schedule_.kernels[kernel].items) {
+    if (item.op_count > 0) least = std::max(least, rest_ns_[item.first_op]);
   }
   return least / highest_clock_factor_;
 }

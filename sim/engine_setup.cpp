@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
@@ -185,6 +186,10 @@ void Engine::index_schedule() {
     first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
     state.to_send = state.remaining;
+    if (!kernel.items.empty()) of_item_.resize(schedule_.ops.size(), 0);
+    for (const Item& item : kernel.items) {
+      std::fill_n(of_item_.begin() + item.first_op, item.op_count, std::uint8_t{1});
+    }
     number_workgroups_of_dies(kernel, state);
     index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
@@ -240,7 +245,8 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
                       size};
     return slab_ids.emplace(key, id).first->second;
   };
-  for (const Workgroup& wg : kernel.workgroups) {
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    const Workgroup& wg = program_of(kernel, p);
     for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
       const Op& op = schedule_.ops[o];
       if (op.kind != OpKind::matmul) {

@@ -135,6 +135,12 @@ struct EngineState {
     Path path;
   };
 
+  // Of a workgroup of a kernel with items, see engine_claim.cpp.
+  struct DrawState {
+    std::uint32_t claim = kNobody;      // the operation that has drawn the item at hand; kNobody: none
+    std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
+  };
+
   // Of an operation that is a matmul.
   struct MatmulInputs {
     std::uint32_t shape = 0;  // index into shapes_

@@ -429,6 +429,8 @@ double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.
 std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
+  // Who draws an item is chance itself; its place among the operations tells it from all others.
+  if (has_items() && of_item_[op] != 0) id = kNobody;
   if (!added_before_.empty()) op -= added_before_[op];
   return static_cast<std::uint64_t>(id) << 32 ^ op;
 }

@@ -12,6 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/timeline/op_name.hpp"
 #include "sim/functional_memory.hpp"
@@ -84,10 +85,10 @@ struct FunctionalExecutor::State {
       : schedule(executable(s)), memory(filled(s, seed)), order(s), reference(s, memory) {
     copies.resize(schedule.host.size());
     for (std::size_t kernel = 0; kernel < schedule.kernels.size(); ++kernel) {
-      const auto& programs = schedule.kernels[kernel].workgroups;
-      workgroups.emplace_back(programs.size());
-      for (std::size_t w = 0; w < programs.size(); ++w) {
-        refuse_attend(kernel, w, programs[w]);
+      const Kernel& its = schedule.kernels[kernel];
+      workgroups.emplace_back(its.workgroups.size());
+      for (std::size_t p = 0; p < program_count(its); ++p) {
+        refuse_attend(kernel, p, program_of(its, p));
       }
     }
   }
@@ -98,13 +99,12 @@ struct FunctionalExecutor::State {
     return memory;
   }
 
-  void refuse_attend(std::size_t kernel, std::size_t workgroup, const Workgroup& program) const {
+  void refuse_attend(std::size_t kernel, std::size_t number, const Workgroup& program) const {
     for (std::uint32_t op = 0; op < program.op_count; ++op) {
       if (schedule.ops[program.first_op + op].kind == OpKind::attend) {
-        throw UserError(
-            fmt::format("{}: attend is reserved and cannot be executed functionally; allowed are {}",
-                        describe_op(schedule, kernel, workgroup, op),
-                        "matmul, load, store, copy, reduce and atomic_add"));
+        throw UserError(fmt::format(
+            "{}: attend is reserved and cannot be executed functionally; allowed are {}",
+            describe_op(schedule, kernel, number, op), "matmul, load, store, copy, reduce and atomic_add"));
       }
     }
   }
@@ -168,7 +168,7 @@ void FunctionalExecutor::State::report(const OpPlace& reader, const Region& regi
 Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const Region& region, bool for_add) {
   const auto is_before = [&](Epoch write) {
     return place.kernel == kCopyEngine ? order.is_before_copy(write, place.rank, place.op)
-                                       : order.is_before(write, place.kernel, place.workgroup);
+                                       : order.is_before(write, place.kernel, place.workgroup, place.op);
   };
   if (const auto fault = memory.find_fault(region, for_add, is_before)) {
     report(place, region, *fault);
@@ -255,6 +255,10 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
     } else {
       add_to_accumulator(place, std::move(open.values));
     }
+  }
+  if (draws_items(op_at(place))) {  // what comes next begins anew, whatever was drawn
+    workgroup.accumulator = Eigen::MatrixXd();
+    workgroup.stored = false;
   }
   order.op_finished(place.kernel, place.workgroup, place.op);
 }

@@ -56,7 +56,8 @@ HappensBefore::HappensBefore(const Schedule& schedule) : schedule_(schedule) {
   std::uint32_t agents = 0;
   for (const Kernel& kernel : schedule.kernels) {
     first_agent_.push_back(agents);
-    agents += static_cast<std::uint32_t>(kernel.workgroups.size());
+    agents += static_cast<std::uint32_t>(program_count(kernel));
+    item_queues_.push_back(item_queues(schedule, kernel));
   }
   for (const std::vector<HostOp>& program : schedule.host) {
     first_copy_.push_back(agents);
@@ -76,6 +77,14 @@ HappensBefore::HappensBefore(const Schedule& schedule) : schedule_(schedule) {
     flags += ranks * static_cast<std::size_t>(array.count);
   }
   flags_.resize(flags);
+}
+
+std::uint32_t HappensBefore::agent_of(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const {
+  const Kernel& its = schedule_.kernels[kernel];
+  const Workgroup& own = its.workgroups[workgroup];
+  if (op < own.op_count) return first_agent_[kernel] + workgroup;
+  return first_agent_[kernel] +
+         static_cast<std::uint32_t>(its.workgroups.size() + item_of(its, own.first_op + op));
 }
 
 const Op& HappensBefore::op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const {
@@ -216,9 +225,9 @@ void HappensBefore::kernel_finished(std::uint32_t kernel) {
       streams_[static_cast<std::size_t>(schedule_.kernels[kernel].rank)][kernels_[kernel].stream];
   TRITAX_ASSERT(stream.running && stream.queue.front().item == kernel, "a kernel ended that was not running");
   stream.done.join(kernels_[kernel].start);
-  const auto workgroups = static_cast<std::uint32_t>(schedule_.kernels[kernel].workgroups.size());
-  for (std::uint32_t workgroup = 0; workgroup < workgroups; ++workgroup) {
-    stream.done.join(agents_[agent_of(kernel, workgroup)].clock);
+  const auto programs = static_cast<std::uint32_t>(program_count(schedule_.kernels[kernel]));
+  for (std::uint32_t program = 0; program < programs; ++program) {
+    stream.done.join(agents_[first_agent_[kernel] + program].clock);
   }
   stream.queue.pop_front();
   stream.running = false;
@@ -226,11 +235,12 @@ void HappensBefore::kernel_finished(std::uint32_t kernel) {
 }
 
 Epoch HappensBefore::op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) {
-  const std::uint32_t id = agent_of(kernel, workgroup);
+  const std::uint32_t id = agent_of(kernel, workgroup, op);
   Agent& agent = agents_[id];
   if (agent.launch != kernels_[kernel].launches) {
     agent.launch = kernels_[kernel].launches;
     agent.clock = kernels_[kernel].start;
+    acquire_of_queue(agent, kernel, id - first_agent_[kernel]);
   }
   const Epoch epoch{id, ++agent.time};
   agent.clock.advance(epoch);
@@ -241,7 +251,7 @@ Epoch HappensBefore::op_started(std::uint32_t kernel, std::uint32_t workgroup, s
 }
 
 void HappensBefore::op_finished(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op_index) {
-  const std::uint32_t id = agent_of(kernel, workgroup);
+  const std::uint32_t id = agent_of(kernel, workgroup, op_index);
   const Op& op = op_at(kernel, workgroup, op_index);
   const int rank = schedule_.kernels[kernel].rank;
   switch (op.kind) {
@@ -254,6 +264,17 @@ void HappensBefore::op_finished(std::uint32_t kernel, std::uint32_t workgroup, s
       return;
     default:
       return;
+  }
+}
+
+// Whoever has drawn this item has waited for what all claims come after.
+void HappensBefore::acquire_of_queue(Agent& agent, std::uint32_t kernel, std::uint32_t program) {
+  const std::size_t workgroups = schedule_.kernels[kernel].workgroups.size();
+  if (program < workgroups) return;
+  const auto item = static_cast<std::int32_t>(program - workgroups);
+  for (const ItemQueue& queue : item_queues_[kernel]) {
+    if (item < queue.first || item - queue.first >= queue.count) continue;
+    for (const Op& wait : queue.awaited) acquire(agent, schedule_.kernels[kernel].rank, wait);
   }
 }
 
@@ -294,8 +315,9 @@ void HappensBefore::acquire(Agent& agent, int rank, const Op& op) {
   }
 }
 
-bool HappensBefore::is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup) const {
-  return agents_[agent_of(kernel, workgroup)].clock.contains(earlier);
+bool HappensBefore::is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup,
+                              std::uint32_t op) const {
+  return agents_[agent_of(kernel, workgroup, op)].clock.contains(earlier);
 }
 
 }  // namespace tritax

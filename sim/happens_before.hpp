@@ -10,6 +10,9 @@
 //   kernel           starts after the host's launch and after the previous kernel of its stream, and its end
 //                    is after all its workgroups;
 //   copy             by a copy engine: as a kernel of one workgroup with one operation;
+//   item             of a work queue (model/schedule/items.hpp): an agent of its own, for another workgroup
+//                    could have drawn it. It is after the start of its kernel and after the waits that all
+//                    claims of its queue have behind them; the end of the kernel is after it;
 //   event            what follows a wait in its stream is after what came before the record in its stream;
 //   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
 //                    arrived.
@@ -27,6 +30,7 @@
 #include <map>
 #include <vector>
 
+#include "model/schedule/items.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
@@ -62,13 +66,14 @@ class HappensBefore {
   Epoch copy_started(int rank, std::uint32_t host_op);
   void copy_finished(int rank, std::uint32_t host_op);
 
+  // Operations are named as in OpPlace: those of an item by the workgroup that runs it.
   // Counts the operation and returns its epoch.
   Epoch op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
   // Makes signals seen and lets waits acquire.
   void op_finished(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
 
-  // True if `earlier` is ordered before whatever the workgroup does now.
-  bool is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup) const;
+  // True if `earlier` is ordered before this operation, which its workgroup does now.
+  bool is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   bool is_before_copy(Epoch earlier, int rank, std::uint32_t host_op) const;
 
  private:
@@ -115,9 +120,8 @@ class HappensBefore {
     std::vector<Release> releases;
   };
 
-  std::uint32_t agent_of(std::uint32_t kernel, std::uint32_t workgroup) const {
-    return first_agent_[kernel] + workgroup;
-  }
+  // Workgroups of a kernel, then its items.
+  std::uint32_t agent_of(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   const Op& op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   Flag& flag_at(std::int16_t flag, int rank, std::int32_t index);
   void enqueue(std::int32_t kernel, std::int32_t stream, const VectorClock& host);
@@ -128,9 +132,11 @@ class HappensBefore {
   }
   void release(Agent& agent, int rank, std::uint32_t op_index, const Op& op);
   void acquire(Agent& agent, int rank, const Op& op);
+  void acquire_of_queue(Agent& agent, std::uint32_t kernel, std::uint32_t program);
 
   const Schedule& schedule_;
-  std::vector<std::uint32_t> first_agent_;  // by kernel
+  std::vector<std::uint32_t> first_agent_;           // by kernel
+  std::vector<std::vector<ItemQueue>> item_queues_;  // likewise
   std::vector<Agent> agents_;
   std::vector<KernelState> kernels_;
   std::vector<std::map<std::int32_t, Stream>> streams_;  // by rank, stream

@@ -17,15 +17,17 @@ std::int16_t narrow(std::int64_t value) {
   return static_cast<std::int16_t>(value);
 }
 
-// Brings the operations into the order of kernels and workgroups, for builders that went back to an earlier
-// kernel.
+// Brings the operations into the order of kernels, workgroups and items, for builders that went back to an
+// earlier kernel, or to workgroups.
 void order_by_kernel(Schedule& schedule) {
   std::uint32_t expected = 0;
   bool ordered = true;
   for (const Kernel& kernel : schedule.kernels) {
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      ordered = ordered && workgroup.first_op == expected;
-      expected = workgroup.first_op + workgroup.op_count;
+    for (const auto* programs : {&kernel.workgroups, &kernel.items}) {
+      for (const Workgroup& program : *programs) {
+        ordered = ordered && program.first_op == expected;
+        expected = program.first_op + program.op_count;
+      }
     }
   }
   if (ordered) {
@@ -34,10 +36,12 @@ void order_by_kernel(Schedule& schedule) {
   std::vector<Op> ops;
   ops.reserve(schedule.ops.size());
   for (Kernel& kernel : schedule.kernels) {
-    for (Workgroup& workgroup : kernel.workgroups) {
-      const auto begin = schedule.ops.begin() + workgroup.first_op;
-      workgroup.first_op = static_cast<std::uint32_t>(ops.size());
-      ops.insert(ops.end(), begin, begin + workgroup.op_count);
+    for (auto* programs : {&kernel.workgroups, &kernel.items}) {
+      for (Workgroup& program : *programs) {
+        const auto begin = schedule.ops.begin() + program.first_op;
+        program.first_op = static_cast<std::uint32_t>(ops.size());
+        ops.insert(ops.end(), begin, begin + program.op_count);
+      }
     }
   }
   schedule.ops = std::move(ops);
@@ -110,12 +114,22 @@ void ScheduleBuilder::workgroup(std::int32_t kernel) {
   schedule_.kernels[static_cast<std::size_t>(kernel)].workgroups.push_back(
       {static_cast<std::uint32_t>(schedule_.ops.size()), 0});
   current_kernel_ = kernel;
+  in_item_ = false;
+}
+
+std::int32_t ScheduleBuilder::item(std::int32_t kernel) {
+  TRITAX_ASSERT(kernel >= 0 && static_cast<std::size_t>(kernel) < schedule_.kernels.size(), "unknown kernel");
+  std::vector<Item>& items = schedule_.kernels[static_cast<std::size_t>(kernel)].items;
+  items.push_back({static_cast<std::uint32_t>(schedule_.ops.size()), 0});
+  current_kernel_ = kernel;
+  in_item_ = true;
+  return static_cast<std::int32_t>(items.size()) - 1;
 }
 
 Op& ScheduleBuilder::add(OpKind kind) {
-  TRITAX_ASSERT(current_kernel_ >= 0, "workgroup() comes before its operations");
+  TRITAX_ASSERT(current_kernel_ >= 0, "workgroup() or item() comes before its operations");
   Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(current_kernel_)];
-  ++kernel.workgroups.back().op_count;
+  ++(in_item_ ? kernel.items : kernel.workgroups).back().op_count;
   Op& op = schedule_.ops.emplace_back();
   op.kind = kind;
   op.rank = narrow(kernel.rank);
@@ -195,6 +209,15 @@ void ScheduleBuilder::claim(std::int16_t flag, std::int32_t index, std::int32_t 
   op.index = index;
   op.value = limit;
   op.rect.rows = skip_operations;
+}
+
+void ScheduleBuilder::claim_items(std::int16_t flag, std::int32_t index, std::int32_t first,
+                                  std::int32_t count) {
+  Op& op = add(OpKind::claim);
+  op.flag = flag;
+  op.index = index;
+  op.k_begin = first;
+  op.k_end = first + count;
 }
 
 void ScheduleBuilder::launch(int rank, std::int32_t kernel, std::int32_t stream) {

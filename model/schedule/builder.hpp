@@ -42,6 +42,10 @@ class ScheduleBuilder {
   // Starts the next workgroup of `kernel`; the following operations belong to it.
   void workgroup(std::int32_t kernel);
 
+  // Starts the next item of `kernel`, likewise, and returns its number; its workgroups draw it by
+  // claim_items().
+  std::int32_t item(std::int32_t kernel);
+
   void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
   void load(std::int16_t buffer, Rect rect, int rank);
   void store(std::int16_t buffer, Rect rect, int rank);
@@ -54,6 +58,8 @@ class ScheduleBuilder {
   void wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope, LockProtocol protocol);
   void barrier();
   void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);
+  // Runs items [first, first + count) of the kernel, in turn with all who claim them from this counter.
+  void claim_items(std::int16_t flag, std::int32_t index, std::int32_t first, std::int32_t count);
 
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
   void graph_launch(int rank, Graph graph);
@@ -76,6 +82,7 @@ class ScheduleBuilder {
 
   Schedule schedule_;
   std::int32_t current_kernel_ = -1;
+  bool in_item_ = false;  // else in a workgroup
 };
 
 }  // namespace tritax

@@ -4,6 +4,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
@@ -29,13 +30,27 @@ std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int3
   return fmt::format("{}[{}] of rank {}", schedule.flags[static_cast<std::size_t>(flag)].name, index, rank);
 }
 
-std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t workgroup, std::size_t op) {
-  TRITAX_ASSERT(kernel < schedule.kernels.size() && workgroup < schedule.kernels[kernel].workgroups.size(),
+std::string describe_program(const Kernel& kernel, std::size_t number) {
+  const std::size_t workgroups = kernel.workgroups.size();
+  return number < workgroups ? fmt::format("workgroup {}", number)
+                             : fmt::format("item {}", number - workgroups);
+}
+
+std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t program, std::size_t op) {
+  TRITAX_ASSERT(kernel < schedule.kernels.size() && program < program_count(schedule.kernels[kernel]),
                 "the place of an operation lies inside the schedule");
-  const std::size_t index = schedule.kernels[kernel].workgroups[workgroup].first_op + op;
+  const Kernel& of = schedule.kernels[kernel];
+  const Workgroup& range = program_of(of, program);
+  const std::size_t index = range.first_op + op;
   TRITAX_ASSERT(index < schedule.ops.size(), "the place of an operation lies inside the schedule");
-  return fmt::format("{} workgroup {} operation {} ({})", describe_kernel(schedule, kernel), workgroup, op,
-                     name_of(schedule.ops[index].kind));
+  std::string where = describe_kernel(schedule, kernel) + " " + describe_program(of, program);
+  const std::int32_t drawn = op >= range.op_count ? item_of(of, static_cast<std::uint32_t>(index)) : -1;
+  if (drawn >= 0) {
+    const auto item = static_cast<std::size_t>(drawn);
+    op = index - of.items[item].first_op;
+    where += " " + describe_program(of, of.workgroups.size() + item);
+  }
+  return fmt::format("{} operation {} ({})", where, op, name_of(schedule.ops[index].kind));
 }
 
 std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit) {

@@ -54,7 +54,9 @@ std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& 
 // Throws UserError with the first findings, if there are any. `origin` is the file or pattern to blame.
 void require_sound(const std::vector<Finding>& findings, const std::string& origin);
 
-// "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"; used by every message about an operation.
-std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t workgroup, std::size_t op);
+// "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"; used by every message about an operation. The
+// program is a workgroup or item by the number of program_of() (items.hpp); an operation of an item may also
+// be named by the workgroup that has drawn it (OpPlace), "… workgroup 5 item 7 operation 0 (matmul)".
+std::string describe_op(const Schedule& schedule, std::size_t kernel, std::size_t program, std::size_t op);
 
 }  // namespace tritax

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
@@ -23,7 +24,7 @@ constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
 // All ranks of a schedule together, as the simulator keeps them: about 1.5 GB each.
 constexpr std::int64_t kMaxAllCounters = std::int64_t{1} << 27;
 constexpr std::int64_t kMaxTiles = std::int64_t{1} << 26;
-// Workgroups and operations, every launch counted: the checker's graph has as many points.
+// Workgroups, items and operations, every launch counted: the checker's graph has as many points.
 constexpr std::uint64_t kMaxExecuted = std::uint64_t{1} << 28;
 // A counter has 32 bits on the GPU; values are signed here.
 constexpr std::int64_t kMaxCounter = std::numeric_limits<std::int32_t>::max();
@@ -102,8 +103,8 @@ class LaunchCounter {
   explicit LaunchCounter(const Schedule& schedule) {
     for (const Kernel& kernel : schedule.kernels) {
       std::uint64_t size = 2;  // its start and its end
-      for (const Workgroup& workgroup : kernel.workgroups) {
-        size += 1 + std::uint64_t{workgroup.op_count};
+      for (std::size_t p = 0; p < program_count(kernel); ++p) {
+        size += 1 + std::uint64_t{program_of(kernel, p).op_count};
       }
       size_.push_back(size);
     }
@@ -172,7 +173,7 @@ void check_overflow(const SyncGraph& graph, Findings& findings) {
     const std::string what = fmt::format(
         "adds to {}, whose signals and claims add up to {}; a counter of 32 bits holds at most {}",
         describe_flag(graph.schedule(), cell.flag, cell.index, cell.rank), cell.total, kMaxCounter);
-    // Claims add one each, so there are signals.
+    // Claims and items add one each, so there are signals.
     findings.add(Kind::out_of_range, graph.describe_vertex(cell.signals.back()), what);
   }
 }

@@ -7,8 +7,8 @@
 // been reached before has happened, only those that may spin still hold places, the dispatcher leaves no room
 // empty that somebody waits for, and so the workgroup has its place. The rest may deadlock, and is refused.
 //
-// A workgroup may spin for ever while one of its waits is for something not yet reached. Against kernel T it
-// is left out if its own kernel
+// A workgroup may spin for ever while one of its waits, or of the items that it may draw, is for something
+// not yet reached. Against kernel T it is left out if its own kernel
 //  * is of the same stream, or starts only after all of T that has no place yet has begun;
 //  * is served after T: launched later, needing all that T needs, and either T finds room wherever it does
 //    or T finds the GPU empty (whoever runs beside T is served after it) and fills the places that it leaves;
@@ -44,14 +44,13 @@ class PlaceChecker {
         open_waits_(graph.workgroups().size(), 0),
         has_place_(graph.workgroups().size(), 0),
         spinning_(graph.runs().size(), 0),
-        without_place_(graph.runs().size(), 0) {
+        without_place_(graph.runs().size(), 0),
+        open_waits_of_queue_(graph.queues().size(), 0) {
     for (const FlagEvent& event : graph.events()) {
-      for (const std::uint32_t wait : event.waits) {
-        spinning_[run_of(wait)] += open_waits_[graph.vertices()[wait].owner]++ == 0 ? 1 : 0;
-      }
+      for (const std::uint32_t wait : event.waits) open_wait(wait);
     }
     for (const WorkgroupRun& workgroup : graph.workgroups()) {
-      ++without_place_[workgroup.run];
+      if (!workgroup.is_item()) ++without_place_[workgroup.run];
     }
   }
 
@@ -90,10 +89,35 @@ class PlaceChecker {
       if (graph_.vertices()[vertex].kind != SyncVertex::Kind::event) {
         continue;
       }
-      for (const std::uint32_t wait : graph_.events()[graph_.vertices()[vertex].owner].waits) {
-        spinning_[run_of(wait)] -= --open_waits_[graph_.vertices()[wait].owner] == 0 ? 1 : 0;
-      }
+      for (const std::uint32_t wait : graph_.events()[graph_.vertices()[vertex].owner].waits)
+        close_wait(wait);
     }
+  }
+
+  // A wait of an item may be that of any workgroup which claims from its queue.
+  void open_wait(std::uint32_t wait) {
+    const std::uint32_t owner = graph_.vertices()[wait].owner;
+    const std::uint32_t queue = graph_.workgroups()[owner].queue;
+    if (queue == kNoQueue) return open_wait_of(owner);
+    if (open_waits_of_queue_[queue]++ > 0) return;
+    for (const std::uint32_t claim : graph_.queues()[queue].claims)
+      open_wait_of(graph_.vertices()[claim].owner);
+  }
+
+  void close_wait(std::uint32_t wait) {
+    const std::uint32_t owner = graph_.vertices()[wait].owner;
+    const std::uint32_t queue = graph_.workgroups()[owner].queue;
+    if (queue == kNoQueue) return close_wait_of(owner);
+    if (--open_waits_of_queue_[queue] > 0) return;
+    for (const std::uint32_t claim : graph_.queues()[queue].claims)
+      close_wait_of(graph_.vertices()[claim].owner);
+  }
+
+  void open_wait_of(std::uint32_t workgroup) {
+    spinning_[graph_.workgroups()[workgroup].run] += open_waits_[workgroup]++ == 0 ? 1 : 0;
+  }
+  void close_wait_of(std::uint32_t workgroup) {
+    spinning_[graph_.workgroups()[workgroup].run] -= --open_waits_[workgroup] == 0 ? 1 : 0;
   }
 
   // True if any workgroup got one.
@@ -317,6 +341,7 @@ class PlaceChecker {
   std::vector<char> has_place_;               // by workgroup run
   std::vector<std::uint32_t> spinning_;       // by run: workgroups with open waits
   std::vector<std::uint32_t> without_place_;  // by run: workgroups
+  std::vector<std::uint32_t> open_waits_of_queue_;
   std::unordered_map<std::uint32_t, std::vector<bool>> past_of_start_;  // by run
 };
 

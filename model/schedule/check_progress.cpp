@@ -134,6 +134,35 @@ void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, s
   }
 }
 
+// An item that nobody is sure to draw depends on the one before it, or else on those that may keep all who
+// claim from its queue, and on whoever has not come to it.
+void add_draw_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t item,
+                    StuckGraph& stuck) {
+  const std::vector<WorkgroupRun>& runs = graph.workgroups();
+  const WorkQueue& queue = graph.queues()[runs[item].queue];
+  const std::uint32_t begin = runs[item].first_vertex;
+  if (item > queue.first_item && reached[runs[item - 1].first_vertex] == 0) {
+    boost::add_edge(runs[item - 1].first_vertex, begin, stuck);
+    return;
+  }
+  for (std::uint32_t before = queue.first_item; before < item; ++before) {
+    if (reached[runs[before].last_vertex()] == 0) boost::add_edge(runs[before].last_vertex(), begin, stuck);
+  }
+  for (const std::uint32_t claim : queue.claims) {
+    if (reached[claim] == 0) boost::add_edge(claim, begin, stuck);
+  }
+}
+
+// Who has come to a queue goes on when all items have ended.
+void add_leave_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t left,
+                     StuckGraph& stuck) {
+  const WorkQueue& queue = graph.queues()[graph.queue_of_claim(left - 1)];
+  for (std::uint32_t i = queue.first_item; i < queue.first_item + queue.item_count; ++i) {
+    const std::uint32_t last = graph.workgroups()[i].last_vertex();
+    if (reached[last] == 0) boost::add_edge(last, left, stuck);
+  }
+}
+
 StuckGraph stuck_graph(const SyncGraph& graph, const std::vector<char>& reached) {
   StuckGraph stuck(reached.size());
   for (std::uint32_t vertex = 0; vertex < reached.size(); ++vertex) {
@@ -144,6 +173,11 @@ StuckGraph stuck_graph(const SyncGraph& graph, const std::vector<char>& reached)
     if (v.kind == SyncVertex::Kind::event) {
       add_event_edges(graph, reached, v.owner, stuck);
       continue;
+    }
+    if (v.kind == SyncVertex::Kind::workgroup_begin && graph.workgroups()[v.owner].is_item()) {
+      add_draw_edges(graph, reached, v.owner, stuck);
+    } else if (v.kind == SyncVertex::Kind::queue_left) {
+      add_leave_edges(graph, reached, vertex, stuck);
     }
     const auto [begin, end] = boost::in_edges(vertex, graph.graph());
     for (auto edge = begin; edge != end; ++edge) {
@@ -163,11 +197,15 @@ void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Find
       stuck, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, stuck)));
   std::vector<std::vector<std::uint32_t>> waits(count);
   std::vector<std::uint32_t> size(count, 0);
+  std::vector<char> of_queue(count, 0);
   for (std::uint32_t vertex = 0; vertex < reached.size(); ++vertex) {
     ++size[component[vertex]];
     if (graph.vertices()[vertex].kind == SyncVertex::Kind::wait && reached[vertex] == 0) {
       waits[component[vertex]].push_back(vertex);
     }
+    const SyncVertex& v = graph.vertices()[vertex];
+    const bool of_item = v.kind == SyncVertex::Kind::workgroup_begin && graph.workgroups()[v.owner].is_item();
+    if (of_item || v.kind == SyncVertex::Kind::queue_left) of_queue[component[vertex]] = 1;
   }
   constexpr std::size_t kShown = 4;
   for (std::size_t i = 0; i < count; ++i) {
@@ -184,7 +222,11 @@ void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Find
       members += fmt::format("; and {} more", waits[i].size() - kShown);
     }
     findings.add(Kind::deadlock, graph.describe_vertex(waits[i].front()),
-                 fmt::format("is in a cycle of waits, each signalled only after the others: {}", members));
+                 fmt::format("is in a cycle of waits, each signalled only after the others: {}{}", members,
+                             of_queue[i] == 0 ? ""
+                                              : "; items of a queue are drawn in their order, and each keeps "
+                                                "a workgroup until it ends: put what is waited for "
+                                                "further ahead, or let more workgroups claim"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 
 namespace tritax {
 
@@ -40,6 +41,9 @@ class RangeChecker {
     }
     if (!findings_.full()) {
       check_host(schedule_, findings_);
+    }
+    if (findings_.empty()) {
+      check_items(schedule_, findings_);
     }
   }
 
@@ -101,15 +105,14 @@ class RangeChecker {
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
     }
-    for (std::size_t w = 0; w < kernel.workgroups.size() && !findings_.full(); ++w) {
-      const Workgroup& workgroup = kernel.workgroups[w];
-      if (std::uint64_t{workgroup.first_op} + workgroup.op_count > schedule_.ops.size()) {
-        findings_.add(
-            Kind::out_of_range, fmt::format("{} workgroup {}", where, w),
-            fmt::format("operations [{}, {}); the schedule has {}", workgroup.first_op,
-                        std::uint64_t{workgroup.first_op} + workgroup.op_count, schedule_.ops.size()));
+    for (std::size_t p = 0; p < program_count(kernel) && !findings_.full(); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      if (std::uint64_t{program.first_op} + program.op_count > schedule_.ops.size()) {
+        findings_.add(Kind::out_of_range, fmt::format("{} {}", where, describe_program(kernel, p)),
+                      fmt::format("operations [{}, {}); the schedule has {}", program.first_op,
+                                  std::uint64_t{program.first_op} + program.op_count, schedule_.ops.size()));
       } else {
-        check_workgroup(index, w);
+        check_program(index, p);
       }
     }
   }
@@ -133,11 +136,12 @@ class RangeChecker {
   };
   using Holds = Accumulator::Holds;
 
-  void check_workgroup(std::size_t kernel, std::size_t workgroup) {
-    place_ = {kernel, workgroup, 0};
+  // Of a workgroup or an item.
+  void check_program(std::size_t kernel, std::size_t program) {
+    place_ = {kernel, program, 0};
     accumulator_ = {};
     claim_ = {};
-    const Workgroup& range = schedule_.kernels[kernel].workgroups[workgroup];
+    const Workgroup& range = program_of(schedule_.kernels[kernel], program);
     for (std::uint32_t i = 0; i < range.op_count && !findings_.full(); ++i) {
       place_.op = i;
       if (i == claim_.end) {
@@ -325,12 +329,8 @@ class RangeChecker {
     if (!check_flag(op)) {
       return;
     }
-    if (op.value < 0) {
-      refuse(Kind::meaningless, fmt::format("limit {}; give the number of items, at least 0", op.value));
-    }
-    if (op.rect.rows < 1 || static_cast<std::uint32_t>(op.rect.rows) > operations_left) {
-      refuse(Kind::out_of_range,
-             fmt::format("skips {} operations; {} follow in the workgroup", op.rect.rows, operations_left));
+    if (place_.program >= kernel.workgroups.size()) {
+      return refuse(Kind::meaningless, "an item claims nothing itself; claim behind the claim that runs it");
     }
     if (place_.op < claim_.end) {
       return refuse(
@@ -339,7 +339,32 @@ class RangeChecker {
                       "{}; a workgroup claims one item at a time: claim before or after that block",
                       claim_.op, claim_.end));
     }
+    if (op.k_begin != 0 || op.k_end != 0) {
+      return check_claimed_items(op, kernel);
+    }
+    if (op.value < 0) {
+      refuse(Kind::meaningless, fmt::format("limit {}; give the number of items, at least 0", op.value));
+    }
+    if (op.rect.rows < 1 || static_cast<std::uint32_t>(op.rect.rows) > operations_left) {
+      refuse(Kind::out_of_range,
+             fmt::format("skips {} operations; {} follow in the workgroup", op.rect.rows, operations_left));
+    }
     claim_ = {place_.op, place_.op + 1 + static_cast<std::size_t>(std::max(op.rect.rows, 0)), accumulator_};
+  }
+
+  void check_claimed_items(const Op& op, const Kernel& kernel) {
+    if (op.k_begin < 0 || op.k_end <= op.k_begin ||
+        !in_range(std::int64_t{op.k_end} - 1, kernel.items.size())) {
+      return refuse(Kind::out_of_range, fmt::format("items [{}, {}); the kernel has {}, and a claim names at "
+                                                    "least one",
+                                                    op.k_begin, op.k_end, kernel.items.size()));
+    }
+    if (op.value != 0 || op.rect.rows != 0) {
+      refuse(Kind::meaningless, fmt::format("claims items, and skips {} operations from item {} on; a claim "
+                                            "does the one or the other",
+                                            op.rect.rows, op.value));
+    }
+    accumulator_ = {};
   }
 
   void check_own_rank(const Op& op, const Kernel& kernel) {
@@ -399,13 +424,12 @@ class RangeChecker {
 
   void refuse(Kind kind, std::string message) {
     refused_ = true;
-    findings_.add(kind, describe_op(schedule_, place_.kernel, place_.workgroup, place_.op),
-                  std::move(message));
+    findings_.add(kind, describe_op(schedule_, place_.kernel, place_.program, place_.op), std::move(message));
   }
 
   struct Place {
     std::size_t kernel = 0;
-    std::size_t workgroup = 0;
+    std::size_t program = 0;  // workgroup or item
     std::size_t op = 0;
   };
 

@@ -29,17 +29,21 @@ class Findings {
 
 class SyncGraph;
 
-// The parts of the checker. The first needs nothing and includes check_limits, check_host and
+// The parts of the checker. The first needs nothing and includes check_limits, check_host, check_items and
 // check_reference; the others need a schedule in which it found nothing.
 void check_ranges(const Schedule& schedule, Findings& findings);
 void check_limits(const Schedule& schedule, Findings& findings);
 void check_host(const Schedule& schedule, Findings& findings);
+void check_items(const Schedule& schedule, Findings& findings);
 void check_reference(const Schedule& schedule, Findings& findings);
 void check_overflow(const SyncGraph& graph, Findings& findings);
 void check_progress(const SyncGraph& graph, Findings& findings);
 void check_order(const SyncGraph& graph, Findings& findings);
 // Needs workgroups that each fit an empty GPU.
 void check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings);
+
+// "workgroup 5" or "item 5" of a kernel, by the number of program_of() (items.hpp).
+std::string describe_program(const Kernel& kernel, std::size_t number);
 
 // "kernel 'scatter' rank 2"; "host operation 3 (launch) of rank 1"; "C[0:256, 512:768] of rank 1".
 std::string describe_kernel(const Schedule& schedule, std::size_t kernel);

@@ -27,7 +27,7 @@ Keys keys_of(OpKind kind) {
                                                           "rank", "scope", "protocol"};
   static constexpr std::array<std::string_view, 6> wait{"op", "flag", "index", "value", "scope", "protocol"};
   static constexpr std::array<std::string_view, 1> barrier{"op"};
-  static constexpr std::array<std::string_view, 5> claim{"op", "flag", "index", "limit", "skip"};
+  static constexpr std::array<std::string_view, 6> claim{"op", "flag", "index", "items", "limit", "skip"};
   switch (kind) {
     case OpKind::matmul:
       return matmul;
@@ -175,7 +175,8 @@ class Reader {
                                                            "start_ns",
                                                            "matmul_share",
                                                            "registers_filled",
-                                                           "workgroups"};
+                                                           "workgroups",
+                                                           "items"};
     value.expect_object(keys);
     Kernel kernel;
     kernel.name = value.at("name").string();
@@ -207,7 +208,13 @@ class Reader {
     if (value.has("matmul_share")) kernel.matmul_share = value.at("matmul_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
     if (value.has("registers_filled")) kernel.registers_filled = value.at("registers_filled").boolean();
-    each_of(value.at("workgroups"), [&](const JsonValue& workgroup) { read_workgroup(workgroup, kernel); });
+    each_of(value.at("workgroups"), [&](const JsonValue& workgroup) {
+      kernel.workgroups.push_back(read_program(workgroup, kernel.rank));
+    });
+    if (value.has("items")) {
+      each_of(value.at("items"),
+              [&](const JsonValue& item) { kernel.items.push_back(read_program(item, kernel.rank)); });
+    }
     schedule_.kernels.push_back(std::move(kernel));
   }
 
@@ -225,12 +232,13 @@ class Reader {
     return tile;
   }
 
-  void read_workgroup(const JsonValue& value, Kernel& kernel) {
+  // A workgroup or an item.
+  Workgroup read_program(const JsonValue& value, std::int32_t own) {
     static constexpr std::array<std::string_view, 1> keys{"ops"};
     value.expect_object(keys);
     const auto first = static_cast<std::uint32_t>(schedule_.ops.size());
-    each_of(value.at("ops"), [&](const JsonValue& op) { schedule_.ops.push_back(read_op(op, kernel.rank)); });
-    kernel.workgroups.push_back({first, static_cast<std::uint32_t>(schedule_.ops.size()) - first});
+    each_of(value.at("ops"), [&](const JsonValue& op) { schedule_.ops.push_back(read_op(op, own)); });
+    return {first, static_cast<std::uint32_t>(schedule_.ops.size()) - first};
   }
 
   std::int16_t buffer_of(const JsonValue& value) const { return number_of(value, buffers_, "buffer"); }
@@ -270,13 +278,28 @@ class Reader {
       case OpKind::barrier:
         break;
       case OpKind::claim:
-        op.flag = number_of(value.at("flag"), flags_, "flag");
-        op.index = int32_or(value, "index", 0, 0);
-        op.value = static_cast<std::int32_t>(value.at("limit").integer(0, kMaxInt32));
-        op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
+        read_claim(value, op);
         break;
     }
     return op;
+  }
+
+  void read_claim(const JsonValue& value, Op& op) const {
+    op.flag = number_of(value.at("flag"), flags_, "flag");
+    op.index = int32_or(value, "index", 0, 0);
+    if (!value.has("items")) {
+      op.value = static_cast<std::int32_t>(value.at("limit").integer(0, kMaxInt32));
+      op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
+      return;
+    }
+    const JsonPair items = pair_of(value.at("items"), "[first item, one past the last item]", 0);
+    if (items.second <= items.first) value.at("items").refuse("a claim names at least one item");
+    for (const char* key : {"limit", "skip"}) {
+      if (value.has(key))
+        value.at(key).refuse("a claim of items skips nothing; leave this out, or the items");
+    }
+    op.k_begin = items.first;
+    op.k_end = items.second;
   }
 
   void read_matmul(const JsonValue& value, Op& op) const {

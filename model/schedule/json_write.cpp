@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/core/error.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/names.hpp"
 #include "model/schedule/op_traits.hpp"
@@ -194,7 +195,11 @@ class Writer {
     write_unless("registers_filled", kernel.registers_filled, false);
     raw(R"(, "workgroups": [)");
     write_items(3, kernel.workgroups,
-                [this, &kernel](const Workgroup& workgroup) { write_workgroup(kernel, workgroup); });
+                [this, &kernel](const Workgroup& workgroup) { write_program(kernel, workgroup); });
+    if (!kernel.items.empty()) {
+      line(2, R"(], "items": [)");
+      write_items(3, kernel.items, [this, &kernel](const Item& item) { write_program(kernel, item); });
+    }
     line(2, "]}");
   }
 
@@ -205,16 +210,16 @@ class Writer {
     }
   }
 
-  void write_workgroup(const Kernel& kernel, const Workgroup& workgroup) {
-    TRITAX_ASSERT(std::uint64_t{workgroup.first_op} + workgroup.op_count <= schedule_.ops.size(),
+  void write_program(const Kernel& kernel, const Workgroup& program) {
+    TRITAX_ASSERT(std::uint64_t{program.first_op} + program.op_count <= schedule_.ops.size(),
                   "the operations of a workgroup lie inside the schedule");
     raw(R"({"ops": [)");
-    for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+    for (std::uint32_t i = 0; i < program.op_count; ++i) {
       if (i > 0) {
         raw(",");
       }
       newline(4);
-      write_op(schedule_.ops[workgroup.first_op + i], kernel.rank);
+      write_op(schedule_.ops[program.first_op + i], kernel.rank);
     }
     raw("]}");
   }
@@ -250,8 +255,12 @@ class Writer {
       case OpKind::barrier:
         break;
       case OpKind::claim:
-        put(R"(, "flag": {}, "index": {}, "limit": {}, "skip": {})", reference(flags_, op.flag), op.index,
-            op.value, op.rect.rows);
+        put(R"(, "flag": {}, "index": {})", reference(flags_, op.flag), op.index);
+        if (draws_items(op)) {
+          put(R"(, "items": [{}, {}])", op.k_begin, op.k_end);
+        } else {
+          put(R"(, "limit": {}, "skip": {})", op.value, op.rect.rows);
+        }
         break;
     }
     raw("}");

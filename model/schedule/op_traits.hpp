@@ -49,6 +49,7 @@ enum class OpField : std::uint8_t {
   value,
   home,      // rank
   ordering,  // scope, protocol
+  items,     // k_begin, k_end; without them:
   limit,     // value
   skip,      // rect.rows
 };
@@ -127,7 +128,9 @@ inline constexpr std::array<OpTraits, 11> kOpTraits{{
      .fields = {OpField::counter, OpField::value, OpField::ordering},
      .loads = true},
     {.kind = OpKind::barrier, .name = "barrier", .drains = true},
-    {.kind = OpKind::claim, .name = "claim", .fields = {OpField::counter, OpField::limit, OpField::skip}},
+    {.kind = OpKind::claim,
+     .name = "claim",
+     .fields = {OpField::counter, OpField::items, OpField::limit, OpField::skip}},
 }};
 
 enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };

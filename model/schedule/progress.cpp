@@ -13,13 +13,16 @@ Execution::Execution(const SyncGraph& graph)
       reached_(vertices_.size(), 0),
       counters_(graph.cells().size(), 0),
       skippable_reached_(graph.cells().size(), 0),
-      next_event_(graph.cells().size(), 0) {
+      next_event_(graph.cells().size(), 0),
+      queues_(graph.queues().size()) {
   for (std::uint32_t vertex = 0; vertex < vertices_.size(); ++vertex) {
     pending_[vertex] = static_cast<std::uint32_t>(boost::in_degree(vertex, graph.graph()));
     if (vertices_[vertex].kind == SyncVertex::Kind::event) {
       pending_[vertex] = 1 + skippable_signals_of(vertex);  // released by the counter, not by its edges
     } else if (vertices_[vertex].kind == SyncVertex::Kind::workgroup_begin) {
-      ++pending_[vertex];  // released by its place
+      ++pending_[vertex];  // released by its place, or by who draws it
+    } else if (vertices_[vertex].kind == SyncVertex::Kind::queue_left) {
+      ++pending_[vertex];  // released by the last item
     }
     if (pending_[vertex] == 0) {
       ready_.push_back(vertex);
@@ -41,6 +44,7 @@ std::vector<std::uint32_t> Execution::advance() {
     if (vertices_[vertex].kind == SyncVertex::Kind::signal) {
       count(vertex);
     }
+    if (!queues_.empty()) note_queues(vertex);
     const auto [begin, end] = boost::out_edges(vertex, graph_.graph());
     for (auto edge = begin; edge != end; ++edge) {
       const auto next = static_cast<std::uint32_t>(boost::target(*edge, graph_.graph()));
@@ -85,10 +89,39 @@ void Execution::count(std::uint32_t signal) {
   }
 }
 
+void Execution::note_queues(std::uint32_t vertex) {
+  const SyncVertex& v = vertices_[vertex];
+  using Kind = SyncVertex::Kind;
+  if (v.kind == Kind::queue_reached) {
+    const std::uint32_t queue = graph_.queue_of_claim(vertex);
+    ++queues_[queue].workers;
+    return draw(queue);
+  }
+  if (v.kind != Kind::workgroup_begin && v.kind != Kind::signal && v.kind != Kind::wait) return;
+  const WorkgroupRun& workgroup = graph_.workgroups()[v.owner];
+  if (!workgroup.is_item() || workgroup.last_vertex() != vertex) return;
+  const WorkQueue& its = graph_.queues()[workgroup.queue];
+  QueueState& state = queues_[workgroup.queue];
+  --state.running;
+  if (state.drawn == its.item_count && state.running == 0) {
+    for (const std::uint32_t claim : its.claims) release(claim + 1);
+  }
+  draw(workgroup.queue);
+}
+
+void Execution::draw(std::uint32_t queue) {
+  const WorkQueue& its = graph_.queues()[queue];
+  QueueState& state = queues_[queue];
+  while (state.drawn < its.item_count && state.workers > state.running) {
+    ++state.running;
+    release(graph_.workgroups()[its.first_item + state.drawn++].first_vertex);
+  }
+}
+
 std::vector<char> reached_vertices(const SyncGraph& graph) {
   Execution execution(graph);
   for (std::uint32_t i = 0; i < graph.workgroups().size(); ++i) {
-    execution.give_place(i);
+    if (!graph.workgroups()[i].is_item()) execution.give_place(i);
   }
   std::vector<char> reached(graph.vertices().size(), 0);
   for (const std::uint32_t vertex : execution.advance()) {

@@ -12,6 +12,7 @@
 #include "model/schedule/accesses.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
 
@@ -20,11 +21,13 @@ namespace tritax {
 namespace {
 
 bool waits(const Schedule& schedule, const Kernel& kernel) {
-  return std::any_of(kernel.workgroups.begin(), kernel.workgroups.end(), [&](const Workgroup& workgroup) {
-    const auto first = schedule.ops.begin() + workgroup.first_op;
-    return std::any_of(first, first + workgroup.op_count,
-                       [](const Op& op) { return op.kind == OpKind::wait; });
-  });
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    const auto first = schedule.ops.begin() + program_of(kernel, p).first_op;
+    const bool any = std::any_of(first, first + program_of(kernel, p).op_count,
+                                 [](const Op& op) { return op.kind == OpKind::wait; });
+    if (any) return true;
+  }
+  return false;
 }
 
 // The schedule without boundaries and, as yet, without the dependences they stood for. Kernels share the
@@ -192,7 +195,7 @@ class DependencePlanner {
       const Kernel& kernel = relaxed_.kernel_of(relaxed_.runs()[workgroup.run]);
       entry = blocks_
                   .emplace(point.workgroup_run,
-                           blocks_of(relaxed_.schedule(), kernel.workgroups[workgroup.workgroup]))
+                           blocks_of(relaxed_.schedule(), program_of(kernel, workgroup.workgroup)))
                   .first;
     }
     return entry->second[point.op];
@@ -241,15 +244,17 @@ void insert(Schedule& relaxed, const Additions& additions) {
   };
   std::uint32_t workgroup_run = 0;
   for (Kernel& kernel : relaxed.kernels) {
-    for (Workgroup& workgroup : kernel.workgroups) {
-      const auto first = static_cast<std::uint32_t>(ops.size());
-      for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
-        append(additions.before, workgroup_run, i);
-        ops.push_back(relaxed.ops[workgroup.first_op + i]);
-        append(additions.after, workgroup_run, i);
+    for (auto* programs : {&kernel.workgroups, &kernel.items}) {
+      for (Workgroup& program : *programs) {
+        const auto first = static_cast<std::uint32_t>(ops.size());
+        for (std::uint32_t i = 0; i < program.op_count; ++i) {
+          append(additions.before, workgroup_run, i);
+          ops.push_back(relaxed.ops[program.first_op + i]);
+          append(additions.after, workgroup_run, i);
+        }
+        program = {first, static_cast<std::uint32_t>(ops.size()) - first};
+        ++workgroup_run;
       }
-      workgroup = {first, static_cast<std::uint32_t>(ops.size()) - first};
-      ++workgroup_run;
     }
   }
   relaxed.ops = std::move(ops);

@@ -18,6 +18,9 @@
 // may be written before anything fills the accumulator, as microbenchmarks of stores do; a `matmul` or
 // `reduce` then still starts from zero.
 //
+// Work queues: a `claim` that names items draws one after the other and runs what was drawn, until there are
+// no more; items.hpp.
+//
 // What the buffers hold before the run, and what they must hold after it, is data too: reference.hpp.
 #pragma once
 
@@ -63,7 +66,8 @@ enum class OpKind : std::uint8_t {
   signal,      // `flag`[index] of `rank` += value, after a release in `scope`
   wait,        // until `flag`[index] of the own rank >= value, then an acquire in `scope`
   barrier,     // all waves of the workgroup
-  claim,       // item = `flag`[index]++ of the own rank; from `value` on skip the next `rect.rows` operations
+  claim,       // n = `flag`[index]++ of the own rank; k_begin + n < k_end: run that item, then claim again.
+               // Without items (k_end 0): from `value` on skip the next `rect.rows` operations
 };
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
@@ -135,6 +139,9 @@ struct Workgroup {
   std::uint32_t op_count = 0;
 };
 
+// What a workgroup does that draws it from a queue.
+using Item = Workgroup;
+
 struct Kernel {
   std::string name;
   std::int32_t rank = 0;
@@ -150,6 +157,7 @@ struct Kernel {
   double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
   bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order
+  std::vector<Item> items;            // that its claims draw; their operations lie behind its workgroups'
 };
 
 enum class HostOpKind : std::uint8_t {
@@ -198,7 +206,7 @@ struct Schedule {
   std::vector<Kernel> kernels;  // of all ranks
   std::vector<Graph> graphs;
   std::vector<std::vector<HostOp>> host;  // host[rank]
-  std::vector<Op> ops;                    // of all workgroups, kernel by kernel
+  std::vector<Op> ops;                    // of all workgroups and items, kernel by kernel
   std::vector<Op> transfers;              // copies by copy engines, which host operations name
   std::int32_t result_buffer = -1;        // for whoever asks what the run is for; -1: none
   std::vector<Input> inputs;              // none: buffers into which nobody writes

@@ -13,6 +13,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 
 namespace tritax {
@@ -86,6 +87,9 @@ class SyncGraphBuilder {
     for (std::uint32_t cell = 0; cell < graph_.cells_.size(); ++cell) {
       add_events(cell);
     }
+    for (std::uint32_t queue = 0; queue < graph_.queues_.size(); ++queue) {
+      order_items(queue);
+    }
     graph_.cell_of_vertex_.resize(graph_.vertices_.size(), kNone);
     for (std::uint32_t cell = 0; cell < graph_.cells_.size(); ++cell) {
       for (const std::uint32_t signal : graph_.cells_[cell].signals) {
@@ -143,11 +147,11 @@ class SyncGraphBuilder {
     Run& run = graph_.runs_[run_index];
     run.first_workgroup = static_cast<std::uint32_t>(graph_.workgroups_.size());
     const Kernel& kernel = graph_.kernel_of(run);
-    for (std::uint32_t i = 0; i < kernel.workgroups.size(); ++i) {
+    for (std::uint32_t i = 0; i < program_count(kernel); ++i) {
       const auto index = static_cast<std::uint32_t>(graph_.workgroups_.size());
       WorkgroupRun workgroup{run_index, i, add_vertex(SyncVertex::Kind::workgroup_begin, index), 0};
       add_edge(run.start, workgroup.first_vertex);
-      if (run.kernel != kNoKernel) add_sync_ops(run_index, index, kernel.workgroups[i]);
+      if (run.kernel != kNoKernel) add_sync_ops(run_index, index, program_of(kernel, i));
       const auto end = static_cast<std::uint32_t>(graph_.vertices_.size());
       workgroup.vertex_count = end - workgroup.first_vertex;
       add_edge(end - 1, run.end);
@@ -156,15 +160,23 @@ class SyncGraphBuilder {
     if (kernel.workgroups.empty()) {
       add_edge(run.start, run.end);
     }
+    for (std::uint32_t queue = 0; queue < graph_.queues_.size(); ++queue) {
+      const WorkQueue& its = graph_.queues_[queue];
+      if (its.first_item < run.first_workgroup) continue;  // of an earlier run
+      for (std::uint32_t i = 0; i < its.item_count; ++i) graph_.workgroups_[its.first_item + i].queue = queue;
+    }
   }
 
   void add_sync_ops(std::uint32_t run, std::uint32_t workgroup_run, const Workgroup& workgroup) {
     const std::int32_t own = graph_.runs_[run].rank;
     std::uint64_t guarded_until = 0;
     SignalRecord guard;
+    std::map<std::uint32_t, std::int64_t> waited;  // by cell, as far as surely executed
     for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
       const Op& op = schedule_.ops[workgroup.first_op + i];
-      if (op.kind == OpKind::claim) {
+      if (draws_items(op)) {
+        add_item_claim(run, {workgroup_run, i}, op, waited);
+      } else if (op.kind == OpKind::claim) {
         const std::uint32_t cell = cell_index(own, op.flag, op.index);
         ++records_[cell].claims;
         records_[cell].least_limit = std::min<std::int64_t>(records_[cell].least_limit, op.value);
@@ -190,7 +202,56 @@ class SyncGraphBuilder {
           graph_.cells_[cell].signals.push_back(vertex);
         } else {
           records_[cell].waits.emplace_back(op.value, vertex);
+          if (i >= guarded_until) waited[cell] = std::max<std::int64_t>(waited[cell], op.value);
         }
+      }
+    }
+  }
+
+  // Every claim adds one that finds nothing, every item one.
+  void add_item_claim(std::uint32_t run, OpPoint at, const Op& op,
+                      const std::map<std::uint32_t, std::int64_t>& waited) {
+    const std::uint32_t reached = add_vertex(SyncVertex::Kind::queue_reached, at.workgroup_run, at.op);
+    add_edge(reached - 1, reached);
+    add_edge(reached, add_vertex(SyncVertex::Kind::queue_left, at.workgroup_run, at.op));
+    const std::uint32_t cell = cell_index(graph_.runs_[run].rank, op.flag, op.index);
+    ++records_[cell].claims;
+    graph_.cells_[cell].claims.push_back(at);
+    const auto [entry, added] =
+        queue_of_cell_.emplace(cell, static_cast<std::uint32_t>(graph_.queues_.size()));
+    if (added) {
+      const auto workgroups =
+          static_cast<std::uint32_t>(graph_.kernel_of(graph_.runs_[run]).workgroups.size());
+      const auto first =
+          graph_.runs_[run].first_workgroup + workgroups + static_cast<std::uint32_t>(op.k_begin);
+      graph_.queues_.push_back({first, static_cast<std::uint32_t>(item_count(op)), {}});
+      records_[cell].claims += item_count(op);
+      waited_by_all_.push_back(waited);
+    }
+    graph_.queues_[entry->second].claims.push_back(reached);
+    graph_.queue_of_claim_.emplace(reached, entry->second);
+    std::map<std::uint32_t, std::int64_t>& all = waited_by_all_[entry->second];
+    for (auto it = all.begin(); it != all.end();) {
+      const auto own = waited.find(it->first);
+      if (own == waited.end()) {
+        it = all.erase(it);
+      } else {
+        it->second = std::min(it->second, own->second);
+        ++it;
+      }
+    }
+  }
+
+  // What all claims of a queue have waited for precedes its items.
+  void order_items(std::uint32_t queue) {
+    const WorkQueue& its = graph_.queues_[queue];
+    for (const auto& [cell, value] : waited_by_all_[queue]) {
+      const std::vector<std::uint32_t>& events = graph_.cells_[cell].events;
+      const auto event = std::find_if(events.begin(), events.end(), [&, least = value](std::uint32_t e) {
+        return graph_.events_[e].value == least;
+      });
+      for (std::uint32_t i = 0; i < its.item_count; ++i) {
+        add_edge(graph_.events_[*event].vertex, graph_.workgroups_[its.first_item + i].first_vertex);
       }
     }
   }
@@ -405,6 +466,8 @@ class SyncGraphBuilder {
   std::vector<CellRecords> records_;  // by cell
   std::unordered_map<std::uint64_t, std::uint32_t> cell_of_key_;
   std::uint32_t claim_blocks_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> queue_of_cell_;
+  std::vector<std::map<std::uint32_t, std::int64_t>> waited_by_all_;  // by queue: cell and least value
 };
 
 SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) {
@@ -417,7 +480,7 @@ SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) {
 std::span<const Op> SyncGraph::ops_of(const WorkgroupRun& workgroup) const {
   const Run& run = runs_[workgroup.run];
   if (run.kernel == kNoKernel) return std::span(schedule_.transfers).subspan(run.transfer, 1);
-  const Workgroup& range = kernel_of(run).workgroups[workgroup.workgroup];
+  const Workgroup& range = program_of(kernel_of(run), workgroup.workgroup);
   return std::span(schedule_.ops).subspan(range.first_op, range.op_count);
 }
 
@@ -455,10 +518,13 @@ std::string SyncGraph::describe_vertex(std::uint32_t vertex) const {
     case SyncVertex::Kind::run_end:
       return fmt::format("end of {}", describe_run(v.owner));
     case SyncVertex::Kind::workgroup_begin:
-      return fmt::format("begin of {} workgroup {}", describe_run(workgroups_[v.owner].run),
-                         workgroups_[v.owner].workgroup);
+      return fmt::format(
+          "begin of {} {}", describe_run(workgroups_[v.owner].run),
+          describe_program(kernel_of(runs_[workgroups_[v.owner].run]), workgroups_[v.owner].workgroup));
     case SyncVertex::Kind::signal:
     case SyncVertex::Kind::wait:
+    case SyncVertex::Kind::queue_reached:
+    case SyncVertex::Kind::queue_left:
       return describe({v.owner, v.op});
     case SyncVertex::Kind::event: {
       const FlagCell& cell = cells_[events_[v.owner].cell];

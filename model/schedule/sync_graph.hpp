@@ -21,11 +21,18 @@
 // queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
 // executed. What a block has waited for orders nothing behind the block, for it may be skipped; see
 // SyncGraph::behind_skipped.
+//
+// Items of a queue (items.hpp) are like workgroups of their kernel: kernel start → begin of the item → its
+// signals and waits → kernel end. A flag that all claims of the queue have waited for before precedes the
+// begin. Whatever else a workgroup did before its claim need not precede, for another may draw the item; and
+// what follows the claim is behind none of them. Everybody runs all of its items some time, so their signals
+// count as any others do.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "model/schedule/schedule.hpp"
@@ -36,6 +43,8 @@ inline constexpr std::uint32_t kNoVertex = ~std::uint32_t{0};
 
 inline constexpr std::uint32_t kNoKernel = ~std::uint32_t{0};
 
+inline constexpr std::uint32_t kNoQueue = ~std::uint32_t{0};
+
 // One execution of a kernel: a launch, or a node of a graph launch; or a copy by a copy engine.
 struct Run {
   std::uint32_t kernel = 0;    // kNoKernel: a copy
@@ -44,17 +53,22 @@ struct Run {
   std::int32_t stream = 0;
   std::uint32_t stream_position = 0;  // among the runs of this rank and stream
   std::uint32_t host_op = 0;          // that launches it
-  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups
+  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups; its items follow its workgroups
   std::uint32_t start = 0;            // vertices
   std::uint32_t end = 0;
 };
 
-// One execution of a workgroup. Its vertices are consecutive: the begin, then its signals and waits.
+// One execution of a workgroup, or of an item. Its vertices are consecutive: the begin, then its signals,
+// waits and claims of items.
 struct WorkgroupRun {
   std::uint32_t run = 0;
-  std::uint32_t workgroup = 0;
+  std::uint32_t workgroup = 0;  // or item, as program_of() counts them
   std::uint32_t first_vertex = 0;
   std::uint32_t vertex_count = 0;
+  std::uint32_t queue = kNoQueue;  // of an item: into SyncGraph::queues
+
+  bool is_item() const { return queue != kNoQueue; }
+  std::uint32_t last_vertex() const { return first_vertex + vertex_count - 1; }
 };
 
 struct SyncVertex {
@@ -67,12 +81,13 @@ struct SyncVertex {
     workgroup_begin,
     signal,
     wait,
+    queue_reached,  // a claim of items
+    queue_left,     // it has found none
     event
   };
   Kind kind = Kind::host;
-  std::uint32_t owner =
-      0;  // host, stream_point: rank; run_*: run; workgroup_begin, signal, wait: workgroup run; event: event
-  std::uint32_t op = 0;  // host, stream_point: host operation; signal and wait: operation of the workgroup
+  std::uint32_t owner = 0;  // host, stream_point: rank; run_*: run; event: event; else workgroup run
+  std::uint32_t op = 0;  // host, stream_point: host operation; signal, wait, queue_*: that of the workgroup
   bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
@@ -110,6 +125,13 @@ struct FlagEvent {
   std::vector<std::uint32_t> waits;  // vertices
 };
 
+// Items and the claims that draw them.
+struct WorkQueue {
+  std::uint32_t first_item = 0;  // workgroup run; the others follow in the order in which they are drawn
+  std::uint32_t item_count = 0;
+  std::vector<std::uint32_t> claims;  // vertices: queue_reached; queue_left is the next
+};
+
 class SyncGraph {
  public:
   using Graph =
@@ -125,17 +147,21 @@ class SyncGraph {
   const std::vector<SyncVertex>& vertices() const { return vertices_; }
   const std::vector<FlagCell>& cells() const { return cells_; }
   const std::vector<FlagEvent>& events() const { return events_; }
+  const std::vector<WorkQueue>& queues() const { return queues_; }
   const Graph& graph() const { return graph_; }
 
   // Of a copy: one that takes nothing.
   const Kernel& kernel_of(const Run& run) const {
     return run.kernel == kNoKernel ? copy_kernel_ : schedule_.kernels[run.kernel];
   }
-  // The operations of a workgroup run.
+  // The operations of a workgroup run, or item.
   std::span<const Op> ops_of(const WorkgroupRun& workgroup) const;
   const Op& op_at(OpPoint point) const;
   const Op& op_of(std::uint32_t signal_or_wait) const;
   std::uint32_t cell_of_signal(std::uint32_t signal) const { return cell_of_vertex_[signal]; }
+  std::uint32_t queue_of_claim(std::uint32_t queue_reached) const {
+    return queue_of_claim_.at(queue_reached);
+  }
   std::string describe(OpPoint point) const;
   std::string describe_run(std::uint32_t run) const;
   std::string describe_vertex(std::uint32_t vertex) const;
@@ -159,7 +185,9 @@ class SyncGraph {
   std::vector<SyncVertex> vertices_;
   std::vector<FlagCell> cells_;
   std::vector<FlagEvent> events_;
-  std::vector<std::uint32_t> cell_of_vertex_;  // of signals
+  std::vector<WorkQueue> queues_;
+  std::unordered_map<std::uint32_t, std::uint32_t> queue_of_claim_;  // by vertex
+  std::vector<std::uint32_t> cell_of_vertex_;                        // of signals
   std::vector<SkippedWaits> blocks_;
   std::vector<std::uint32_t> block_of_vertex_;  // into blocks_, or kNoVertex
   Graph graph_;

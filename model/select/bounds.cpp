@@ -11,6 +11,7 @@
 #include "model/cost/kernel_costs.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
+#include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/select/host_walk.hpp"
 
@@ -114,8 +115,8 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
-  for (const Workgroup& workgroup : kernel.workgroups) {
-    const Chain chain = chain_of(schedule, machine, kernel, workgroup, matmul_times);
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    const Chain chain = chain_of(schedule, machine, kernel, program_of(kernel, p), matmul_times);
     if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
     longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);
@@ -143,8 +144,8 @@ class Wires {
   void add(const Kernel& kernel) {
     // Bytes by peer and kind first: there are far more operations than pairs.
     std::vector<std::array<double, 4>> bytes(static_cast<std::size_t>(schedule_.ranks), {0, 0, 0, 0});
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      for (const Op& op : ops_of(schedule_, workgroup)) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
         if (!moves_data(op.kind)) continue;
         const Move move = move_of(op, kernel.rank);
@@ -236,8 +237,8 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     const Kernel& kernel = schedule.kernels[k];
     if (!launched[k]) continue;
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      for (const Op& op : ops_of(schedule, workgroup)) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
         if (op.kind == OpKind::matmul && kernel.rank == 0) {
           const double depth = op.k_end - op.k_begin;
@@ -365,7 +366,8 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
     std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;
-    for (const Workgroup& workgroup : kernel.workgroups) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& workgroup = program_of(kernel, p);
       const Share share = share_of(schedule, kernel, workgroup, matmul_times);
       const bool idle = share.products == 0;
       found.tiles += share.tiles;
@@ -377,7 +379,10 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
       tasks += share.products;
       rounds = std::max(rounds, share.products);
     }
-    if (kernel.placement == Placement::dispatch && tasks > 0) {
+    if (!kernel.items.empty() && tasks > 0) {  // whoever claims takes the next
+      workers = std::min(static_cast<std::int32_t>(kernel.workgroups.size()), machine.gpu.cu_count());
+      rounds = (tasks + workers - 1) / workers;
+    } else if (kernel.placement == Placement::dispatch && tasks > 0) {
       // One workgroup a product: the units take them as they become free.
       workers = machine.gpu.cu_count();
       rounds = (tasks + workers - 1) / workers;

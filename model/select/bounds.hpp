@@ -13,7 +13,8 @@
 //
 // Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only
 // delays. The bound knows no pattern, it reads the schedule: a new pattern needs no bound of its own.
-// Operations behind a `claim` may be skipped and count nowhere.
+// Operations behind a `claim` count nowhere, for they may be skipped; items of a queue count as workgroups
+// would, for each is surely run by one.
 #pragma once
 
 #include <cstdint>

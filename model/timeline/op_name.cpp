@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/schedule/items.hpp"
+
 namespace tritax {
 
 namespace {
@@ -39,9 +41,10 @@ std::string region_name(const Buffer& buffer, const Rect& rect) {
 std::vector<std::int32_t> accumulator_sinks(const Schedule& schedule) {
   std::vector<std::int32_t> sinks(schedule.ops.size(), -1);
   for (const Kernel& kernel : schedule.kernels) {
-    for (const Workgroup& workgroup : kernel.workgroups) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
       std::int32_t sink = -1;
-      for (std::uint32_t op = workgroup.first_op + workgroup.op_count; op-- > workgroup.first_op;) {
+      for (std::uint32_t op = program.first_op + program.op_count; op-- > program.first_op;) {
         if (writes_out(schedule.ops[op].kind)) sink = static_cast<std::int32_t>(op);
         sinks[op] = sink;
       }
@@ -78,7 +81,8 @@ std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& s
     case OpKind::wait:
       return fmt::format("{} {} >= {}", kind, flag_name(schedule, op), op.value);
     case OpKind::claim:
-      return fmt::format("{} {}", kind, flag_name(schedule, op));
+      return fmt::format("{} {}{}", kind, flag_name(schedule, op),
+                         draws_items(op) ? fmt::format(" of {} items", item_count(op)) : "");
     case OpKind::attend:
     case OpKind::barrier:
       return std::string(kind);

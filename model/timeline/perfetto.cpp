@@ -12,6 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "model/schedule/items.hpp"
 #include "model/timeline/op_name.hpp"
 #include "model/timeline/op_times.hpp"
 #include "model/timeline/perfetto.hpp"
@@ -249,7 +250,15 @@ class TraceWriter {
 
   void write_op_arguments(const Kernel& kernel, const OpInterval& interval, const Op& op) {
     const OpPlace& place = interval.place;
-    put(R"("kernel":"{}","workgroup":{},"operation":{})", escaped(kernel.name), place.workgroup, place.op);
+    const Workgroup& own = kernel.workgroups[place.workgroup];
+    put(R"("kernel":"{}","workgroup":{})", escaped(kernel.name), place.workgroup);
+    if (place.op < own.op_count) {
+      put(R"(,"operation":{})", place.op);
+    } else {
+      const std::int32_t item = item_of(kernel, own.first_op + place.op);
+      put(R"(,"item":{},"operation":{})", item,
+          own.first_op + place.op - kernel.items[static_cast<std::size_t>(item)].first_op);
+    }
     if (op.kind == OpKind::matmul) {
       put(R"(,"k_begin":{},"k_end":{})", op.k_begin, op.k_end);
     } else if (op.flag >= 0) {

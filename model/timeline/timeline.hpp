@@ -13,7 +13,7 @@ namespace tritax {
 struct OpPlace {
   std::uint32_t kernel = 0;
   std::uint32_t workgroup = 0;
-  std::uint32_t op = 0;  // within the workgroup
+  std::uint32_t op = 0;  // from the first of the workgroup; an item's operations lie behind its own
   std::int32_t rank = 0;
   std::int32_t cu = 0;  // compute unit of the GPU it runs on
 };

@@ -62,6 +62,35 @@ RC_GTEST_PROP(ScheduleJson, ReadingRestoresWhetherRegistersAreFilled, ()) {
   }
 }
 
+RC_GTEST_PROP(ScheduleJson, ReadingRestoresWorkgroupsAndItems, ()) {
+  const Schedule written = *random_schedule();
+  const Schedule read = schedule_from_json(schedule_to_json(written), "text");
+  const auto same = [](const std::vector<Workgroup>& a, const std::vector<Workgroup>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Workgroup& one, const Workgroup& other) {
+                        return one.first_op == other.first_op && one.op_count == other.op_count;
+                      });
+  };
+  for (std::size_t i = 0; i < read.kernels.size(); ++i) {
+    RC_ASSERT(same(read.kernels[i].workgroups, written.kernels[i].workgroups));
+    RC_ASSERT(same(read.kernels[i].items, written.kernels[i].items));
+  }
+}
+
+TEST(ScheduleJson, AClaimNamesItemsOrSkipsOperations) {
+  const auto claim = [](const std::string& keys) {
+    return R"({"schema": "tritax.schedule/1", "ranks": 1, "flags": [{"name": "queue", "count": 1}],
+      "kernels": [{"name": "k", "workgroups": [{"ops": [{"op": "claim", "flag": "queue")" +
+           keys + R"(}]}], "items": [{"ops": []}]}], "host": [[]]})";
+  };
+  const Schedule read = schedule_from_json(claim(R"(, "items": [0, 1])"), "s.json");
+  EXPECT_EQ(read.ops[0].k_end, 1);
+  EXPECT_EQ(read.kernels[0].items.size(), 1U);
+  expect_error(claim(""), {"kernels[0].workgroups[0].ops[0]", "limit"});
+  expect_error(claim(R"(, "items": [1, 1])"), {"ops[0].items", "a claim names at least one item"});
+  expect_error(claim(R"(, "items": [0, 1], "skip": 2)"), {"ops[0].skip", "a claim of items skips nothing"});
+}
+
 RC_GTEST_PROP(ScheduleJson, TruncatedTextIsRefusedWithLineAndColumn, ()) {
   const std::string text = schedule_to_json(*random_schedule(), true);
   const auto last = static_cast<int>(text.find_last_of('}'));

@@ -46,6 +46,7 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
     case OpKind::wait:
       return builder.wait(flag(), natural(), natural(), scope(), protocol());
     case OpKind::claim:
+      if (below(2) == 1) return builder.claim_items(flag(), natural(), below(1000), 1 + below(1000));
       return builder.claim(flag(), natural(), natural(), natural());
     default:
       return builder.barrier();
@@ -116,8 +117,12 @@ inline rc::Gen<Schedule> random_schedule() {
     const int kernels = 1 + below(4);
     for (int i = 0; i < kernels; ++i) {
       const auto kernel = builder.kernel(random_kernel(ranks));
-      for (int workgroups = below(4); workgroups > 0; --workgroups) {
-        builder.workgroup(kernel);
+      for (int programs = below(6); programs > 0; --programs) {
+        if (below(3) == 0) {
+          builder.item(kernel);
+        } else {
+          builder.workgroup(kernel);
+        }
         for (int ops = below(5); ops > 0; --ops) {
           add_random_op(builder, ranks, buffers, flags);
         }

@@ -12,15 +12,15 @@ using hand::Draft;
 using hand::kExact;
 using hand::kTileBytes;
 
-constexpr double kCuRate = 16;       // GB/s
+constexpr double kCopyRate = 16;     // GB/s
 constexpr double kGuardedRate = 10;  // likewise
-constexpr double kFollowingNs = 300 + kTileBytes / kCuRate;
+constexpr double kFollowingNs = 300 + kTileBytes / kCopyRate;
 constexpr double kGuardedNs = 200 + kTileBytes / kGuardedRate;
 
 Machine two_gpus() {
   Machine machine = hand::machine(2);
-  machine.gpu.cu_remote_store_gb_per_s = kCuRate;
-  machine.gpu.cu_store_gb_per_s = kCuRate;
+  machine.gpu.cu_remote_store_gb_per_s = kCopyRate;
+  machine.gpu.cu_store_gb_per_s = kCopyRate;
   machine.interpreter.copy_op_ns = 300;
   machine.interpreter.guarded_copy_ns = 200;
   machine.interpreter.guarded_copy_gb_per_s = kGuardedRate;

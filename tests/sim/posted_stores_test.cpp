@@ -14,15 +14,15 @@ using hand::kExact;
 using hand::kTileBytes;
 
 constexpr std::int64_t kWindow = 8192;
-constexpr double kCuRate = 10;  // GB/s
+constexpr double kPostedRate = 10;  // GB/s
 constexpr double kShardBytes = 2.0 * 1024 * 1024;
 
 Machine two_gpus() {
   Machine machine = hand::machine(2);
-  machine.gpu.cu_remote_store_gb_per_s = kCuRate;
+  machine.gpu.cu_remote_store_gb_per_s = kPostedRate;
   machine.gpu.post_ns =
-      0.75 * kWindow / kCuRate;  // one peer: a window takes as long as a compute unit needs for it
-  machine.gpu.post_peer_ns = 0.25 * kWindow / kCuRate;
+      0.75 * kWindow / kPostedRate;  // one peer: a window takes as long as a compute unit needs for it
+  machine.gpu.post_peer_ns = 0.25 * kWindow / kPostedRate;
   return machine;
 }
 
@@ -43,7 +43,7 @@ double gather_ns(const Machine& machine, int workgroups, std::int64_t posted_byt
 TEST(PostedStores, HalfTheBytesGoHalfAsFastWhereComputeUnitsAreTheLimit) {
   const Machine machine = two_gpus();
   for (const int workgroups : {1, 2, 8}) {
-    const double whole_ns = kShardBytes / (kCuRate * workgroups);
+    const double whole_ns = kShardBytes / (kPostedRate * workgroups);
     EXPECT_NEAR(gather_ns(machine, workgroups, 0), whole_ns, kExact);
     EXPECT_NEAR(gather_ns(machine, workgroups, kWindow), whole_ns, kExact);
     EXPECT_NEAR(gather_ns(machine, workgroups, kWindow / 2), 2 * whole_ns, kExact);
@@ -53,29 +53,29 @@ TEST(PostedStores, HalfTheBytesGoHalfAsFastWhereComputeUnitsAreTheLimit) {
 
 TEST(PostedStores, HalfTheBytesFillTheLinkWhereItIsTheLimit) {
   Machine machine = two_gpus();
-  machine.fabric.link_raw_gb_per_s = 2 * kCuRate;
-  EXPECT_NEAR(gather_ns(machine, 8, 0), kShardBytes / (2 * kCuRate), kExact);
-  EXPECT_NEAR(gather_ns(machine, 8, kWindow / 2), kShardBytes / (2 * kCuRate), kExact);
+  machine.fabric.link_raw_gb_per_s = 2 * kPostedRate;
+  EXPECT_NEAR(gather_ns(machine, 8, 0), kShardBytes / (2 * kPostedRate), kExact);
+  EXPECT_NEAR(gather_ns(machine, 8, kWindow / 2), kShardBytes / (2 * kPostedRate), kExact);
 }
 
 TEST(PostedStores, MoreThanTheWindowIsNotFaster) {
   const Machine machine = two_gpus();
-  EXPECT_NEAR(gather_ns(machine, 1, 2 * kWindow), kShardBytes / kCuRate, kExact);
-  EXPECT_NEAR(gather_ns(machine, 1, 64 * kWindow), kShardBytes / kCuRate, kExact);
+  EXPECT_NEAR(gather_ns(machine, 1, 2 * kWindow), kShardBytes / kPostedRate, kExact);
+  EXPECT_NEAR(gather_ns(machine, 1, 64 * kWindow), kShardBytes / kPostedRate, kExact);
 }
 
 TEST(PostedStores, OfTwoWorkgroupsOnAComputeUnitAddUp) {
   Machine machine = two_gpus();
   machine.gpu.xcds = machine.gpu.cus_per_xcd = 1;
-  EXPECT_NEAR(gather_ns(machine, 1, kWindow / 2), 2 * kShardBytes / kCuRate, kExact);
-  EXPECT_NEAR(gather_ns(machine, 2, kWindow / 2), kShardBytes / kCuRate, kExact);
-  EXPECT_NEAR(gather_ns(machine, 4, kWindow / 2), kShardBytes / kCuRate, kExact);
+  EXPECT_NEAR(gather_ns(machine, 1, kWindow / 2), 2 * kShardBytes / kPostedRate, kExact);
+  EXPECT_NEAR(gather_ns(machine, 2, kWindow / 2), kShardBytes / kPostedRate, kExact);
+  EXPECT_NEAR(gather_ns(machine, 4, kWindow / 2), kShardBytes / kPostedRate, kExact);
 }
 
 TEST(PostedStores, AreThoseThatGoToPeers) {
   Machine machine = two_gpus();
   machine.gpu.cu_load_gb_per_s = machine.gpu.cu_store_gb_per_s = machine.gpu.cu_remote_load_gb_per_s =
-      kCuRate;
+      kPostedRate;
   const auto time_ns = [&](auto&& operation) {
     Draft draft(2);
     const auto kernel = draft.data_kernel("k", 0);
@@ -84,10 +84,10 @@ TEST(PostedStores, AreThoseThatGoToPeers) {
     draft.builder.launch(0, kernel);
     draft.builder.host(0, HostOpKind::device_synchronize);
     Schedule schedule = draft.builder.finish();
-    schedule.kernels[0].remote_store_gb_per_s = kCuRate / 4;
+    schedule.kernels[0].remote_store_gb_per_s = kPostedRate / 4;
     return hand::run(schedule, machine).result.makespan_ns;
   };
-  const double fast_ns = kTileBytes / kCuRate;
+  const double fast_ns = kTileBytes / kPostedRate;
   const Rect tile = Draft::tile(0);
   EXPECT_NEAR(time_ns([&](Draft& d) { d.builder.store(d.c, tile, 1); }), 4 * fast_ns, kExact);
   EXPECT_NEAR(time_ns([&](Draft& d) { d.builder.copy(d.c, tile, 1, d.a, 0, 0, 0); }), 4 * fast_ns, kExact);

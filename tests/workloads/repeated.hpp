@@ -20,6 +20,7 @@ inline Schedule repeated(const Schedule& once, int times) {
     }
     for (Kernel kernel : once.kernels) {
       for (Workgroup& workgroup : kernel.workgroups) workgroup.first_op += first_op;
+      for (Item& item : kernel.items) item.first_op += first_op;
       all.kernels.push_back(std::move(kernel));
     }
     for (Graph graph : once.graphs) {
