@@ -373,7 +373,7 @@ Advice Search::run() {
       advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
   }
   advice_.candidates = winners();
-  advice_.explanation = explain_winner(advice_.candidates, problem_, evaluator_.machine());
+  advice_.explanation = explain_winner(advice_.candidates, problem_);
   return std::move(advice_);
 }
 

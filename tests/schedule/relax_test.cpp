@@ -174,7 +174,7 @@ TEST_P(RelaxPattern, IsSoundBeforeAndAfter) {
       EXPECT_TRUE(check_schedule_on(schedule, machine).empty());
       const Schedule relaxed = with_tile_dependences(schedule);
       expect_sound(relaxed);
-      EXPECT_EQ(count(relaxed, HostOpKind::barrier), 0U);
+      EXPECT_EQ(count(relaxed, HostOpKind::barrier), 2U * static_cast<unsigned>(gpus));  // of the harness
     }
   }
 }
