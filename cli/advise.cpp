@@ -105,7 +105,7 @@ ordered_json knobs_json(const Question& question, const Candidate& candidate) {
   const Pattern& pattern = *candidate.pattern;
   ordered_json json = json_of(candidate.knobs);
   for (const Spec& knob : candidate.knobs.specs()) {
-    if (!knob.hidden && !pattern.uses(knob.name)) json[std::string(knob.name)] = nullptr;
+    if (!knob.of_every_run && !pattern.uses(knob.name)) json[std::string(knob.name)] = nullptr;
   }
   if (pattern.own_choice == nullptr) return json;
   const Values own = pattern.own_choice(question.problem, question.machine);

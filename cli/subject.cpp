@@ -113,8 +113,8 @@ void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins)
     if (!source.scenario->pattern.empty()) patterns.push_back(&pattern_of(*source.scenario));
   }
   const auto has = [&patterns](const Spec& knob) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const Pattern* one) { return one->uses(knob.name); });
+    return knob.of_every_run || std::any_of(patterns.begin(), patterns.end(),
+                                            [&](const Pattern* one) { return one->uses(knob.name); });
   };
   std::vector<std::string> options;
   for (const Spec& knob : pins.specs()) {
