@@ -118,7 +118,7 @@ void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins)
   };
   std::vector<std::string> options;
   for (const Spec& knob : pins.specs()) {
-    if (has(knob)) options.push_back(knob.option_name());
+    if (has(knob) && !knob.of_every_run) options.push_back(knob.option_name());
   }
   for (const Spec& knob : pins.specs()) {
     if (patterns.empty() || !pins.given(knob.column(0)) || has(knob)) continue;

@@ -336,17 +336,8 @@ Splits splits_to_try(const Question& question) {
     return free_splits_side_by_side(question);
   } else {
     splits.usual = {gemm ? cus : 0, comm ? cus : 0};
-    // Fewer workgroups multiply, or send: less contention, and more power for each.
-    for (const std::int32_t eighths : {4, 6, 7, 8}) {
-      if (eighths < 8 && (!gemm || question.gpus == 1)) continue;
-      const std::int32_t gemm_cus = gemm ? cus * eighths / 8 : 0;
-      std::vector<CuSplit> with;
-      for (const std::int32_t units : kCommCus) {
-        if (comm && units >= 32 && units < cus) with.push_back({gemm_cus, units});
-      }
-      if (eighths < 8) with.push_back({gemm_cus, splits.usual.comm_cus});  // all of them is the usual one
-      splits.all.insert(splits.all.end(), with.begin(), with.end());
-      if (eighths < 8) splits.later.insert(splits.later.end(), with.begin(), with.end());
+    for (const std::int32_t units : kCommCus) {
+      if (comm && units >= 32 && units < cus) splits.all.push_back({splits.usual.gemm_cus, units});
     }
   }
   splits.all.push_back(splits.usual);
@@ -370,6 +361,24 @@ Axis split_axis(const Question& question) {
                              knobs.assume("gemm_cus", split.gemm_cus);
                              knobs.assume("comm_cus", split.comm_cus);
                              return true;
+                           }});
+  }
+  return axis;
+}
+
+// How many of the workgroups that the split allows multiply, in eighths: fewer get in each other's way less
+// at the memory, and leave more power to each.
+Axis share_axis(const Question& question) {
+  Axis axis;
+  axis.name = "share";
+  axis.relative = true;
+  axis.near = Axis::Near::next;
+  const bool fixed = !question.pattern.uses("gemm_cus") || question.pin("gemm_cus");
+  for (std::int32_t eighths = 8; eighths >= (fixed ? 8 : 1); --eighths) {
+    axis.values.push_back({{eighths}, 0, [eighths](Values& knobs) {
+                             if (eighths == 8) return true;
+                             knobs.assume("gemm_cus", knobs["gemm_cus"] * eighths / 8);
+                             return knobs["gemm_cus"] > 0;
                            }});
   }
   return axis;
@@ -475,6 +484,7 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   }
   space.axes.push_back(tile_axis(question));
   space.axes.push_back(split_axis(question));
+  if (table.has("gemm_cus")) space.axes.push_back(share_axis(question));
   // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
   // of one column has one order.
   const bool varies = space.axes.front().values.size() > 1;

@@ -22,9 +22,8 @@ constexpr int kRefinements = 4;  // rounds of that, while there is something to 
 constexpr double kInReach = 1.05;
 constexpr int kPolishings = 6;            // … in so many rounds at most
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-// A pattern that takes so many times as long as the fastest after so many trials is not followed further.
+// Neither does it matter how exactly a pattern takes so many times as long as the fastest.
 constexpr double kFarBehind = 2;
-constexpr std::int64_t kFairTrials = 16;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
 
@@ -46,7 +45,6 @@ struct PatternSearch {
   std::string refusal;                        // why nothing of it can be built
   std::set<std::vector<std::int64_t>> known;  // the knobs that have been listed
   std::optional<std::size_t> best;
-  std::int64_t trials = 0;  // simulations that were started
   // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose
   // neighbours are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
   std::vector<std::size_t> frontier;
@@ -200,7 +198,7 @@ double Search::give_up_after_ns(const Contender& contender) const {
   const PatternSearch& search = searches_[contender.pattern];
   if (!search.best) return 0;
   if (polishing_) return worth_ns(contender.pattern);
-  const double hopeless = kHopelessFactor * best_ns(contender.pattern);
+  const double hopeless = std::min(kHopelessFactor * best_ns(contender.pattern), kFarBehind * fastest_ns());
   for (const std::size_t member : search.frontier) {
     if (same_group(contenders_[member], contender)) {
       return std::min(hopeless, contenders_[member].time_ns);
@@ -252,7 +250,6 @@ void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
     advice_.pruned += evaluation.outcome == Outcome::pruned;
     if (evaluation.outcome != Outcome::simulated) continue;
     ++advice_.evaluated;
-    ++searches_[contender.pattern].trials;
     if (evaluation.result.gave_up) {
       ++advice_.given_up;
     } else {
@@ -273,9 +270,7 @@ void Search::evaluate_listed() {
     const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
     for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
-      if (far_behind(contender.pattern)) {
-        ++advice_.passed_over;
-      } else if (contender.least_ns >= worth_ns(contender.pattern)) {
+      if (contender.least_ns >= worth_ns(contender.pattern)) {
         ++advice_.pruned;
       } else {
         batch.push_back(order[next]);
@@ -305,12 +300,8 @@ bool Search::refine() {
   for (std::size_t p = 0; p < searches_.size(); ++p) {
     PatternSearch& search = searches_[p];
     if (!search.best || search.accounted) continue;
-    if (far_behind(p)) {
-      account(p);
-      continue;
-    }
     const std::size_t listed = contenders_.size();
-    if (best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
+    if (!far_behind(p) && best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
       search.refined_ns = best_ns(p);
       for (const std::size_t member : search.frontier) {
         if (contenders_[member].expanded) continue;
@@ -327,9 +318,7 @@ bool Search::refine() {
 // Whether the pattern may still become the fastest.
 bool Search::in_reach(std::size_t pattern) const { return best_ns(pattern) <= kInReach * fastest_ns(); }
 
-bool Search::far_behind(std::size_t pattern) const {
-  return searches_[pattern].trials >= kFairTrials && best_ns(pattern) > kFarBehind * fastest_ns();
-}
+bool Search::far_behind(std::size_t pattern) const { return best_ns(pattern) > kFarBehind * fastest_ns(); }
 
 double Search::fastest_ns() const {
   double fastest_ns = kNever;

@@ -6,8 +6,8 @@
 // of the patterns in reach of the fastest, so that none of them gains. A candidate is skipped when a lower
 // bound of its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation
 // stops once it is clearly slower than that best, so the answer has the best knobs found of every pattern.
-// Patterns that after a fair number of trials take over twice as long as the fastest are not followed any
-// further.
+// Of patterns that take
+// over twice as long as the fastest only what is best for others is tried.
 //
 // The answer does not depend on the number of threads: candidates go in batches of a fixed size, and what to
 // skip and when to give up is decided between batches.
@@ -66,7 +66,6 @@ struct Advice {
   std::int64_t evaluated = 0;         // simulations of different candidates that were started …
   std::int64_t given_up = 0;          // … of which so many were stopped early, being slower than the best
   std::int64_t pruned = 0;            // candidates that their lower bound ruled out, not simulated
-  std::int64_t passed_over = 0;       // not simulated, of patterns far behind the fastest
   std::vector<Candidate> candidates;  // one a pattern, best first
   std::vector<std::string> explanation;  // sentences: why the first one wins
   std::vector<std::string> left_out;     // "pattern: reason" for patterns that cannot be built at all
