@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/schedule/json.hpp"
 #include "model/schedule/shader_engines.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
@@ -192,6 +194,33 @@ TEST(Candidates, StartWithTheDefaultKnobsOfTheMachine) {
       EXPECT_EQ(first.tile_n, defaults.tile_n) << pattern.name;
       EXPECT_EQ(first.tile_k, defaults.tile_k) << pattern.name;
       EXPECT_EQ(first.launch, defaults.launch) << pattern.name;
+    }
+  }
+}
+
+// In fp32 a tile of 128x256 is more than an H100 has LDS for.
+TEST(DefaultKnobs, FitEveryMachineInEveryDtype) {
+  for (const std::string& name : shipped_machines()) {
+    const Machine machine = find_machine(name);
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
+      if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
+      const MatmulTile tile = matmul_tile(default_gemm_knobs(machine, dtype));
+      EXPECT_NO_THROW(matmul_resources(machine.gpu, dtype, tile)) << name << ' ' << name_of(dtype);
+    }
+  }
+}
+
+// What `simulate --pattern` takes where nobody says anything is where a search starts.
+TEST(DefaultKnobs, TakeAsLongAsTheStartOfASearch) {
+  for (const char* name : {"mi300x-8", "h200-4"}) {
+    const Machine machine = find_machine(name);
+    const Problem problem = problem_of(GemmAllScatter{300, 1000, 400, DType::bf16, 4});
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
+      const Values start =
+          coarse_choices(gemm_all_scatter().space(pattern, problem, machine, {})).front().knobs;
+      const Schedule from_start = build_schedule(pattern, problem, machine, start);
+      const Schedule usual = build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, {}));
+      EXPECT_EQ(schedule_to_json(from_start), schedule_to_json(usual)) << pattern.name << " on " << name;
     }
   }
 }
