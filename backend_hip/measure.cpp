@@ -25,13 +25,12 @@ constexpr std::string_view kMeasuredColumns =
     "device_p90_us,"
     "relative_error";
 
-// Calls `visit(spec, part)` for every column of the values in the table: hidden ones are not there, and GPUs
-// stand before them.
+// Calls `visit(spec, part)` for every column of the values in the table; GPUs stand before them.
 template <typename Visit>
 void for_each_column(const Values& values, const Visit& visit) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
     const Spec& spec = values.specs()[i];
-    if (spec.hidden || spec.counts_gpus) continue;
+    if (spec.counts_gpus) continue;
     for (std::size_t part = 0; part < spec.columns(); ++part) visit(i, part);
   }
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/again.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
@@ -17,6 +18,7 @@
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
+#include "model/scenario/write_scenario.hpp"
 
 namespace tritax::cli {
 
@@ -34,26 +36,40 @@ struct AdviseArguments {
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
   bool sustained = false;
+  bool commands = false;
+  std::optional<std::string> save_scenario;
 };
 
 struct Question {
   Problem problem;
   Values pins;  // knobs of its workload
   Machine machine;
-  std::string place;  // in front of messages; "" when the command line asks
+  std::string machine_name;  // or the path, as it was asked for
+  std::string place;         // in front of messages; "" when the command line asks
 };
 
-bool same(const Question& a, const Question& b) {
-  return a.machine.name == b.machine.name && a.problem == b.problem;
+// "tile 256x128x64, host_barriers true"; empty if everything is free.
+std::string pins_text(const Values& pins) {
+  std::string text;
+  for (std::size_t i = 0; i < pins.specs().size(); ++i) {
+    if (!pins.given_at(pins.first_column(i))) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", pins.specs()[i].name, text_of(pins, i));
+  }
+  return text;
 }
 
-// From the command line's sizes, or from a scenario of a file, whose pattern and knobs do not matter here.
+bool same(const Question& a, const Question& b) {
+  return a.machine.name == b.machine.name && a.problem == b.problem && pins_text(a.pins) == pins_text(b.pins);
+}
+
+// From the command line's sizes, or from a scenario of a file: its knobs are held unless the command line has
+// others, its pattern does not matter here.
 Question question_of(const AdviseArguments& options, const CLI::App& command) {
   if (options.file.empty()) {
     require_no_id(options.id);
     require_problem(options.problem, options.machine);
     const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
-    return {problem_on(options.problem, machine), options.pins, machine, ""};
+    return {problem_on(options.problem, machine), options.pins, machine, options.machine, ""};
   }
   SubjectOptions subject;
   subject.command = &command;
@@ -67,11 +83,13 @@ Question question_of(const AdviseArguments& options, const CLI::App& command) {
       throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
     }
     const Problem& problem = source.scenario->problem;
-    Question next{problem,
-                  pins_of(*problem.workload, options.pins, fmt::format("scenario '{}'", source.scenario->id)),
-                  machine_of(source), place_of(*source.scenario)};
+    const Values pins =
+        pins_of(*problem.workload, options.pins, fmt::format("scenario '{}'", source.scenario->id));
+    Question next{problem, source.scenario->knobs.with(pins), machine_of(source), source.machine,
+                  place_of(*source.scenario)};
     if (question && !same(*question, next)) {
-      throw UserError(fmt::format("--id: '{}' has scenarios of several problems; choose one", options.file));
+      throw UserError(fmt::format(
+          "--id: '{}' has scenarios of several problems, or with different knobs; choose one", options.file));
     }
     question = std::move(next);
   }
@@ -105,18 +123,30 @@ ordered_json knobs_json(const Question& question, const Candidate& candidate) {
   const Pattern& pattern = *candidate.pattern;
   ordered_json json = json_of(candidate.knobs);
   for (const Spec& knob : candidate.knobs.specs()) {
-    if (!knob.hidden && !pattern.uses(knob.name)) json[std::string(knob.name)] = nullptr;
+    if (!knob.of_every_run && !pattern.uses(knob.name)) json[std::string(knob.name)] = nullptr;
   }
   if (pattern.own_choice == nullptr) return json;
   const Values own = pattern.own_choice(question.problem, question.machine);
   for (std::size_t i = 0; i < own.specs().size(); ++i) {
     if (own.given_at(own.first_column(i))) json[std::string(own.specs()[i].name)] = json_of(own, i);
   }
-  json["parts_of_k"] = candidate.rounds.parts;
   return json;
 }
 
-ordered_json candidate_json(const Question& question, const Candidate& candidate) {
+Scenario scenario_of(const Question& question, const Candidate& candidate) {
+  return scenario_again(question.problem, *candidate.pattern, candidate.knobs, question.machine_name,
+                        question.machine);
+}
+
+// What a command needs besides the scenario.
+std::string other_options(const AdviseArguments& options) {
+  std::string text = options.sustained ? " --sustained" : "";
+  if (options.seed) text += fmt::format(" --seed {}", *options.seed);
+  return text;
+}
+
+ordered_json candidate_json(const Question& question, const Candidate& candidate,
+                            const std::string& other_options) {
   const TimeAccount& account = candidate.taxes.account;
   ordered_json json{{"pattern", candidate.pattern->name},
                     {"knobs", knobs_json(question, candidate)},
@@ -129,17 +159,19 @@ ordered_json candidate_json(const Question& question, const Candidate& candidate
                     {"critical_path", json_of(account)},
                     {"counterfactual", json_of(candidate.taxes).at("counterfactual")},
                     {"kernels_us", us(candidate.result.kernels_ns)},
-                    {"lower_bound_us", us(candidate.bound.total_ns)}};
+                    {"lower_bound_us", us(candidate.bound.total_ns)},
+                    {"command", command_again(scenario_of(question, candidate), other_options)}};
+  if (candidate.pattern->own_choice != nullptr) json["parts_of_k"] = candidate.rounds.parts;
   if (candidate.speedup) {
     json["speedup"] = *candidate.speedup;
   }
   return json;
 }
 
-ordered_json advice_json(const Question& question, const Advice& advice) {
+ordered_json advice_json(const Question& question, const Advice& advice, const std::string& other_options) {
   ordered_json candidates = ordered_json::array();
   for (const Candidate& candidate : advice.candidates) {
-    candidates.push_back(candidate_json(question, candidate));
+    candidates.push_back(candidate_json(question, candidate, other_options));
   }
   return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.problem)},
           {"machine", question.machine.name},    {"evaluated", advice.evaluated},
@@ -148,7 +180,8 @@ ordered_json advice_json(const Question& question, const Advice& advice) {
           {"given_up", advice.given_up},         {"interrupted", advice.interrupted}};
 }
 
-void print_advice(const Question& question, const Advice& advice, const Outputs& outputs) {
+void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
+                  const Outputs& outputs) {
   const Workload& workload = *question.problem.workload;
   const int gpus = question.problem.gpus();
   outputs.print(
@@ -158,12 +191,21 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
       "\n\n");
   outputs.print(candidate_table(advice));
   outputs.print("\n");
+  if (const std::string held = pins_text(question.pins); !held.empty()) {
+    outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));
+  }
   for (const std::string& sentence : advice.explanation) {
     outputs.print(wrapped(sentence));
   }
   for (const std::string& reason : advice.left_out) {
     outputs.print(wrapped("Left out: " + reason));
   }
+  if (options.commands) outputs.print("\n");
+  for (const Candidate& candidate : advice.candidates) {
+    outputs.print(command_again(scenario_of(question, candidate), other_options(options)) + '\n');
+    if (!options.commands) break;  // the winner's
+  }
+  if (options.commands) outputs.print("\n");
   outputs.print(
       styled(
           fmt::format("{} candidates simulated, {} of them stopped early; {} ruled out by their lower bound.",
@@ -172,12 +214,23 @@ void print_advice(const Question& question, const Advice& advice, const Outputs&
       '\n');
 }
 
+std::string scenarios_text(const Question& question, const Advice& advice) {
+  std::string text = "# As `tritax advise` found them, the fastest first.\n";
+  for (const Candidate& candidate : advice.candidates) {
+    Scenario scenario = scenario_of(question, candidate);
+    scenario.title = fmt::format("predicted {:.1f} us", us(candidate.time_ns));
+    text += '\n' + write_scenario(scenario);
+  }
+  return text;
+}
+
 Advice search(const Question& question, const AdviseArguments& options) {
   InterruptibleWork work;
   Progress progress("searching, candidates");
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  search_options.counterfactual = options.output.json.has_value();  // nothing else shows it
   search_options.pins = question.pins;
   search_options.stop = &work.flag();
   search_options.progress = [&progress](const AdviseProgress& state) {
@@ -189,6 +242,10 @@ Advice search(const Question& question, const AdviseArguments& options) {
 
 int run(const AdviseArguments& options, const CLI::App& command) {
   Outputs outputs(options.output);
+  std::optional<OutputFile> scenario_file;
+  if (options.save_scenario) {
+    scenario_file.emplace(*options.save_scenario, "--save-scenario", OutputKind::scenario_file);
+  }
   const Question question = question_of(options, command);
   const Advice advice = with_place(question.place, [&] { return search(question, options); });
   if (advice.interrupted) {
@@ -198,13 +255,14 @@ int run(const AdviseArguments& options, const CLI::App& command) {
   if (advice.candidates.empty()) {
     // Whoever reads standard output gets an answer that says so; a file with nothing in it is worth less than
     // the one that it would replace.
-    if (options.output.json == "-") outputs.json(advice_json(question, advice));
+    if (options.output.json == "-") outputs.json(advice_json(question, advice, other_options(options)));
     if (options.output.csv == "-") outputs.csv(candidate_table(advice));
     return kInterruptedExitCode;
   }
-  print_advice(question, advice, outputs);
+  print_advice(question, advice, options, outputs);
   outputs.csv(candidate_table(advice), !advice.interrupted);
-  outputs.json(advice_json(question, advice));
+  outputs.json(advice_json(question, advice, other_options(options)));
+  if (scenario_file) scenario_file->commit(scenarios_text(question, advice));
   return advice.interrupted ? kInterruptedExitCode : 0;
 }
 
@@ -223,12 +281,18 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   add_knob_options(command, workload, options->pins);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  command.add_flag("--commands", options->commands, "Print the command that makes each row again");
   add_output_options(command, options->output);
+  command.add_option("--save-scenario", options->save_scenario, "Write the rows as scenarios (TOML)")
+      ->type_name("FILE")
+      ->group(kOutputGroup);
   command.footer(
-      "Searches tiles, CU splits, grid and peer orders and launch modes of every pattern; a knob that is "
-      "given is held\n"
-      "fixed. The taxes are those of the critical path. Ctrl-C stops the search and prints the best so "
-      "far.\n\n"
+      "Searches all knobs of every pattern; those that are given, here or in the scenario, are held fixed. "
+      "Times are of\n"
+      "kernels and host calls, without the barriers of a harness (--host-barriers adds them); taxes are "
+      "those of "
+      "the\n"
+      "critical path. Ctrl-C stops the search and prints the best so far.\n\n"
       "Examples:\n"
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"

@@ -27,6 +27,7 @@ struct ExplainArguments {
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
+  bool counterfactual = false;
 };
 
 double change_percent(const Variation& variation, double makespan_ns) {
@@ -77,7 +78,8 @@ void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
 }
 
-void print_explanation(const Subject& subject, const Explanation& explanation, const Outputs& outputs) {
+void print_explanation(const Subject& subject, const Explanation& explanation, bool counterfactual,
+                       const Outputs& outputs) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   for (const std::string& sentence : explanation.sentences) {
     outputs.print(wrapped(sentence));
@@ -85,8 +87,11 @@ void print_explanation(const Subject& subject, const Explanation& explanation, c
   outputs.print("\n");
   outputs.print(account_table(explanation.result.account));
   outputs.print("\n");
-  outputs.print(tax_table(explanation.taxes));
-  outputs.print("\n" + styled("Inputs that change the time, strongest first", Style::bold) + "\n");
+  if (counterfactual) {
+    outputs.print(counterfactual_table(explanation.taxes));
+    outputs.print("\n");
+  }
+  outputs.print(styled("Inputs that change the time, strongest first", Style::bold) + "\n");
   outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::that_ran));
   if (!explanation.without_effect.empty()) {
     outputs.print(fmt::format("\n{}\n{}", styled("Inputs that had no effect", Style::bold),
@@ -134,7 +139,7 @@ int run(const ExplainArguments& options) {
                    [&progress](std::size_t done, std::size_t total) { progress.update(done, total); });
   });
   progress.clear();
-  print_explanation(subject, explanation, outputs);
+  print_explanation(subject, explanation, options.counterfactual, outputs);
   Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::all);
   for (const std::vector<Sensitivity>* inputs : {&explanation.without_effect, &explanation.not_variable}) {
     for (std::vector<Cell>& row : variation_table(*inputs, explanation.result.makespan_ns, Shown::all).rows) {
@@ -166,6 +171,8 @@ Run add_explain(CLI::App& program, const Workload& workload) {
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  command.add_flag("--counterfactual", options->counterfactual,
+                   "Also what a run without one tax at a time would save");
   add_output_options(command, options->output);
   command.footer(
       "Every machine parameter is made 10 % smaller and larger, every knob takes its neighbouring values, "

@@ -150,6 +150,20 @@ void add_value(CLI::App& app, Values& values, std::size_t index, const std::stri
       ->group(group);
 }
 
+// Given alone it is on; "=off" takes back what a scenario has.
+void add_switch(CLI::App& app, Values& knobs, std::size_t index) {
+  const Spec& spec = knobs.specs()[index];
+  std::string help(spec.help);
+  help.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(help.front())));
+  app.add_flag_function(
+         spec.option_name(),
+         [&knobs, first = knobs.first_column(index)](std::int64_t on) {
+           knobs.give_at(first, on > 0 ? 1 : 0);
+         },
+         help)
+      ->group(kKnobGroup);
+}
+
 }  // namespace
 
 std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
@@ -248,7 +262,7 @@ void add_problem_options(CLI::App& app, const Workload& workload, Problem& probl
   add_workload_option(app, workload);
   for (std::size_t i = 0; i < workload.fields.size(); ++i) {
     const Spec& spec = workload.fields[i];
-    if (!spec.hidden) add_value(app, problem.values, i, help_of(spec, default_text(spec)), kWorkloadGroup);
+    add_value(app, problem.values, i, help_of(spec, default_text(spec)), kWorkloadGroup);
   }
 }
 
@@ -304,7 +318,11 @@ void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs) {
   knobs = Values(workload.knobs);
   for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
     const Spec& spec = workload.knobs[i];
-    if (!spec.hidden) add_value(app, knobs, i, help_of(spec, ""), kKnobGroup);
+    if (spec.kind == ValueKind::boolean && spec.of_every_run) {
+      add_switch(app, knobs, i);
+    } else {
+      add_value(app, knobs, i, help_of(spec, ""), kKnobGroup);
+    }
   }
 }
 

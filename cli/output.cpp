@@ -54,8 +54,8 @@ std::string resolved(const std::string& path) {
 }
 
 // `--measured m.csv --csv m.csv` would replace the measurements. A machine file may be brought up to date.
-void refuse_input(const std::string& flag, const std::string& path) {
-  if (std::filesystem::path(path).extension() == ".toml") return;
+void refuse_input(const std::string& flag, const std::string& path, OutputKind kind) {
+  if (kind != OutputKind::scenario_file && std::filesystem::path(path).extension() == ".toml") return;
   if (std::find(inputs.begin(), inputs.end(), resolved(path)) != inputs.end()) {
     refuse(flag, path, "the command line names this file twice, as an input too; give another file");
   }
@@ -89,7 +89,7 @@ OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kin
   if (exists && access(path_.c_str(), W_OK) != 0) {
     refuse(flag_, path_, std::strerror(errno));
   }
-  if (exists) refuse_input(flag_, path_);
+  if (exists) refuse_input(flag_, path_, kind);
   path_ = resolved(path_);  // a symbolic link stays a link
   const auto [other, fresh] = open_outputs().emplace(path_, flag_);
   if (!fresh) refuse(flag_, path_, fmt::format("{} names this file too; give two files", other->second));

@@ -20,8 +20,8 @@ class App;
 namespace tritax::cli {
 
 // TOML files are what the program reads, so that one given for results is a forgotten file name; only
-// machine files are written.
-enum class OutputKind { result, machine_file };
+// machine files and scenarios are written.
+enum class OutputKind { result, machine_file, scenario_file };
 
 // What the command may read: the values of all its options but the outputs. No output replaces such a file,
 // machine files excepted, which may be brought up to date.

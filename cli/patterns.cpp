@@ -30,7 +30,7 @@ struct PatternsArguments {
 std::vector<std::size_t> used_knobs(const Workload& workload, const Pattern& pattern) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
-    if (!workload.knobs[i].hidden && pattern.uses(workload.knobs[i].name)) used.push_back(i);
+    if (!workload.knobs[i].of_every_run && pattern.uses(workload.knobs[i].name)) used.push_back(i);
   }
   return used;
 }

@@ -26,8 +26,8 @@ struct AccountPart {
   double TimeAccount::*ns;
 };
 
-const std::array<AccountPart, 7>& account_parts() {
-  static const std::array<AccountPart, 7> parts{{
+const std::array<AccountPart, 8>& account_parts() {
+  static const std::array<AccountPart, 8> parts{{
       {"compute", "useful compute", &TimeAccount::compute_ns},
       {"memory", "useful memory", &TimeAccount::memory_ns},
       {"wire", "useful wire", &TimeAccount::wire_ns},
@@ -35,9 +35,13 @@ const std::array<AccountPart, 7>& account_parts() {
       {"bulk_synchronous", "bulk-synchronous tax", &TimeAccount::bulk_synchronous_ns},
       {"locality", "locality tax", &TimeAccount::locality_ns},
       {"contention", "contention", &TimeAccount::contention_ns},
+      {"harness", "harness", &TimeAccount::harness_ns},
   }};
   return parts;
 }
+
+// Most runs have none.
+bool is_harness(const AccountPart& part) { return part.ns == &TimeAccount::harness_ns; }
 
 double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
@@ -60,6 +64,43 @@ std::vector<UsedLink> used_links(const SimulationResult& result, const Machine& 
     }
   }
   return links;
+}
+
+// "0-3, 5"
+std::string ranges_text(const std::vector<std::size_t>& ascending) {
+  std::string text;
+  for (std::size_t i = 0; i < ascending.size();) {
+    std::size_t end = i + 1;
+    while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", ascending[i]);
+    if (end - i > 1) text += fmt::format("-{}", ascending[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+// Of GPUs that no number in the text form tells apart, one row that names them all.
+void join_equal_rows(Table& table) {
+  const auto shown = [&table](const std::vector<Cell>& row) {
+    std::string text;
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      text += fmt::format("{:.{}f} ", std::get<double>(row[i]), table.columns[i].decimals);
+    }
+    return text;
+  };
+  std::vector<std::vector<Cell>> joined;
+  std::vector<std::vector<std::size_t>> members;
+  for (std::size_t gpu = 0; gpu < table.rows.size(); ++gpu) {
+    std::size_t same = 0;
+    while (same < joined.size() && shown(joined[same]) != shown(table.rows[gpu])) ++same;
+    if (same == joined.size()) {
+      joined.push_back(table.rows[gpu]);
+      members.emplace_back();
+    }
+    members[same].push_back(gpu);
+  }
+  for (std::size_t i = 0; i < joined.size(); ++i) joined[i][0] = ranges_text(members[i]);
+  table.rows = std::move(joined);
 }
 
 }  // namespace
@@ -109,36 +150,42 @@ Table account_table(const TimeAccount& account) {
   Table table{
       {{"part", "along the critical path"}, {"time_us", "time", "us"}, {"share_percent", "share", "%"}}, {}};
   for (const AccountPart& part : account_parts()) {
+    if (is_harness(part) && account.harness_ns == 0) continue;
     table.add({part.title, us(account.*part.ns), share(account.*part.ns, account.sum_ns())});
   }
   table.add({std::string("sum"), us(account.sum_ns()), account.sum_ns() > 0 ? 100.0 : 0.0});
   return table;
 }
 
-Table tax_table(const Taxes& taxes) {
-  Table table{{{"tax", "tax"},
-               {"critical_path_us", "critical path", "us"},
-               {"counterfactual_us", "saved without it", "us"},
-               {"share_percent", "share of the time", "%"}},
-              {}};
-  const auto add = [&](const std::string& name, Cell on_path, double saved_ns) {
-    table.add({name, std::move(on_path), us(saved_ns), share(saved_ns, taxes.makespan_ns)});
+Table counterfactual_table(const Taxes& taxes) {
+  Table table{
+      {{"tax", "run again without"}, {"counterfactual_us", "saved", "us"}, {"share_percent", "share", "%"}},
+      {}};
+  const auto add = [&](const std::string& name, double saved_ns) {
+    if (saved_ns < 0) {
+      table.add({name, {}, {}});
+    } else {
+      table.add({name, us(saved_ns), share(saved_ns, taxes.makespan_ns)});
+    }
   };
-  add("launch", us(taxes.account.launch_ns), taxes.launch_ns);
-  add("bulk-synchronous", us(taxes.account.bulk_synchronous_ns), taxes.bulk_synchronous_ns);
-  add("locality", us(taxes.account.locality_ns), taxes.locality_ns);
-  add("remainder", {}, taxes.remainder_ns);
-  add("all three removed", {}, taxes.makespan_ns - taxes.all_removed_ns);
+  add("launch tax", taxes.launch_ns);
+  add("bulk-synchronous tax", taxes.bulk_synchronous_ns);
+  add("locality tax", taxes.locality_ns);
+  add("all three", taxes.makespan_ns - taxes.all_removed_ns);
   return table;
 }
 
-Table rank_table(const SimulationResult& result, const Machine& machine) {
+Table rank_table(const SimulationResult& result, const Machine& machine, Ranks shown) {
   Table table{{{"gpu", "GPU"},
                {"time_us", "time", "us"},
                {"kernels_us", "kernels", "us"},
                {"busy_percent", "CUs busy", "%"}},
               {}};
+  const auto has = [&](const AccountPart& part) {
+    return shown == Ranks::all || !is_harness(part) || result.account.harness_ns > 0;
+  };
   for (const AccountPart& part : account_parts()) {
+    if (!has(part)) continue;
     table.columns.push_back(
         {part.key + "_us", part.key == "bulk_synchronous" ? "bulk-sync" : part.key, "us"});
   }
@@ -146,7 +193,7 @@ Table rank_table(const SimulationResult& result, const Machine& machine) {
                        const TimeAccount& account) {
     std::vector<Cell> row{name, us(makespan_ns), us(kernels_ns), 100 * busy};
     for (const AccountPart& part : account_parts()) {
-      row.emplace_back(us(account.*part.ns));
+      if (has(part)) row.emplace_back(us(account.*part.ns));
     }
     table.add(std::move(row));
   };
@@ -161,6 +208,7 @@ Table rank_table(const SimulationResult& result, const Machine& machine) {
     add(fmt::format("{}", rank), gpu.makespan_ns, gpu.kernels_ns, busy(gpu.cu_busy_ns, gpu.kernels_ns),
         gpu.account);
   }
+  if (shown == Ranks::that_differ) join_equal_rows(table);
   add("node", result.makespan_ns, result.kernels_ns, busy(busy_ns, result.kernels_ns), result.account);
   return table;
 }

@@ -1,6 +1,8 @@
-// Results in the forms that several commands print: the tax accounts, the GPUs, knobs and problems as JSON.
+// Results in the forms that several commands print: the accounts of the time, the GPUs, knobs and problems as
+// JSON.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,11 +39,15 @@ nlohmann::ordered_json json_of(const std::optional<T>& value) {
 // One line a part of the makespan: time and share along the critical path.
 Table account_table(const TimeAccount& account);
 
-// The three taxes in both accounts, and the remainder of the second.
-Table tax_table(const Taxes& taxes);
+// What the run saves without each of the three taxes, and without all of them. What takes longer without a
+// tax saves nothing, and its cells are empty; `describe_longer` (sim/study/explain.hpp) says how long, and
+// why.
+Table counterfactual_table(const Taxes& taxes);
 
-// One line a GPU and one for the node: times and the critical path's parts.
-Table rank_table(const SimulationResult& result, const Machine& machine);
+// One line a GPU and one for the node: times and the critical path's parts. For people GPUs with the same
+// numbers are one line, and a harness that takes no time has no column.
+enum class Ranks : std::uint8_t { all, that_differ };
+Table rank_table(const SimulationResult& result, const Machine& machine, Ranks shown);
 
 // What caches and memories had for the operations on each buffer, over all GPUs.
 Table cache_table(const SimulationResult& result, const std::vector<std::string>& buffers);

@@ -113,12 +113,12 @@ void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins)
     if (!source.scenario->pattern.empty()) patterns.push_back(&pattern_of(*source.scenario));
   }
   const auto has = [&patterns](const Spec& knob) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const Pattern* one) { return one->uses(knob.name); });
+    return knob.of_every_run || std::any_of(patterns.begin(), patterns.end(),
+                                            [&](const Pattern* one) { return one->uses(knob.name); });
   };
   std::vector<std::string> options;
   for (const Spec& knob : pins.specs()) {
-    if (has(knob)) options.push_back(knob.option_name());
+    if (has(knob) && !knob.of_every_run) options.push_back(knob.option_name());
   }
   for (const Spec& knob : pins.specs()) {
     if (patterns.empty() || !pins.given(knob.column(0)) || has(knob)) continue;

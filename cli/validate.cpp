@@ -71,8 +71,7 @@ Table row_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   return table;
 }
 
-// Columns of the tables of fields and knobs of all rows, each once: of hidden specs none, and GPUs stand
-// before them.
+// Columns of the tables of fields and knobs of all rows, each once. GPUs stand before them.
 std::vector<std::string> value_columns(const std::vector<ValidatedRow>& rows) {
   std::vector<std::string> columns;
   std::set<const Workload*> seen;
@@ -80,7 +79,7 @@ std::vector<std::string> value_columns(const std::vector<ValidatedRow>& rows) {
     if (!seen.insert(row.problem.workload).second) continue;
     for (const Values* values : {&row.problem.values, &row.knobs}) {
       for (const Spec& spec : values->specs()) {
-        for (std::size_t part = 0; part < spec.columns() && !spec.hidden && !spec.counts_gpus; ++part) {
+        for (std::size_t part = 0; part < spec.columns() && !spec.counts_gpus; ++part) {
           std::string column = spec.column(part);
           if (std::find(columns.begin(), columns.end(), column) == columns.end())
             columns.push_back(std::move(column));
@@ -131,7 +130,7 @@ void add_values(ordered_json& json, const Values& values) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
     const Spec& spec = values.specs()[i];
     const std::string name(spec.name);
-    if (spec.hidden || spec.counts_gpus) continue;
+    if (spec.counts_gpus) continue;
     if (spec.columns() == 1) {
       json[name] = json_of(values, i);
       continue;

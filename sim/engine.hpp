@@ -372,6 +372,8 @@ class Engine : private EngineState {
   std::vector<TransferState> transfers_;         // in the order in which they were posted
   std::vector<EventRecord> event_records_;       // likewise
   std::vector<std::int32_t> at_barrier_;
+  std::vector<char> harness_barriers_;  // by number of the barrier
+  std::size_t barriers_passed_ = 0;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
   SimulationResult totals_;
   std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce

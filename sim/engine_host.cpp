@@ -228,7 +228,8 @@ void Engine::arrive_at_barrier(std::int32_t rank, double now) {
   // `rank` came last: its path is everybody's.
   const double until = now + host_costs_.barrier_ns;
   Path path = hosts_[rank].path;
-  path.charge(&TimeAccount::bulk_synchronous_ns, until);
+  const bool harness = harness_barriers_[barriers_passed_++] != 0;
+  path.charge(harness ? &TimeAccount::harness_ns : &TimeAccount::bulk_synchronous_ns, until);
   for (const std::int32_t waiting : at_barrier_) {
     HostState& host = hosts_[waiting];
     host.path = path;

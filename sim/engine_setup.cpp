@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
+#include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
@@ -171,6 +172,7 @@ void Engine::index_schedule() {
 
   for (const Op& op : schedule_.transfers) is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
   hosts_.resize(ranks);
+  harness_barriers_ = harness_barriers(schedule_);
   launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
   kernels_.resize(schedule_.kernels.size());
   SlabIds slab_ids;

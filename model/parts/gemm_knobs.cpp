@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "model/core/error.hpp"
+#include "model/parts/kernels.hpp"
 
 namespace tritax {
 
@@ -30,13 +31,16 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .high = kMaxWaves,
      .usual = {8},
      .allowed = kAllowedWaves,
-     .varies_by_doubling = true},
+     .varies_by_doubling = true,
+     .shown = "{} waves",
+     .not_shown = 8},
     {.name = "pipeline",
-     .help = "how a workgroup feeds its matrix cores: serial, overlapped; a search assumes overlapped, as "
-             "the vendor "
-             "(Triton: serial)",
+     .help = "how a workgroup feeds its matrix cores: serial, as Triton's, or overlapped, as the vendor's",
      .kind = ValueKind::name,
-     .names = kPipelineNames},
+     .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
+     .names = kPipelineNames,
+     .shown = "{} pipeline",
+     .not_shown = static_cast<std::int64_t>(Pipeline::overlapped)},
     {.name = "comm_tile",
      .help = "tile of a communication step, for example 64x256; left out: the GEMM tile",
      .low = kTileStep,
@@ -72,6 +76,7 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
     {.name = "peer_order",
      .help = "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)",
      .kind = ValueKind::name,
+     .usual = {static_cast<std::int64_t>(PeerOrder::staggered)},
      .names = kPeerOrderNames,
      .shown = "{} peers",
      .what_if =
@@ -91,10 +96,12 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .shown = "{} launch",
      .not_shown = static_cast<std::int64_t>(LaunchMode::stream)},
     {.name = "host_barriers",
-     .help = "the measured region starts and ends with a host barrier, as in the harness of ROCm/iris",
+     .help =
+         "the measured region starts and ends with a host barrier, as in the harness of ROCm/iris; accounted "
+         "as harness",
      .kind = ValueKind::boolean,
-     .usual = {1},
-     .hidden = true},
+     .of_every_run = true,
+     .unrecorded = 1},
 }};
 
 // Calls `visit(column, member)` for every member of GemmKnobs.
@@ -132,6 +139,15 @@ void require_cus(std::int32_t value, const char* knob, const Gpu& gpu) {
   }
 }
 
+bool fits(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  try {
+    matmul_resources(gpu, dtype, tile);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 const Spec& gemm_knob(std::string_view name) {
@@ -162,11 +178,16 @@ void give(Values& values, const GemmKnobs& knobs) {
 }
 
 GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype) {
+  const Gpu& gpu = machine.gpu;
   GemmKnobs knobs;
+  knobs.pipeline = Pipeline::overlapped;
+  knobs.peer_order = PeerOrder::staggered;
+  knobs.host_barriers = false;
   knobs.tile_k = 128 / bytes_of(dtype);
-  if (machine.gpu.async_tile_copy) {
-    knobs.tile_m = 128;
-    knobs.pipeline = Pipeline::overlapped;
+  if (gpu.async_tile_copy) knobs.tile_m = 128;
+  const auto may_halve = [](std::int32_t side) { return side > 2 * kTileStep; };
+  while (!fits(gpu, dtype, matmul_tile(knobs)) && may_halve(knobs.tile_n)) {
+    (knobs.tile_n >= knobs.tile_m ? knobs.tile_n : knobs.tile_m) /= 2;
   }
   return knobs;
 }

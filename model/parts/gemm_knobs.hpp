@@ -22,6 +22,7 @@ inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotat
 enum class LaunchMode : std::uint8_t { stream, graph };
 inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
 
+// As in the kernels and the harness of ROCm/iris. Where a user says nothing, `default_gemm_knobs` holds.
 struct GemmKnobs {
   std::int32_t tile_m = 256;  // GEMM tile
   std::int32_t tile_n = 256;
@@ -60,9 +61,10 @@ GemmKnobs gemm_knobs_of(const Values& values);
 void assume(Values& values, const GemmKnobs& knobs);
 void give(Values& values, const GemmKnobs& knobs);
 
-// Knobs that suit the machine where the user says nothing: 128 bytes of K a step; Triton's 256×256 tile with
-// the serial pipeline where waves feed the LDS (AMD), 128×256 with asynchronous copies where the GPU has them
-// (NVIDIA).
+// Knobs where the user says nothing, from which a search starts too: 128 bytes of K a step, a tile of 256×256
+// where waves feed the LDS (AMD) and 128×256 where copies are asynchronous (NVIDIA), or the largest halved
+// from it that fits a compute unit; the overlapped pipeline, since patterns are compared and not the skill of
+// kernel writers; staggered peers, which use all links at once; no harness around the measured region.
 GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype);
 
 // Throws UserError for values that no machine, or not this one, allows.

@@ -19,16 +19,27 @@ namespace {
 // Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
 constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
 constexpr std::int32_t kSmallestUsualSide = 64;
+constexpr std::array<std::int32_t, 5> kWaves{8, 4, 2, 1, 16};
 constexpr std::int32_t kSmallestPiece = 32;
+// Those that are crossed with the tiles at first, and what lies between, which a search tries later.
 constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
+constexpr std::array<std::int32_t, 9> kMoreCommCus{4, 12, 20, 28, 36, 56, 72, 80, 112};
 constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
 
-// The communication tile as a part of the GEMM tile: 1/rows of its height, 1/cols of its width.
+// The communication tile as a part of the GEMM tile: 1/rows of its height, 1/cols of its width. A divisor of
+// 0 is one of a half: twice as high, or as wide.
 struct CommPiece {
   std::int32_t rows = 1;
   std::int32_t cols = 1;
 };
-constexpr std::array<CommPiece, 4> kPieces{{{1, 1}, {2, 1}, {4, 1}, {2, 2}}};
+// Near each other where they stand side by side.
+constexpr std::array<CommPiece, 20> kPieces{{{8, 4}, {4, 4}, {2, 4}, {1, 4}, {0, 4}, {8, 1}, {4, 1},
+                                             {2, 1}, {1, 1}, {1, 2}, {2, 2}, {4, 2}, {8, 2}, {0, 2},
+                                             {0, 1}, {0, 0}, {1, 0}, {2, 0}, {4, 0}, {8, 0}}};
+
+std::int64_t piece_of(std::int64_t side, std::int32_t divisor) {
+  return divisor == 0 ? 2 * side : side / divisor;
+}
 
 struct TileShape {
   std::int32_t m = 0;
@@ -42,6 +53,7 @@ struct TileShape {
 struct CuSplit {
   std::int32_t gemm_cus = 0;
   std::int32_t comm_cus = 0;
+  friend bool operator==(const CuSplit&, const CuSplit&) = default;
 };
 
 // What the search is about.
@@ -140,51 +152,70 @@ std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
   return depths;
 }
 
+// Numbers of waves worth trying, the usual one first.
+std::vector<std::int32_t> waves_for(const Question& question) {
+  if (question.pin("waves") || !question.pattern.uses("waves")) return {question.base.waves};
+  std::vector<std::int32_t> waves{question.base.waves};
+  for (const std::int32_t count : kWaves) add_unique(waves, count);
+  return waves;
+}
+
 // The tiles of a search, shape by shape.
 class TileList {
  public:
-  TileList(const Question& question, std::vector<std::int32_t> depths)
-      : question_(question), depths_(std::move(depths)) {}
+  TileList(const Question& question, std::vector<std::int32_t> depths, std::vector<std::int32_t> waves)
+      : question_(question), depths_(std::move(depths)), waves_(std::move(waves)) {}
 
-  // The depths of m × n that differ in what they change; to `coarse` the first that fits, and the one whose
-  // operands come soonest out of memory.
+  // The waves of m × n, and of each the depths that differ in what they change; to `coarse` the first that
+  // fits, the one whose operands come soonest out of memory, and the one that multiplies fastest.
   void add(std::int32_t m, std::int32_t n) {
     const GemmKnobs& base = question_.base;
-    std::vector<DepthEffect> effects;  // a depth that changes nothing need not be tried
+    std::vector<DepthEffect> effects;
     std::vector<TileShape> shapes;
-    for (const std::int32_t k : depths_) {
-      const TileShape tile{m, n, k, base.waves};
-      const auto effect = effect_of(question_.machine, question_.gemm, tile, base.pipeline);
-      if (!effect || std::find(effects.begin(), effects.end(), *effect) != effects.end()) continue;
-      effects.push_back(*effect);
-      shapes.push_back(tile);
-      add_unique(tiles, tile);
+    for (const std::int32_t waves : waves_) {
+      const std::size_t first = effects.size();
+      for (const std::int32_t k : depths_) {
+        const TileShape tile{m, n, k, waves};
+        const auto effect = effect_of(question_.machine, question_.gemm, tile, base.pipeline);
+        const auto own = effects.begin() + static_cast<std::ptrdiff_t>(first);
+        // A depth that changes nothing need not be tried.
+        if (!effect || std::find(own, effects.end(), *effect) != effects.end()) continue;
+        effects.push_back(*effect);
+        shapes.push_back(tile);
+        add_unique(tiles, tile);
+      }
     }
     if (shapes.empty()) return;
-    const auto soonest = std::min_element(
-        effects.begin(), effects.end(),
-        [](const DepthEffect& a, const DepthEffect& b) { return a.memory_ns < b.memory_ns; });
+    const auto add_least = [&](double DepthEffect::*time_ns) {
+      const auto least = std::min_element(
+          effects.begin(), effects.end(),
+          [&](const DepthEffect& a, const DepthEffect& b) { return a.*time_ns < b.*time_ns; });
+      add_unique(coarse, shapes[static_cast<std::size_t>(least - effects.begin())]);
+    };
     add_unique(coarse, shapes.front());
-    add_unique(coarse, shapes[static_cast<std::size_t>(soonest - effects.begin())]);
+    add_least(&DepthEffect::memory_ns);
+    add_least(&DepthEffect::cached_ns);
   }
 
   std::vector<TileShape> tiles;
-  std::vector<TileShape> coarse;  // of every m × n the usual depth, and the best out of memory
+  std::vector<TileShape>
+      coarse;  // of every m × n the usual one, and the best out of memory and out of caches
 
  private:
   const Question& question_;
   std::vector<std::int32_t> depths_;
+  std::vector<std::int32_t> waves_;
 };
 
 TileList tiles_to_try(const Question& question) {
   const GemmKnobs& base = question.base;
   if (!question.pattern.uses("tile")) {
-    TileList one(question, {});
+    TileList one(question, {}, {});
     one.tiles = one.coarse = {{base.tile_m, base.tile_n, base.tile_k, base.waves}};
     return one;
   }
   const GemmShape& gemm = question.gemm;
-  TileList list(question, depths_for(gemm.k, base.tile_k, question.pin("tile_k")));
+  TileList list(question, depths_for(gemm.k, base.tile_k, question.pin("tile_k")), waves_for(question));
   for (const std::int32_t m : sides_for(gemm.m, question.pin("tile_m"))) {
     for (const std::int32_t n : sides_for(gemm.n, question.pin("tile_n"))) {
       if (is_worth_trying(question, m, n)) list.add(m, n);
@@ -199,7 +230,7 @@ TileList tiles_to_try(const Question& question) {
                   "; pin tile_m, tile_n and tile_k to ones that do");
 }
 
-// Tiles of one shape m × n are a group: a search goes on among the depths of the best shapes.
+// Tiles of one shape m × n are a group: a search goes on among the depths and waves of the best shapes.
 Axis tile_axis(const Question& question) {
   const GemmKnobs& base = question.base;
   const TileShape usual{base.tile_m, base.tile_n, base.tile_k, base.waves};
@@ -254,10 +285,11 @@ std::optional<CuSplit> split_beside(const Question& question, const CuSplit& all
   return comm_is_given ? CuSplit{beside, given} : CuSplit{given, beside};
 }
 
-// By communication units, ascending, and the one to start with.
+// By communication units, ascending, the one to start with, and how many of them are tried at first.
 struct Splits {
   std::vector<CuSplit> all;
   CuSplit usual;
+  std::vector<CuSplit> later;
 };
 
 Splits free_splits_side_by_side(const Question& question) {
@@ -265,14 +297,21 @@ Splits free_splits_side_by_side(const Question& question) {
   const std::int32_t usual = default_comm_cus(cus);
   Splits splits;
   splits.usual = {cus - usual, usual};
+  if (const auto beside = split_beside(question, splits.usual, true)) splits.usual = *beside;
   std::vector<std::int32_t> comm_cus(kCommCus.begin(), kCommCus.end());
+  std::vector<std::int32_t> later(kMoreCommCus.begin(), kMoreCommCus.end());
   add_unique(comm_cus, usual);
+  for (const std::int32_t comm : later) add_unique(comm_cus, comm);
   std::sort(comm_cus.begin(), comm_cus.end());
   for (const std::int32_t comm : comm_cus) {
     if (comm != usual && 2 * comm > cus) continue;
     const CuSplit all{cus - comm, comm};
-    if (const auto beside = split_beside(question, all, true)) splits.all.push_back(*beside);
-    splits.all.push_back(all);
+    std::vector<CuSplit> both;
+    if (const auto beside = split_beside(question, all, true)) both.push_back(*beside);
+    both.push_back(all);
+    const bool waits = comm != usual && std::find(later.begin(), later.end(), comm) != later.end();
+    splits.all.insert(splits.all.end(), both.begin(), both.end());
+    if (waits) splits.later.insert(splits.later.end(), both.begin(), both.end());
   }
   return splits;
 }
@@ -286,7 +325,7 @@ Splits splits_to_try(const Question& question) {
   const std::int32_t cus = question.machine.gpu.cu_count();
   Splits splits;
   if (question.gpus == 1 && comm) {  // nobody communicates
-    splits.usual = {gemm ? gemm_pin.value_or(cus) : 0, 0};
+    splits.usual = {gemm ? gemm_pin.value_or(cus) : 0, comm_pin.value_or(0)};
   } else if ((gemm && gemm_pin) || (comm && comm_pin)) {
     splits.usual = pinned_split(question);
     const bool both = gemm_pin && comm_pin;
@@ -314,7 +353,9 @@ Axis split_axis(const Question& question) {
   axis.name = "split";
   axis.near = Axis::Near::next;
   for (const CuSplit& split : splits.all) {
-    axis.coarse.push_back(axis.values.size());
+    if (std::find(splits.later.begin(), splits.later.end(), split) == splits.later.end()) {
+      axis.coarse.push_back(axis.values.size());
+    }
     if (split.gemm_cus == splits.usual.gemm_cus && split.comm_cus == splits.usual.comm_cus) {
       axis.start = axis.values.size();
     }
@@ -327,23 +368,48 @@ Axis split_axis(const Question& question) {
   return axis;
 }
 
-// Pieces of the GEMM tile that are sent as one. The first of this and of the following lists is the default.
+// How many of the workgroups that the split allows multiply, in eighths: fewer get in each other's way less
+// at the memory, and leave more power to each.
+Axis share_axis(const Question& question) {
+  Axis axis;
+  axis.name = "share";
+  axis.relative = true;
+  axis.near = Axis::Near::next;
+  const bool fixed = !question.pattern.uses("gemm_cus") || question.pin("gemm_cus");
+  for (std::int32_t eighths = 8; eighths >= (fixed ? 8 : 1); --eighths) {
+    axis.values.push_back({{eighths}, 0, [eighths](Values& knobs) {
+                             if (eighths == 8) return true;
+                             knobs.assume("gemm_cus", knobs["gemm_cus"] * eighths / 8);
+                             return knobs["gemm_cus"] > 0;
+                           }});
+  }
+  return axis;
+}
+
+// Pieces of the GEMM tile that are sent as one; the whole tile is the default. Of the following lists it is
+// the first.
 Axis piece_axis(const Question& question) {
   Axis axis;
   axis.name = "piece";
   axis.relative = true;
   const bool pinned = question.pin("comm_tile_m") || question.pin("comm_tile_n");
   const bool fixed = !question.pattern.uses("comm_tile") || pinned || question.gpus == 1;
+  axis.near = Axis::Near::next;
   for (const CommPiece& piece : kPieces) {
     const bool whole = piece.rows == 1 && piece.cols == 1;
     if (fixed && !whole) continue;
+    if (whole) axis.start = axis.values.size();
     axis.values.push_back({{piece.rows, piece.cols}, 0, [piece, whole](Values& knobs) {
                              if (whole) return true;
-                             const std::int64_t m = knobs["tile_m"] / piece.rows;
-                             const std::int64_t n = knobs["tile_n"] / piece.cols;
+                             const std::int64_t m = piece_of(knobs["tile_m"], piece.rows);
+                             const std::int64_t n = piece_of(knobs["tile_n"], piece.cols);
                              knobs.assume("comm_tile_m", m);
                              knobs.assume("comm_tile_n", n);
-                             return m >= kSmallestPiece && n >= kSmallestPiece;
+                             const auto is_piece = [](std::int64_t side, std::int64_t of_tile) {
+                               return side >= std::min<std::int64_t>(of_tile, kSmallestPiece) &&
+                                      side % kTileStep == 0 && side <= kMaxCommTile;
+                             };
+                             return is_piece(m, knobs["tile_m"]) && is_piece(n, knobs["tile_n"]);
                            }});
   }
   return axis;
@@ -376,13 +442,20 @@ std::vector<std::int64_t> launches_to_try(const Question& question) {
   return {static_cast<std::int64_t>(LaunchMode::stream), static_cast<std::int64_t>(LaunchMode::graph)};
 }
 
+// The default first. Flags that are polled otherwise, and kernels of other writers.
+std::vector<std::int64_t> names_to_try(const Question& question, std::string_view knob, std::int64_t usual,
+                                       std::size_t count) {
+  std::vector<std::int64_t> values{usual};
+  if (!question.pattern.uses(knob) || question.pin(knob)) return values;
+  for (std::size_t i = 0; i < count; ++i) add_unique(values, static_cast<std::int64_t>(i));
+  return values;
+}
+
 GemmKnobs pinned_base(const Machine& machine, DType dtype, const Values& table, const Values& pins) {
   Values base = table;
   assume(base, default_gemm_knobs(machine, dtype));
-  // Patterns are compared, not the skill of kernel writers: all feed their matrix cores as well as the
-  // vendor's kernel.
-  base.assume("pipeline", static_cast<std::int64_t>(Pipeline::overlapped));
   GemmKnobs knobs = gemm_knobs_of(base.with(pins));
+  check(knobs, machine.gpu);
   knobs.gemm_cus = knobs.comm_cus = 0;  // the splits have them
   return knobs;
 }
@@ -402,12 +475,24 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   space.axes.push_back(piece_axis(question));
   space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
   space.axes.push_back(column_axis("launch", launches_to_try(question)));
+  const GemmKnobs& base = question.base;
+  const auto pipeline = static_cast<std::int64_t>(base.pipeline);
+  space.axes.push_back(
+      column_axis("pipeline", names_to_try(question, "pipeline", pipeline, kPipelineNames.size())));
+  if (table.has("lock") && gpus > 1) {
+    const auto lock = static_cast<std::int64_t>(base.lock);
+    space.axes.push_back(
+        column_axis("lock", names_to_try(question, "lock", lock, kLockProtocolNames.size())));
+  }
   space.axes.push_back(tile_axis(question));
   space.axes.push_back(split_axis(question));
+  if (table.has("gemm_cus")) space.axes.push_back(share_axis(question));
   // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
   // of one column has one order.
   const bool varies = space.axes.front().values.size() > 1;
-  space.settle = [gemm, varies](Values& knobs) {
+  const bool pinned = question.pin("group_m").has_value();
+  space.settle = [gemm, varies, pinned](Values& knobs) {
+    if (pinned) return;
     const std::int64_t tile_m = knobs["tile_m"];
     const std::int64_t rows = (gemm.m + tile_m - 1) / tile_m;
     knobs.assume("group_m", varies && gemm.n <= knobs["tile_n"] ? 1 : std::min(knobs["group_m"], rows));

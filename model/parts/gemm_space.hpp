@@ -7,9 +7,9 @@
 // takes equally long and a compute unit holds equally many workgroups are one: the first of them is in the
 // space.
 //
-// Pipeline, lock protocol, host barriers and waves are never searched: they are at the defaults of the
-// machine (`default_gemm_knobs`), with the overlapped pipeline, unless they are pinned, since the cost laws
-// know what fewer waves save but not the latency that they fail to hide.
+// Every knob that the pattern uses has an axis; what is pinned has one value. A search starts from
+// `default_gemm_knobs`, and crosses tiles (with the depths and waves that multiply fastest or fetch soonest)
+// and CU splits at first.
 #pragma once
 
 #include "model/parts/gemm_knobs.hpp"

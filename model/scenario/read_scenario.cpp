@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "model/core/error.hpp"
@@ -19,19 +21,57 @@ std::string allowed_shape(const Spec& spec) {
   return fmt::format("an array of {} {}", spec.columns(), numbers);
 }
 
+// Where the usual value lies below what may be given it means "left out", and may be written like that.
+std::int64_t lowest_of(const Spec& spec) {
+  return spec.required ? spec.low : std::min(spec.low, spec.usual[0]);
+}
+
+// A shape as an array, or as `tritax advise` writes it: "256x256x64".
+std::vector<std::int64_t> read_shape(TomlReader& reader, const Spec& spec) {
+  const toml::node* node = reader.find(spec.name);
+  if (node == nullptr || !node->is_string()) {
+    return reader.integers(spec.name, spec.columns(), lowest_of(spec), spec.high, allowed_shape(spec));
+  }
+  const std::string text = reader.text(spec.name);
+  std::vector<std::int64_t> numbers;
+  const char* const end = text.data() + text.size();
+  for (const char* begin = text.data(); begin <= end; ++begin) {
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(begin, end, number);
+    if (error != std::errc() || (stop != end && *stop != 'x') || number < lowest_of(spec) ||
+        number > spec.high) {
+      numbers.clear();
+      break;
+    }
+    numbers.push_back(number);
+    begin = stop;
+  }
+  if (numbers.size() == spec.columns()) return numbers;
+  throw UserError(fmt::format("{}: {} must be {}", reader.where(spec.name), spec.name, allowed_shape(spec)));
+}
+
+// All parts of a shape are left out, or none.
+void check_shape(const std::vector<std::int64_t>& numbers, TomlReader& reader, const Spec& spec) {
+  const auto below =
+      std::count_if(numbers.begin(), numbers.end(), [&](std::int64_t n) { return n < spec.low; });
+  if (below == 0 || static_cast<std::size_t>(below) == numbers.size()) return;
+  throw UserError(fmt::format("{}: {} must be {}", reader.where(spec.name), spec.name, allowed_shape(spec)));
+}
+
 // Reads one value of a table, if the file has it.
 void read_value(TomlReader& reader, std::size_t index, Values& values) {
   const Spec& spec = values.specs()[index];
   if (!spec.required && !reader.has(spec.name)) return;
   const std::size_t column = values.first_column(index);
   if (spec.columns() > 1) {
-    const auto numbers = reader.integers(spec.name, spec.columns(), spec.low, spec.high, allowed_shape(spec));
+    const std::vector<std::int64_t> numbers = read_shape(reader, spec);
+    check_shape(numbers, reader, spec);
     for (std::size_t part = 0; part < numbers.size(); ++part) values.give_at(column + part, numbers[part]);
     return;
   }
   switch (spec.kind) {
     case ValueKind::integer:
-      values.give_at(column, reader.integer(spec.name, spec.low, spec.high, spec.allowed));
+      values.give_at(column, reader.integer(spec.name, lowest_of(spec), spec.high, spec.allowed));
       break;
     case ValueKind::name:
       values.give_at(column, reader.choice(spec.name, spec.names));

@@ -12,6 +12,7 @@
 #include "model/schedule/accesses.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/sync_graph.hpp"
@@ -46,11 +47,14 @@ Schedule without_boundaries(const Schedule& schedule) {
       kernel.name += fmt::format(" (launch {})", launch);
     }
   }
+  const std::vector<char> harness = harness_barriers(schedule);
   std::int32_t next_run = 0;
   for (std::vector<HostOp>& program : relaxed.host) {
     const std::vector<HostOp> boundaries = std::exchange(program, {});
     std::int32_t stream = 0;
     bool synchronised = false;
+    std::size_t barrier = 0;
+    std::size_t barriers_after = 0;
     for (const HostOp& op : boundaries) {
       if (op.kind == HostOpKind::launch) {
         program.push_back({HostOpKind::launch, next_run++, stream++, -1});
@@ -66,6 +70,13 @@ Schedule without_boundaries(const Schedule& schedule) {
       } else if (op.kind == HostOpKind::host_work && op.label != kFrameworkSync) {
         program.push_back(
             op);  // the host works as much; it waits for nobody, unlike around a synchronised step
+      } else if (op.kind == HostOpKind::barrier && harness[barrier++] != 0) {
+        // In front of all work it stays where it is; behind, it comes after the synchronisation.
+        if (stream == 0 && !synchronised) {
+          program.push_back(op);
+        } else {
+          ++barriers_after;
+        }
       } else if (op.kind != HostOpKind::event_record && op.kind != HostOpKind::event_wait) {
         synchronised = true;
       }
@@ -73,6 +84,7 @@ Schedule without_boundaries(const Schedule& schedule) {
     if (synchronised) {
       program.push_back({HostOpKind::device_synchronize, -1, 0, -1});
     }
+    for (; barriers_after > 0; --barriers_after) program.push_back({HostOpKind::barrier, -1, 0, -1});
   }
   return relaxed;
 }

@@ -2,11 +2,11 @@
 //
 // Stream order, host synchronisation and host barriers order whole kernels, although what is needed is that
 // each tile is written before it is read. Here every kernel gets a stream of its own, synchronisation between
-// launches and host barriers vanish, and each pair of operations that touch the same data and that only a
-// dropped boundary had ordered gets a flag: signal after the first, wait before the second (system scope
-// across ranks, else gpu scope). Reads after writes, writes after reads and writes after writes are kept; two
-// atomic additions commute. Pairs that the remaining flags order already get none. The flags are a new
-// FlagArray "tile-dependences".
+// launches and host barriers between them vanish (those of a harness stay, harness.hpp), and each pair of
+// operations that touch the same data and that only a dropped boundary had ordered gets a flag: signal after
+// the first, wait before the second (system scope across ranks, else gpu scope). Reads after writes, writes
+// after reads and writes after writes are kept; two atomic additions commute. Pairs that the remaining flags
+// order already get none. The flags are a new FlagArray "tile-dependences".
 #pragma once
 
 #include <cstdint>

@@ -99,13 +99,14 @@ std::vector<Option> coarse_choices(const KnobSpace& space) {
   return options;
 }
 
-std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice) {
+std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice, Reach reach) {
   const std::optional<Values> own = compose(space, choice);
   TRITAX_ASSERT(own.has_value(), "neighbours of a choice that cannot be");
   std::vector<Option> options;
   for (std::size_t a = 0; a < space.axes.size(); ++a) {
     for (std::size_t value = 0; value < space.axes[a].values.size(); ++value) {
-      if (value == choice[a] || !is_near(space.axes[a], choice[a], value)) continue;
+      if (value == choice[a]) continue;
+      if (reach == Reach::near && !is_near(space.axes[a], choice[a], value)) continue;
       KnobChoice other = choice;
       other[a] = static_cast<std::uint16_t>(value);
       std::optional<Values> knobs = compose(space, other);

@@ -68,8 +68,10 @@ struct Option {
 // The start, then the coarse values of all axes crossed, the last axis fastest. No knobs twice.
 std::vector<Option> coarse_choices(const KnobSpace& space);
 
-// All that differ from `choice` in one axis. No knobs twice, and not those of `choice` itself.
-std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice);
+// All that differ from `choice` in one axis, by a near value or by any. No knobs twice, and not those of
+// `choice` itself.
+enum class Reach : std::uint8_t { near, all };
+std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice, Reach reach = Reach::near);
 
 // `choice` with the travelling values of `other`, a choice of another pattern of the same workload. Empty if
 // the space does not have them.

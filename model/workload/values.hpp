@@ -35,18 +35,19 @@ struct Spec {
   // Of what a user may give; the usual value may lie outside and then means "not given".
   std::int64_t low = 1;
   std::int64_t high = 1;
-  std::array<std::int64_t, 3> usual{};                   // where nobody gives one; of the parts of a shape
-  bool required = false;                                 // it has no usual value
-  std::span<const std::string_view> names = {};          // of ValueKind::name
-  std::array<std::string_view, 3> parts = {};            // of a shape; empty: one number
-  std::int64_t step = 1;                                 // parts of a shape are multiples of it
-  std::string_view option = {};                          // on the command line; empty: "--comm-tile"
-  std::string_view allowed = {};                         // for messages, where that is not just the range
-  bool counts_gpus = false;                              // usual on the command line: all GPUs of the machine
-  bool varies_by_doubling = false;                       // sensitivities halve and double it
-  bool hidden = false;                                   // of every run, and without an option
-  std::string_view shown = {};                           // in descriptions: "{} gemm CUs"; empty: left out
-  std::optional<std::int64_t> not_shown = std::nullopt;  // the value that goes without saying
+  std::array<std::int64_t, 3> usual{};           // where nobody gives one; of the parts of a shape
+  bool required = false;                         // it has no usual value
+  std::span<const std::string_view> names = {};  // of ValueKind::name
+  std::array<std::string_view, 3> parts = {};    // of a shape; empty: one number
+  std::int64_t step = 1;                         // parts of a shape are multiples of it
+  std::string_view option = {};                  // on the command line; empty: "--comm-tile"
+  std::string_view allowed = {};                 // for messages, where that is not just the range
+  bool counts_gpus = false;                      // usual on the command line: all GPUs of the machine
+  bool varies_by_doubling = false;               // sensitivities halve and double it
+  bool of_every_run = false;  // a knob that all patterns have, whatever their tables say: how a run is timed
+  std::optional<std::int64_t> unrecorded = std::nullopt;  // of measurements that do not say it
+  std::string_view shown = {};                            // in descriptions: "{} gemm CUs"; empty: left out
+  std::optional<std::int64_t> not_shown = std::nullopt;   // the value that goes without saying
   std::optional<WhatIf> what_if = std::nullopt;
 
   std::size_t columns() const;

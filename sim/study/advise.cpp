@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "model/core/error.hpp"
 #include "sim/same_time.hpp"
@@ -13,11 +14,16 @@ namespace tritax {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kBatch = 32;  // candidates between two pruning decisions, for any number of threads
+constexpr std::size_t kBatch = 16;  // candidates between two pruning decisions, for any number of threads
 constexpr std::size_t kFrontier =
     2;                           // shapes of tiles of a pattern, of which the best's neighbours are tried
 constexpr int kRefinements = 4;  // rounds of that, while there is something to gain
+// Then every single change of a knob is tried on the best of the patterns that are so near to the fastest …
+constexpr double kInReach = 1.05;
+constexpr int kPolishings = 6;            // … in so many rounds at most
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
+// Neither does it matter how exactly a pattern takes so many times as long as the fastest.
+constexpr double kFarBehind = 2;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
 
@@ -36,13 +42,14 @@ struct Contender {
 struct PatternSearch {
   const Pattern* pattern = nullptr;
   std::optional<KnobSpace> space;
-  std::string refusal;               // why nothing of it can be built
-  std::vector<std::size_t> members;  // contenders, in order of listing
+  std::string refusal;                        // why nothing of it can be built
+  std::set<std::vector<std::int64_t>> known;  // the knobs that have been listed
   std::optional<std::size_t> best;
   // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose
   // neighbours are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
   std::vector<std::size_t> frontier;
-  double refined_ns = kNever;  // time of the best when its neighbours were last listed
+  double refined_ns = kNever;           // time of the best when its neighbours were last listed
+  std::optional<std::size_t> polished;  // the best when all its single changes were listed
   SimulationResult best_result;
   bool accounted = false;  // the following three are known or being computed
   CounterfactualMakespans makespans;
@@ -60,6 +67,12 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
   return space;
 }
 
+std::vector<std::int64_t> numbers_of(const Values& knobs) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < knobs.columns(); ++i) numbers.push_back(knobs.at(i));
+  return numbers;
+}
+
 class Search {
  public:
   Search(const Problem& problem, const Machine& machine, const AdviseOptions& options);
@@ -73,12 +86,17 @@ class Search {
   void take(std::size_t contender, SimulationResult result);
   double give_up_after_ns(const Contender& contender) const;
   bool refine();
+  bool polish();
   void account(std::size_t pattern);
   void list_best_of_others(std::size_t pattern);
   std::vector<Candidate> winners();
   bool stopped() const { return evaluator_.stopped(); }
   double best_ns(std::size_t pattern) const;
+  double worth_ns(std::size_t pattern) const;
   bool same_group(const Contender& a, const Contender& b) const;
+  double fastest_ns() const;
+  bool in_reach(std::size_t pattern) const;
+  bool far_behind(std::size_t pattern) const;
   bool is_baseline(const PatternSearch& search) const { return search.pattern->name == workload_.baseline; }
   void report(std::size_t remaining) const;
 
@@ -88,6 +106,7 @@ class Search {
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
   std::size_t listed_ = 0;  // contenders before this one have been decided
+  bool polishing_ = false;  // only what gains is of use
   Advice advice_;
   Evaluator evaluator_;  // last: its background tasks use the others
 };
@@ -115,6 +134,11 @@ double Search::best_ns(std::size_t pattern) const {
   return search.best ? contenders_[*search.best].time_ns : kNever;
 }
 
+// What a contender has to beat to be of use.
+double Search::worth_ns(std::size_t pattern) const {
+  return (polishing_ ? 1 - kWorthRefining : 1) * best_ns(pattern);
+}
+
 bool Search::same_group(const Contender& a, const Contender& b) const {
   const KnobSpace& space = *searches_[a.pattern].space;
   return group_of(space, a.choice) == group_of(space, b.choice);
@@ -130,11 +154,7 @@ void Search::report(std::size_t remaining) const {
 void Search::list(std::size_t pattern, std::vector<Option> found) {
   PatternSearch& search = searches_[pattern];
   for (Option& wanted : found) {
-    const bool known = std::any_of(search.members.begin(), search.members.end(), [&](std::size_t member) {
-      return contenders_[member].knobs == wanted.knobs;
-    });
-    if (known) continue;
-    search.members.push_back(contenders_.size());
+    if (!search.known.insert(numbers_of(wanted.knobs)).second) continue;
     Contender contender;
     contender.pattern = pattern;
     contender.choice = std::move(wanted.choice);
@@ -177,7 +197,8 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
 double Search::give_up_after_ns(const Contender& contender) const {
   const PatternSearch& search = searches_[contender.pattern];
   if (!search.best) return 0;
-  const double hopeless = kHopelessFactor * best_ns(contender.pattern);
+  if (polishing_) return worth_ns(contender.pattern);
+  const double hopeless = std::min(kHopelessFactor * best_ns(contender.pattern), kFarBehind * fastest_ns());
   for (const std::size_t member : search.frontier) {
     if (same_group(contenders_[member], contender)) {
       return std::min(hopeless, contenders_[member].time_ns);
@@ -217,7 +238,7 @@ void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
   evaluator_.parallel(batch.size(), [&](std::size_t i) {
     const Contender& contender = contenders_[batch[i]];
     evaluations[i] = evaluator_.evaluate(*searches_[contender.pattern].pattern, contender.knobs,
-                                         {best_ns(contender.pattern), give_up_after_ns(contender)});
+                                         {worth_ns(contender.pattern), give_up_after_ns(contender)});
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Contender& contender = contenders_[batch[i]];
@@ -249,7 +270,7 @@ void Search::evaluate_listed() {
     const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
     for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
-      if (contender.least_ns >= best_ns(contender.pattern)) {
+      if (contender.least_ns >= worth_ns(contender.pattern)) {
         ++advice_.pruned;
       } else {
         batch.push_back(order[next]);
@@ -280,7 +301,7 @@ bool Search::refine() {
     PatternSearch& search = searches_[p];
     if (!search.best || search.accounted) continue;
     const std::size_t listed = contenders_.size();
-    if (best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
+    if (!far_behind(p) && best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
       search.refined_ns = best_ns(p);
       for (const std::size_t member : search.frontier) {
         if (contenders_[member].expanded) continue;
@@ -289,7 +310,41 @@ bool Search::refine() {
       }
     }
     list_best_of_others(p);
-    if (contenders_.size() == listed) account(p);  // its best stays the best
+    if (contenders_.size() == listed && !in_reach(p)) account(p);  // its best stays the best
+  }
+  return contenders_.size() > first;
+}
+
+// Whether the pattern may still become the fastest.
+bool Search::in_reach(std::size_t pattern) const { return best_ns(pattern) <= kInReach * fastest_ns(); }
+
+bool Search::far_behind(std::size_t pattern) const { return best_ns(pattern) > kFarBehind * fastest_ns(); }
+
+double Search::fastest_ns() const {
+  double fastest_ns = kNever;
+  for (std::size_t p = 0; p < searches_.size(); ++p) fastest_ns = std::min(fastest_ns, best_ns(p));
+  return fastest_ns;
+}
+
+// Lists every single change of a knob of the best of the patterns in reach, so that none is left that gains;
+// false if there is nothing new.
+bool Search::polish() {
+  polishing_ = true;
+  const std::size_t first = contenders_.size();
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    PatternSearch& search = searches_[p];
+    if (!search.best || search.accounted) continue;
+    if (!in_reach(p)) {
+      account(p);
+      continue;
+    }
+    const bool gained =
+        !search.polished || best_ns(p) <= (1 - kWorthRefining) * contenders_[*search.polished].time_ns;
+    if (gained) {
+      search.polished = search.best;
+      list(p, neighbours(*search.space, contenders_[*search.best].choice, Reach::all));
+    }
+    list_best_of_others(p);
   }
   return contenders_.size() > first;
 }
@@ -303,13 +358,16 @@ void Search::account(std::size_t pattern) {
   SimulationOptions options;
   options.seed = options_.seed;
   const Values knobs = contenders_[*search.best].knobs;
-  evaluator_.in_background([this, &search, options, knobs] {
+  const bool counterfactual = options_.counterfactual;
+  if (counterfactual) {
+    evaluator_.in_background([this, &search, options, knobs] {
+      const Schedule schedule = evaluator_.build(*search.pattern, knobs);
+      simulate_by_dependences(schedule, evaluator_.machine(), options, search.makespans);
+    });
+  }
+  evaluator_.in_background([this, &search, options, knobs, counterfactual] {
     const Schedule schedule = evaluator_.build(*search.pattern, knobs);
-    simulate_by_dependences(schedule, evaluator_.machine(), options, search.makespans);
-  });
-  evaluator_.in_background([this, &search, options, knobs] {
-    const Schedule schedule = evaluator_.build(*search.pattern, knobs);
-    simulate_in_order(schedule, evaluator_.machine(), options, search.makespans);
+    if (counterfactual) simulate_in_order(schedule, evaluator_.machine(), options, search.makespans);
     search.rounds = gemm_rounds(schedule, evaluator_.machine());
     for (const Spec& spec : knobs.specs()) {
       if (!spec.what_if || knobs[spec.name] != spec.what_if->when) continue;
@@ -336,7 +394,9 @@ std::vector<Candidate> Search::winners() {
     candidate.pattern = search.pattern;
     candidate.knobs = contender.knobs;
     candidate.time_ns = contender.time_ns;
-    candidate.taxes = taxes_of(search.best_result, search.makespans);
+    candidate.taxes.account = search.best_result.account;
+    candidate.taxes.makespan_ns = search.best_result.makespan_ns;
+    if (options_.counterfactual) candidate.taxes = taxes_of(search.best_result, search.makespans);
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
     candidate.rounds = search.rounds;
@@ -366,6 +426,7 @@ Advice Search::run() {
   });
   if (!stopped() && none) throw UserError(std::find_if(searches_.begin(), searches_.end(), counts)->refusal);
   for (int round = 0; round < kRefinements && !stopped() && refine(); ++round) evaluate_listed();
+  for (int round = 0; round < kPolishings && !stopped() && polish(); ++round) evaluate_listed();
 
   advice_.interrupted = stopped();
   for (const PatternSearch& search : searches_) {
@@ -373,7 +434,7 @@ Advice Search::run() {
       advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
   }
   advice_.candidates = winners();
-  advice_.explanation = explain_winner(advice_.candidates, problem_, evaluator_.machine());
+  advice_.explanation = explain_winner(advice_.candidates, problem_);
   return std::move(advice_);
 }
 

@@ -2,9 +2,12 @@
 //
 // Coarse to fine. First the values of every pattern that decide most (tiles × CU splits, for a GEMM) are
 // simulated at the start of all others; then the neighbours of the best few of each pattern, one axis at a
-// time (model/workload/knob_space.hpp), until none is better. A candidate is skipped when a lower bound of
-// its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation stops once it
-// is clearly slower than that best, so the answer has the best knobs found of every pattern.
+// time (model/workload/knob_space.hpp), until none is better; last, every single change of a knob of the best
+// of the patterns in reach of the fastest, so that none of them gains. A candidate is skipped when a lower
+// bound of its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation
+// stops once it is clearly slower than that best, so the answer has the best knobs found of every pattern.
+// Of patterns that take
+// over twice as long as the fastest only what is best for others is tried.
 //
 // The answer does not depend on the number of threads: candidates go in batches of a fixed size, and what to
 // skip and when to give up is decided between batches.
@@ -34,7 +37,8 @@ struct AdviseProgress {
 struct AdviseOptions {
   int threads = 0;  // 0: all cores
   std::uint64_t seed = 1;
-  Values pins;  // knobs of the workload that are given are held fixed; may be empty
+  bool counterfactual = true;  // find the second account of the taxes (Taxes) of every candidate too
+  Values pins;                 // knobs of the workload that are given are held fixed; may be empty
   const std::atomic<bool>* stop = nullptr;  // when it becomes true the search ends with the best so far
   std::function<void(const AdviseProgress&)> progress;  // called between batches, on the calling thread
 };

@@ -20,14 +20,15 @@ double percent(double part, double whole) { return whole > 0 ? 100 * part / whol
 // "The run takes 812.3 us: 71 % useful compute, 12 % bulk-synchronous tax, 9 % useful wire."
 std::string describe_parts(const SimulationResult& result) {
   const TimeAccount& account = result.account;
-  std::array<std::pair<double, std::string_view>, 7> parts{
+  std::array<std::pair<double, std::string_view>, 8> parts{
       {{account.compute_ns, "useful compute"},
        {account.memory_ns, "useful memory traffic"},
        {account.wire_ns, "useful wire time"},
        {account.launch_ns, "launch tax"},
        {account.bulk_synchronous_ns, "bulk-synchronous tax"},
        {account.locality_ns, "locality tax"},
-       {account.contention_ns, "contention"}}};
+       {account.contention_ns, "contention"},
+       {account.harness_ns, "harness"}}};
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> words;

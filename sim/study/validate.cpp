@@ -40,11 +40,16 @@ void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
   }
 }
 
-// What ran, as the row says, on top of what the scenario says.
+// What ran, as the row says, on top of what the scenario says. What neither says, because tables did not
+// record it then, is as it was when they were measured.
 void apply(const MeasuredRow& row, Scenario& scenario) {
   scenario.problem = row.problem;
   scenario.pattern = row.pattern;
   scenario.knobs = scenario.knobs.with(row.knobs);
+  for (const Spec& knob : scenario.knobs.specs()) {
+    const std::string column = knob.column(0);
+    if (knob.unrecorded && !scenario.knobs.given(column)) scenario.knobs.give(column, *knob.unrecorded);
+  }
 }
 
 // The median run is the middle one of those that were measured, after the warm-up and half of the others.

@@ -17,13 +17,14 @@ struct Part {
   double TimeAccount::*time;
   std::string_view name;
 };
-constexpr std::array<Part, 7> kParts{{{&TimeAccount::compute_ns, "matrix work"},
+constexpr std::array<Part, 8> kParts{{{&TimeAccount::compute_ns, "matrix work"},
                                       {&TimeAccount::memory_ns, "local memory traffic"},
                                       {&TimeAccount::wire_ns, "waiting for the links"},
                                       {&TimeAccount::launch_ns, "launch tax"},
                                       {&TimeAccount::bulk_synchronous_ns, "bulk-synchronous tax"},
                                       {&TimeAccount::locality_ns, "locality tax"},
-                                      {&TimeAccount::contention_ns, "contention"}}};
+                                      {&TimeAccount::contention_ns, "contention"},
+                                      {&TimeAccount::harness_ns, "harness"}}};
 
 std::string time_text(double ns) {
   return ns >= 1e6 ? fmt::format("{:.3f} ms", ns / 1e6) : fmt::format("{:.1f} us", ns / 1e3);
@@ -184,7 +185,7 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
 }
 
 // The largest of the three taxes that the winner still pays, along its critical path as in the table.
-std::string tax_sentence(const Candidate& winner, const Machine& machine) {
+std::string tax_sentence(const Candidate& winner) {
   const TimeAccount& account = winner.taxes.account;
   const std::array<std::pair<double, std::string_view>, 3> paid{
       {{account.launch_ns, "launch"},
@@ -199,17 +200,16 @@ std::string tax_sentence(const Candidate& winner, const Machine& machine) {
   std::string text =
       fmt::format("The largest tax on its critical path is the {} tax, {} ({})", largest->second,
                   time_text(largest->first), percent(largest->first / winner.time_ns));
-  if (winner.knobs.get_or("host_barriers", 0) != 0 && largest->second == "bulk-synchronous") {
-    text += fmt::format("; the host barriers around the measured region are {}",
-                        time_text(2 * machine.host.barrier_ns));
+  if (account.harness_ns > 0) {
+    text += fmt::format("; the host barriers around the measured region, which are no tax, take {}",
+                        time_text(account.harness_ns));
   }
   return text + ".";
 }
 
 }  // namespace
 
-std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem,
-                                        const Machine& machine) {
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem) {
   if (candidates.empty()) return {};
   const Candidate& winner = candidates.front();
   std::vector<std::string> sentences;
@@ -220,7 +220,7 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
     sentences.push_back(fmt::format(fmt::runtime(other.sentence), time_text(other.time_ns)));
   }
   sentences.push_back(limit_sentence(winner, problem));
-  sentences.push_back(tax_sentence(winner, machine));
+  sentences.push_back(tax_sentence(winner));
   return sentences;
 }
 

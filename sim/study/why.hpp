@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "model/machine/machine.hpp"
 #include "sim/study/advise.hpp"
 
 namespace tritax {
 
 // `candidates`: one a pattern, best first, as in Advice. Empty for no candidates.
-std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem,
-                                        const Machine& machine);
+std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem);
 
 }  // namespace tritax

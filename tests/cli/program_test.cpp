@@ -168,7 +168,7 @@ TEST(Program, AWorkloadHasItsOwnOptionsOnly) {
                     {"'-M' is no option of this command"});
   EXPECT_EQ(run_tritax("simulate --workload all-gather --help").out.find("--host-barriers"),
             std::string::npos);
-  EXPECT_EQ(run_tritax("simulate --help").out.find("--host-barriers"), std::string::npos);
+  EXPECT_NE(run_tritax("simulate --help").out.find("--host-barriers"), std::string::npos);
 }
 
 TEST(Program, WhatAnotherWorkloadMayNotBeIsRefusedWithItsOptions) {

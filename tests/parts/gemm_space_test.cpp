@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/schedule/json.hpp"
 #include "model/schedule/shader_engines.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
@@ -196,6 +198,33 @@ TEST(Candidates, StartWithTheDefaultKnobsOfTheMachine) {
   }
 }
 
+// In fp32 a tile of 128x256 is more than an H100 has LDS for.
+TEST(DefaultKnobs, FitEveryMachineInEveryDtype) {
+  for (const std::string& name : shipped_machines()) {
+    const Machine machine = find_machine(name);
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
+      if (machine.gpu.rate(dtype).flop_per_clk_per_cu <= 0) continue;
+      const MatmulTile tile = matmul_tile(default_gemm_knobs(machine, dtype));
+      EXPECT_NO_THROW(matmul_resources(machine.gpu, dtype, tile)) << name << ' ' << name_of(dtype);
+    }
+  }
+}
+
+// What `simulate --pattern` takes where nobody says anything is where a search starts.
+TEST(DefaultKnobs, TakeAsLongAsTheStartOfASearch) {
+  for (const char* name : {"mi300x-8", "h200-4"}) {
+    const Machine machine = find_machine(name);
+    const Problem problem = problem_of(GemmAllScatter{300, 1000, 400, DType::bf16, 4});
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
+      const Values start =
+          coarse_choices(gemm_all_scatter().space(pattern, problem, machine, {})).front().knobs;
+      const Schedule from_start = build_schedule(pattern, problem, machine, start);
+      const Schedule usual = build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, {}));
+      EXPECT_EQ(schedule_to_json(from_start), schedule_to_json(usual)) << pattern.name << " on " << name;
+    }
+  }
+}
+
 TEST(Candidates, OfAPatternWithoutKnobsAreOne) {
   const Machine machine = find_machine("mi300x-8");
   const KnobSpace space = knob_space(gemm_all_scatter().patterns.front(), kPaperShape, machine);
@@ -261,6 +290,7 @@ TEST(Candidates, HoldPinnedKnobsFixed) {
     // All of the rest, and of a second kernel what leaves nobody waiting.
     std::set<std::int32_t> expected{pattern.roles == Roles::in_turn ? 304 : 264};
     if (pattern.roles == Roles::in_two_kernels) expected.insert(256);
+    for (const std::int32_t count : std::set<std::int32_t>(expected)) expected.insert(count * 7 / 8);
     EXPECT_EQ(gemm_cus, expected) << pattern.name;
   }
 }
@@ -286,6 +316,57 @@ TEST(Candidates, WithOnePinnedSideAlsoLeaveNobodyWaiting) {
   on_four.gpus = 4;
   EXPECT_EQ(splits_of(knob_space(pattern_named("producer-consumer"), on_four, find_machine("h200-4"), gemm)),
             (Splits{{84, 48}}));  // one engine
+}
+
+TEST(Candidates, VaryEveryKnobThatThePatternUses) {
+  for (const char* name : {"mi300x-8", "h200-8"}) {
+    const Machine machine = find_machine(name);
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
+      const KnobSpace space = knob_space(pattern, kPaperShape, machine);
+      const std::vector<Option> near = neighbours(space, start_of(space), Reach::all);
+      const Values start = coarse_choices(space).front().knobs;
+      for (const std::string_view knob : pattern.knobs) {
+        if (knob == "xcd_remap" && machine.gpu.xcds == 1) continue;
+        const Spec& spec = *find_spec(start.specs(), knob);
+        const bool varies = std::any_of(near.begin(), near.end(), [&](const Option& option) {
+          return option.knobs[spec.column(0)] != start[spec.column(0)];
+        });
+        EXPECT_TRUE(varies) << knob << " of " << pattern.name << " on " << name;
+      }
+    }
+  }
+}
+
+TEST(Candidates, HoldEveryPin) {
+  const Machine machine = find_machine("mi300x-8");
+  const auto pins = {std::pair{"waves", 2},   std::pair{"pipeline", 0},      std::pair{"lock", 1},
+                     std::pair{"group_m", 9}, std::pair{"host_barriers", 1}, std::pair{"xcd_remap", 0},
+                     std::pair{"launch", 1},  std::pair{"peer_order", 1},    std::pair{"gemm_cus", 200}};
+  for (const GemmAllScatter& shape : {kPaperShape, GemmAllScatter{64, 512, 512, DType::fp16, 1}}) {
+    for (const Pattern& pattern : gemm_all_scatter().patterns) {
+      for (const auto& [knob, value] : pins) {
+        if (std::string_view(knob) != "host_barriers" && !pattern.uses(knob)) continue;
+        Values given = no_pins();
+        given.give(knob, value);
+        const KnobSpace space = knob_space(pattern, shape, machine, given);
+        std::vector<Option> all = coarse_choices(space);
+        for (Option& near : neighbours(space, start_of(space), Reach::all)) all.push_back(std::move(near));
+        for (const Option& option : all) ASSERT_EQ(option.knobs[knob], value) << knob << ' ' << pattern.name;
+      }
+    }
+  }
+}
+
+TEST(Candidates, WithMoreComputeUnitsThanThereAreAreRefused) {
+  const Machine machine = find_machine("h200-4");
+  for (const char* knob : {"gemm_cus", "comm_cus"}) {
+    Values pins = no_pins();
+    pins.give(knob, 304);
+    for (const int gpus : {1, 4}) {
+      const GemmAllScatter shape{1024, 1024, 1024, DType::fp16, gpus};
+      EXPECT_THROW(knob_space(pattern_named("bulk-synchronous"), shape, machine, pins), UserError) << knob;
+    }
+  }
 }
 
 TEST(Candidates, WithAPinnedTileThatDoesNotFitAreRefusedWithTheReason) {

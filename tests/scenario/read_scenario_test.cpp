@@ -213,12 +213,35 @@ TEST(ReadScenario, StatesTheLimitsThatKnobsReallyHave) {
     expect_refused(kGood + "knobs = { " + knob + " }\n", {"file.toml:12", allowed});
   };
   for (const std::string waves : {"0", "-1", "32"}) refused("waves = " + waves, "1, 2, 4, 8 or 16");
-  for (const std::string cus : {"0", "-1", "70000"}) {
+  for (const std::string cus : {"-1", "70000"}) {
     refused("gemm_cus = " + cus, "at least 1 and at most the compute units of the machine");
     refused("comm_cus = " + cus, "at least 1 and at most the compute units of the machine");
   }
   for (const std::string side : {"0", "-16", "1024"}) {
     refused("tile = [" + side + ", 64, 64]", "multiples of 16 up to 512");
+  }
+}
+
+// As `tritax advise` writes knobs in JSON.
+TEST(ReadScenario, TakesShapesAsTextAndZeroForWhatIsLeftOut) {
+  const auto knobs_of = [](const std::string& knobs) {
+    return parse_scenarios(kGood + "knobs = { " + knobs + " }\n", "file.toml").at(0).knobs;
+  };
+  const Values knobs = knobs_of("tile = \"128x64x32\", comm_tile = \"0x0\", gemm_cus = 0, comm_cus = 0");
+  EXPECT_EQ(knobs["tile_m"], 128);
+  EXPECT_EQ(knobs["tile_n"], 64);
+  EXPECT_EQ(knobs["tile_k"], 32);
+  for (const char* left_out : {"comm_tile_m", "comm_tile_n", "gemm_cus", "comm_cus"}) {
+    EXPECT_EQ(knobs[left_out], 0) << left_out;
+  }
+  EXPECT_EQ(knobs_of("comm_tile = [0, 0]")["comm_tile_n"], 0);
+  for (const std::string shape :
+       {"\"128x64\"", "\"128x64x32x\"", "\"axb\"", "\"\"", "\"0x0x0\"", "\"128x64x1024\"", "[0, 0, 0]"}) {
+    expect_refused(kGood + "knobs = { tile = " + shape + " }\n",
+                   {"file.toml:12", "multiples of 16 up to 512"});
+  }
+  for (const std::string shape : {"\"0x32\"", "[32, 0]"}) {
+    expect_refused(kGood + "knobs = { comm_tile = " + shape + " }\n", {"file.toml:12", "multiples of 16"});
   }
 }
 

@@ -213,6 +213,28 @@ TEST(Barrier, EndsForEverybodyAfterTheLastArrives) {
   EXPECT_NEAR(out.result.ranks[0].account.bulk_synchronous_ns, 2000, kExact);
 }
 
+// Around all work: the harness's time, whichever rank comes last, and no tax.
+TEST(Barrier, AroundTheMeasuredRegionIsTheHarness) {
+  for (const bool dependences : {false, true}) {
+    Draft draft(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto kernel = draft.gemm_kernel("gemm", rank);
+      draft.builder.workgroup(kernel);
+      draft.matmul(rank);
+      draft.builder.host(rank, HostOpKind::barrier);
+      draft.builder.launch(rank, kernel);
+      draft.builder.host(rank, HostOpKind::device_synchronize);
+      draft.builder.host(rank, HostOpKind::barrier);
+    }
+    SimulationOptions options;
+    options.counterfactual.dependences_for_barriers = dependences;
+    const SimulationResult result = simulate(draft.builder.finish(), with_host_costs(2), options);
+    EXPECT_NEAR(result.account.harness_ns, 2 * 2000, kExact) << dependences;
+    EXPECT_NEAR(result.account.bulk_synchronous_ns, 0, kExact) << dependences;
+    EXPECT_NEAR(result.account.sum_ns(), result.makespan_ns, kExact) << dependences;
+  }
+}
+
 TEST(Makespan, ReachesTheLastKernelEvenIfTheHostDoesNotWaitForIt) {
   Draft draft(1);
   const auto kernel = draft.gemm_kernel("gemm", 0);

@@ -12,7 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
-#include "tests/workloads/gemm_all_scatter.hpp"
+#include "tests/study/single_changes.hpp"
 
 namespace tritax {
 namespace {
@@ -168,6 +168,40 @@ double time_of(const Advice& advice, std::string_view pattern) {
     if (candidate.pattern->name == pattern) return candidate.time_ns;
   }
   return std::numeric_limits<double>::infinity();
+}
+
+// A longer list of problems, and random points of the whole space: tests/bench/search_check.cpp.
+TEST(Advise, LeavesNoSingleChangeOfAKnobThatGainsMoreThanOnePercent) {
+  struct Case {
+    const char* machine;
+    GemmAllScatter workload;
+  };
+  const std::vector<Case> cases{{"mi300x-8", {64, 4096, 4096, DType::fp16, 8}},
+                                {"mi300x-8", {1024, 2048, 2048, DType::bf16, 4}},
+                                {"h200-4", {200, 2048, 1024, DType::fp8, 2}},
+                                {"h100-4", {512, 4096, 1024, DType::fp16, 4}}};
+  for (const auto& [name, workload] : cases) {
+    const Machine machine = find_machine(name);
+    const std::vector<Candidate> candidates = advise(workload, machine, threads(2)).candidates;
+    const auto winner = std::find_if(candidates.begin(), candidates.end(),
+                                     [](const Candidate& one) { return !one.pattern->knobs.empty(); });
+    ASSERT_NE(winner, candidates.end());
+    SimulationOptions options;
+    options.give_up_after_ns = 0.99 * winner->time_ns;
+    for (const GemmKnobs& knobs : single_changes(gemm_knobs_of(winner->knobs), *winner->pattern, machine)) {
+      Schedule schedule;
+      try {
+        schedule = build(*winner->pattern, workload, machine, knobs);
+      } catch (const UserError&) {
+        continue;  // it does not fit
+      }
+      const SimulationResult result = simulate(schedule, machine, options);
+      EXPECT_TRUE(result.gave_up || result.makespan_ns >= options.give_up_after_ns)
+          << name << ' ' << winner->pattern->name << ": " << result.makespan_ns << " instead of "
+          << winner->time_ns << " ns with " << key_of(values_of(knobs)) << " instead of "
+          << key_of(winner->knobs);
+    }
+  }
 }
 
 // Products of a few rows stream a matrix of weights that no cache holds: what counts is how many compute

@@ -37,8 +37,8 @@ Rounds rounds(std::int64_t tiles, std::int64_t parts, std::int32_t workers, std:
 // All sentences in one text.
 std::string why(const std::vector<Candidate>& candidates) {
   std::string text;
-  for (const std::string& sentence : explain_winner(
-           candidates, problem_of(GemmAllScatter{64, 64, 64, DType::fp16, 2}), find_machine("mi300x-8"))) {
+  for (const std::string& sentence :
+       explain_winner(candidates, problem_of(GemmAllScatter{64, 64, 64, DType::fp16, 2}))) {
     text += sentence + '\n';
   }
   return text;
@@ -71,6 +71,15 @@ TEST(Why, TheTaxIsTheLargestOfTheCriticalPathAsInTheTable) {
   winner.taxes.launch_ns = 100e3;
   winner.taxes.bulk_synchronous_ns = 987.4e3;  // the other account
   expect_says(why({winner}), "critical path is the launch tax, 749.2 us (37 %)");
+}
+
+TEST(Why, TheHarnessIsNamedBesideTheTaxesAndIsNoneOfThem) {
+  Candidate winner = candidate("fused-sequential", 2000e3, rounds(300, 1, 304, 1));
+  winner.taxes.account.launch_ns = 100e3;
+  winner.taxes.account.harness_ns = 294.8e3;
+  const std::string text = why({winner});
+  expect_says(text, "critical path is the launch tax, 100.0 us (5 %)");
+  expect_says(text, "host barriers around the measured region, which are no tax, take 294.8 us");
 }
 
 TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {

@@ -111,11 +111,18 @@ std::string size_text(const Problem& problem) {
                      name_of(static_cast<DType>(problem["dtype"])));
 }
 
+// Everybody first stores to the next rank.
+Values default_knobs(const Problem&, const Machine&) {
+  Values knobs(kKnobs);
+  knobs.assume("peer_order", static_cast<std::int64_t>(PeerOrder::rotated));
+  return knobs;
+}
+
 // Workgroups from a few to one for each compute unit, crossed with the orders of peers.
-KnobSpace space(const Pattern& pattern, const Problem&, const Machine& machine, const Values& pins) {
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   constexpr std::array<std::int32_t, 8> kWorkgroups{8, 16, 32, 48, 64, 96, 128, 256};
   KnobSpace space;
-  space.base = Values(kKnobs).with(pins);
+  space.base = default_knobs(problem, machine).with(pins);
   if (!pattern.uses("comm_cus")) return space;
   const std::int32_t cus = machine.gpu.cu_count();
   if (!pins.given("comm_cus")) {
@@ -169,6 +176,7 @@ const Workload& all_gather() {
       .library_key = "library",
       .work = work,
       .size_text = size_text,
+      .default_knobs = default_knobs,
       .space = space,
       .library_call = library_call,
   };
