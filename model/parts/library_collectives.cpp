@@ -29,7 +29,8 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
-  kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
+  kernel.remote_store_gb_per_s =
+      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));
   return kernel;
 }
 
