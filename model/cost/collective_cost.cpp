@@ -12,9 +12,11 @@ std::int32_t chunks_of_channel(double bytes) {
 
 int ring_links(int ranks) { return ranks == 4 || ranks == 6 ? ranks - 2 : ranks - 1; }
 
-CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels) {
+CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,
+                                       int steps) {
+  if (steps == 0) steps = ranks - 1;
   const CollectiveProtocol full{library.collective_start_ns, library.channel_gb_per_s};
-  const CollectiveProtocol small{library.small_start_ns + std::max(0, ranks - 2) * library.small_step_ns,
+  const CollectiveProtocol small{library.small_start_ns + std::max(0, steps - 1) * library.small_step_ns,
                                  library.small_channel_gb_per_s};
   if (small.channel_gb_per_s <= 0) return full;
   const auto time_ns = [&](const CollectiveProtocol& protocol) {

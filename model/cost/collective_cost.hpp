@@ -27,7 +27,9 @@ std::int32_t chunks_of_channel(double bytes);
 // for all orders but 4 and 6).
 int ring_links(int ranks);
 
-// The protocol for `bytes` that each of `ranks` GPUs sends over `channels`. Throws nothing.
-CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels);
+// The protocol for `bytes` that each of `ranks` GPUs sends over `channels`, in `steps` from GPU to GPU; 0:
+// one less than there are GPUs. An all-reduce takes twice as many. Throws nothing.
+CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,
+                                       int steps = 0);
 
 }  // namespace tritax

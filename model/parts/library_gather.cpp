@@ -29,9 +29,6 @@ std::int32_t library_channels(const Machine& machine) {
   return std::min(machine.library.channels, machine.gpu.cu_count());
 }
 
-namespace {
-
-// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
 double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
   const Fabric& fabric = machine.fabric;
   if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
@@ -39,8 +36,6 @@ double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
   }
   return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
 }
-
-}  // namespace
 
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t)>& end_channel) {

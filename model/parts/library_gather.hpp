@@ -25,6 +25,9 @@ Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count);
 // Channels of the library on this machine: no more than compute units.
 std::int32_t library_channels(const Machine& machine);
 
+// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
+double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels);
+
 struct LibraryGather {
   std::string kernel;  // name
   int rank = 0;

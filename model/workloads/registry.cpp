@@ -9,15 +9,18 @@
 #include "model/core/error.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
 #include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 5> all{&gemm_all_scatter(), &all_gather_gemm(), &library_gemm(),
-                                                  &remote_access(), &all_gather()};
+  static const std::array<const Workload*, 7> all{
+      &gemm_all_scatter(), &all_gather_gemm(), &gemm_reduce_scatter(), &gemm_all_reduce(),
+      &library_gemm(),     &remote_access(),   &all_gather()};
   return all;
 }
 

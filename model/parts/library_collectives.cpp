@@ -1,0 +1,122 @@
+#include "model/parts/library_collectives.hpp"
+
+#include <algorithm>
+
+#include "model/cost/collective_cost.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/parts/library_gemm.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr LockProtocol kLock = LockProtocol::load_store;
+
+// From a release to its sight by the waiting peer.
+double flag_ns(const Fabric& fabric) { return std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns); }
+
+Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
+  const int peers = plan.ranks - 1;
+  const int phases = plan.everywhere ? 2 : 1;
+  const int flags = phases + (plan.opened >= 0 ? 1 : 0);
+  const CollectiveProtocol protocol =
+      collective_protocol(machine.library, plan.ranks, plan.widest_bytes * peers * phases,
+                          library_channels(machine), phases * peers);
+  Kernel kernel;
+  kernel.name = plan.kernel;
+  kernel.rank = plan.rank;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
+  kernel.remote_store_gb_per_s =
+      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));
+  return kernel;
+}
+
+void send_shares(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
+                 std::int32_t channels, std::int32_t most_chunks) {
+  const int peers = plan.ranks - 1;
+  for (int step = 0; step < peers; ++step) {
+    const int peer = (plan.rank + 1 + (channel + step) % peers) % plan.ranks;
+    const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
+    const Rect share = piece_of(block, channel, channels);
+    const std::int32_t chunks = std::min(most_chunks, share.rows);
+    for (std::int32_t i = 0; i < chunks; ++i) {
+      const Rect chunk = piece_of(share, i, chunks);
+      const Rect to{chunk.row - block.row + plan.rank * plan.slot_rows, chunk.col - block.col, chunk.rows,
+                    chunk.cols};
+      builder.copy(plan.slots, to, peer, plan.own, chunk.row, chunk.col, plan.rank);
+    }
+    builder.signal(plan.arrived, channel * plan.ranks + plan.rank, 1, peer, Scope::system, kLock);
+  }
+}
+
+void add_share(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
+               std::int32_t channels, std::int32_t most_chunks) {
+  const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel);
+  for (const int peer : peers)
+    builder.wait(plan.arrived, channel * plan.ranks + peer, 1, Scope::system, kLock);
+  const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
+  const Rect share = piece_of(block, channel, channels);
+  const std::int32_t chunks = std::min(most_chunks, share.rows);
+  for (std::int32_t i = 0; i < chunks; ++i) {
+    const Rect chunk = piece_of(share, i, chunks);
+    const Rect local{chunk.row - block.row, chunk.col - block.col, chunk.rows, chunk.cols};
+    builder.load(plan.own, chunk, plan.rank);
+    for (const int peer : peers) {
+      Rect slot = local;
+      slot.row += peer * plan.slot_rows;
+      builder.reduce(plan.slots, slot, plan.rank);
+    }
+    const Rect to{plan.place.row + local.row, plan.place.col + local.col, chunk.rows, chunk.cols};
+    builder.store(plan.result, to, plan.rank);
+    if (!plan.everywhere) continue;
+    for (const int peer : peers_of(PeerOrder::staggered, plan.ranks, plan.rank, channel))
+      builder.store(plan.result, to, peer);
+  }
+}
+
+}  // namespace
+
+std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
+  const std::int32_t channels = library_channels(machine);
+  const std::int32_t chunks = chunks_of_channel(plan.widest_bytes / channels);
+  const std::int32_t id = builder.kernel(kernel_of(machine, plan));
+  const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
+    builder.workgroup(id);
+    if (plan.opened >= 0)
+      exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.opened, kLock);
+    send_shares(builder, plan, channel, channels, chunks);
+    add_share(builder, plan, channel, channels, chunks);
+    if (plan.everywhere) exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.done, kLock);
+  }
+  return id;
+}
+
+std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, const BlockCopy& copy) {
+  Kernel kernel;
+  kernel.name = "copy_into_blocks";
+  kernel.rank = copy.rank;
+  kernel.resources = copy_resources();
+  kernel.start_ns = machine.library.kernel_start_ns;
+  const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();
+  kernel.workgroup_gb_per_s = machine.library.slice_copy_gb_per_s / workgroups;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t pieces = ceil_div(workgroups, static_cast<std::int32_t>(copy.blocks.size()));
+  for (std::size_t i = 0; i < copy.blocks.size(); ++i) {
+    const Rect& block = copy.blocks[i];
+    for (std::int32_t j = 0; j < pieces; ++j) {
+      const Rect piece = piece_of(block, j, pieces);
+      if (piece.rows == 0) break;
+      builder.workgroup(id);
+      const Rect to{copy.places[i].row + piece.row - block.row, copy.places[i].col + piece.col - block.col,
+                    piece.rows, piece.cols};
+      builder.copy(copy.to, to, copy.rank, copy.from, piece.row, piece.col, copy.rank);
+    }
+  }
+  return id;
+}
+
+}  // namespace tritax

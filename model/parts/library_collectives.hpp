@@ -1,0 +1,60 @@
+// The reduce-scatter and the all-reduce of a vendor's collective library.
+//
+//   one workgroup a channel, all resident; its part of every block of the own matrix:
+//       for peers: for chunks: copy chunk -> slot at the owner of the block; arrived += 1 there
+//       for chunks of the own block: load; for peers: wait once for what they sent, reduce their slot;
+//                                    store the sum, here or (all-reduce) to all ranks
+//       all-reduce: tell all peers, wait for all peers
+//
+// Over a switch these libraries go around a ring (NCCL) and over a full mesh around several (RCCL). Either way
+// every rank sends (W-1)/W of the matrix, and an all-reduce as much again, and no port carries more than here,
+// where chunks go straight to their owners; what differs are the steps one after the other, which the times
+// before the first byte hold (model/cost/collective_cost.hpp), and the links of a mesh that rings cannot use.
+// Channels begin at different peers. The pace of a channel, that of its copies across links, is the
+// all-gather's: both run the same protocol, and what adding takes more is memory's. Sums are in the
+// accumulator, in fp32.
+//
+// Those times were taken from whole calls on messages of nearly nothing, whose flags are in them; what the
+// flags of this kernel take comes off again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+struct LibraryReduce {
+  std::string kernel;  // name
+  int rank = 0;
+  int ranks = 1;
+  bool everywhere = false;     // all-reduce
+  std::int16_t own = -1;       // buffer of the matrix that is added up
+  std::int16_t slots = -1;     // one of each rank, of the widest block, one below the other
+  std::int16_t result = -1;    // of the sum
+  std::int16_t arrived = -1;   // flags (channel, rank)
+  std::int16_t done = -1;      // the same of an all-reduce
+  std::int16_t opened = -1;    // the same of runs that no host keeps apart: nobody sends before all are there
+  std::vector<Rect> blocks;    // of the ranks, in `own`
+  Rect place;                  // of the own block in `result`
+  std::int32_t slot_rows = 0;  // of a slot
+  double widest_bytes = 0;     // of the widest block: all ranks take one protocol
+};
+
+// Adds the kernel and gives its number.
+std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan);
+
+// A framework's copy of blocks of one matrix to places where each lies for itself, for a collective scatters
+// contiguous blocks. Adds the kernel "copy_into_blocks" and gives its number.
+struct BlockCopy {
+  int rank = 0;
+  std::int16_t from = -1;
+  std::int16_t to = -1;
+  std::vector<Rect> blocks;  // in `from`
+  std::vector<Rect> places;  // in `to`
+};
+std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, const BlockCopy& copy);
+
+}  // namespace tritax

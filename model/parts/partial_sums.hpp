@@ -1,0 +1,180 @@
+// What patterns share that multiply along a split K and add up the partial sums: rank s has the columns of A
+// and the rows of B of its share of K, and so a partial sum A_s·B_s of all of C (M × N).
+//
+// C is cut into *blocks*, one a rank, by rows or by columns: the rank that owns a block adds it up. Reduced
+// and scattered, that is where it ends; reduced everywhere, the owner stores it to all ranks.
+//
+//   GEMM tiles    cut at the borders of blocks (each has one owner), or not, where they go through memory
+//   items         pieces of the blocks that are sent and added as one, each with the tiles it needs
+//   walk          of a rank over either: blocks of the peers in the order of the knob, its own last, so that
+//                 what others wait for leaves first
+//
+// Partial sums keep the dtype of C on their way; those of fp8 are fp32, for no GPU adds fp8.
+//
+// Between two runs nobody writes where a peer may still read: who begins opens its slots to its peers, and
+// they wait for that before their first store (SumDraft::opens). Host barriers make that needless.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/parts/gemm_knobs.hpp"
+#include "model/parts/grid_order.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+// Who moves partial sums: those who have them store them into slots of the owner, or the owner loads them.
+enum class Transport : std::uint8_t { push, pull };
+inline constexpr std::array<std::string_view, 2> kTransportNames{"push", "pull"};
+
+enum class Blocks : std::uint8_t { rows, columns };
+inline constexpr std::array<std::string_view, 2> kBlocksNames{"rows", "columns"};
+
+struct SumKnobs : GemmKnobs {
+  Transport transport = Transport::push;
+  std::int32_t chunks = 2;  // copy engine: pieces of a peer's block
+  std::int32_t rings = 1;   // ring: cycles of different strides over which tiles travel
+};
+SumKnobs sum_knobs_of(const Values& values);
+
+// Rows for the tables of workloads: transport, chunks, rings.
+const Spec& sum_knob(std::string_view name);
+
+// Throws UserError for values that nothing allows.
+void check_sum_knobs(const SumKnobs& knobs);
+
+struct PartialSums {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;         // of all ranks together
+  DType dtype = DType::fp16;  // of A, B and C; accumulation is fp32
+  Blocks blocks = Blocks::rows;
+  int gpus = 1;
+};
+
+// The part of C that a rank owns, as evenly as possible; that of rank 0 is the widest.
+Rect block_of(const PartialSums& sums, int rank);
+
+// Columns of A and rows of B of a rank.
+std::int32_t depth_of(const PartialSums& sums, int rank);
+
+// Dtype of partial sums on their way.
+constexpr DType sum_dtype(DType dtype) { return dtype == DType::fp8 ? DType::fp32 : dtype; }
+
+// A GEMM tile of C, or an item of communication.
+struct SumTile {
+  Rect rect;                        // of C
+  int owner = 0;                    // of its first element
+  std::int32_t number = 0;          // the same on all ranks: of its flag
+  std::vector<std::int32_t> tiles;  // items: numbers of the GEMM tiles that they need
+};
+
+// Numbers of flag arrays; -1: none.
+struct SumFlags {
+  std::int16_t lock = -1;     // one a GEMM tile: stored on this rank
+  std::int16_t arrived = -1;  // pushed: one an item, pulled: one a GEMM tile; how many ranks have it ready
+};
+
+// A schedule in the making. A and B are inputs, C the result: the own block from its corner on, or all of C
+// on every rank.
+struct SumDraft {
+  // `everywhere`: every rank ends with all of C. Checks that the GEMM tile fits a compute unit; adds inputs,
+  // reference and buffers. `c_dtype`: of the result; left out, that of the operands.
+  SumDraft(std::string_view pattern, const PartialSums& problem, const Machine& machine,
+           const SumKnobs& knobs, bool everywhere);
+  SumDraft(std::string_view pattern, const PartialSums& problem, const Machine& machine,
+           const SumKnobs& knobs, bool everywhere, DType c_dtype);
+
+  PartialSums problem;
+  const Machine& machine;
+  SumKnobs knobs;
+  bool everywhere = false;
+  MatmulTile tile;
+  Resources gemm_resources;
+  ScheduleBuilder builder;
+  std::int16_t a = -1;
+  std::int16_t b = -1;
+  std::int16_t c = -1;
+  std::int16_t partial = -1;  // all of C, as far as the own share of K goes; C itself with one rank
+  std::int16_t slots = -1;    // of the own block, one of each rank, one below the other
+  std::int16_t opened = -1;   // one flag a rank: its slots and what it pulls may be overwritten
+  std::int16_t done = -1;     // (workgroup, rank), where a run ends with an exchange
+
+  int ranks() const { return problem.gpus; }
+  bool sends() const { return ranks() > 1; }
+  std::vector<int> peers_of(int rank, std::int32_t workgroup) const {
+    return tritax::peers_of(knobs.peer_order, ranks(), rank, workgroup);
+  }
+  std::int32_t first_item(std::int32_t p, std::int32_t workgroups) const {
+    return tritax::first_item(knobs, machine.gpu, p, workgroups);
+  }
+  // Where a rectangle of C lies in the buffer of the result, and in the slots of its owner.
+  Rect place_in_c(int owner, Rect rect) const;
+  Rect place_in_slot(int owner, int source, Rect rect) const;
+
+  // Adds the buffer of partial sums, and slots where sums are pushed.
+  void add_partial();
+  void add_slots();
+  // Whether runs are kept apart by flags rather than by the host.
+  bool opens() const { return sends() && !knobs.host_barriers; }
+};
+
+// GEMM tiles, cut at the borders of blocks or not.
+std::vector<SumTile> cut_tiles(const SumDraft& draft);
+std::vector<SumTile> whole_tiles(const SumDraft& draft);
+
+// Pieces of blocks with the tiles of `whole` that they need. `most`: elements of a piece where the knobs do
+// not say its size; 0: as the GEMM tile has.
+std::vector<SumTile> items_of(const SumDraft& draft, const std::vector<SumTile>& whole, std::int64_t most);
+
+// What an accumulator of the 256 threads of a workgroup without matrix instructions holds (the backend's
+// limit: 8 groups of 8 elements a thread).
+inline constexpr std::int64_t kMostOfReducer = 16384;
+
+// Of all tiles, those of the peers in the order of the knob (staggered: peers in turn), the own ones last.
+std::vector<const SumTile*> walk_of(const SumDraft& draft, int rank, const std::vector<SumTile>& tiles);
+
+// The same of items, as a walk over the tiles completes them.
+std::vector<const SumTile*> walk_of_items(const std::vector<const SumTile*>& walk,
+                                          const std::vector<SumTile>& items, int rank);
+
+// Adds the product of a tile into the accumulator.
+void multiply(SumDraft& draft, int rank, const Rect& rect);
+
+// Adds the stores of a finished sum of the own block: into the own C, or into that of all ranks.
+void store_sum(SumDraft& draft, int rank, const Rect& rect, std::int32_t workgroup);
+
+// Opening, see above: the first workgroup of a run tells all peers; others wait for a peer.
+void add_opened(SumDraft& draft);
+void tell_opened(SumDraft& draft, int rank, bool first_workgroup);
+void await_opened(SumDraft& draft, int peer);
+
+// The end of workgroup `index` of `workgroups`, the same on all ranks, where nobody else says when what
+// peers store here is complete: the host, or nothing if peers store nothing.
+void add_done(SumDraft& draft, std::int32_t workgroups);
+void exchange_done(SumDraft& draft, int rank, std::int32_t index);
+
+// Adds a persistent kernel of GEMM tiles that are stored into `partial` and announced.
+std::int32_t partial_gemm_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
+                                 const std::vector<SumTile>& tiles, const SumFlags& flags);
+// The loop of such a workgroup.
+void compute_partials(SumDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+                      const std::vector<const SumTile*>& walk, const SumFlags& flags);
+
+// The loop of a workgroup that communicates: sends its part of what the peers own (pushed), then adds up its
+// part of what the rank owns.
+void send_and_add(SumDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+                  const std::vector<const SumTile*>& items, const SumFlags& flags);
+
+// Adds a persistent kernel of such workgroups.
+std::int32_t adding_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
+                           const std::vector<const SumTile*>& items, const SumFlags& flags);
+
+// Adds flags `lock` and `arrived` of a pattern whose GEMM and communication overlap.
+SumFlags add_flags(SumDraft& draft, std::size_t tiles, std::size_t items);
+
+}  // namespace tritax

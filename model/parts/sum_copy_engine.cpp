@@ -1,0 +1,180 @@
+// Partial sums that copy engines move.
+#include <algorithm>
+#include <string>
+
+#include "model/machine/check_machine.hpp"
+#include "model/parts/sum_patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+// How far a place lies inside a block in the direction in which pieces are cut, and the block's size there.
+struct Along {
+  std::int32_t begin = 0;
+  std::int32_t size = 0;
+};
+Along along(const SumDraft& draft, const Rect& rect) {
+  if (draft.problem.blocks == Blocks::rows) return {rect.row, rect.rows};
+  return {rect.col, rect.cols};
+}
+
+// Rows or columns of a piece of a block: whole tiles.
+std::int32_t piece_size(const SumDraft& draft, int owner) {
+  const std::int32_t step = draft.problem.blocks == Blocks::rows ? draft.tile.m : draft.tile.n;
+  const std::int32_t size = along(draft, block_of(draft.problem, owner)).size;
+  return ceil_div(ceil_div(size, draft.knobs.chunks), step) * step;
+}
+
+std::int32_t piece_at(const SumDraft& draft, int owner, std::int32_t place) {
+  return (place - along(draft, block_of(draft.problem, owner)).begin) / piece_size(draft, owner);
+}
+
+// Piece `i` of a block; empty behind the last.
+Rect piece_of_block(const SumDraft& draft, int owner, std::int32_t i) {
+  Rect piece = block_of(draft.problem, owner);
+  const std::int32_t size = along(draft, piece).size;
+  const std::int32_t each = piece_size(draft, owner);
+  const auto first = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{i} * each, size));
+  const std::int32_t count = std::min(each, size - first);
+  if (draft.problem.blocks == Blocks::rows) {
+    piece.row += first;
+    piece.rows = count;
+  } else {
+    piece.col += first;
+    piece.cols = count;
+  }
+  return piece;
+}
+
+std::int32_t gemm_of(SumDraft& draft, int rank, const std::string& name,
+                     const std::vector<const SumTile*>& tiles, bool first) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.rank = rank;
+  kernel.resources = draft.gemm_resources;
+  kernel.tile = draft.tile;
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::int32_t workgroups = std::min(all_cus(draft.machine.gpu, draft.knobs.gemm_cus),
+                                           std::max(1, static_cast<std::int32_t>(tiles.size())));
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    draft.builder.workgroup(id);
+    tell_opened(draft, rank, first && p == 0);
+    for (auto i = static_cast<std::size_t>(draft.first_item(p, workgroups)); i < tiles.size();
+         i += static_cast<std::size_t>(workgroups)) {
+      multiply(draft, rank, tiles[i]->rect);
+      draft.builder.store(draft.partial, tiles[i]->rect, rank);
+    }
+    // Copies follow this kernel.
+    if (!first || p > 0) continue;
+    for (const int peer : draft.peers_of(rank, 0)) await_opened(draft, peer);
+  }
+  return id;
+}
+
+// A kernel that says that what its stream has copied before is there.
+std::int32_t telling_kernel(SumDraft& draft, int rank, int peer, std::int32_t piece, std::int16_t arrived) {
+  Kernel kernel;
+  kernel.name = "tell-" + std::to_string(peer) + "-" + std::to_string(piece);
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  draft.builder.workgroup(id);
+  draft.builder.signal(arrived, piece, 1, peer, Scope::system, draft.knobs.lock);
+  return id;
+}
+
+void post_pieces(SumDraft& draft, int rank, std::int32_t i, std::int16_t arrived) {
+  for (const int peer : draft.peers_of(rank, 0)) {
+    const Rect piece = piece_of_block(draft, peer, i);
+    if (piece.rows == 0 || piece.cols == 0) continue;
+    const std::int32_t stream = 1 + peer;
+    draft.builder.wait_event(rank, i, stream);
+    draft.builder.host_copy(rank, stream, draft.slots, draft.place_in_slot(peer, rank, piece), peer,
+                            draft.partial, piece.row, piece.col, rank);
+    draft.builder.launch(rank, telling_kernel(draft, rank, peer, i, arrived), stream);
+  }
+}
+
+std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
+                           const std::vector<SumTile>& items, std::int16_t arrived) {
+  Kernel kernel;
+  kernel.name = "add";
+  kernel.rank = rank;
+  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, kMostOfReducer);
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  std::vector<const SumTile*> own;
+  for (const SumTile& item : items) {
+    if (item.owner == rank) own.push_back(&item);
+  }
+  ScheduleBuilder& builder = draft.builder;
+  for (std::int32_t q = 0; q < workgroups; ++q) {
+    builder.workgroup(id);
+    std::int32_t seen = 0;  // pieces that have been waited for
+    for (auto i = static_cast<std::size_t>(q); i < own.size(); i += static_cast<std::size_t>(workgroups)) {
+      const Rect& rect = own[i]->rect;
+      const Along place = along(draft, rect);
+      const std::int32_t last = piece_at(draft, rank, place.begin + place.size - 1);
+      for (; seen <= last; ++seen)
+        builder.wait(arrived, seen, draft.ranks() - 1, Scope::system, draft.knobs.lock);
+      builder.load(draft.partial, rect, rank);
+      for (const int peer : draft.peers_of(rank, q))
+        builder.reduce(draft.slots, draft.place_in_slot(rank, peer, rect), rank);
+      store_sum(draft, rank, rect, q);
+    }
+    exchange_done(draft, rank, q);
+  }
+  return id;
+}
+
+void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tiles,
+                     const std::vector<SumTile>& items, std::int32_t adding, std::int16_t arrived) {
+  ScheduleBuilder& builder = draft.builder;
+  if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+  const std::vector<const SumTile*> walk = walk_of(draft, rank, tiles);
+  std::int32_t posted = 0;  // pieces whose copies have been posted
+  std::int32_t pieces = 0;
+  std::vector<const SumTile*> part;
+  for (std::int32_t i = 0; i < draft.knobs.chunks && draft.sends(); ++i, ++pieces) {
+    part.clear();
+    for (const SumTile* tile : walk) {
+      if (tile->owner != rank && piece_at(draft, tile->owner, along(draft, tile->rect).begin) == i)
+        part.push_back(tile);
+    }
+    if (part.empty()) break;
+    builder.launch(rank, gemm_of(draft, rank, "gemm-" + std::to_string(i), part, i == 0));
+    builder.record_event(rank, i);
+    // The host posts copies while the next kernel is there to run.
+    if (i > 0) post_pieces(draft, rank, posted++, arrived);
+  }
+  part.clear();
+  std::copy_if(walk.begin(), walk.end(), std::back_inserter(part),
+               [&](const SumTile* tile) { return tile->owner == rank; });
+  builder.launch(rank, gemm_of(draft, rank, "gemm", part, false));
+  for (; posted < pieces; ++posted) post_pieces(draft, rank, posted, arrived);
+  if (draft.sends()) builder.launch(rank, waiting_adder(draft, rank, adding, items, arrived));
+  builder.host(rank, HostOpKind::device_synchronize);
+  if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+}
+
+}  // namespace
+
+void add_copy_engine(SumDraft& draft) {
+  if (draft.sends()) require_copy_engines(draft.machine, "pattern 'copy-engine'");
+  draft.add_partial();
+  draft.add_slots();
+  add_opened(draft);
+  const std::vector<SumTile> tiles = cut_tiles(draft);
+  const std::vector<SumTile> items =
+      draft.sends() ? items_of(draft, whole_tiles(draft), kMostOfReducer) : std::vector<SumTile>{};
+  const std::int32_t adding = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  std::int16_t arrived = -1;
+  if (draft.sends()) arrived = draft.builder.flags("arrived", draft.knobs.chunks);
+  if (draft.everywhere && draft.opens()) add_done(draft, adding);
+  for (int rank = 0; rank < draft.ranks(); ++rank)
+    host_program_of(draft, rank, tiles, items, adding, arrived);
+}
+
+}  // namespace tritax

@@ -1,0 +1,120 @@
+// GEMM and summation in kernels or workgroups of their own: one after the other, or side by side.
+#include <algorithm>
+
+#include "model/parts/sum_patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Where peers store the sum here as well, a run ends when all have; the host says so where it waits anyway.
+void add_end(SumDraft& draft, std::int32_t workgroups) {
+  if (draft.everywhere && draft.opens()) add_done(draft, workgroups);
+}
+
+// The adding kernel begins when the GEMM of its rank has ended: that is what it tells its counterparts.
+std::int32_t pulling_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
+                            const std::vector<const SumTile*>& items, std::int16_t ready) {
+  Kernel kernel;
+  kernel.name = "pull_and_add";
+  kernel.rank = rank;
+  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, kMostOfReducer);
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t q = 0; q < workgroups; ++q) {
+    draft.builder.workgroup(id);
+    exchange_arrivals(draft.builder, draft.peers_of(rank, q), draft.ranks(), rank, q, ready,
+                      draft.knobs.lock);
+    send_and_add(draft, rank, q, workgroups, items, {});
+    exchange_done(draft, rank, q);
+  }
+  return id;
+}
+
+}  // namespace
+
+void add_bulk_synchronous(SumDraft& draft) {
+  const bool pushed = draft.knobs.transport == Transport::push;
+  draft.add_partial();
+  if (pushed) draft.add_slots();
+  add_opened(draft);
+  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> items =
+      draft.sends() ? items_of(draft, tiles, kMostOfReducer) : std::vector<SumTile>{};
+  const std::int32_t gemm = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
+  const std::int32_t adding = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  SumFlags flags;
+  std::int16_t ready = -1;
+  if (draft.sends() && pushed)
+    flags.arrived = draft.builder.flags("arrived", static_cast<std::int32_t>(items.size()));
+  if (draft.sends() && !pushed) ready = draft.builder.flags("ready", adding * draft.ranks());
+  add_end(draft, adding);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Graph kernels{{partial_gemm_kernel(draft, rank, gemm, tiles, flags), 0}};
+    if (draft.sends()) {
+      const auto order = walk_of_items(walk_of(draft, rank, tiles), items, rank);
+      kernels.push_back({pushed ? adding_kernel(draft, rank, adding, order, flags)
+                                : pulling_kernel(draft, rank, adding, order, ready),
+                         0});
+    }
+    host_program(draft.builder, rank, draft.knobs, kernels);
+  }
+}
+
+void add_producer_consumer(SumDraft& draft) {
+  draft.add_partial();
+  if (draft.knobs.transport == Transport::push) draft.add_slots();
+  add_opened(draft);
+  const Split split = split_cus(draft.knobs, draft.machine.gpu, draft.ranks(), Roles::in_two_kernels);
+  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> items =
+      draft.sends() ? items_of(draft, tiles, kMostOfReducer) : std::vector<SumTile>{};
+  const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
+  add_end(draft, split.comm);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Graph kernels{{partial_gemm_kernel(draft, rank, split.gemm, tiles, flags), 0}};
+    if (draft.sends()) {
+      const auto order = walk_of_items(walk_of(draft, rank, tiles), items, rank);
+      kernels.push_back({adding_kernel(draft, rank, split.comm, order, flags), 1});
+    }
+    host_program(draft.builder, rank, draft.knobs, kernels);
+  }
+}
+
+void add_workgroup_specialised(SumDraft& draft) {
+  draft.add_partial();
+  if (draft.knobs.transport == Transport::push) draft.add_slots();
+  add_opened(draft);
+  const Split split = split_cus(draft.knobs, draft.machine.gpu, draft.ranks(), Roles::in_one_kernel);
+  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> items = draft.sends() ? items_of(draft, tiles, 0) : std::vector<SumTile>{};
+  const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
+  add_end(draft, split.comm);
+  const std::int32_t workgroups = split.gemm + split.comm;
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    Kernel kernel;
+    kernel.name = "specialised";
+    kernel.rank = rank;
+    kernel.resources =
+        with_copy_role(draft.machine.gpu, draft.gemm_resources, std::int64_t{draft.tile.m} * draft.tile.n);
+    kernel.tile = draft.tile;
+    kernel.placement = Placement::persistent;
+    const std::int32_t id = draft.builder.kernel(std::move(kernel));
+    const std::vector<const SumTile*> walk = walk_of(draft, rank, tiles);
+    const std::vector<const SumTile*> order = walk_of_items(walk, items, rank);
+    for (std::int32_t p = 0; p < workgroups; ++p) {
+      draft.builder.workgroup(id);
+      tell_opened(draft, rank, p == 0);
+      const std::int32_t number = draft.first_item(p, workgroups);
+      if (number < split.gemm) {
+        compute_partials(draft, rank, number, split.gemm, walk, flags);
+        continue;
+      }
+      send_and_add(draft, rank, number - split.gemm, split.comm, order, flags);
+      exchange_done(draft, rank, number - split.gemm);
+    }
+    host_program(draft.builder, rank, draft.knobs, {{id, 0}});
+  }
+}
+
+}  // namespace tritax

@@ -1,0 +1,111 @@
+#include "model/parts/sum_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "model/core/error.hpp"
+#include "model/parts/gemm_space.hpp"
+
+namespace tritax {
+
+namespace {
+
+// An upper bound on the operations, before anyone allocates them: a tile is multiplied, stored, announced and
+// waited for; an item of it sent, added up from all ranks and, if need be, stored to all.
+void check_operations(const PartialSums& sums, const SumKnobs& knobs) {
+  const auto pieces = [](double size, double piece) { return std::ceil(size / piece); };
+  const double cut = sums.gpus - 1;
+  const bool rows = sums.blocks == Blocks::rows;
+  const auto m = static_cast<double>(sums.m);
+  const auto n = static_cast<double>(sums.n);
+  const auto count = [&](double tile_m, double tile_n) {
+    return (pieces(m, tile_m) + (rows ? cut : 0)) * (pieces(n, tile_n) + (rows ? 0 : cut));
+  };
+  const double tiles = count(knobs.tile_m, knobs.tile_n);
+  const double items = count(knobs.comm_tile_m > 0 ? knobs.comm_tile_m : knobs.tile_m / 4.0,
+                             knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
+  const double operations = sums.gpus * ((4.0 + sums.gpus) * tiles + 8 * items);
+  if (operations <= kMaxOperations) return;
+  throw UserError(fmt::format(
+      "tile, comm_tile: {:.0f} tiles a GPU in {:.0f} pieces are too many to schedule (over {:.0f} "
+      "tile operations); use larger ones",
+      tiles, items, kMaxOperations));
+}
+
+Axis numbers(std::string_view column, std::initializer_list<std::int64_t> values, std::int64_t usual) {
+  Axis axis = column_axis(column, values);
+  axis.near = Axis::Near::next;
+  for (std::size_t i = 0; i < axis.values.size(); ++i) {
+    if (*(values.begin() + i) == usual) axis.start = i;
+  }
+  return axis;
+}
+
+}  // namespace
+
+PartialSums partial_sums_of(const Problem& problem, Blocks blocks) {
+  return {problem["m"], problem["n"],  problem["k"], static_cast<DType>(problem["dtype"]),
+          blocks,       problem.gpus()};
+}
+
+GemmShape shape_of(const PartialSums& sums) { return {sums.m, sums.n, depth_of(sums, 0), sums.dtype}; }
+
+void require_parts(const Problem& problem, const FieldPlace& place, std::string_view field) {
+  for (const std::string_view name : {std::string_view("k"), field}) {
+    if (name.empty() || problem[name] >= problem.gpus()) continue;
+    throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part",
+                                place(name), name, problem[name], problem.gpus()));
+  }
+}
+
+void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
+                        double copies_of_c) {
+  check_dtype(sums.dtype, machine);
+  check(knobs, machine.gpu);
+  check_sum_knobs(knobs);
+  const auto m = static_cast<double>(sums.m);
+  const auto n = static_cast<double>(sums.n);
+  const double operands = (m + n) * depth_of(sums, 0) * bytes_of(sums.dtype);
+  const double c = m * n * bytes_of(sums.dtype);
+  const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(sum_dtype(sums.dtype)) : 0;
+  check_memory("this problem", operands + c + copies, machine.gpu);
+  check_operations(sums, knobs);
+}
+
+Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine) {
+  Values knobs = table;
+  assume(knobs, default_gemm_knobs(machine, sums.dtype));
+  return knobs;
+}
+
+Values library_sum_knobs(Values knobs, const LibraryTile& library) {
+  const MatmulTile& tile = library.tile;
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
+KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
+                    const Values& table, const Values& pins) {
+  KnobSpace space = gemm_space(pattern, shape_of(sums), sums.gpus, machine, table, pins);
+  space.base = space.base.with(pins);
+  if (sums.gpus == 1) return space;
+  if (pattern.uses("transport") && !pins.given("transport")) {
+    space.axes.push_back(column_axis("transport", {static_cast<std::int64_t>(Transport::push),
+                                                   static_cast<std::int64_t>(Transport::pull)}));
+  }
+  if (pattern.uses("chunks") && !pins.given("chunks"))
+    space.axes.push_back(numbers("chunks", {1, 2, 4, 8}, 2));
+  int strides = 0;  // that reach all ranks
+  for (int stride = 1; stride < sums.gpus; ++stride) strides += std::gcd(stride, sums.gpus) == 1 ? 1 : 0;
+  if (pattern.uses("rings") && !pins.given("rings") && strides > 1)
+    space.axes.push_back(column_axis("rings", {1, strides}));
+  return space;
+}
+
+}  // namespace tritax

@@ -1,0 +1,262 @@
+// GEMM + all-reduce as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/sum_patterns.hpp"
+#include "model/parts/sum_workload.hpp"
+#include "model/workload/library_call.hpp"
+#include "model/workloads/gemm_all_reduce/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+const std::array<Spec, 5> kFields{{
+    size_field("m", "-M", "rows of A and C"),
+    size_field("n", "-N", "columns of B and C"),
+    size_field("k", "-K", "columns of A and rows of B of all GPUs together"),
+    dtype_field(DType::fp16, "element type of A, B and C"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 16> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    sum_knob("transport"),
+    {.name = "owners",
+     .help = "what of C a GPU adds up and stores to all: some of its rows, or some of its columns",
+     .kind = ValueKind::name,
+     .names = kBlocksNames,
+     .shown = "owners of {}",
+     .not_shown = static_cast<std::int64_t>(Blocks::rows)},
+    sum_knob("chunks"),
+    sum_knob("rings"),
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+PartialSums sums_of(const Problem& problem, const Values& knobs) {
+  return partial_sums_of(problem, static_cast<Blocks>(knobs["owners"]));
+}
+
+// The product alone, which no owner changes.
+PartialSums product_of(const Problem& problem) { return partial_sums_of(problem, Blocks::rows); }
+
+bool allows(const Problem& problem, Blocks owners) {
+  return problem[owners == Blocks::rows ? "m" : "n"] >= problem.gpus();
+}
+
+using Builder = Schedule (*)(const PartialSums&, const Machine&, const SumKnobs&);
+
+// Partial sums of all of C, and slots of the same size; `everything`: slots of all GPUs.
+void check_all(const Problem& problem, const Machine& machine, const Values& values, bool everything) {
+  const double copies = everything && problem.gpus() > 2 ? problem.gpus() : 2;
+  check_partial_sums(sums_of(problem, values), machine, sum_knobs_of(values), copies);
+}
+
+template <Builder build, bool everything>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  check_all(problem, machine, values, everything);
+  return build(sums_of(problem, values), machine, sum_knobs_of(values));
+}
+
+using Body = void (*)(SumDraft&);
+
+template <Body add>
+Schedule build_shared(std::string_view pattern, const Problem& problem, const Machine& machine,
+                      const Values& values) {
+  check_all(problem, machine, values, false);
+  const auto owners = static_cast<Blocks>(values["owners"]);
+  if (!allows(problem, owners)) {
+    throw UserError(fmt::format("owners: {} of C are fewer than GPUs ({}); let them own {}",
+                                kBlocksNames[static_cast<std::size_t>(owners)], problem.gpus(),
+                                kBlocksNames[owners == Blocks::rows ? 1 : 0]));
+  }
+  SumDraft draft(pattern, sums_of(problem, values), machine, sum_knobs_of(values), true);
+  add(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_bulk_synchronous(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_bulk_synchronous>("bulk-synchronous", problem, machine, knobs);
+}
+Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_fused_slots>("two-shot", problem, machine, knobs);
+}
+Schedule build_producer_consumer(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_producer_consumer>("producer-consumer", problem, machine, knobs);
+}
+Schedule build_workgroup_specialised(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_workgroup_specialised>("workgroup-specialised", problem, machine, knobs);
+}
+Schedule build_ring(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_ring>("ring", problem, machine, knobs);
+}
+Schedule build_copy_engine(const Problem& problem, const Machine& machine, const Values& knobs) {
+  return build_shared<add_copy_engine>("copy-engine", problem, machine, knobs);
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  return library_sum_knobs(resolved_knobs(problem, machine, {}),
+                           all_reduce_library_tile(product_of(problem), machine));
+}
+
+using Names = std::string_view;
+constexpr std::array<Names, 13> kOverlappedKnobs{
+    "tile",      "waves",  "pipeline",  "comm_tile", "gemm_cus",   "comm_cus", "group_m",
+    "xcd_remap", "launch", "transport", "owners",    "peer_order", "lock"};
+constexpr std::array<Names, 9> kAtomicsKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
+                                             "xcd_remap", "launch", "peer_order", "lock"};
+constexpr std::array<Names, 10> kOneShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
+                                              "xcd_remap", "launch", "peer_order", "lock",     "transport"};
+constexpr std::array<Names, 10> kTwoShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
+                                              "xcd_remap", "launch", "peer_order", "lock",     "owners"};
+constexpr std::array<Names, 11> kRingKnobs{"tile",    "waves",     "pipeline", "gemm_cus",
+                                           "group_m", "xcd_remap", "launch",   "peer_order",
+                                           "lock",    "rings",     "owners"};
+constexpr std::array<Names, 12> kCopyEngineKnobs{"tile",     "waves",    "pipeline",   "comm_tile",
+                                                 "gemm_cus", "comm_cus", "group_m",    "xcd_remap",
+                                                 "chunks",   "owners",   "peer_order", "lock"};
+
+const std::array<Pattern, 9> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's GEMM, then the all-reduce of the collective library",
+     .build = build_checked<build_all_reduce_library, false>,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "bulk-synchronous",
+     .summary =
+         "a GEMM kernel, then a kernel that sends partial sums, adds them up and stores the sum to all",
+     .knobs = kOverlappedKnobs,
+     .build = build_bulk_synchronous},
+    {.name = "fused-atomics",
+     .summary = "one kernel; every workgroup adds its tiles onto the sum at every GPU, atomically",
+     .knobs = kAtomicsKnobs,
+     .build = build_checked<build_all_reduce_atomics, false>},
+    {.name = "one-shot",
+     .summary = "one kernel; every GPU adds up every tile itself, from slots or from its peers",
+     .knobs = kOneShotKnobs,
+     .build = build_checked<build_all_reduce_one_shot, true>},
+    {.name = "two-shot",
+     .summary = "one kernel; tiles go into slots of their owner, who adds them up and stores the sum to all",
+     .knobs = kTwoShotKnobs,
+     .build = build_two_shot},
+    {.name = "producer-consumer",
+     .summary =
+         "a GEMM kernel, beside it one that sends partial sums, adds them up and stores the sum to all",
+     .knobs = kOverlappedKnobs,
+     .build = build_producer_consumer,
+     .roles = Roles::in_two_kernels},
+    {.name = "workgroup-specialised",
+     .summary = "one kernel; some workgroups multiply, others send, add up and store the sum to all",
+     .knobs = kOverlappedKnobs,
+     .build = build_workgroup_specialised,
+     .roles = Roles::in_one_kernel},
+    {.name = "ring",
+     .summary = "one kernel; every tile goes around all GPUs, the last of which stores the sum to all",
+     .knobs = kRingKnobs,
+     .build = build_ring},
+    {.name = "copy-engine",
+     .summary = "copy engines send partial sums in pieces; a kernel adds them up and stores the sum to all",
+     .knobs = kCopyEngineKnobs,
+     .build = build_copy_engine},
+}};
+
+void complete(Problem& problem, const FieldPlace& place) {
+  // Some cut of C must do for owners.
+  require_parts(problem, place, problem["m"] >= problem["n"] ? "m" : "n");
+}
+
+Work work(const Problem& problem) {
+  const PartialSums sums = product_of(problem);
+  return {
+      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
+      .peers = sums.gpus - 1};
+}
+
+std::string size_text(const Problem& problem) { return product_text(problem); }
+
+// Owners of columns where there are fewer rows than GPUs.
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs = default_sum_knobs(Values(kKnobs), product_of(problem), machine);
+  if (!allows(problem, Blocks::rows)) knobs.assume("owners", static_cast<std::int64_t>(Blocks::columns));
+  return knobs;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space = sum_space(pattern, product_of(problem), machine, Values(kKnobs), pins);
+  if (problem.gpus() == 1 || !pattern.uses("owners") || pins.given("owners")) return space;
+  std::vector<std::int64_t> owners;
+  for (const Blocks blocks : {Blocks::rows, Blocks::columns}) {
+    if (allows(problem, blocks)) owners.push_back(static_cast<std::int64_t>(blocks));
+  }
+  space.axes.push_back(column_axis("owners", owners));
+  return space;
+}
+
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
+  return gemm_bound_ns(pattern, shape_of(product_of(problem)), machine, gemm_knobs_of(knobs));
+}
+
+double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
+  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+}
+
+// gemm_all_reduce.py: the whole program on the host's clock.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, gemm_all_reduce(), true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if (form != "library" || graph) return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::program;
+  call.time_column = "wall_us";
+  call.problem = problem_of(gemm_all_reduce());
+  give_product(line, call.problem.values);
+  call.problem.values.give("gpus", line.integer("gpus", 1, kMaxGpus));
+  call.pattern = "library";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
+}  // namespace
+
+const Workload& gemm_all_reduce() {
+  static const Workload workload{
+      .name = "gemm-all-reduce",
+      .title = "GEMM + all-reduce",
+      .summary = "A and B split along K over the GPUs; every GPU ends with all of the summed product",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .call_ns = call_ns,
+      .library_call = library_call,
+      .timed_by_host = true,
+      .computes_and_sends = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,118 @@
+// GEMM + all-reduce: every pattern leaves every rank all of the summed product, whatever the shape, and the
+// checker finds nothing; what a pattern is said to do, it does.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "model/core/error.hpp"
+#include "model/workloads/gemm_all_reduce/patterns.hpp"
+#include "tests/workloads/partial_sums.hpp"
+
+namespace tritax {
+namespace {
+
+namespace all_sums = partial_sums_test;
+
+Problem reduced(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, int gpus) {
+  Problem problem = problem_of(gemm_all_reduce());
+  problem.values.give("m", m);
+  problem.values.give("n", n);
+  problem.values.give("k", k);
+  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
+  problem.values.give("gpus", gpus);
+  complete_problem(problem, "test");
+  return problem;
+}
+
+Schedule all_reduce(std::string_view pattern, const Problem& asked, const Values& knobs) {
+  return all_sums::built(find_pattern(gemm_all_reduce(), pattern, "test"), asked, find_machine("mi300x-8"),
+                         knobs);
+}
+
+RC_GTEST_PROP(GemmAllReduce, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
+  const int gpus = between(1, 8);
+  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const Problem asked =
+      reduced(gpus + between(0, 90), gpus + between(0, 90), gpus + between(0, 90), dtype, gpus);
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = between(1, 4);
+  machine.gpu.cus_per_xcd = between(2, 7);
+  machine.library.channels = between(1, 9);
+  const Values knobs = all_sums::some_knobs(gemm_all_reduce(), machine);
+  for (const Pattern& pattern : gemm_all_reduce().patterns) {
+    const std::string wrong = all_sums::what_is_wrong(pattern, asked, machine, knobs);
+    if (!wrong.empty()) RC_LOG() << wrong;
+    RC_ASSERT(wrong.empty());
+  }
+}
+
+class AllReduceDType : public testing::TestWithParam<DType> {};
+
+TEST_P(AllReduceDType, IsRightWithEveryPatternOnOneToEightRanks) {
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = 2;  // small, so that workgroups take turns
+  machine.gpu.cus_per_xcd = 4;
+  for (const int gpus : {1, 2, 3, 8}) {
+    for (const std::int64_t m : {70, 5}) {  // of 5 rows no 8 ranks have one each
+      const Problem asked = reduced(m, 50, 90, GetParam(), gpus);
+      for (const bool host_barriers : {false, true}) {
+        Values knobs = all_sums::small_tiles(gemm_all_reduce());
+        knobs.give("host_barriers", host_barriers);
+        for (const Pattern& pattern : gemm_all_reduce().patterns) {
+          for (const Transport transport : {Transport::push, Transport::pull}) {
+            if (transport == Transport::pull && !pattern.uses("transport")) continue;
+            knobs.give("transport", static_cast<std::int64_t>(transport));
+            EXPECT_EQ(all_sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, AllReduceDType,
+                         testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
+
+// In two shots every block crosses once to its owner and once to each other rank: 2·M·N·(W-1)/W elements. In
+// one, and with atomics, every rank sends all of its partial sum to each other.
+TEST(GemmAllReduce, SendsWhatItsShotsNeed) {
+  const Problem asked = reduced(256, 192, 128, DType::bf16, 4);
+  for (const Blocks owners : {Blocks::rows, Blocks::columns}) {
+    for (const Pattern& pattern : gemm_all_reduce().patterns) {
+      for (const Transport transport : {Transport::push, Transport::pull}) {
+        SCOPED_TRACE(pattern.name);
+        Values knobs = all_sums::small_tiles(gemm_all_reduce());
+        knobs.give("transport", static_cast<std::int64_t>(transport));
+        knobs.give("owners", static_cast<std::int64_t>(owners));
+        const auto bytes = all_sums::sent_bytes(all_reduce(pattern.name, asked, knobs));
+        ASSERT_EQ(bytes.size(), 4U);
+        const bool once = pattern.name == "one-shot" || pattern.name == "fused-atomics";
+        for (const auto& [rank, sent] : bytes)
+          EXPECT_EQ(sent, 256 * 192 * 2 * (once ? 3.0 : 2 * 3.0 / 4)) << rank;
+      }
+    }
+  }
+}
+
+TEST(GemmAllReduce, OwnersOfFewerRowsThanGpusAreRefusedByTheirKnob) {
+  const Problem asked = reduced(3, 64, 64, DType::fp16, 4);
+  Values knobs = all_sums::small_tiles(gemm_all_reduce());
+  EXPECT_NO_THROW(all_reduce("two-shot", asked, knobs));
+  knobs.give("owners", static_cast<std::int64_t>(Blocks::rows));
+  try {
+    all_reduce("two-shot", asked, knobs);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("owners"), std::string::npos) << error.what();
+  }
+  EXPECT_NO_THROW(all_reduce("one-shot", asked, knobs));
+  EXPECT_THROW(reduced(3, 3, 64, DType::fp16, 4), UserError);
+  EXPECT_THROW(reduced(64, 64, 3, DType::fp16, 4), UserError);
+}
+
+TEST(GemmAllReduce, CountsTheFlopsOfTheWholeProduct) {
+  EXPECT_EQ(work_of(reduced(10, 20, 30, DType::fp16, 4)).flops, 2.0 * 10 * 20 * 30);
+}
+
+}  // namespace
+}  // namespace tritax
