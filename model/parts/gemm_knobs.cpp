@@ -139,9 +139,9 @@ void require_cus(std::int32_t value, const char* knob, const Gpu& gpu) {
   }
 }
 
-bool fits(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+bool fits(const Machine& machine, DType dtype, const MatmulTile& tile) {
   try {
-    matmul_resources(gpu, dtype, tile);
+    matmul_resources(machine.gpu, machine.interpreter, dtype, tile);
     return true;
   } catch (const UserError&) {
     return false;
@@ -186,7 +186,7 @@ GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype) {
   knobs.tile_k = 128 / bytes_of(dtype);
   if (gpu.async_tile_copy) knobs.tile_m = 128;
   const auto may_halve = [](std::int32_t side) { return side > 2 * kTileStep; };
-  while (!fits(gpu, dtype, matmul_tile(knobs)) && may_halve(knobs.tile_n)) {
+  while (!fits(machine, dtype, matmul_tile(knobs)) && may_halve(knobs.tile_n)) {
     (knobs.tile_n >= knobs.tile_m ? knobs.tile_n : knobs.tile_m) /= 2;
   }
   return knobs;

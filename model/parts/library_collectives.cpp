@@ -26,6 +26,7 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
   Kernel kernel;
   kernel.name = plan.kernel;
   kernel.rank = plan.rank;
+  kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
@@ -99,6 +100,7 @@ std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, co
   Kernel kernel;
   kernel.name = "copy_into_blocks";
   kernel.rank = copy.rank;
+  kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   kernel.start_ns = machine.library.kernel_start_ns;
   const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();

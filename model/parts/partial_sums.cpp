@@ -173,7 +173,7 @@ SumDraft::SumDraft(std::string_view pattern, const PartialSums& problem_, const 
       knobs(knobs_),
       everywhere(everywhere_),
       tile(matmul_tile(knobs_)),
-      gemm_resources(matmul_resources(machine_.gpu, problem_.dtype, tile)),
+      gemm_resources(matmul_resources(machine_.gpu, machine_.interpreter, problem_.dtype, tile)),
       builder(std::string(pattern), problem_.gpus) {
   const auto m = static_cast<std::int32_t>(problem.m);
   const auto n = static_cast<std::int32_t>(problem.n);

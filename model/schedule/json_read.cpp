@@ -161,7 +161,7 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 15> keys{"name",
+    static constexpr std::array<std::string_view, 16> keys{"name",
                                                            "rank",
                                                            "profile",
                                                            "threads",

@@ -7,7 +7,6 @@
 // GEMM in bf16, in which they are added: libraries multiply fp8 into bf16.
 #include <vector>
 
-#include "model/cost/vendor_machine.hpp"
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
@@ -39,7 +38,7 @@ PartialSums as_array(PartialSums problem) {
 }  // namespace
 
 LibraryTile all_reduce_library_tile(const PartialSums& problem, const Machine& machine) {
-  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, vendor_machine(machine));
+  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, machine);
 }
 
 Schedule build_all_reduce_library(const PartialSums& problem, const Machine& machine, const SumKnobs& asked) {
@@ -47,7 +46,6 @@ Schedule build_all_reduce_library(const PartialSums& problem, const Machine& mac
   const DType dtype = dtype_of_sums(problem.dtype);
   SumDraft draft("library", as_array(problem), machine, knobs_of(library, asked), true, dtype);
   ScheduleBuilder& builder = draft.builder;
-  builder.vendor();
   const auto m = static_cast<std::int32_t>(problem.m);
   const auto n = static_cast<std::int32_t>(problem.n);
   const std::int16_t parts = add_buffer_of_parts(builder, library, problem.m, n);
