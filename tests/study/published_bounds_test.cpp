@@ -130,6 +130,8 @@ void expect_groups() {
   expect_spread("gemm-library", {61, 0.08, 0.17, 0.70});
   expect_spread("xgmi-microbench", {43, 0.08, 0.27, 0.45});
   expect_spread("all-gather-gemm", {25, 0.40, 1.0, 2.9});
+  expect_spread("gemm-all-reduce", {36, 0.15, 0.23, 0.26});
+  expect_spread("reducing-collectives", {29, 0.17, 1.1, 1.6});
 }
 
 // A row that is far off says what is known of it.
