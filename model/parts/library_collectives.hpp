@@ -6,12 +6,12 @@
 //                                    store the sum, here or (all-reduce) to all ranks
 //       all-reduce: tell all peers, wait for all peers
 //
-// Over a switch these libraries go around a ring (NCCL) and over a full mesh around several (RCCL). Either way
-// every rank sends (W-1)/W of the matrix, and an all-reduce as much again, and no port carries more than here,
-// where chunks go straight to their owners; what differs are the steps one after the other, which the times
-// before the first byte hold (model/cost/collective_cost.hpp), and the links of a mesh that rings cannot use.
-// Channels begin at different peers. The pace of a channel, that of its copies across links, is the
-// all-gather's: both run the same protocol, and what adding takes more is memory's. Sums are in the
+// Over a switch these libraries go around a ring (NCCL) and over a full mesh around several (RCCL). Either
+// way every rank sends (W-1)/W of the matrix, and an all-reduce as much again, and no port carries more than
+// here, where chunks go straight to their owners; what differs are the steps one after the other, which the
+// times before the first byte hold (model/cost/collective_cost.hpp), and the links of a mesh that rings
+// cannot use. Channels begin at different peers. The pace of a channel, that of its copies across links, is
+// the all-gather's: both run the same protocol, and what adding takes more is memory's. Sums are in the
 // accumulator, in fp32.
 //
 // Those times were taken from whole calls on messages of nearly nothing, whose flags are in them; what the
