@@ -28,6 +28,7 @@
 #include "model/cost/kernel_costs.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/machine/topology.hpp"
+#include "model/schedule/items.hpp"
 #include "sim/crowding.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/event_queue.hpp"
@@ -282,8 +283,11 @@ class Engine : private EngineState {
   template <typename Visit>
   void for_each_op(const Visit& visit) const {
     for (const Kernel& kernel : schedule_.kernels) {
-      for (const Workgroup& wg : kernel.workgroups) {
-        for (std::uint32_t i = 0; i < wg.op_count; ++i) visit(kernel, schedule_.ops[wg.first_op + i]);
+      for (std::size_t p = 0; p < program_count(kernel); ++p) {
+        const Workgroup& program = program_of(kernel, p);
+        for (std::uint32_t i = 0; i < program.op_count; ++i) {
+          visit(kernel, schedule_.ops[program.first_op + i]);
+        }
       }
     }
   }

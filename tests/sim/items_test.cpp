@@ -65,6 +65,17 @@ TEST(WorkQueue, EqualItemsTakeOneRoundForEveryWorkerAndItsDraws) {
   }
 }
 
+// Right after an equal run the operands come out of the L2 if they fit, those of items as well.
+TEST(WorkQueue, OperandsOfItemsStayInL2BetweenRunsIfTheyFit) {
+  Machine machine = hand::machine();
+  machine.gpu.stage_latency_ns = 6 * kStepNs;  // twice a step, with three stages on their way
+  SimulationOptions options;
+  options.warm = true;
+  EXPECT_NEAR(simulate(queue_of(1, {1, 1}), machine, options).makespan_ns, 2 * kStepNs, kExact);
+  machine.gpu.l2_bytes = kTileBytes;  // A has 64 tiles
+  EXPECT_NEAR(simulate(queue_of(1, {1, 1}), machine, options).makespan_ns, 4 * kStepNs, kExact);
+}
+
 TEST(WorkQueue, DrawsFromOneCounterAreServedOneByOne) {
   Machine machine = hand::machine();
   machine.gpu.poll_atomic_ns = 7;
