@@ -114,6 +114,33 @@ TEST_P(EveryWorkload, HasOnlyOneValueOfEachNameAmongFieldsAndKnobs) {
   });
 }
 
+// With four GPUs and 1024 for every size that has no usual value.
+TEST_P(EveryWorkload, HasKernelsOfAVendorInThePatternsThatStandForOneAndNoOthers) {
+  const Machine machine = find_machine("h200-4");
+  Problem problem = problem_of(workload());
+  for (const Spec& field : workload().fields) {
+    const bool size = field.kind == ValueKind::integer || field.kind == ValueKind::bytes;
+    if (field.counts_gpus) problem.values.give(std::string(field.name), 4);
+    if (!field.required || !size || field.counts_gpus) continue;
+    for (std::size_t part = 0; part < field.columns(); ++part) problem.values.give(field.column(part), 1024);
+  }
+  const auto stands_for_one = [](const Pattern& pattern) { return pattern.vendor; };
+  if (std::none_of(workload().patterns.begin(), workload().patterns.end(), stands_for_one)) return;
+  complete_problem(problem, "test");
+  Values knobs(workload().knobs);
+  for (const Spec& knob : workload().knobs) {
+    if (knob.name == "comm_cus") knobs.give(std::string(knob.name), 8);  // of which some have no usual value
+  }
+  for (const Pattern& pattern : workload().patterns) {
+    const Schedule schedule =
+        build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, knobs));
+    for (const Kernel& kernel : schedule.kernels) {
+      EXPECT_EQ(kernel.profile == KernelProfile::vendor, pattern.vendor)
+          << pattern.name << ": " << kernel.name;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryWorkload, testing::ValuesIn(workloads().begin(), workloads().end()),
                          [](const auto& workload) {
                            std::string name(workload.param->name);
