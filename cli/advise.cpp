@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -98,22 +99,35 @@ Question question_of(const AdviseArguments& options, const CLI::App& command) {
 
 Cell speedup_of(const Candidate& candidate) { return candidate.speedup ? Cell{*candidate.speedup} : Cell{}; }
 
-Table candidate_table(const Advice& advice) {
+bool has_harness(const Advice& advice) {
+  return std::any_of(advice.candidates.begin(), advice.candidates.end(),
+                     [](const Candidate& one) { return one.taxes.account.harness_ns > 0; });
+}
+
+Table candidate_table(const Advice& advice, bool with_harness = true) {
   Table table{{{"rank", "rank"},
                {"pattern", "pattern"},
                {"time_us", "time", "us"},
                {"speedup", "speedup", "", 2},
                {"launch_us", "launch", "us"},
                {"bulk_synchronous_us", "bulk-sync", "us"},
-               {"locality_us", "locality", "us"},
-               {"knobs", "knobs"}},
+               {"locality_us", "locality", "us"}},
               {}};
+  if (with_harness) table.columns.push_back({"harness_us", "harness", "us"});
+  table.columns.push_back({"knobs", "knobs"});
   std::int64_t rank = 0;
   for (const Candidate& candidate : advice.candidates) {
     const TimeAccount& account = candidate.taxes.account;
-    table.add({++rank, std::string(candidate.pattern->name), us(candidate.time_ns), speedup_of(candidate),
-               us(account.launch_ns), us(account.bulk_synchronous_ns), us(account.locality_ns),
-               describe(*candidate.pattern, candidate.knobs)});
+    std::vector<Cell> row{++rank,
+                          std::string(candidate.pattern->name),
+                          us(candidate.time_ns),
+                          speedup_of(candidate),
+                          us(account.launch_ns),
+                          us(account.bulk_synchronous_ns),
+                          us(account.locality_ns)};
+    if (with_harness) row.emplace_back(us(account.harness_ns));
+    row.emplace_back(describe(*candidate.pattern, candidate.knobs));
+    table.add(std::move(row));
   }
   return table;
 }
@@ -189,7 +203,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
                          gpus, gpus == 1 ? "" : "s", question.machine.name),
              Style::bold) +
       "\n\n");
-  outputs.print(candidate_table(advice));
+  outputs.print(candidate_table(advice, has_harness(advice)));
   outputs.print("\n");
   if (const std::string held = pins_text(question.pins); !held.empty()) {
     outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));

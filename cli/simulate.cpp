@@ -169,7 +169,8 @@ Table summary_table() {
            {"launch_us", "launch tax", "us"},
            {"bulk_synchronous_us", "bulk-sync tax", "us"},
            {"locality_us", "locality tax", "us"},
-           {"contention_us", "contention", "us"}},
+           {"contention_us", "contention", "us"},
+           {"harness_us", "harness", "us"}},
           {}};
 }
 
@@ -177,7 +178,8 @@ void append_summary(Table& table, const Simulated& run) {
   const SimulationResult& result = run.result;
   table.add({run.id, us(result.makespan_ns), us(result.kernels_ns), run.flops / result.makespan_ns / 1000,
              us(result.account.launch_ns), us(result.account.bulk_synchronous_ns),
-             us(result.account.locality_ns), us(result.account.contention_ns)});
+             us(result.account.locality_ns), us(result.account.contention_ns),
+             us(result.account.harness_ns)});
 }
 
 int run(const SimulateArguments& options) {

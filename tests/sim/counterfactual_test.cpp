@@ -349,7 +349,6 @@ TEST_P(Tax, BulkSynchronousPaysForItsBoundaryForRereadingAndForTwoLaunches) {
   const Taxes taxes = taxes_of("bulk-synchronous");
   EXPECT_GT(taxes.bulk_synchronous_ns, 0);
   EXPECT_GT(taxes.locality_ns, 0);
-  EXPECT_GT(taxes.account.bulk_synchronous_ns, 0);
   EXPECT_GT(taxes.account.locality_ns, 0);
   EXPECT_GT(taxes.launch_ns, taxes_of("fused-sequential").launch_ns);
 }
