@@ -7,6 +7,7 @@
 
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
+#include "model/core/printable.hpp"
 
 namespace tritax::cli {
 
@@ -36,12 +37,14 @@ std::string text_of(const Cell& cell, int decimals) {
 }
 
 std::string csv_of(const Cell& cell) {
-  if (const auto* word = std::get_if<std::string>(&cell)) {
-    if (word->find_first_of(",\"\n\r") == std::string::npos) {
-      return *word;
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    // Readers of CSV stumble over zero bytes, and terminals obey the others.
+    const std::string word = without_controls(*text, "\n\t");
+    if (word.find_first_of(",\"\n") == std::string::npos) {
+      return word;
     }
     std::string quoted = "\"";
-    for (const char c : *word) {
+    for (const char c : word) {
       quoted += c;
       if (c == '"') {
         quoted += c;

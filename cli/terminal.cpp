@@ -8,13 +8,23 @@
 #include <cstdlib>
 #include <utility>
 
-#include "model/core/read_file.hpp"
+#include "model/core/printable.hpp"
 
 namespace tritax::cli {
 
+namespace {
+
+// It shows escape sequences as they are.
+bool is_dumb_terminal() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) == "dumb";
+}
+
+}  // namespace
+
 bool colour_on_stdout() {
   const char* no_colour = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0');
+  return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') && !is_dumb_terminal();
 }
 
 std::string styled(std::string_view text, Style style) {
@@ -25,14 +35,7 @@ std::string styled(std::string_view text, Style style) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (std::size_t at; (at = find_control(text, "\n")) != std::string_view::npos;) {
-    shown.append(text.substr(0, at)).append(fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at])));
-    text.remove_prefix(at + 1);
-  }
-  return shown.append(text);
-}
+std::string printable(std::string_view text) { return without_controls(text, "\n"); }
 
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string lines;
@@ -53,7 +56,7 @@ void tell(std::string_view text) {
 
 Progress::Progress(std::string label)
     : label_(std::move(label)),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
       start_(Clock::now()),
       last_draw_(start_) {}
 

@@ -9,7 +9,8 @@
 
 namespace tritax::cli {
 
-// True when standard output is a terminal and NO_COLOR (https://no-color.org) is not set.
+// True when standard output is a terminal that knows colours (TERM is not "dumb") and NO_COLOR
+// (https://no-color.org) is not set.
 bool colour_on_stdout();
 
 enum class Style { bold, good, bad, faint };

@@ -6,7 +6,11 @@
 #include <numeric>
 #include <vector>
 
+#include "model/core/printable.hpp"
+
 namespace tritax {
+
+UserError::UserError(const std::string& message) : std::runtime_error(presentable(message)) {}
 
 void assertion_failed(const char* condition, const char* message, const char* file, int line) {
   std::fprintf(stderr, "tritax: internal error at %s:%d: %s (%s). Please report this.\n", file, line, message,

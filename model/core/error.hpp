@@ -2,11 +2,13 @@
 //
 // `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. It
 // carries one message that names the place (file:line, key or flag), the offending value and what is allowed.
-// Programs print it and exit with code 2.
+// Programs print it and exit with code 2. What it repeats of a file or a command line is made fit for a
+// terminal: control characters are escaped, long values are cut (core/printable.hpp).
 //
 // `TRITAX_ASSERT` is everything that only a defect of Tritax can cause. It is checked in every build type.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -14,7 +16,7 @@ namespace tritax {
 
 class UserError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit UserError(const std::string& message);
 };
 
 // Prints the failed condition and aborts.
@@ -30,7 +32,9 @@ int edit_distance(const std::string& a, const std::string& b);
 
 template <typename Names>
 std::string nearest_name(const std::string& word, const Names& known) {
+  constexpr std::size_t kLongestName = 100;  // nothing longer is a typing error; distances of it take long
   std::string best;
+  if (word.size() > kLongestName) return best;
   int best_distance = static_cast<int>(word.size()) / 2 + 2;
   for (const auto& name : known) {
     const int distance = edit_distance(word, std::string(name));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/core/printable.hpp"
 #include "model/schedule/check.hpp"
 
 namespace tritax {
@@ -13,9 +14,10 @@ class Findings {
  public:
   explicit Findings(std::size_t limit) : limit_(limit) {}
 
-  void add(Finding::Kind kind, std::string where, std::string message) {
+  // Names that they repeat may be long, or hold control characters: a finding is one line.
+  void add(Finding::Kind kind, const std::string& where, const std::string& message) {
     if (!full()) {
-      list_.push_back({kind, std::move(where), std::move(message)});
+      list_.push_back({kind, presentable_line(where), presentable_line(message)});
     }
   }
   bool full() const { return list_.size() >= limit_; }

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/core/printable.hpp"
 
 namespace tritax::parsing {
 
@@ -60,11 +60,10 @@ std::string describe_unexpected(const CLI::App& program, const CLI::App& command
 }
 
 std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (!text.empty() && text.back() == ' ') {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) {
     text.pop_back();
   }
-  return text;
+  return presentable_line(text);
 }
 
 // "--machine: '--json' is an option and no value" of one that took the next for its value, "" if none did.
