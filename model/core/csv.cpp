@@ -18,6 +18,14 @@ namespace {
 
 using Columns = std::map<std::string, std::size_t, std::less<>>;
 
+constexpr std::size_t kLongestField = 1000;  // bytes; names of shapes and devices have some tens
+
+void require_short(std::string_view field, const std::string& where) {
+  if (field.size() <= kLongestField) return;
+  throw UserError(fmt::format("{}: a field of {} bytes, '{}'; allowed: at most {}", where, field.size(),
+                              field, kLongestField));
+}
+
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
   for (std::size_t begin = 0;;) {
@@ -43,6 +51,7 @@ Columns columns_of(std::string_view line, std::string_view needed, const std::st
                    std::string_view writer) {
   Columns columns;
   for (const std::string_view name : split(line)) {
+    require_short(name, where);
     if (!columns.emplace(name, columns.size()).second) {
       throw UserError(fmt::format("{}: column '{}' appears twice", where, name));
     }
@@ -75,6 +84,7 @@ CsvRow::CsvRow(const Columns& columns, std::string_view line, std::string where)
     throw UserError(fmt::format("{}: {} fields, but the header names {} columns", where_, fields_.size(),
                                 columns_.size()));
   }
+  for (const std::string_view field : fields_) require_short(field, where_);
 }
 
 std::string_view CsvRow::field(std::string_view column) const {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "model/core/error.hpp"
 #include "model/core/read_file.hpp"
@@ -11,6 +12,7 @@ namespace tritax {
 
 namespace {
 
+constexpr std::size_t kMaxTomlDepth = 16;  // of brackets, and of the parts of a key
 constexpr std::size_t kNone = std::string_view::npos;
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
@@ -68,6 +70,36 @@ std::size_t find_stray_byte(std::string_view toml) {
   return kNone;
 }
 
+// The line of the first key or value that is nested deeper than any file of ours, 0 if there is none: toml++
+// limits arrays and inline tables, but recurses once for every part of a dotted key or of a header, and the
+// stack ends after some ten thousand. Every open bracket and every part of a key counts.
+std::int64_t line_nested_too_deep(std::string_view toml) {
+  std::int64_t line = 1;
+  std::size_t brackets = 0, dots = 0;
+  for (std::size_t i = 0; i < toml.size();) {
+    const char c = toml[i];
+    std::size_t next = i + 1;
+    if (c == '#') {
+      next = std::min(toml.find('\n', i), toml.size());
+    } else if (c == '"' || c == '\'') {
+      std::size_t stray = kNone;
+      next = std::min(end_of_text(toml, i, stray), toml.size());
+    } else if (c == '.') {
+      ++dots;
+    } else if (c == '[' || c == '{') {
+      ++brackets;
+    } else if (c == ']' || c == '}') {
+      brackets -= brackets > 0 ? 1 : 0;
+    }
+    if (c == '\n' || c == '=' || c == ',' || c == '{' || c == '[') dots = 0;
+    if (std::max(brackets, dots) >= kMaxTomlDepth) return line;
+    line += std::count(toml.begin() + static_cast<std::ptrdiff_t>(i),
+                       toml.begin() + static_cast<std::ptrdiff_t>(next), '\n');
+    i = next;
+  }
+  return 0;
+}
+
 // Escapes in texts can make them.
 void refuse_controls(const toml::node& node, const std::string& origin) {
   if (const auto* table = node.as_table()) {
@@ -93,6 +125,10 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
                     "texts and comments, and a "
                     "quote only at the start and end of a text",
                     origin, line, static_cast<unsigned char>(text[stray])));
+  }
+  if (const std::int64_t line = line_nested_too_deep(text); line > 0) {
+    throw UserError(fmt::format("{}:{}: is nested {} levels deep or more; files of Tritax need 5", origin,
+                                line, kMaxTomlDepth));
   }
   try {
     toml::table table = toml::parse(text, origin);

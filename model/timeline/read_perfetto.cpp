@@ -1,9 +1,11 @@
 // Measured traces, read back to stand beside a simulation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "model/core/error.hpp"
+#include "model/core/json_nesting.hpp"
 #include "model/core/read_file.hpp"
 #include "model/timeline/perfetto.hpp"
 
@@ -14,10 +16,17 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxRanks = 1024;
+constexpr std::size_t kMaxDepth = 16;  // a timeline needs 5
 
 class TraceReader {
  public:
   TraceReader(std::string_view text, const std::string& origin) : origin_(origin) {
+    const std::size_t deep = find_json_deeper_than(text, kMaxDepth);
+    if (deep != std::string_view::npos) {
+      refuse(fmt::format("line {} is nested more than {} levels deep",
+                         1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(deep), '\n'),
+                         kMaxDepth));
+    }
     root_ = json::parse(text, nullptr, false);
     if (root_.is_discarded() || !root_.is_object()) refuse("is not a JSON object");
   }

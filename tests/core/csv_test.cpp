@@ -57,5 +57,13 @@ TEST(Csv, OffersAColumnInAnotherCase) {
             std::string::npos);
 }
 
+TEST(Csv, RefusesFieldsThatNobodyWouldWrite) {
+  EXPECT_EQ(csv_message("id,value\n" + std::string(1000, 'a') + ",1\n"), "");
+  const std::string much(5'000'000, 'a');
+  const std::string shown = "'" + much.substr(0, 200) + "…'; allowed: at most 1000";
+  EXPECT_EQ(csv_message("id,value\n" + much + ",1\n"), "f.csv:2: a field of 5000000 bytes, " + shown);
+  EXPECT_EQ(csv_message("id," + much + "\na,1\n"), "f.csv:1: a field of 5000000 bytes, " + shown);
+}
+
 }  // namespace
 }  // namespace tritax

@@ -165,5 +165,18 @@ TEST(MeasuredTrace, ThatIsDamagedIsRefusedWithThePlace) {
   EXPECT_THROW(read_measured_trace("no-such-file.json"), UserError);
 }
 
+TEST(MeasuredTrace, OfJsonThatReadersCannotFollowIsRefused) {
+  for (const std::size_t depth : {20, 1'000, 100'000}) {
+    const std::string text = "{\n\"args\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
+    try {
+      parse_measured_trace(text, "m.json");
+      ADD_FAILURE() << depth;
+    } catch (const UserError& error) {
+      EXPECT_EQ(std::string(error.what()).rfind("m.json: line 2 is nested more than 16 levels deep", 0), 0u)
+          << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tritax
