@@ -18,6 +18,7 @@
 #include "cli/output.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/core/read_file.hpp"
 #include "model/machine/write_machine.hpp"
 #include "sim/study/calibrate/calibrate.hpp"
 
@@ -174,7 +175,27 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
       100 * calibration.machine.prediction_residual));
 }
 
+void require_printable_name(const std::string& name) {
+  const std::size_t at = find_control(name);
+  if (at == std::string::npos) return;
+  throw UserError(
+      fmt::format("--name: control character 0x{:02x}; leave it out", static_cast<unsigned char>(name[at])));
+}
+
+// The machine may be brought up to date, but rows that were measured are not replaced by what follows from
+// them.
+void refuse_measured_rows(const CalibrateArguments& options) {
+  for (const std::string& rows : options.microbench) {
+    std::error_code unknown;
+    if (!std::filesystem::equivalent(rows, options.output, unknown)) continue;
+    throw UserError(
+        fmt::format("--output: cannot write '{}': --microbench reads it; give another file", options.output));
+  }
+}
+
 int run(const CalibrateArguments& options) {
+  require_printable_name(options.name);
+  refuse_measured_rows(options);
   const auto limit = limit_threads(options.threads);
   const Machine base = find_machine_option(options.machine);
   const bool to_stdout = is_standard_output(options.output);

@@ -51,15 +51,19 @@ extern "C" void on_signal(int signal) {
   if (signal == SIGINT && leave_to_work()) {
     return;
   }
+  leave_at_once(signal == SIGABRT ? kDefectExitCode : 128 + signal);
+}
+
+}  // namespace
+
+void leave_at_once(int code) {
   for (DoomedFile& file : doomed_files) {
     if (file.in_use.load()) {
       unlink(file.path.data());
     }
   }
-  _exit(signal == SIGABRT ? kDefectExitCode : 128 + signal);
+  _exit(code);
 }
-
-}  // namespace
 
 void install_interrupt_handler() {
   struct sigaction action {};

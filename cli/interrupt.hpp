@@ -19,6 +19,9 @@ inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, likewise
 // Call once, before anything else.
 void install_interrupt_handler();
 
+// Removes unfinished output files and ends the program, from a signal handler or where nothing else works.
+[[noreturn]] void leave_at_once(int code);
+
 class InterruptibleWork {
  public:
   InterruptibleWork();

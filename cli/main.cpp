@@ -12,9 +12,13 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +29,7 @@
 #include "cli/terminal.hpp"
 #include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
+#include "model/core/printable.hpp"
 
 namespace tritax::cli {
 namespace {
@@ -119,23 +124,74 @@ void fill_closed_streams() {
 }  // namespace
 }  // namespace tritax::cli
 
-int main(int argc, char** argv) {
-  tritax::cli::fill_closed_streams();
-  tritax::cli::install_interrupt_handler();
+namespace tritax::cli {
+namespace {
+
+// oneTBB says in words only that it got no thread.
+bool lacks_threads(const std::exception& error) {
+  return dynamic_cast<const std::system_error*>(&error) != nullptr ||
+         std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+}
+
+// Says what went wrong; returns the exit code.
+int tell_failure(const std::exception_ptr& failure) {
   try {
-    const int code = tritax::cli::run(argc, argv);
-    if (code == 0 && tritax::cli::standard_output_was_missed()) {
+    std::rethrow_exception(failure);
+  } catch (const UserError& error) {
+    tell(fmt::format("tritax: {}\n", error.what()));
+    return kUserErrorExitCode;
+  } catch (const std::bad_alloc&) {
+    tell(
+        "tritax: out of memory; give a smaller problem, larger tiles or fewer threads (--threads), or raise "
+        "the "
+        "limit (ulimit -v)\n");
+    return kUserErrorExitCode;
+  } catch (const std::exception& error) {
+    if (lacks_threads(error)) {
+      tell(fmt::format(
+          "tritax: the system refuses: {}; give fewer threads (--threads), or raise the limits of "
+          "memory and threads (ulimit -v, -u)\n",
+          without_controls(error.what())));
+      return kUserErrorExitCode;
+    }
+    tell(fmt::format("tritax: internal error: {}. Please report this.\n", without_controls(error.what())));
+    return kDefectExitCode;
+  }
+}
+
+// What threads of oneTBB throw where nothing can catch it, as when there is no memory for another thread.
+// Only the first that comes here is told.
+[[noreturn]] void on_terminate() {
+  static std::atomic<bool> is_told{false};
+  const std::exception_ptr failure = std::current_exception();
+  int code = kDefectExitCode;
+  if (!is_told.exchange(true)) {
+    if (failure) code = tell_failure(failure);
+    leave_at_once(code);
+  }
+  for (;;) pause();
+}
+
+}  // namespace
+}  // namespace tritax::cli
+
+int main(int argc, char** argv) {
+  namespace cli = tritax::cli;
+  cli::fill_closed_streams();
+  cli::install_interrupt_handler();
+  std::set_terminate(cli::on_terminate);
+  try {
+    const int code = cli::run(argc, argv);
+    cli::publish_outputs();
+    if (code == 0 && cli::standard_output_was_missed()) {
       throw tritax::UserError(
           "standard output: cannot write: it is closed; open it, or send it to /dev/null (files that were "
           "asked for are written)");
     }
-    const bool cut = code == 0 && tritax::cli::standard_output_was_cut();
-    return cut ? tritax::cli::kNobodyReadsExitCode : code;
-  } catch (const tritax::UserError& error) {
-    tritax::cli::tell(fmt::format("tritax: {}\n", tritax::cli::printable(error.what())));
-    return tritax::cli::kUserErrorExitCode;
-  } catch (const std::exception& error) {
-    tritax::cli::tell(fmt::format("tritax: internal error: {}. Please report this.\n", error.what()));
-    return tritax::cli::kDefectExitCode;
+    return code == 0 && cli::standard_output_was_cut() ? cli::kNobodyReadsExitCode : code;
+  } catch (...) {
+    const int code = cli::tell_failure(std::current_exception());
+    cli::discard_outputs();
+    return code;
   }
 }

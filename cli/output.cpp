@@ -18,6 +18,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 
 namespace tritax::cli {
 
@@ -27,6 +28,16 @@ bool reader_has_gone = false;     // of standard output, a pipe
 bool output_is_closed = false;    // standard output
 bool output_was_missed = false;   // something was to go there
 std::vector<std::string> inputs;  // of the command, resolved
+
+// A file that is written whole under another name.
+struct WrittenFile {
+  std::string flag;
+  std::string temporary;
+  std::string path;
+  int doom_slot;
+  OutputKind kind;
+};
+std::vector<WrittenFile> written_files;
 
 // What this program is writing: resolved path and flag.
 std::map<std::string, std::string>& open_outputs() {
@@ -43,6 +54,19 @@ void refuse_input_format(const std::string& flag, const std::string& path) {
   if (path.size() > 5 && path.compare(path.size() - 5, 5, ".toml") == 0) {
     refuse(flag, path, fmt::format("this is an input file; give '{0} -' or '{0} FILE'", flag));
   }
+}
+
+// The file that a symbolic link leads to, whether it is there or not; nothing where links lead to each other.
+std::optional<std::filesystem::path> followed(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!std::filesystem::is_symlink(path, error)) return path;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) return std::nullopt;
+    path = path.parent_path() / target;  // an absolute target replaces the folder
+  }
+  return std::nullopt;
 }
 
 std::string resolved(const std::string& path) {
@@ -69,7 +93,7 @@ void remember_inputs(std::vector<std::string> values) {
 }
 
 OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kind)
-    : flag_(flag), path_(std::move(path)) {
+    : flag_(flag), path_(std::move(path)), kind_(kind) {
   if (path_.empty()) {
     throw UserError(fmt::format("{}: the file name is empty; give a name or '-' for standard output", flag_));
   }
@@ -90,20 +114,31 @@ OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kin
     refuse(flag_, path_, std::strerror(errno));
   }
   if (exists) refuse_input(flag_, path_, kind);
-  path_ = resolved(path_);  // a symbolic link stays a link
+  const auto target = followed(path_);  // a symbolic link stays a link
+  if (!target) refuse(flag_, path_, "its symbolic links lead in a circle");
+  path_ = resolved(target->string());
   const auto [other, fresh] = open_outputs().emplace(path_, flag_);
   if (!fresh) refuse(flag_, path_, fmt::format("{} names this file too; give two files", other->second));
-  temporary_ = fmt::format("{}.{}.tmp", path_, getpid());
-  doom_slot_ = doom_file(temporary_);
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                     exists ? status.st_mode & 0777 : 0666);
-  if (descriptor_ < 0) {
-    const std::string reason = std::strerror(errno);
-    spare_file(doom_slot_);
-    open_outputs().erase(path_);
-    refuse(flag_, path_, reason);
-  }
+  create_temporary(exists ? status.st_mode & 0777 : 0666);
   owns_path_ = true;
+}
+
+// Another name where a file of that name is left over: a run that was killed may have had the same number, as
+// all runs in containers have.
+void OutputFile::create_temporary(unsigned mode) {
+  constexpr int kMostNames = 100;
+  for (int i = 0; i < kMostNames && descriptor_ < 0; ++i) {
+    temporary_ = fmt::format("{}.{}{}.tmp", path_, getpid(), i == 0 ? "" : fmt::format("-{}", i));
+    doom_slot_ = doom_file(temporary_);
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor_ >= 0) return;
+    const int reason = errno;
+    spare_file(doom_slot_);
+    temporary_.clear();
+    if (reason == EEXIST && i + 1 < kMostNames) continue;
+    open_outputs().erase(path_);
+    refuse(flag_, path_, std::strerror(reason));
+  }
 }
 
 OutputFile::~OutputFile() {
@@ -132,14 +167,32 @@ void OutputFile::commit(std::string_view text) {
   if (close(std::exchange(descriptor_, -1)) != 0) {
     refuse(flag_, path_, std::strerror(errno));
   }
-  if (temporary_.empty()) {
-    return;
+  if (temporary_.empty()) return;
+  written_files.push_back({flag_, std::exchange(temporary_, ""), path_, doom_slot_, kind_});
+}
+
+void publish_outputs() {
+  for (const WrittenFile& file : written_files) {
+    if (file.kind != OutputKind::machine_file && was_read(file.path)) {
+      refuse(file.flag, file.path, "it was read as an input; give another file");
+    }
   }
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    refuse(flag_, path_, std::strerror(errno));
+  while (!written_files.empty()) {
+    const WrittenFile& file = written_files.front();
+    if (std::rename(file.temporary.c_str(), file.path.c_str()) != 0) {
+      refuse(file.flag, file.path, std::strerror(errno));
+    }
+    spare_file(file.doom_slot);
+    written_files.erase(written_files.begin());
   }
-  temporary_.clear();
-  spare_file(doom_slot_);
+}
+
+void discard_outputs() {
+  for (const WrittenFile& file : written_files) {
+    unlink(file.temporary.c_str());
+    spare_file(file.doom_slot);
+  }
+  written_files.clear();
 }
 
 void add_output_options(CLI::App& app, OutputOptions& options) {
@@ -185,6 +238,15 @@ void Outputs::print(std::string_view text) const {
 }
 
 void Outputs::print(const Table& table) const { print(to_text(table, colour_on_stdout())); }
+
+void Outputs::require_text(bool given, std::string_view flag) const {
+  if (!given || for_people_) return;
+  throw UserError(
+      fmt::format("{}: shows more in the tables for people, but standard output holds a form that has all of "
+                  "it; leave it out, "
+                  "or give the other a file name",
+                  flag));
+}
 
 void Outputs::json(const nlohmann::ordered_json& value) {
   if (options_.json) {

@@ -1,7 +1,8 @@
 // Where results go: tables on the terminal, JSON and CSV to files or standard output.
 //
 // A file appears whole or not at all: it is written beside its target under a temporary name and renamed. The
-// temporary is created before the work starts, so a target that cannot be written is refused at once.
+// temporary is created before the work starts, so a target that cannot be written is refused at once. All
+// files of a command are renamed at its end, so that none of them is new while another is not.
 #pragma once
 
 #include <cstddef>
@@ -36,10 +37,12 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Writes all of it and gives the file its name. Throws UserError, for example when the disk is full.
+  // Writes all of it; the file gets its name with publish_outputs(). Throws UserError, for example when the
+  // disk is full.
   void commit(std::string_view text);
 
  private:
+  void create_temporary(unsigned mode);
   void write_all(std::string_view text) const;
 
   std::string flag_;
@@ -48,7 +51,15 @@ class OutputFile {
   int descriptor_ = -1;
   int doom_slot_ = -1;
   bool owns_path_ = false;  // no other output may have it
+  OutputKind kind_;
 };
+
+// Gives all files that were committed their names. Throws UserError when one would replace a file that was
+// read.
+void publish_outputs();
+
+// Removes what was committed and has not been published.
+void discard_outputs();
 
 // Whether a path stands for standard output.
 inline bool is_standard_output(std::string_view path) { return path == "-"; }
@@ -83,6 +94,9 @@ class Outputs {
   void csv(const Table& table, bool complete = true);
 
   bool for_people() const { return for_people_; }
+
+  // Throws UserError for `flag`, which asks for more text, where there is none.
+  void require_text(bool given, std::string_view flag) const;
 
  private:
   void write(std::optional<OutputFile>& file, const std::optional<std::string>& target,

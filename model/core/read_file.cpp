@@ -1,17 +1,68 @@
 #include "model/core/read_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "model/core/error.hpp"
 
 namespace tritax {
+
+namespace {
+
+// Of a file with its last change: numbers of removed files are given to others.
+using FileId = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
+
+// What this process has read. Outputs are refused where they would replace one of these files, whoever asked
+// for it, and pipes give their text only once; both belong to the process and not to any of its parts.
+struct FilesRead {
+  std::mutex mutex;
+  std::set<FileId> files;
+  std::map<FileId, std::string> pipes;
+};
+
+FilesRead& files_read() {
+  static FilesRead files;
+  return files;
+}
+
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status;
+}
+
+FileId id_of(const struct stat& status) {
+  const bool pipe = S_ISFIFO(status.st_mode);  // its times change with every read
+  return {status.st_dev, status.st_ino, pipe ? 0 : status.st_mtim.tv_sec, pipe ? 0 : status.st_mtim.tv_nsec};
+}
+
+// A pipe that has a name in a file system, unlike /dev/stdin and /dev/fd/63.
+bool is_named_pipe(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return !error && std::filesystem::is_fifo(target, error);
+}
+
+}  // namespace
+
+bool was_read(const std::string& path) {
+  const auto status = status_of(path);
+  FilesRead& read = files_read();
+  const std::lock_guard lock(read.mutex);
+  return status && S_ISREG(status->st_mode) && read.files.count(id_of(*status)) > 0;
+}
 
 std::string read_file(const std::string& path, std::string_view wanted, std::size_t largest) {
   const auto refuse = [&](std::string_view reason) {
@@ -20,6 +71,15 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
   std::error_code unknown;
   // Opening a directory succeeds; reading it gives nothing.
   if (std::filesystem::is_directory(path, unknown)) refuse("it is a directory");
+  if (is_named_pipe(path)) refuse("it is a named pipe");
+  FilesRead& read = files_read();
+  const std::lock_guard lock(read.mutex);
+  const auto status = status_of(path);
+  const bool pipe = status && S_ISFIFO(status->st_mode);
+  if (pipe) {
+    const auto kept = read.pipes.find(id_of(*status));
+    if (kept != read.pipes.end()) return kept->second;
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(std::strerror(errno));
   const auto check_size = [&](std::uintmax_t bytes) {
@@ -40,6 +100,8 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
     check_size(text.size());
   }
   if (file.bad()) refuse(std::strerror(errno));
+  if (pipe) read.pipes.emplace(id_of(*status), text);
+  if (status) read.files.insert(id_of(*status));
   return text;
 }
 

@@ -1,10 +1,13 @@
 #include "cli/output.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 #include "tests/cli/run_tritax.hpp"
 
 namespace tritax::cli {
@@ -20,7 +23,9 @@ TEST(OutputFile, AppearsWholeWhenItIsCommitted) {
     OutputFile file(path, "--json");
     EXPECT_FALSE(std::filesystem::exists(path));
     file.commit("{}\n");
+    EXPECT_FALSE(std::filesystem::exists(path));
   }
+  publish_outputs();
   EXPECT_EQ(read_file(path), "{}\n");
   EXPECT_EQ(scratch.file_count(), 1U);
 }
@@ -44,8 +49,59 @@ TEST(OutputFile, ReplacesTheTargetOfASymbolicLinkNotTheLink) {
   const std::string target = scratch.write("target.json", "old");
   std::filesystem::create_symlink(target, scratch.path("link.json"));
   OutputFile(scratch.path("link.json"), "--json").commit("new");
+  publish_outputs();
   EXPECT_TRUE(std::filesystem::is_symlink(scratch.path("link.json")));
   EXPECT_EQ(read_file(target), "new");
+}
+
+TEST(OutputFile, FollowsALinkToAFileThatIsNotThereYet) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_symlink("target.json", scratch.path("link.json"));
+  OutputFile(scratch.path("link.json"), "--json").commit("new");
+  publish_outputs();
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path("link.json")));
+  EXPECT_EQ(read_file(scratch.path("target.json")), "new");
+}
+
+TEST(OutputFile, RefusesLinksThatLeadToEachOther) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_symlink("b.json", scratch.path("a.json"));
+  std::filesystem::create_symlink("a.json", scratch.path("b.json"));
+  EXPECT_THROW(OutputFile(scratch.path("a.json"), "--json"), UserError);
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path("a.json")));
+}
+
+// All runs in containers have the number 1, and one that was killed leaves its file.
+TEST(OutputFile, TakesAnotherNameWhereAFileOfAKilledRunIsLeft) {
+  const ScratchDirectory scratch;
+  const std::string left = scratch.write(fmt::format("a.json.{}.tmp", getpid()), "of another run");
+  OutputFile(scratch.path("a.json"), "--json").commit("new");
+  publish_outputs();
+  EXPECT_EQ(read_file(scratch.path("a.json")), "new");
+  EXPECT_EQ(read_file(left), "of another run");
+  EXPECT_EQ(scratch.file_count(), 2U);
+}
+
+TEST(OutputFile, IsDiscardedWithTheOthersOfItsCommand) {
+  const ScratchDirectory scratch;
+  const std::string old = scratch.write("a.csv", "old");
+  OutputFile(old, "--csv").commit("new");
+  OutputFile(scratch.path("b.json"), "--json").commit("new");
+  discard_outputs();
+  publish_outputs();
+  EXPECT_EQ(read_file(old), "old");
+  EXPECT_EQ(scratch.file_count(), 1U);
+}
+
+TEST(OutputFile, DoesNotReplaceWhatWasReadMeanwhile) {
+  const ScratchDirectory scratch;
+  const std::string file = scratch.write("machine.txt", "name");
+  OutputFile output(file, "--json");
+  tritax::read_file(file, "a machine file", 100);
+  output.commit("new");
+  EXPECT_THROW(publish_outputs(), UserError);
+  discard_outputs();
+  EXPECT_EQ(read_file(file), "name");
 }
 
 TEST(OutputFile, WritesDevicesInPlace) {
@@ -79,6 +135,7 @@ TEST(OutputFile, IsNotOneThatAnotherOutputHasHoweverItIsSpelt) {
     EXPECT_THROW(OutputFile(scratch.path("link.csv"), "--csv"), UserError);
   }
   OutputFile(scratch.path("a.csv"), "--csv").commit("x");  // free again
+  publish_outputs();
   EXPECT_EQ(read_file(scratch.path("a.csv")), "x");
 }
 
@@ -89,6 +146,7 @@ TEST(OutputFile, DoesNotReplaceAnInputButForMachineFiles) {
   remember_inputs({"validate", scratch.path("./m.csv"), machine});
   EXPECT_THROW(OutputFile(csv, "--csv"), UserError);
   OutputFile(machine, "--output", OutputKind::machine_file).commit("new");
+  publish_outputs();
   remember_inputs({});
   EXPECT_EQ(read_file(csv), "rows");
   EXPECT_EQ(read_file(machine), "new");
@@ -101,6 +159,7 @@ TEST(Outputs, ACsvFileStaysAsItWasWhenRowsAreMissing) {
     OutputOptions options;
     options.csv = scratch.write("t.csv", "old");
     Outputs(options).csv(table, complete);
+    publish_outputs();
     EXPECT_EQ(read_file(*options.csv), complete ? "id\n" : "old");
   }
   EXPECT_EQ(scratch.file_count(), 1U);
