@@ -1,11 +1,26 @@
 #include "sim/engine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "model/core/error.hpp"
 
 namespace tritax {
+
+namespace {
+
+// Eleven days. A double still tells tenths of a nanosecond apart then, so that what follows something else
+// comes later.
+constexpr double kLongestRunNs = 1e15;
+
+[[noreturn]] void refuse_length() {
+  throw UserError(
+      fmt::format("the run takes longer than {:g} s; give higher rates, or less work", kLongestRunNs * 1e-9));
+}
+
+}  // namespace
 
 SimulationResult Engine::run() {
   double now = 0;
@@ -16,6 +31,7 @@ SimulationResult Engine::run() {
     if (next == std::numeric_limits<double>::infinity()) break;
     TRITAX_ASSERT(next >= now, "the clock went backwards");
     now = next;
+    if (now > kLongestRunNs) refuse_length();
     totals_.gave_up |= options_.give_up_after_ns > 0 && now > options_.give_up_after_ns;
     if (totals_.gave_up) break;
     const double same_ns = same_time_until(now);

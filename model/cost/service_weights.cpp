@@ -11,8 +11,8 @@ namespace {
 constexpr double kCutOff = 0.005;  // on either side
 
 double quantile_of(double spread, double share) {
-  if (spread == 0) return 1;
   const double variance = std::log1p(spread * spread);  // of the logarithm
+  if (variance == 0) return 1;                          // none, or so little that its square vanishes
   return boost::math::quantile(boost::math::lognormal(-variance / 2, std::sqrt(variance)), share);
 }
 }  // namespace

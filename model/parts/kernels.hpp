@@ -80,8 +80,7 @@ void check_dtype(DType dtype, const Machine& machine);
 // Throws UserError if a GPU cannot hold so many bytes. `what` needs them: "pattern library".
 void check_memory(std::string_view what, double bytes, const Gpu& gpu);
 
-// Operations of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8 GPUs has 0.2
-// million.
-inline constexpr double kMaxOperations = 8.0 * 1024 * 1024;
+// kMostScheduled, for estimates before anything is built.
+inline constexpr double kMaxOperations = static_cast<double>(kMostScheduled);
 
 }  // namespace tritax

@@ -1,5 +1,8 @@
 #include "model/schedule/builder.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -66,7 +69,18 @@ std::int16_t ScheduleBuilder::flags(std::string name, std::int32_t count) {
   return narrow(static_cast<std::int64_t>(schedule_.flags.size()) - 1);
 }
 
-void ScheduleBuilder::reserve(std::size_t operations) { schedule_.ops.reserve(operations); }
+void ScheduleBuilder::reserve(std::size_t operations) {
+  schedule_.ops.reserve(std::min(operations, kMostScheduled));
+}
+
+void ScheduleBuilder::require_room(std::size_t count, std::string_view what) const {
+  if (count <= kMostScheduled) return;
+  throw UserError(
+      fmt::format("pattern {} on {} GPUs: {} {} are too many to schedule, at most {} are; use fewer GPUs, "
+                  "compute units or "
+                  "channels, or larger tiles",
+                  schedule_.name, schedule_.ranks, count, what, kMostScheduled));
+}
 
 std::int32_t ScheduleBuilder::kernel(Kernel kernel) {
   TRITAX_ASSERT(kernel.workgroups.empty(), "workgroups are added with workgroup()");
@@ -114,6 +128,7 @@ void ScheduleBuilder::workgroup(std::int32_t kernel) {
   schedule_.kernels[static_cast<std::size_t>(kernel)].workgroups.push_back(
       {static_cast<std::uint32_t>(schedule_.ops.size()), 0});
   current_kernel_ = kernel;
+  require_room(++workgroups_, "workgroups and more");
   in_item_ = false;
 }
 
@@ -131,6 +146,8 @@ Op& ScheduleBuilder::add(OpKind kind) {
   Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(current_kernel_)];
   ++(in_item_ ? kernel.items : kernel.workgroups).back().op_count;
   Op& op = schedule_.ops.emplace_back();
+  if (schedule_.ops.size() > kMostScheduled) [[unlikely]]
+    require_room(schedule_.ops.size(), "tile operations and more");
   op.kind = kind;
   op.rank = narrow(kernel.rank);
   return op;

@@ -11,6 +11,7 @@
 //   Schedule s = b.finish();
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,11 @@
 
 namespace tritax {
 
+// Operations and workgroups of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8
+// GPUs has 0.2 million. Far more would fill memory, and be simulated for hours.
+inline constexpr std::size_t kMostScheduled = std::size_t{8} << 20;
+
+// Throws UserError once there are more than kMostScheduled operations or workgroups.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(std::string name, int ranks);
@@ -76,6 +82,7 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
+  void require_room(std::size_t count, std::string_view what) const;
   Op& add(OpKind kind);
   HostOp& add_host(int rank, HostOpKind kind, std::int32_t stream);
   Op& add_tile(OpKind kind, std::int16_t buffer, Rect rect, int rank);
@@ -83,6 +90,7 @@ class ScheduleBuilder {
   Schedule schedule_;
   std::int32_t current_kernel_ = -1;
   bool in_item_ = false;  // else in a workgroup
+  std::size_t workgroups_ = 0;
 };
 
 }  // namespace tritax

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ using Kind = Finding::Kind;
 
 // A side and the side of its tile add up within 32 bits.
 constexpr std::int32_t kLargestSide = 1 << 30;
+// Numbers of flag arrays have 16 bits, and the simulator adds an array for tile dependences (relax.hpp).
+constexpr std::size_t kMaxFlagArrays = std::numeric_limits<std::int16_t>::max();
+constexpr std::size_t kMaxBuffers = std::size_t{std::numeric_limits<std::int16_t>::max()} + 1;
 constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
 // All ranks of a schedule together, as the simulator keeps them: about 1.5 GB each.
 constexpr std::int64_t kMaxAllCounters = std::int64_t{1} << 27;
@@ -30,6 +34,18 @@ constexpr std::uint64_t kMaxExecuted = std::uint64_t{1} << 28;
 constexpr std::int64_t kMaxCounter = std::numeric_limits<std::int32_t>::max();
 
 bool is_side(std::int32_t side) { return side >= 1 && side <= kLargestSide; }
+
+// Of what there are too many is not looked at one by one.
+bool check_counts(const Schedule& schedule, Findings& findings) {
+  const auto check = [&](std::string_view what, std::size_t count, std::size_t most) {
+    if (count <= most) return;
+    findings.add(Kind::out_of_range, "schedule",
+                 fmt::format("{} {}; a schedule has at most {}", count, what, most));
+  };
+  check("flag arrays", schedule.flags.size(), kMaxFlagArrays);
+  check("buffers", schedule.buffers.size(), kMaxBuffers);
+  return findings.empty();
+}
 
 void check_buffers(const Schedule& schedule, Findings& findings) {
   for (const Buffer& buffer : schedule.buffers) {
@@ -157,6 +173,7 @@ void check_launches(const Schedule& schedule, Findings& findings) {
 }  // namespace
 
 void check_limits(const Schedule& schedule, Findings& findings) {
+  if (!check_counts(schedule, findings)) return;
   check_buffers(schedule, findings);
   check_counters(schedule, findings);
   if (findings.empty()) {

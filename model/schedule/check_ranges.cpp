@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
@@ -19,6 +20,10 @@ using Kind = Finding::Kind;
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
 constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
+
+// Below these, times overflow.
+constexpr double kLeastRateGbPerS = 1e-9;  // a byte a second
+constexpr double kLeastMatmulShare = 1e-3;
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -86,21 +91,20 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are no range; [0, 0) means all",
                                              kernel.cu_begin, kernel.cu_end));
     }
-    if (!std::isfinite(kernel.workgroup_gb_per_s) || kernel.workgroup_gb_per_s < 0) {
-      refuse(Kind::out_of_range, fmt::format("workgroup_gb_per_s is {}; give a rate, or 0 for no limit",
-                                             kernel.workgroup_gb_per_s));
-    }
-    if (!(kernel.matmul_share > 0 && kernel.matmul_share <= 1)) {
-      refuse(Kind::out_of_range,
-             fmt::format("matmul_share is {}; give a share above 0 and up to 1", kernel.matmul_share));
+    const auto check_rate = [&](std::string_view name, double gb_per_s) {
+      if (gb_per_s == 0 || (gb_per_s >= kLeastRateGbPerS && std::isfinite(gb_per_s))) return;
+      refuse(Kind::out_of_range, fmt::format("{} is {}; give 0 for no limit, or a rate of at least {}", name,
+                                             gb_per_s, kLeastRateGbPerS));
+    };
+    check_rate("workgroup_gb_per_s", kernel.workgroup_gb_per_s);
+    check_rate("remote_store_gb_per_s", kernel.remote_store_gb_per_s);
+    if (!(kernel.matmul_share >= kLeastMatmulShare && kernel.matmul_share <= 1)) {
+      refuse(Kind::out_of_range, fmt::format("matmul_share is {}; give a share from {} to 1",
+                                             kernel.matmul_share, kLeastMatmulShare));
     }
     if (!(kernel.start_ns >= 0 && kernel.start_ns <= kMostStartNs)) {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",
                                              kernel.start_ns, kMostStartNs));
-    }
-    if (!std::isfinite(kernel.remote_store_gb_per_s) || kernel.remote_store_gb_per_s < 0) {
-      refuse(Kind::out_of_range, fmt::format("remote_store_gb_per_s is {}; give a rate, or 0 for no limit",
-                                             kernel.remote_store_gb_per_s));
     }
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");

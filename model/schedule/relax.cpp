@@ -290,7 +290,7 @@ Schedule with_tile_dependences(const Schedule& schedule) {
   Findings findings(1);
   check_ranges(schedule, findings);
   require_sound(findings.take(), "schedule '" + schedule.name + "'");
-  TRITAX_ASSERT(schedule.flags.size() < std::numeric_limits<std::int16_t>::max(),
+  TRITAX_ASSERT(schedule.flags.size() <= std::numeric_limits<std::int16_t>::max(),
                 "flag arrays have 16 bit numbers");
 
   if (keeps_boundaries(schedule)) return schedule;

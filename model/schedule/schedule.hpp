@@ -153,7 +153,7 @@ struct Kernel {
   std::int32_t cu_end = 0;
   double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
   double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
-  double matmul_share = 1;           // of the rate of the matrix cores that its matmuls reach, (0, 1]
+  double matmul_share = 1;           // of the rate of the matrix cores that its matmuls reach, up to 1
   double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
   bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order

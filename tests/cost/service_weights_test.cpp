@@ -42,5 +42,12 @@ TEST(ServiceWeights, WithoutSpreadAreAllOne) {
   EXPECT_EQ(ServiceWeights::highest(0), 1);
 }
 
+TEST(ServiceWeights, ASpreadWhoseSquareVanishesIsNone) {
+  for (const double spread : {1e-170, 1e-300}) {
+    EXPECT_EQ(ServiceWeights(spread).at(0.9), 1);
+    EXPECT_EQ(ServiceWeights::highest(spread), 1);
+  }
+}
+
 }  // namespace
 }  // namespace tritax

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "model/core/error.hpp"
+#include "model/schedule/relax.hpp"
 #include "tests/schedule/expect_finding.hpp"
 #include "tests/schedule/small_schedules.hpp"
 
@@ -117,6 +119,42 @@ TEST(CheckLimits, OneRefusedOperationDrawsNoOthersAlong) {
   }));
   ASSERT_EQ(findings.size(), 1U) << text_of(findings);
   EXPECT_NE(findings[0].message.find("tile C[0:513"), std::string::npos);
+}
+
+TEST(CheckLimits, MoreFlagArraysThanTheyHaveNumbersAreRefused) {
+  SmallSchedule s(1);
+  const auto k = s.kernel("k", 0);
+  s.builder.workgroup(k);
+  s.builder.launch(0, k);
+  Schedule schedule = s.builder.finish();
+  schedule.flags.resize(32767, {"more", 1});
+  expect_sound(schedule);
+  with_tile_dependences(schedule);  // which may add one
+  schedule.flags.push_back({"more", 1});
+  expect_finding(schedule, Kind::out_of_range, "schedule", "32768 flag arrays; a schedule has at most 32767");
+}
+
+// A name may be anything that JSON can hold.
+TEST(CheckLimits, AFindingIsOneLineWhateverNamesItRepeats) {
+  Buffer buffer{"a\n\x1b[2J" + std::string(100'000, 'x'), DType::fp8, kMost, 1, kMost, 1};
+  const std::vector<Finding> findings = check_schedule(with_buffer(buffer));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].where.find_first_of("\n\x1b"), std::string::npos);
+  EXPECT_LT(findings[0].where.size(), 300u);
+}
+
+// Before they fill memory: the library's all-gather has a copy for every peer, channel and rank.
+TEST(CheckLimits, ABuilderRefusesSchedulesThatNobodyCouldSimulate) {
+  ScheduleBuilder builder("huge", 1);
+  const auto k = builder.kernel(Kernel{});
+  builder.workgroup(k);
+  std::string message;
+  try {
+    for (;;) builder.barrier();
+  } catch (const UserError& error) {
+    message = error.what();
+  }
+  EXPECT_NE(message.find("8388609 tile operations and more are too many"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -43,7 +43,20 @@ TEST(CheckRanges, RateLimitsThatAreNoRateAreRefused) {
   Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
   schedule.kernels[0].remote_store_gb_per_s = -1;
   expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0",
-                 "remote_store_gb_per_s is -1; give a rate");
+                 "remote_store_gb_per_s is -1; give 0 for no limit, or a rate of at least 1e-09");
+  schedule.kernels[0].remote_store_gb_per_s = 0;
+  schedule.kernels[0].workgroup_gb_per_s = 1e-20;
+  expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0", "workgroup_gb_per_s is 1e-20; give 0");
+}
+
+TEST(CheckRanges, SharesOfTheMatrixRateThatTakeForEverAreRefused) {
+  Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
+  for (const double share : {0.0, 1e-308, 1e-20, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    schedule.kernels[0].matmul_share = share;
+    expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0", "give a share from 0.001 to 1");
+  }
+  schedule.kernels[0].matmul_share = 0.001;
+  expect_sound(schedule);
 }
 
 TEST(CheckRanges, StartsThatNoClockReachesAreRefused) {

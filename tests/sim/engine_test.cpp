@@ -496,5 +496,21 @@ TEST(Engine, ReadsSlabsOfDifferentDepthEachForItself) {
   EXPECT_NEAR(simulate(builder.finish(), machine).makespan_ns, 2 * kTileBytes + 4 * kTileBytes, kExact);
 }
 
+// Times that a double no longer tells apart would follow each other without end, and no timeline could write
+// them.
+TEST(Run, OfManyDaysIsRefused) {
+  Machine machine = hand::machine(2);
+  machine.fabric.link_raw_gb_per_s = kTileBytes / 2e15;
+  Draft draft(2);
+  const auto kernel = draft.gemm_kernel("gemm", 0);
+  draft.builder.workgroup(kernel);
+  draft.matmul(0);
+  draft.builder.store(draft.c, Draft::tile(0), 1);
+  draft.builder.launch(0, kernel);
+  draft.builder.host(0, HostOpKind::device_synchronize);
+  EXPECT_THAT(stall_message(draft.builder.finish(), machine),
+              testing::HasSubstr("takes longer than 1e+06 s"));
+}
+
 }  // namespace
 }  // namespace tritax
