@@ -16,7 +16,10 @@
 // does not wait for the next peak, and no rate has to be solved anew whenever a workgroup rests.
 //
 // Of GPUs whose energies are not known every busy compute unit is taken to draw the same: the busy fraction u
-// runs (1/u)^(1/3) faster than load_clock.
+// draws u / load_clock^3, and runs (1/u)^(1/3) faster than load_clock.
+//
+// Another power limit than that of the load clocks leaves another budget in place of 1, and the cube of the
+// clock ends where the voltage falls no further (model/cost/matmul_power.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +35,7 @@ constexpr int kBusyBins = 32;
 
 double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
   const double light = light_clock_ghz(machine_.gpu, dtype);
-  double clock_ghz = power > 0 ? std::min(light, std::cbrt(1 / power)) : light;
+  double clock_ghz = power > 0 ? std::min(light, clock_of_draw_ghz(machine_.gpu, power)) : light;
   if (gpu.power.most_ghz > 0) clock_ghz = std::min(clock_ghz, gpu.power.most_ghz);
   return clock_ghz;
 }
@@ -41,7 +44,9 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = machine_.gpu.rate(dtype);
   if (machine_.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
-  return std::min(std::cbrt(1.0 / busy), light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
+  const double cube = rate.load_clock_ghz * rate.load_clock_ghz * rate.load_clock_ghz;
+  const double factor = clock_of_draw_ghz(machine_.gpu, busy / cube) / rate.load_clock_ghz;
+  return std::min(factor, light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
 }
 
 // That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.

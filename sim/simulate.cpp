@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "model/cost/matmul_power.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 
@@ -86,17 +87,20 @@ class PowerLimited {
     return share;
   }
 
-  // The clock f at which a run of `period_ns` draws `share` in the mean: f^2 work / period; 0 if it draws no
-  // more without a limit. Its matmuls take longer at a lower clock, and the run with them.
-  static double sustained_ghz(const RankResult& rank, double period_ns, double share) {
+  // The clock f at which a run of `period_ns` draws `share` of the budget in the mean: g(f)/f · work /
+  // period; 0 if it draws no more without a limit. Its matmuls take longer at a lower clock, and the run with
+  // them.
+  double sustained_ghz(const RankResult& rank, double period_ns, double share) const {
     constexpr int kSteps = 50;
     const double highest = rank.matrix_clock_ghz;
-    if (highest * highest * rank.matrix_work <= share * period_ns) return 0;  // rests enough
+    const double allowed = share * power_budget(machine_.gpu);
+    const auto drawn = [&](double ghz) { return draw_of_cycle(machine_.gpu, ghz) * rank.matrix_work; };
+    if (drawn(highest) <= allowed * period_ns) return 0;  // rests enough
     double low = 0, high = highest;
     for (int i = 0; i < kSteps; ++i) {
       const double ghz = (low + high) / 2;
       const double longer_ns = rank.matrix_busy_ns * (highest / ghz - 1);
-      (ghz * ghz * rank.matrix_work > share * (period_ns + longer_ns) ? high : low) = ghz;
+      (drawn(ghz) > allowed * (period_ns + longer_ns) ? high : low) = ghz;
     }
     return high;
   }

@@ -1,9 +1,32 @@
 #include "model/cost/matmul_power.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tritax {
 
+double load_budget_w(const Gpu& gpu) {
+  return (gpu.load_power_w > 0 ? gpu.load_power_w : gpu.power_limit_w) - gpu.idle_power_w;
+}
+
+double power_budget(const Gpu& gpu) {
+  return gpu.power_limit_w > 0 ? (gpu.power_limit_w - gpu.idle_power_w) / load_budget_w(gpu) : 1;
+}
+
+double clock_of_draw_ghz(const Gpu& gpu, double draw) {
+  const double cube = power_budget(gpu) / draw;
+  const double clock_ghz = std::cbrt(cube);
+  const double flat_ghz = gpu.flat_voltage_ghz;
+  return clock_ghz < flat_ghz ? cube / (flat_ghz * flat_ghz) : clock_ghz;
+}
+
+double draw_of_cycle(const Gpu& gpu, double clock_ghz) {
+  const double volts = std::max(clock_ghz, gpu.flat_voltage_ghz);
+  return volts * volts;
+}
+
 double draw_per_byte(const Gpu& gpu, double pj_per_byte) {
-  return pj_per_byte * 1e-3 / (gpu.boost_clock_ghz * gpu.boost_clock_ghz * gpu.power_limit_w);
+  return pj_per_byte * 1e-3 / (gpu.boost_clock_ghz * gpu.boost_clock_ghz * load_budget_w(gpu));
 }
 
 double matmul_draw(const Gpu& gpu, DType dtype, const MatmulCost& cost) {

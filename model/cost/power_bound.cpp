@@ -90,14 +90,15 @@ double power_bound_ns(const Gpu& gpu, const Kernel& kernel, const std::vector<Ma
   const bool each_alone = residents == 1 && works.size() <= static_cast<std::size_t>(cus);
   const double all = shared_gain(times.gain(), residents) * cus;
   if (!gpu.knows_energies()) {
-    const double ns = each_alone ? nested_ns(values_of(works, &MatmulWork::ns),
-                                             [cus](double busy) { return std::cbrt(busy / cus); })
-                                 : sum_of(works, &MatmulWork::ns) / all;
+    const double ns_of_load = each_alone ? nested_ns(values_of(works, &MatmulWork::ns),
+                                                     [cus](double busy) { return std::cbrt(busy / cus); })
+                                         : sum_of(works, &MatmulWork::ns) / all;
+    const double ns = ns_of_load / std::cbrt(power_budget(gpu));
     // Matrix cores that wait do not draw what limits the clock.
-    return kernel.matmul_share < 1 ? ns / times.boost() : ns;
+    return kernel.matmul_share < 1 ? ns_of_load / times.boost() : ns;
   }
   const double per_clk = times.draw_per_clk();
-  const double limit = (1 + kClockStep) * times.highest_ghz();
+  const double limit = (1 + kClockStep) * times.highest_ghz() * power_budget(gpu);
   const auto ns_per_clk = [=](double busy) { return std::sqrt(std::sqrt(busy * per_clk / limit)); };
   if (each_alone) {
     std::vector<double> clks = values_of(works, &MatmulWork::draw);

@@ -28,6 +28,9 @@
 //
 // and where units are shared Σ v_w (gain · C q / 1.02 L)^(1/4) / (gain · C). Narrow and shallow tiles draw
 // little, and there Σ u_w / (gain · C) at the light clock is more.
+//
+// Another power limit is another budget B (model/cost/matmul_power.hpp): f(b) is B^(1/3) times as high, and B
+// L stands in place of L. A voltage that no longer falls only makes clocks lower.
 #pragma once
 
 #include <cstdint>

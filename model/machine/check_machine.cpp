@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "model/core/error.hpp"
 
@@ -21,7 +22,15 @@ void check_at_most(Findings& findings, std::string key, double value, double lim
   findings.push_back({std::move(key), fmt::format("{:.10g} exceeds {} ({:.10g})", value, limit_name, limit)});
 }
 
+// Kernels have a workgroup for every compute unit, and a search simulates some hundreds of them.
+constexpr int kMostComputeUnits = 4096;
+
 void check_compute(const Gpu& gpu, Findings& findings) {
+  if (gpu.cu_count() > kMostComputeUnits) {
+    findings.push_back(
+        {"gpu.cus_per_xcd", fmt::format("{} on each of {} dies are {} compute units; a GPU has at most {}",
+                                        gpu.cus_per_xcd, gpu.xcds, gpu.cu_count(), kMostComputeUnits)});
+  }
   check_at_most(findings, "gpu.registers_per_thread_max", gpu.registers_per_thread_max, gpu.registers_per_cu,
                 "gpu.registers_per_cu");
   check_at_most(findings, "gpu.lds_per_workgroup_max", gpu.lds_bytes_per_workgroup_max, gpu.lds_bytes_per_cu,
@@ -48,6 +57,19 @@ void check_power(const Gpu& gpu, Findings& findings) {
   }
   if (gpu.miss_pj_per_byte > 0 && gpu.operand_pj_per_byte <= 0) {
     findings.push_back({"gpu.miss_energy", "says nothing without gpu.operand_energy"});
+  }
+  for (const auto& [key, value] :
+       {std::pair{"gpu.load_power", gpu.load_power_w}, std::pair{"gpu.idle_power", gpu.idle_power_w},
+        std::pair{"gpu.flat_voltage_clock", gpu.flat_voltage_ghz}}) {
+    if (value > 0 && gpu.power_limit_w <= 0)
+      findings.push_back({key, "says nothing without gpu.power_limit"});
+  }
+  constexpr double kLeastLeft = 0.01;  // of a limit for all that runs; less, and no run would ever end
+  for (const auto& [name, limit_w] :
+       {std::pair{"gpu.power_limit", gpu.power_limit_w}, std::pair{"gpu.load_power", gpu.load_power_w}}) {
+    if (limit_w <= 0) continue;
+    check_at_most(findings, "gpu.idle_power", gpu.idle_power_w, (1 - kLeastLeft) * limit_w,
+                  fmt::format("99 % of {}", name));
   }
 }
 

@@ -76,6 +76,9 @@ struct Gpu {
   double power_window_ns =
       0;  // load that the power limit lets pass before the clock falls to what is sustained
   double power_limit_w = 0;        // of the whole GPU
+  double load_power_w = 0;         // the limit that load clocks and energies hold under; 0: power_limit_w
+  double idle_power_w = 0;         // of the limit, what no clock lowers
+  double flat_voltage_ghz = 0;     // below this clock the voltage stays; 0: it falls with every clock
   double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_spread = 0;        // relative standard deviation of the time of equal tiles

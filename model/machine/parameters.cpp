@@ -25,6 +25,9 @@ constexpr Bounds kPower{0, 1e5, true};
 constexpr Bounds kEnergy{0, 1e6, true};
 constexpr Bounds kEfficiency{1e-3, 1};
 constexpr Bounds kSpread{0, 0.9, true};
+constexpr Bounds kMatmulSpread{0, 0.4,
+                               true};       // the shortest of equal matmuls still takes time: spread_width()
+constexpr Bounds kLinkEnds{0, 4096, true};  // bytes on a link for an end of a row or a line of 128 bytes
 constexpr Bounds kIdleShare{0, 0.99, true};
 constexpr Bounds kFlag{0, 1, true};
 
@@ -70,7 +73,15 @@ constexpr std::array kSpecs{
                   "work of the matrix cores that the power limit lets pass before it holds in the mean",
                   Presence::optional},
     ParameterSpec{"gpu", "power_limit", &Gpu::power_limit_w, D::power, kPower,
-                  "of the whole GPU; with the energies, the clock follows from it", Presence::optional},
+                  "of the whole GPU; the clock follows from it", Presence::optional},
+    ParameterSpec{"gpu", "load_power", &Gpu::load_power_w, D::power, kPower,
+                  "the power limit under which load clocks and energies were measured; missing: power_limit",
+                  Presence::optional},
+    ParameterSpec{"gpu", "idle_power", &Gpu::idle_power_w, D::power, kPower,
+                  "of the power limit, what no clock lowers", Presence::optional},
+    ParameterSpec{"gpu", "flat_voltage_clock", &Gpu::flat_voltage_ghz, D::clock, kLightClock,
+                  "below this clock the voltage falls no further; 0: it falls with every clock",
+                  Presence::optional},
     ParameterSpec{"gpu", "operand_energy", &Gpu::operand_pj_per_byte, D::energy_per_byte, kEnergy,
                   "A tiles through LDS to the matrix cores, at the boost clock; 0: unknown",
                   Presence::optional},
@@ -83,7 +94,7 @@ constexpr std::array kSpecs{
     ParameterSpec{"gpu", "matmul_least_step", &KernelCosts::matmul_least_step_clk, D::cycles, kCycles,
                   "of a K step, however few bytes it needs: once around the loop of the waves that multiply",
                   Presence::optional},
-    ParameterSpec{"gpu", "matmul_spread", &Gpu::matmul_spread, D::share, kSpread,
+    ParameterSpec{"gpu", "matmul_spread", &Gpu::matmul_spread, D::share, kMatmulSpread,
                   "relative standard deviation of the time that equal matmuls take", Presence::optional},
     ParameterSpec{"gpu", "cold_start_time", &KernelCosts::cold_start_ns, D::time, kTime,
                   "first operation of a workgroup in a kernel: code, operations and tables come from memory",
@@ -330,17 +341,17 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{
         "fabric",
-        "split_line_bytes", &KernelCosts::split_line_bytes, D::data, kData,
+        "split_line_bytes", &KernelCosts::split_line_bytes, D::data, kLinkEnds,
         "on a link, for every line of 128 bytes that a stored row, or box of the copy engine, lies in "
         "beyond those that its bytes fill",
         Presence::optional},
     ParameterSpec{
         "fabric",
-        "sector_end_bytes", &KernelCosts::sector_end_bytes, D::data, kData,
+        "sector_end_bytes", &KernelCosts::sector_end_bytes, D::data, kLinkEnds,
         "on a link, for every begin or end of a stored row off the multiples of 32 bytes, but on those "
         "of 16",
         Presence::optional},
-    ParameterSpec{"fabric", "ragged_end_bytes", &KernelCosts::ragged_end_bytes, D::data, kData,
+    ParameterSpec{"fabric", "ragged_end_bytes", &KernelCosts::ragged_end_bytes, D::data, kLinkEnds,
                   "on a link, for every begin or end of a stored row off the multiples of 16 bytes",
                   Presence::optional},
     ParameterSpec{"fabric", "load_efficiency", &Fabric::load_efficiency, D::share, kEfficiency,

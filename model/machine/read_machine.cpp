@@ -287,6 +287,10 @@ Machine MachineReader::read() {
   machine_.fabric.kind = kind == "mesh" ? LinkKind::mesh : LinkKind::node_switch;
   read_table(fabric, "fabric", "fabric", {"kind"}, nullptr);
 
+  // The limit may be changed from here on; what was measured under the file's stays so.
+  Gpu& of_file = machine_.gpu;
+  if (of_file.load_power_w == 0) of_file.load_power_w = of_file.power_limit_w;
+
   for (const Inconsistency& found : find_inconsistencies(machine_)) {
     const toml::node* node = root_.at_path(found.key).node();
     fail(node ? *node : root_, found.key, found.problem);

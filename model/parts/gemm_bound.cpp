@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/cost/matmul_cost.hpp"
+#include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/kernels.hpp"
 
@@ -49,6 +50,7 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
     power = static_cast<double>(tiles / workgroups) * std::cbrt(static_cast<double>(workgroups) / cus) +
             std::cbrt(static_cast<double>(tiles % workgroups) / cus);
   }
+  power /= std::cbrt(power_budget(gpu));
   const HostCosts& host = machine.host;
   const double host_ns = host.launch_latency_ns + (knobs.host_barriers ? 2 * host.barrier_ns : 0);
   return host_ns + std::max(chain, power) * tile_ns;

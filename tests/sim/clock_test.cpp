@@ -6,7 +6,9 @@
 
 #include "hand_machine.hpp"
 #include "model/machine/machine.hpp"
+#include "model/machine/parameters.hpp"
 #include "sim/simulate.hpp"
+#include "tests/workloads/problems.hpp"
 
 namespace tritax {
 namespace {
@@ -128,6 +130,51 @@ TEST(Clock, FallsWithWhatMissesTheCaches) {
   const auto clock_at = [](double missed) { return std::cbrt(1 / (1 + 7 * missed)); };
   EXPECT_GT(clock_ghz, (1 - kClockStep) * clock_at(1 + 1.0 / kCus));
   EXPECT_LT(clock_ghz, (1 + kClockStep) * clock_at(1 + 1.0 / (kCus * kTilesEach)));
+}
+
+// What is left above the idle power is 0.4 of what was. While the voltage falls with the clock that is its
+// cube, below it is in proportion.
+TEST(Clock, FollowsThePowerLimitDownToTheIdlePower) {
+  Machine known = machine_with_energies();
+  known.gpu.load_power_w = 700;
+  known.gpu.power_limit_w = 340;
+  known.gpu.idle_power_w = 100;
+  Machine unknown = hand::machine();
+  unknown.gpu.load_power_w = 700;
+  unknown.gpu.power_limit_w = 340;
+  unknown.gpu.idle_power_w = 100;
+  for (Machine machine : {known, unknown}) {
+    EXPECT_NEAR(gemm_clock_ghz(machine, kCus), std::cbrt(0.4), kClockStep);
+    machine.gpu.flat_voltage_ghz = 0.5;
+    EXPECT_NEAR(gemm_clock_ghz(machine, kCus), std::cbrt(0.4), kClockStep);
+    machine.gpu.flat_voltage_ghz = 0.9;
+    EXPECT_NEAR(gemm_clock_ghz(machine, kCus), 0.4 / (0.9 * 0.9), kClockStep);
+    machine.gpu.power_limit_w = 700;
+    EXPECT_NEAR(gemm_clock_ghz(machine, kCus), 1, kClockStep);
+  }
+}
+
+// Sustained products of 8192^3 at limits that nvidia-smi allows for an H100. Boards at a third of their limit
+// lose about two thirds (facebookexperimental/triton PR 2023: B200 at 500 of 1400 W, 617 TFLOP/s for 1600 to
+// 2174).
+TEST(Clock, OfAShippedMachineLosesAtAThirdOfThePowerWhatBoardsLose) {
+  Machine machine = sustained(find_machine("h100-4"));
+  const Problem problem = library_gemm_of(8192, 8192, 8192, DType::bf16);
+  const auto time_ns = [&](double limit_w) {
+    set_parameter_value(machine, "gpu.power_limit", limit_w);
+    const Pattern& pattern = find_pattern(library_gemm(), "library", "test");
+    return simulate(build_schedule(pattern, problem, machine, {}), machine).makespan_ns;
+  };
+  const double full_ns = time_ns(700);
+  const double share = full_ns / time_ns(250);
+  EXPECT_GT(share, 617.0 / 2174);
+  EXPECT_LT(share, 0.45);
+  double before_ns = full_ns;
+  for (const double limit_w : {600.0, 500.0, 400.0, 300.0, 200.0}) {
+    const double now_ns = time_ns(limit_w);
+    EXPECT_GT(now_ns, before_ns) << limit_w;
+    before_ns = now_ns;
+  }
 }
 
 // The mean draw over a run that rests in between is what the sustained limit allows.

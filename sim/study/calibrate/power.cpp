@@ -10,6 +10,7 @@
 #include <map>
 
 #include "model/core/error.hpp"
+#include "model/cost/matmul_power.hpp"
 #include "model/machine/parameters.hpp"
 #include "sim/simulate.hpp"
 
@@ -139,7 +140,7 @@ std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table,
     all.push_back(std::move(found));
   };
   const double boost = machine.gpu.boost_clock_ghz;
-  const double pj = 1e3 * boost * boost * machine.gpu.power_limit_w;
+  const double pj = 1e3 * boost * boost * load_budget_w(machine.gpu);
   take("gpu.operand_energy", law.operand() * pj, law.operand_error());
   take("gpu.miss_energy", law.miss() * pj, law.miss_error());
   for (const DType dtype : kCalibrated) {
