@@ -98,10 +98,12 @@ class Collector {
 
   void find_written() {
     written_.assign(static_cast<std::size_t>(schedule_.ranks) * schedule_.buffers.size(), false);
+    stored_ = written_;
     for (const auto* ops : {&schedule_.ops, &schedule_.transfers}) {
       for (const Op& op : *ops) {
         if (is_asynchronous(op.kind)) {
           written_[slot(op.rank, op.buffer)] = true;
+          if (traits_of(op.kind).writes != Writes::onto) stored_[slot(op.rank, op.buffer)] = true;
         }
       }
     }
@@ -112,6 +114,7 @@ class Collector {
     for_each_write(op, [&](const Region& region, bool adds) {
       const AccessKind kind = adds ? AccessKind::atomic_add : AccessKind::write;
       of_workgroup_.push_back({at, op.rank, region.buffer, kind, region.rect});
+      if (adds) add_addition(at, region);
     });
   }
 
@@ -155,9 +158,19 @@ class Collector {
     }
   }
 
+  // Whoever adds needs what it adds to, in whatever order with others who add. A buffer that nobody stores to
+  // is filled from outside, unless the schedule says what is.
+  void add_addition(OpPoint at, const Region& region) {
+    if (stored_[slot(region.rank, region.buffer)] || !is_input(region)) {
+      accesses_.reads.push_back(
+          {at, static_cast<std::int16_t>(region.rank), region.buffer, AccessKind::atomic_add, region.rect});
+    }
+  }
+
   const SyncGraph& graph_;
   const Schedule& schedule_;
-  std::vector<bool> written_;
+  std::vector<bool> written_;         // by rank and buffer, whether anything writes there …
+  std::vector<bool> stored_;          // … other than by adding
   std::vector<Access> of_workgroup_;  // writes of the workgroup at hand
   Accesses accesses_;
 };
@@ -211,7 +224,9 @@ Accesses find_accesses(const SyncGraph& graph) {
   Accesses accesses = Collector(graph).collect();
   WriteFinder writes(accesses.writes, graph.schedule().buffers);
   for (std::uint32_t i = 0; i < accesses.reads.size(); ++i) {
+    const bool adds = accesses.reads[i].kind == AccessKind::atomic_add;
     writes.for_each_write(accesses.reads[i], [&](std::uint32_t write) {
+      if (adds && accesses.writes[write].first.kind == AccessKind::atomic_add) return;
       accesses.read_write.push_back({i, write});
     });
   }

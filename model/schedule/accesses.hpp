@@ -36,7 +36,7 @@ struct Conflict {
 };
 
 struct Accesses {
-  std::vector<Access> reads;             // in order of workgroup runs and operations
+  std::vector<Access> reads;             // in order of workgroup runs and operations; of atomic additions too
   std::vector<WriteGroup> writes;        // in order of workgroup runs
   std::vector<std::uint32_t> write_ops;  // operations of the groups, in program order
   std::vector<Conflict> read_write;      // in order of the reads
@@ -46,9 +46,10 @@ struct Accesses {
   }
 };
 
-// All accesses that may need an order, and all pairs of reads and writes that meet. Left out are reads that
-// no write can meet and that need none before: of buffers into which nobody writes on that rank, if the
-// schedule lists no inputs or one of them fills all that is read.
+// All accesses that may need an order, and all pairs of reads and writes that meet. An atomic addition is a
+// write and a read, but does not meet other additions as a read: they commute. Left out are reads that no
+// write can meet and that need none before: of buffers into which nobody writes on that rank, if the schedule
+// lists no inputs or one of them fills all that is read.
 Accesses find_accesses(const SyncGraph& graph);
 
 // Pairs of groups of different workgroup runs that meet and do not commute (two atomic additions do), first <

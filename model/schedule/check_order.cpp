@@ -30,6 +30,7 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
                 Findings& findings) {
   const Access& access = accesses.reads[read];
   const Schedule& schedule = graph.schedule();
+  const char* verb = access.kind == AccessKind::atomic_add ? "adds to" : "reads";
   std::vector<Rect> unwritten{access.rect};
   for (std::size_t i = first_conflict; i < last_conflict; ++i) {
     const WriteGroup& writes = accesses.writes[accesses.read_write[i].second];
@@ -38,10 +39,10 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
       const OpPoint unordered{write.at.workgroup_run, accesses.ops_of(writes)[order[i].before]};
       findings.add(
           Kind::unordered_read, graph.describe(access.at),
-          fmt::format("reads {}, which {} writes as {}; nothing orders one before the other: signal a flag "
+          fmt::format("{} {}, which {} writes as {}; nothing orders one before the other: signal a flag "
                       "after the write and wait for it before the read, or put a kernel boundary or host "
                       "barrier between them",
-                      describe_tile(schedule, access.buffer, access.rect, access.rank),
+                      verb, describe_tile(schedule, access.buffer, access.rect, access.rank),
                       graph.describe(unordered),
                       describe_tile(schedule, write.buffer, write.rect, write.rank)));
       return;
@@ -57,7 +58,7 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
                                : "it is in no input of the schedule";
     findings.add(
         Kind::unordered_read, graph.describe(access.at),
-        fmt::format("reads {}, but nothing writes {} before; {}",
+        fmt::format("{} {}, but nothing writes {} before; {}", verb,
                     describe_tile(schedule, access.buffer, access.rect, access.rank),
                     describe_tile(schedule, access.buffer, unwritten.front(), access.rank), no_input));
   }

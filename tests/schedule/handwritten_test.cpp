@@ -1,6 +1,7 @@
 // The example that the documentation shows is the one that is shipped, and it is sound.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -49,6 +50,23 @@ TEST(HandwrittenSchedule, IsRefusedWithoutAnyOneOfItsFlagOperationsThatOrdersARe
 TEST(HandwrittenSchedule, StaysTheSameWhenItIsWrittenAndReadAgain) {
   const std::string text = schedule_to_json(read_schedule(kFile), true);
   EXPECT_EQ(schedule_to_json(schedule_from_json(text, "written"), true), text);
+}
+
+// Who adds reads what was there: the store wrote C, and nothing else does.
+TEST(HandwrittenSchedule, IsRefusedIfItAddsToWhatNothingHasWritten) {
+  Schedule schedule = read_schedule(kFile);
+  const auto store = std::find_if(schedule.ops.begin(), schedule.ops.end(),
+                                  [](const Op& op) { return op.kind == OpKind::store; });
+  ASSERT_NE(store, schedule.ops.end());
+  store->kind = OpKind::atomic_add;
+  const std::vector<Finding> findings = check_schedule(schedule);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, Finding::Kind::unordered_read);
+  EXPECT_EQ(findings[0].where, "kernel 'gemm' rank 0 workgroup 0 operation 1 (atomic_add)");
+  EXPECT_EQ(findings[0].message,
+            "adds to C[0:64, 0:32] of rank 0, but nothing writes C[0:64, 0:32] of rank 0 before; it is in no "
+            "input of "
+            "the schedule");
 }
 
 }  // namespace
