@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -352,6 +353,16 @@ Values pins_of(const Workload& workload, const Values& pins, const std::string& 
     }
   }
   return own;
+}
+
+void require_each_once(const std::vector<std::string>& files, std::string_view flag) {
+  std::error_code unknown;  // a file that is not there is refused where it is read
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (files[i] != files[j] && !std::filesystem::equivalent(files[i], files[j], unknown)) continue;
+      throw UserError(fmt::format("{}: '{}' is given twice ('{}'); allowed: once", flag, files[i], files[j]));
+    }
+  }
 }
 
 void add_threads_option(CLI::App& app, std::optional<int>& threads) {

@@ -86,6 +86,9 @@ void add_threads_option(CLI::App& app, std::optional<int>& threads);
 // Holds oneTBB to that many cores while it lives; null when the option was not given.
 std::unique_ptr<tbb::global_control> limit_threads(const std::optional<int>& threads);
 
+// Throws UserError when one of `files` is another one again, whatever its name: its rows would count twice.
+void require_each_once(const std::vector<std::string>& files, std::string_view flag);
+
 // --seed: of everything random; equal seeds give equal results.
 void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed);
 

@@ -21,6 +21,8 @@ constexpr double kLeft = 84;
 constexpr double kTop = 70;
 constexpr double kSide = 600;
 constexpr double kMarker = 4.2;  // half the size of a marker
+// Of both axes, in us: a ns to half an hour. What lies beyond is drawn at the edge.
+constexpr double kLowest = 1e-3, kHighest = 2e9;
 
 // Colours that people who see few of them tell apart (Okabe and Ito, https://jfly.uni-koeln.de/color).
 constexpr std::array<std::string_view, 6> kColours{"#0072B2", "#D55E00", "#009E73",
@@ -74,8 +76,10 @@ class Drawing {
     double low = 1e300;
     double high = 0;
     for (const ParityPoint& point : plot.points) {
-      low = std::min({low, point.measured, point.predicted});
-      high = std::max({high, point.measured, point.predicted});
+      for (const double value : {point.measured, point.predicted}) {
+        low = std::min(low, std::clamp(value, kLowest, kHighest));
+        high = std::max(high, std::clamp(value, kLowest, kHighest));
+      }
       series_of(point).magnitudes.push_back(std::abs(point.predicted / point.measured - 1));
     }
     if (plot.points.empty()) low = high = 1;
@@ -90,7 +94,8 @@ class Drawing {
     band_and_grid();
     for (const ParityPoint& point : plot_.points) {
       put("<g><title>{}</title>", escaped(point.label));
-      marker(index_of(point.series), x_of(point.measured), y_of(point.predicted));
+      marker(index_of(point.series), kLeft + kSide * edge_share(point.measured),
+             kTop + kSide * (1 - edge_share(point.predicted)));
       put("</g>\n");
     }
     put("</g>\n");
@@ -118,7 +123,10 @@ class Drawing {
         series_.begin());
   }
 
-  double share(double value) const { return (std::log10(value) - low_) / (high_ - low_); }
+  double share(double value) const {
+    return (std::log10(std::clamp(value, kLowest / 10, kHighest * 10)) - low_) / (high_ - low_);
+  }
+  double edge_share(double value) const { return std::clamp(share(value), 0.0, 1.0); }
   double x_of(double value) const { return kLeft + kSide * share(value); }
   double y_of(double value) const { return kTop + kSide * (1 - share(value)); }
 

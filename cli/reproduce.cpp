@@ -188,6 +188,7 @@ bool tell_failures(const std::vector<ReproducedRow>& rows) {
 
 int run(const ReproduceArguments& options) {
   Outputs outputs(options.output);
+  require_each_once(options.files, "FILE");
   std::vector<PublishedEntry> entries = entries_of(options);
   if (!options.group.empty()) {
     keep_group(entries, options.group);

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/subject.hpp"
+#include "model/core/error.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/json.hpp"
 
@@ -44,6 +45,9 @@ Table kernel_table(const Schedule& schedule) {
 }
 
 int run(ScheduleArguments options) {
+  if (options.pretty && options.output.csv && !options.output.json) {
+    throw UserError("--pretty: indents JSON, but --csv asks for none; leave it out, or give --json too");
+  }
   if (!options.output.json && !options.output.csv) {
     options.output.json = "-";
   }

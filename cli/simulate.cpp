@@ -15,6 +15,7 @@
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "sim/study/explain.hpp"
 
@@ -185,6 +186,14 @@ void append_summary(Table& table, const Simulated& run) {
 int run(const SimulateArguments& options) {
   Outputs outputs(options.output);
   const std::vector<Source> sources = sources_of(options.subject);
+  for (const auto& [given, flag] :
+       {std::pair{options.links, "--links"}, std::pair{options.caches, "--caches"}}) {
+    outputs.require_text(given, flag);
+    if (!given || sources.size() == 1) continue;
+    throw UserError(fmt::format(
+        "{}: says more of one run, but '{}' has {} scenarios; choose one with --id, or give --json FILE",
+        flag, options.subject.file, sources.size()));
+  }
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   Table summary = summary_table();

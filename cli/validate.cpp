@@ -355,6 +355,11 @@ std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
 
 int run(const ValidateArguments& options) {
   Outputs outputs(options.output);
+  outputs.require_text(options.all_rows, "--rows");
+  require_each_once(options.measured, "--measured");
+  require_each_once(options.ops, "--ops");
+  require_each_once(options.library, "--library");
+  require_each_once(options.scenarios, "scenario files");
   if (!options.ops.empty() && !options.library.empty())
     throw UserError("--ops and --library: give one of them");
   if (!options.machine.empty()) find_machine_option(options.machine);  // the flag is to blame, no row

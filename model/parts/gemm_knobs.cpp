@@ -131,14 +131,6 @@ void require_tile(std::int32_t value, const char* knob, std::int32_t largest) {
   }
 }
 
-void require_cus(std::int32_t value, const char* knob, const Gpu& gpu) {
-  if (value < 0 || value > gpu.cu_count()) {
-    throw UserError(
-        fmt::format("{}: {} is not allowed; give 1 to {}, the compute units of {}, or leave it out", knob,
-                    value, gpu.cu_count(), gpu.name));
-  }
-}
-
 bool fits(const Machine& machine, DType dtype, const MatmulTile& tile) {
   try {
     matmul_resources(machine.gpu, machine.interpreter, dtype, tile);
@@ -149,6 +141,14 @@ bool fits(const Machine& machine, DType dtype, const MatmulTile& tile) {
 }
 
 }  // namespace
+
+void check_cus(std::int64_t value, const char* knob, const Gpu& gpu) {
+  if (value < 0 || value > gpu.cu_count()) {
+    throw UserError(
+        fmt::format("{}: {} is not allowed; give 1 to {}, the compute units of {}, or leave it out", knob,
+                    value, gpu.cu_count(), gpu.name));
+  }
+}
 
 const Spec& gemm_knob(std::string_view name) {
   const Spec* found = find_spec(kGemmKnobs, name);
@@ -198,8 +198,8 @@ void check(const GemmKnobs& knobs, const Gpu& gpu) {
   require_tile(knobs.tile_k, "tile_k", kMaxGemmTile);
   if (knobs.comm_tile_m != 0) require_tile(knobs.comm_tile_m, "comm_tile_m", kMaxCommTile);
   if (knobs.comm_tile_n != 0) require_tile(knobs.comm_tile_n, "comm_tile_n", kMaxCommTile);
-  require_cus(knobs.gemm_cus, "gemm_cus", gpu);
-  require_cus(knobs.comm_cus, "comm_cus", gpu);
+  check_cus(knobs.gemm_cus, "gemm_cus", gpu);
+  check_cus(knobs.comm_cus, "comm_cus", gpu);
   if (knobs.waves < 1 || knobs.waves > kMaxWaves || (knobs.waves & (knobs.waves - 1)) != 0) {
     throw UserError(fmt::format("waves: {} is not allowed; it must be {}", knobs.waves, kAllowedWaves));
   }

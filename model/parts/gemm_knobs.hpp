@@ -70,6 +70,10 @@ GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype);
 // Throws UserError for values that no machine, or not this one, allows.
 void check(const GemmKnobs& knobs, const Gpu& gpu);
 
+// Throws UserError that names the knob for more workgroups of a role than the GPU has compute units; 0 is the
+// default.
+void check_cus(std::int64_t value, const char* knob, const Gpu& gpu);
+
 // Of `cus` compute units, those that communicate where neither part of a split is given (ROCm/iris example
 // 11): the largest power of two computes, the rest communicates; one in eight where nothing would be left.
 std::int32_t default_comm_cus(std::int32_t cus);

@@ -464,6 +464,10 @@ GemmKnobs pinned_base(const Machine& machine, DType dtype, const Values& table, 
 
 KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, const Machine& machine,
                      const Values& table, const Values& pins) {
+  // Whether the pattern uses them or not: a pin that no machine of this kind could hold is a mistake.
+  for (const char* knob : {"gemm_cus", "comm_cus"}) {
+    if (pins.has(knob) && pins.given(knob)) check_cus(pins[knob], knob, machine.gpu);
+  }
   const Question question{pattern, gemm, gpus, machine, pinned_base(machine, gemm.dtype, table, pins), pins};
   KnobSpace space;
   space.base = table;

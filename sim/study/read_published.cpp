@@ -139,9 +139,15 @@ PublishedEntry read_entry(Chain chain, const std::string& origin) {
   entry.metric = static_cast<Metric>(reader.choice("metric", kMetricNames));
   entry.unit = reader.text("unit");
   entry.unit_scale = scale_of_unit(entry.metric, entry.unit, reader.where("unit"));
+  const bool aggregates = reader.has("aggregate");
   entry.aggregate = static_cast<Aggregate>(reader.choice("aggregate", kAggregateNames, 0));
   read_values(reader, entry);
   read_scenarios_of(reader, origin, entry);
+  if (aggregates && entry.scenarios.size() == 1) {
+    throw UserError(fmt::format(
+        "{}: aggregate: there is one scenario, and nothing to put together; give 'variants', or leave it out",
+        reader.where("aggregate")));
+  }
   const auto usual = static_cast<int>(usual_clock(entry.scenarios.front()));
   entry.clock = static_cast<Clock>(reader.choice("clock", kClockNames, usual));
   reader.finish();

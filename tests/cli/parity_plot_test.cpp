@@ -110,5 +110,17 @@ TEST(ValidatePlot, IsWrittenWholeAndRefusedBeforeTheWorkWhenItCannotBe) {
   }
 }
 
+TEST(ParityPlot, DrawsTimesThatNoAxisHoldsAtItsEdge) {
+  ParityPlot plot;
+  for (const double value : {0.0, 1e-300, 20.0, 1e300, std::numeric_limits<double>::infinity()}) {
+    plot.points.push_back({20, value, "a", ""});
+    plot.points.push_back({value, 20, "a", ""});
+  }
+  const std::string svg = to_svg(plot);
+  EXPECT_LT(svg.size(), 100'000u);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  EXPECT_EQ(svg.find("cx=\"inf"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tritax

@@ -79,6 +79,7 @@ Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, co
     Kernel kernel;
     kernel.name = "all-gather";
     kernel.rank = rank;
+    kernel.placement = Placement::persistent;
     kernel.remote_store_gb_per_s = posted_gb_per_s(gather, machine.gpu);
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::size_t p = 0; p < workgroups; ++p) {

@@ -67,6 +67,7 @@ Schedule build_push(const Problem& problem, const Machine& machine, const Values
   const GemmKnobs knobs = gemm_knobs_of(values);
   if (knobs.comm_cus == 0)
     throw UserError("an all-gather needs knobs.comm_cus, the number of its workgroups");
+  check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   check_memory_of(gather, machine.gpu);
   check_tiles(gather, knobs);
   check_posts(gather, machine);
