@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -43,6 +44,18 @@ Axis numbers(std::string_view column, std::initializer_list<std::int64_t> values
   return axis;
 }
 
+// Strides that reach all ranks: those that have no divisor in common with their number.
+int strides_of_rings(int gpus) {
+  int strides = 0;
+  for (int stride = 1; stride < gpus; ++stride) strides += std::gcd(stride, gpus) == 1 ? 1 : 0;
+  return strides;
+}
+
+// A single ring leaves all but one link of a mesh idle; the ports of a switch it fills.
+std::int64_t usual_rings(const PartialSums& sums, const Machine& machine) {
+  return machine.fabric.kind == LinkKind::mesh ? std::max(1, strides_of_rings(sums.gpus)) : 1;
+}
+
 }  // namespace
 
 PartialSums partial_sums_of(const Problem& problem, Blocks blocks) {
@@ -76,6 +89,7 @@ void check_partial_sums(const PartialSums& sums, const Machine& machine, const S
 
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine) {
   Values knobs = table;
+  knobs.assume("rings", usual_rings(sums, machine));
   assume(knobs, default_gemm_knobs(machine, sums.dtype));
   return knobs;
 }
@@ -101,10 +115,9 @@ KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machi
   }
   if (pattern.uses("chunks") && !pins.given("chunks"))
     space.axes.push_back(numbers("chunks", {1, 2, 4, 8}, 2));
-  int strides = 0;  // that reach all ranks
-  for (int stride = 1; stride < sums.gpus; ++stride) strides += std::gcd(stride, sums.gpus) == 1 ? 1 : 0;
+  const std::int64_t strides = strides_of_rings(sums.gpus);
   if (pattern.uses("rings") && !pins.given("rings") && strides > 1)
-    space.axes.push_back(column_axis("rings", {1, strides}));
+    space.axes.push_back(numbers("rings", {1, strides}, usual_rings(sums, machine)));
   return space;
 }
 
