@@ -78,7 +78,6 @@ class Collector {
   explicit Collector(const SyncGraph& graph) : graph_(graph), schedule_(graph.schedule()) {}
 
   Accesses collect() {
-    find_written();
     for (std::uint32_t i = 0; i < graph_.workgroups().size(); ++i) {
       const WorkgroupRun& workgroup = graph_.workgroups()[i];
       const Run& run = graph_.runs()[workgroup.run];
@@ -92,21 +91,6 @@ class Collector {
   }
 
  private:
-  std::size_t slot(std::int32_t rank, std::int32_t buffer) const {
-    return static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer);
-  }
-
-  void find_written() {
-    written_.assign(static_cast<std::size_t>(schedule_.ranks) * schedule_.buffers.size(), false);
-    for (const auto* ops : {&schedule_.ops, &schedule_.transfers}) {
-      for (const Op& op : *ops) {
-        if (is_asynchronous(op.kind)) {
-          written_[slot(op.rank, op.buffer)] = true;
-        }
-      }
-    }
-  }
-
   void add_op(const Op& op, OpPoint at, std::int32_t own) {
     for_each_read(op, own, [&](const Region& region) { add_read(at, region); });
     for_each_write(op, [&](const Region& region, bool adds) {
@@ -149,7 +133,8 @@ class Collector {
   }
 
   void add_read(OpPoint at, const Region& region) {
-    if (written_[slot(region.rank, region.buffer)] || !is_input(region)) {
+    if (written_[static_cast<std::size_t>(region.buffer)][static_cast<std::size_t>(region.rank)] ||
+        !is_input(region)) {
       accesses_.reads.push_back(
           {at, static_cast<std::int16_t>(region.rank), region.buffer, AccessKind::read, region.rect});
     }
@@ -157,7 +142,7 @@ class Collector {
 
   const SyncGraph& graph_;
   const Schedule& schedule_;
-  std::vector<bool> written_;
+  const std::vector<std::vector<bool>> written_ = written_buffers(schedule_);
   std::vector<Access> of_workgroup_;  // writes of the workgroup at hand
   Accesses accesses_;
 };
