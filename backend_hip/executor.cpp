@@ -12,6 +12,7 @@
 #include "backend_hip/lower_items.hpp"
 #include "backend_hip/verify.hpp"
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax::gpu {
 
@@ -19,16 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<bool> targets_of(const Schedule& schedule, std::initializer_list<OpKind> kinds) {
-  std::vector<bool> targets(schedule.buffers.size(), false);
+// Buffers that operations add onto.
+std::vector<bool> summed_buffers(const Schedule& schedule) {
+  std::vector<bool> summed(schedule.buffers.size(), false);
   for (const Op& op : schedule.ops) {
-    if (std::find(kinds.begin(), kinds.end(), op.kind) != kinds.end())
-      targets[static_cast<std::size_t>(op.buffer)] = true;
+    for_each_write(op, [&](const Region& to, bool adds) {
+      if (adds) summed[static_cast<std::size_t>(to.buffer)] = true;
+    });
   }
-  if (std::find(kinds.begin(), kinds.end(), OpKind::copy) != kinds.end()) {
-    for (const Op& op : schedule.transfers) targets[static_cast<std::size_t>(op.buffer)] = true;
-  }
-  return targets;
+  return summed;
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ void Executor::Impl::throw_failure() const {
 
 void Executor::Impl::fill(std::uint64_t seed) {
   seed_ = seed;
-  const std::vector<bool> added = targets_of(schedule_, {OpKind::atomic_add});
+  const std::vector<bool> added = summed_buffers(schedule_);
   const std::vector<Input> inputs = inputs_of(schedule_);
   on_every_rank([&](int r) {
     for (std::size_t i = 0; i < schedule_.buffers.size(); ++i) {

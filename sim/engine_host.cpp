@@ -55,19 +55,17 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
   HostState& host = hosts_[rank];
   switch (op.kind) {
     case HostOpKind::launch:
-      now = turn_to_launch(rank, now) + host_costs_.launch_call_ns;
+    case HostOpKind::graph_launch: {
+      const bool graph = op.kind == HostOpKind::graph_launch;
+      now =
+          turn_to_launch(rank, now) + (graph ? host_costs_.graph_launch_call_ns : host_costs_.launch_call_ns);
       host.path.charge(&TimeAccount::launch_ns, now);
-      launch(rank, static_cast<std::uint32_t>(op.kernel), op.stream, now + host_costs_.launch_latency_ns,
-             gap_before(op.kernel, false));
-      return true;
-    case HostOpKind::graph_launch:
-      now = turn_to_launch(rank, now) + host_costs_.graph_launch_call_ns;
-      host.path.charge(&TimeAccount::launch_ns, now);
-      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+      for_each_launch(schedule_, op, [&](const GraphNode& node) {
         launch(rank, static_cast<std::uint32_t>(node.kernel), node.stream,
-               now + host_costs_.launch_latency_ns, gap_before(node.kernel, true));
-      }
+               now + host_costs_.launch_latency_ns, gap_before(node.kernel, graph));
+      });
       return true;
+    }
     case HostOpKind::stream_synchronize:
     case HostOpKind::device_synchronize:
       host.wait = HostWait::streams;

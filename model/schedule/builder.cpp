@@ -20,6 +20,20 @@ std::int16_t narrow(std::int64_t value) {
   return static_cast<std::int16_t>(value);
 }
 
+Op copy_of(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,
+           std::int32_t src_col, int src_rank) {
+  Op op;
+  op.kind = OpKind::copy;
+  op.rank = narrow(rank);
+  op.buffer = buffer;
+  op.rect = rect;
+  op.src_rank = narrow(src_rank);
+  op.src_buffer = src_buffer;
+  op.src_row = src_row;
+  op.src_col = src_col;
+  return op;
+}
+
 // Brings the operations into the order of kernels, workgroups and items, for builders that went back to an
 // earlier kernel, or to workgroups.
 void order_by_kernel(Schedule& schedule) {
@@ -189,11 +203,7 @@ Op& ScheduleBuilder::add_tile(OpKind kind, std::int16_t buffer, Rect rect, int r
 
 void ScheduleBuilder::copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer,
                            std::int32_t src_row, std::int32_t src_col, int src_rank) {
-  Op& op = add_tile(OpKind::copy, buffer, rect, rank);
-  op.src_buffer = src_buffer;
-  op.src_row = src_row;
-  op.src_col = src_col;
-  op.src_rank = narrow(src_rank);
+  add(OpKind::copy) = copy_of(buffer, rect, rank, src_buffer, src_row, src_col, src_rank);
 }
 
 void ScheduleBuilder::signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
@@ -262,15 +272,7 @@ void ScheduleBuilder::host_work(int rank, std::string_view label, double duratio
 void ScheduleBuilder::host_copy(int rank, std::int32_t stream, std::int16_t buffer, Rect rect, int to_rank,
                                 std::int16_t src_buffer, std::int32_t src_row, std::int32_t src_col,
                                 int from_rank) {
-  Op& transfer = schedule_.transfers.emplace_back();
-  transfer.kind = OpKind::copy;
-  transfer.buffer = buffer;
-  transfer.rect = rect;
-  transfer.rank = narrow(to_rank);
-  transfer.src_buffer = src_buffer;
-  transfer.src_row = src_row;
-  transfer.src_col = src_col;
-  transfer.src_rank = narrow(from_rank);
+  schedule_.transfers.push_back(copy_of(buffer, rect, to_rank, src_buffer, src_row, src_col, from_rank));
   add_host(rank, HostOpKind::copy, stream).transfer =
       static_cast<std::int32_t>(schedule_.transfers.size()) - 1;
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -82,19 +83,13 @@ class HostChecker {
                       fmt::format("launches a kernel of rank {}; a host launches on its own rank", its_rank));
       }
     };
-    if (op.kind == HostOpKind::launch) {
-      launch(op.kernel, op.stream);
-    } else if (op.kind == HostOpKind::graph_launch) {
-      if (!in_range(op.graph, schedule_.graphs.size())) {
-        findings_.add(Kind::out_of_range, where,
-                      fmt::format("graph {}; the schedule has {} graphs", op.graph, schedule_.graphs.size()));
-        return;
-      }
-      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-        launch(node.kernel, node.stream);
-      }
+    if (op.kind == HostOpKind::graph_launch && !in_range(op.graph, schedule_.graphs.size())) {
+      findings_.add(Kind::out_of_range, where,
+                    fmt::format("graph {}; the schedule has {} graphs", op.graph, schedule_.graphs.size()));
       return;
     }
+    for_each_launch(schedule_, op, [&](const GraphNode& node) { launch(node.kernel, node.stream); });
+    if (op.kind == HostOpKind::graph_launch) return;
     if (op.stream < 0 || op.stream >= kMaxStreams) {
       findings_.add(Kind::out_of_range, where,
                     fmt::format("stream {}; give 0 to {}", op.stream, kMaxStreams - 1));
@@ -131,43 +126,12 @@ class HostChecker {
       return;
     }
     const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
-    const Rect source{copy.src_row, copy.src_col, copy.rect.rows, copy.rect.cols};
+    Finding fault = fault_of_copy(schedule_, copy);
     if (copy.kind != OpKind::copy) {
       findings_.add(Kind::meaningless, where, "is a transfer that is no copy");
-    } else if (check_place(where, copy.rank, copy.buffer, copy.rect) &&
-               check_place(where, copy.src_rank, copy.src_buffer, source)) {
-      const Buffer& to = schedule_.buffers[static_cast<std::size_t>(copy.buffer)];
-      const Buffer& from = schedule_.buffers[static_cast<std::size_t>(copy.src_buffer)];
-      if (to.dtype != from.dtype) {
-        findings_.add(Kind::meaningless, where,
-                      fmt::format("copies {} of '{}' to {} of '{}'; they must be the same",
-                                  name_of(from.dtype), from.name, name_of(to.dtype), to.name));
-      }
+    } else if (!fault.message.empty()) {
+      findings_.add(fault.kind, where, std::move(fault.message));
     }
-  }
-
-  bool check_place(const std::string& where, std::int32_t rank, std::int32_t buffer, const Rect& rect) {
-    if (rank < 0 || rank >= schedule_.ranks) {
-      findings_.add(Kind::out_of_range, where,
-                    fmt::format("rank {}; the schedule has {} ranks", rank, schedule_.ranks));
-      return false;
-    }
-    if (!in_range(buffer, schedule_.buffers.size())) {
-      findings_.add(Kind::out_of_range, where,
-                    fmt::format("buffer {}; the schedule has {} buffers", buffer, schedule_.buffers.size()));
-      return false;
-    }
-    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(buffer)];
-    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
-    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
-    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
-        last_col <= whole.cols) {
-      return true;
-    }
-    findings_.add(Kind::out_of_range, where,
-                  fmt::format("tile {}[{}:{}, {}:{}]; the buffer is {}×{}", whole.name, rect.row, last_row,
-                              rect.col, last_col, whole.rows, whole.cols));
-    return false;
   }
 
   const Schedule& schedule_;

@@ -10,6 +10,7 @@
 
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -154,9 +155,7 @@ class RangeChecker {
       const Op& op = schedule_.ops[range.first_op + i];
       refused_ = false;
       check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
-      if (refused_ && (op.kind == OpKind::matmul || op.kind == OpKind::load || op.kind == OpKind::reduce)) {
-        accumulator_.holds = Holds::unknown;
-      }
+      if (refused_ && fills_accumulator(op.kind)) accumulator_.holds = Holds::unknown;
     }
   }
 
@@ -220,9 +219,8 @@ class RangeChecker {
                     fmt::format("k range [{}, {}); A '{}' has {} columns and B '{}' has {} rows", op.k_begin,
                                 op.k_end, a.name, a.cols, b.name, b.rows));
     }
-    const Rect a_rect{op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin};
-    const Rect b_rect{op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols};
-    if (!check_tile(op.src_buffer, a_rect) || !check_tile(op.b_buffer, b_rect)) {
+    if (!check_tile(op.src_buffer, a_of(op, kernel.rank).rect) ||
+        !check_tile(op.b_buffer, b_of(op, kernel.rank).rect)) {
       return;
     }
     if (op.rect.rows > tile.m || op.rect.cols > tile.n) {
@@ -239,14 +237,11 @@ class RangeChecker {
   // Follows what the accumulator holds; see the memory model in schedule.hpp.
   void check_accumulator(const Op& op) {
     Accumulator& held = accumulator_;
-    if (op.kind == OpKind::store || op.kind == OpKind::atomic_add) {
-      return check_content(op);
-    }
-    if (held.holds == Holds::unknown && op.kind != OpKind::load) {
-      return;
-    }
-    const bool replaces =
-        op.kind == OpKind::load || held.holds != Holds::tile || (op.kind == OpKind::matmul && held.stored);
+    const AccumulatorUse use = traits_of(op.kind).accumulator;
+    if (use == AccumulatorUse::written_out) return check_content(op);
+    if (held.holds == Holds::unknown && use != AccumulatorUse::replaced) return;
+    const bool replaces = use == AccumulatorUse::replaced || held.holds != Holds::tile ||
+                          (use == AccumulatorUse::multiplied_into && held.stored);
     if (replaces) {
       held.fill(op.rect);
     } else {
@@ -283,17 +278,8 @@ class RangeChecker {
   }
 
   void check_copy(const Op& op) {
-    const Rect source{op.src_row, op.src_col, op.rect.rows, op.rect.cols};
-    if (!check_rank(op.rank) || !check_rank(op.src_rank) || !check_tile(op.buffer, op.rect) ||
-        !check_tile(op.src_buffer, source)) {
-      return;
-    }
-    const Buffer& to = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-    const Buffer& from = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
-    if (to.dtype != from.dtype) {
-      refuse(Kind::meaningless, fmt::format("copies {} of '{}' to {} of '{}'; they must be the same",
-                                            name_of(from.dtype), from.name, name_of(to.dtype), to.name));
-    }
+    Finding fault = fault_of_copy(schedule_, op);
+    if (!fault.message.empty()) refuse(fault.kind, std::move(fault.message));
   }
 
   void check_signal(const Op& op, const Kernel& kernel) {
@@ -386,28 +372,13 @@ class RangeChecker {
     return false;
   }
 
-  bool check_buffer(std::int32_t buffer) {
-    if (in_range(buffer, schedule_.buffers.size())) {
-      return true;
-    }
-    refuse(Kind::out_of_range,
-           fmt::format("buffer {}; the schedule has {} buffers", buffer, schedule_.buffers.size()));
-    return false;
-  }
+  // Every buffer has a first element.
+  bool check_buffer(std::int32_t buffer) { return check_tile(buffer, {0, 0, 1, 1}); }
 
   bool check_tile(std::int32_t buffer, const Rect& rect) {
-    if (!check_buffer(buffer)) {
-      return false;
-    }
-    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(buffer)];
-    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
-    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
-    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
-        last_col <= whole.cols) {
-      return true;
-    }
-    refuse(Kind::out_of_range, fmt::format("tile {}[{}:{}, {}:{}]; the buffer is {}×{}", whole.name, rect.row,
-                                           last_row, rect.col, last_col, whole.rows, whole.cols));
+    std::string fault = fault_of(schedule_, buffer, rect);
+    if (fault.empty()) return true;
+    refuse(Kind::out_of_range, std::move(fault));
     return false;
   }
 
@@ -453,6 +424,38 @@ class RangeChecker {
 };
 
 }  // namespace
+
+std::string fault_of(const Schedule& schedule, std::int32_t buffer, const Rect& rect, std::string_view what) {
+  if (!in_range(buffer, schedule.buffers.size())) {
+    return fmt::format("buffer {}; the schedule has {} buffers", buffer, schedule.buffers.size());
+  }
+  const Buffer& whole = schedule.buffers[static_cast<std::size_t>(buffer)];
+  const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
+  const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
+  if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
+      last_col <= whole.cols) {
+    return {};
+  }
+  return fmt::format("{}{}[{}:{}, {}:{}]; the buffer is {}×{}", what, whole.name, rect.row, last_row,
+                     rect.col, last_col, whole.rows, whole.cols);
+}
+
+Finding fault_of_copy(const Schedule& schedule, const Op& copy) {
+  for (const Region& side : {tile_of(copy), source_of(copy)}) {
+    if (side.rank < 0 || side.rank >= schedule.ranks) {
+      return {Kind::out_of_range, "",
+              fmt::format("rank {}; the schedule has {} ranks", side.rank, schedule.ranks)};
+    }
+    std::string fault = fault_of(schedule, side.buffer, side.rect);
+    if (!fault.empty()) return {Kind::out_of_range, "", std::move(fault)};
+  }
+  const Buffer& to = schedule.buffers[static_cast<std::size_t>(copy.buffer)];
+  const Buffer& from = schedule.buffers[static_cast<std::size_t>(copy.src_buffer)];
+  if (to.dtype == from.dtype) return {};
+  return {Kind::meaningless, "",
+          fmt::format("copies {} of '{}' to {} of '{}'; they must be the same", name_of(from.dtype),
+                      from.name, name_of(to.dtype), to.name)};
+}
 
 void check_ranges(const Schedule& schedule, Findings& findings) { RangeChecker(schedule, findings).check(); }
 

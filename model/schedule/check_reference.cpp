@@ -67,17 +67,8 @@ class ReferenceChecker {
       return refuse(Kind::out_of_range,
                     fmt::format("{}rank {}; the schedule has {} ranks", what, region.rank, schedule_.ranks));
     }
-    const Buffer& whole = schedule_.buffers[static_cast<std::size_t>(region.buffer)];
-    const Rect& rect = region.rect;
-    const std::int64_t last_row = std::int64_t{rect.row} + rect.rows;
-    const std::int64_t last_col = std::int64_t{rect.col} + rect.cols;
-    if (rect.row >= 0 && rect.col >= 0 && rect.rows >= 1 && rect.cols >= 1 && last_row <= whole.rows &&
-        last_col <= whole.cols) {
-      return true;
-    }
-    return refuse(Kind::out_of_range,
-                  fmt::format("{}{}[{}:{}, {}:{}]; the buffer is {}×{}", what, whole.name, rect.row, last_row,
-                              rect.col, last_col, whole.rows, whole.cols));
+    const std::string fault = fault_of(schedule_, region.buffer, region.rect, what);
+    return fault.empty() || refuse(Kind::out_of_range, fault);
   }
 
   bool check_regions(const ReferenceOp& op) {

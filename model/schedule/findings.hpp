@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,12 @@ std::string describe_program(const Kernel& kernel, std::size_t number);
 std::string describe_kernel(const Schedule& schedule, std::size_t kernel);
 std::string describe_host_op(const Schedule& schedule, std::size_t rank, std::size_t op);
 std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const Rect& rect, std::int32_t rank);
+
+// What is wrong with a rectangle of a buffer, which is called `what`, or with source and target of a copy:
+// the message is empty if nothing is.
+std::string fault_of(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
+                     std::string_view what = "tile ");
+Finding fault_of_copy(const Schedule& schedule, const Op& copy);
 
 // "ready[7] of rank 1".
 std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index, std::int32_t rank);

@@ -5,9 +5,14 @@
 
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
-#include "model/schedule/schedule.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
+
+// The keys of every OpField.
+inline constexpr std::array<std::string_view, 14> kOpFieldKeys{
+    "a b",        "from",  "to",   "buffer at shape", "at shape", "k",     "from",
+    "flag index", "value", "rank", "scope protocol",  "items",    "limit", "skip"};
 
 inline std::int32_t int32_or(const JsonValue& object, const char* key, std::int64_t low, std::int32_t usual) {
   return object.has(key) ? static_cast<std::int32_t>(object.at(key).integer(low, kMaxInt32)) : usual;

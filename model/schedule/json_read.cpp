@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/core/error.hpp"
 #include "model/core/read_file.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/json_fields.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/schedule/names.hpp"
-#include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
 
 namespace tritax {
@@ -15,70 +16,25 @@ namespace {
 
 constexpr std::string_view kSchema = "tritax.schedule/1";
 
-using Keys = std::span<const std::string_view>;
+// The keys of every HostField.
+constexpr std::array<std::string_view, 7> kHostFieldKeys{
+    "kernel", "graph", "stream", "event", "to buffer at shape from", "label", "duration_ns"};
 
-Keys keys_of(OpKind kind) {
-  static constexpr std::array<std::string_view, 6> matmul{"op", "a", "b", "at", "shape", "k"};
-  static constexpr std::array<std::string_view, 5> read{"op", "from", "buffer", "at", "shape"};
-  static constexpr std::array<std::string_view, 5> write{"op", "to", "buffer", "at", "shape"};
-  static constexpr std::array<std::string_view, 6> copy{"op", "to", "buffer", "at", "shape", "from"};
-  static constexpr std::array<std::string_view, 3> attend{"op", "at", "shape"};
-  static constexpr std::array<std::string_view, 7> signal{"op",   "flag",  "index",   "value",
-                                                          "rank", "scope", "protocol"};
-  static constexpr std::array<std::string_view, 6> wait{"op", "flag", "index", "value", "scope", "protocol"};
-  static constexpr std::array<std::string_view, 1> barrier{"op"};
-  static constexpr std::array<std::string_view, 6> claim{"op", "flag", "index", "items", "limit", "skip"};
-  switch (kind) {
-    case OpKind::matmul:
-      return matmul;
-    case OpKind::load:
-    case OpKind::reduce:
-      return read;
-    case OpKind::store:
-    case OpKind::atomic_add:
-      return write;
-    case OpKind::copy:
-      return copy;
-    case OpKind::attend:
-      return attend;
-    case OpKind::signal:
-      return signal;
-    case OpKind::wait:
-      return wait;
-    case OpKind::barrier:
-      return barrier;
-    case OpKind::claim:
-      return claim;
+// By kind: "op" and the keys of its fields.
+template <typename Rows, typename FieldKeys>
+std::vector<std::vector<std::string_view>> keys_of(const Rows& rows, const FieldKeys& field_keys) {
+  std::vector<std::vector<std::string_view>> keys;
+  for (const auto& row : rows) {
+    keys.push_back({"op"});
+    for (const auto field : row.fields) {
+      std::string_view rest = field_keys[static_cast<std::size_t>(field)];
+      for (std::size_t end = 0; end != rest.npos; rest.remove_prefix(std::min(end + 1, rest.size()))) {
+        end = rest.find(' ');
+        keys.back().push_back(rest.substr(0, end));
+      }
+    }
   }
-  return {};
-}
-
-Keys keys_of(HostOpKind kind) {
-  static constexpr std::array<std::string_view, 3> launch{"op", "kernel", "stream"};
-  static constexpr std::array<std::string_view, 2> graph_launch{"op", "graph"};
-  static constexpr std::array<std::string_view, 2> stream{"op", "stream"};
-  static constexpr std::array<std::string_view, 3> event{"op", "event", "stream"};
-  static constexpr std::array<std::string_view, 7> copy{"op", "stream", "to",  "buffer",
-                                                        "at", "shape",  "from"};
-  static constexpr std::array<std::string_view, 3> work{"op", "label", "duration_ns"};
-  static constexpr std::array<std::string_view, 1> other{"op"};
-  switch (kind) {
-    case HostOpKind::launch:
-      return launch;
-    case HostOpKind::graph_launch:
-      return graph_launch;
-    case HostOpKind::stream_synchronize:
-      return stream;
-    case HostOpKind::event_record:
-    case HostOpKind::event_wait:
-      return event;
-    case HostOpKind::copy:
-      return copy;
-    case HostOpKind::host_work:
-      return work;
-    default:
-      return other;
-  }
+  return keys;
 }
 
 // Rates so low that times overflow are refused.
@@ -246,52 +202,69 @@ class Reader {
   Op read_op(const JsonValue& value, std::int32_t own) const {
     Op op;
     op.kind = static_cast<OpKind>(value.at("op").one_of(kOpKindNames));
-    value.expect_object(keys_of(op.kind));
+    value.expect_object(op_keys_[static_cast<std::size_t>(op.kind)]);
     op.rank = static_cast<std::int16_t>(own);
-    switch (op.kind) {
-      case OpKind::matmul:
-        read_matmul(value, op);
-        break;
-      case OpKind::load:
-      case OpKind::reduce:
-        op.rank = rank_or(value, "from", own);
-        read_tile(value, op);
-        break;
-      case OpKind::store:
-      case OpKind::atomic_add:
-        op.rank = rank_or(value, "to", own);
-        read_tile(value, op);
-        break;
-      case OpKind::copy:
-        read_copy(value, op, own);
-        break;
-      case OpKind::attend:
-        op.rect = rect_of(value);
-        break;
-      case OpKind::signal:
-        op.rank = rank_or(value, "rank", own);
-        read_flag_op(value, op);
-        break;
-      case OpKind::wait:
-        read_flag_op(value, op);
-        break;
-      case OpKind::barrier:
-        break;
-      case OpKind::claim:
-        read_claim(value, op);
-        break;
-    }
+    read_fields(value, op, own);
     return op;
   }
 
-  void read_claim(const JsonValue& value, Op& op) const {
-    op.flag = number_of(value.at("flag"), flags_, "flag");
-    op.index = int32_or(value, "index", 0, 0);
-    if (!value.has("items")) {
-      op.value = static_cast<std::int32_t>(value.at("limit").integer(0, kMaxInt32));
-      op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
-      return;
+  void read_fields(const JsonValue& value, Op& op, std::int32_t own) const {
+    for (const OpField field : traits_of(op.kind).fields) read_field(field, value, op, own);
+  }
+
+  void read_field(OpField field, const JsonValue& value, Op& op, std::int32_t own) const {
+    switch (field) {
+      case OpField::operands:
+        op.src_buffer = buffer_of(value.at("a"));
+        op.b_buffer = buffer_of(value.at("b"));
+        return;
+      case OpField::from:
+      case OpField::to:
+      case OpField::home:
+        op.rank = rank_or(value, kOpFieldKeys[static_cast<std::size_t>(field)].data(), own);
+        return;
+      case OpField::tile:
+        op.buffer = buffer_of(value.at("buffer"));
+        [[fallthrough]];
+      case OpField::rect:
+        op.rect = rect_of(value);
+        return;
+      case OpField::k: {
+        const JsonPair k = pair_of(value.at("k"), "[first k, one past the last k]", 0);
+        op.k_begin = k.first;
+        op.k_end = k.second;
+        return;
+      }
+      case OpField::source:
+        return read_source(value.at("from"), op, own);
+      case OpField::counter:
+        op.flag = number_of(value.at("flag"), flags_, "flag");
+        op.index = int32_or(value, "index", 0, 0);
+        return;
+      case OpField::value:
+        op.value = int32_or(value, "value", 0, 1);
+        return;
+      case OpField::ordering:
+        if (value.has("scope")) op.scope = static_cast<Scope>(value.at("scope").one_of(kScopeNames));
+        if (value.has("protocol")) {
+          op.protocol = static_cast<LockProtocol>(value.at("protocol").one_of(kLockProtocolNames));
+        }
+        return;
+      case OpField::items:
+        return read_items(value, op);
+      case OpField::limit:
+        if (!value.has("items"))
+          op.value = static_cast<std::int32_t>(value.at("limit").integer(0, kMaxInt32));
+        return;
+      case OpField::skip:
+        if (!value.has("items"))
+          op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
+        return;
     }
+  }
+
+  static void read_items(const JsonValue& value, Op& op) {
+    if (!value.has("items")) return;
     const JsonPair items = pair_of(value.at("items"), "[first item, one past the last item]", 0);
     if (items.second <= items.first) value.at("items").refuse("a claim names at least one item");
     for (const char* key : {"limit", "skip"}) {
@@ -300,27 +273,6 @@ class Reader {
     }
     op.k_begin = items.first;
     op.k_end = items.second;
-  }
-
-  void read_matmul(const JsonValue& value, Op& op) const {
-    op.src_buffer = buffer_of(value.at("a"));
-    op.b_buffer = buffer_of(value.at("b"));
-    op.rect = rect_of(value);
-    const JsonPair k = pair_of(value.at("k"), "[first k, one past the last k]", 0);
-    op.k_begin = k.first;
-    op.k_end = k.second;
-  }
-
-  void read_tile(const JsonValue& value, Op& op) const {
-    op.buffer = buffer_of(value.at("buffer"));
-    op.rect = rect_of(value);
-  }
-
-  void read_copy(const JsonValue& value, Op& op, std::int32_t own) const {
-    op.kind = OpKind::copy;
-    op.rank = rank_or(value, "to", own);
-    read_tile(value, op);
-    read_source(value.at("from"), op, own);
   }
 
   // The source of a copy is the same tile of the same buffer unless it says otherwise.
@@ -333,18 +285,6 @@ class Reader {
         value.has("at") ? pair_of(value.at("at"), "[row, column]", 0) : JsonPair{op.rect.row, op.rect.col};
     op.src_row = at.first;
     op.src_col = at.second;
-  }
-
-  void read_flag_op(const JsonValue& value, Op& op) const {
-    op.flag = number_of(value.at("flag"), flags_, "flag");
-    op.index = int32_or(value, "index", 0, 0);
-    op.value = int32_or(value, "value", 0, 1);
-    if (value.has("scope")) {
-      op.scope = static_cast<Scope>(value.at("scope").one_of(kScopeNames));
-    }
-    if (value.has("protocol")) {
-      op.protocol = static_cast<LockProtocol>(value.at("protocol").one_of(kLockProtocolNames));
-    }
   }
 
   std::int32_t kernel_of(const JsonValue& value, std::int32_t rank) const {
@@ -397,35 +337,49 @@ class Reader {
   HostOp read_host_op(const JsonValue& value, std::int32_t rank) {
     HostOp op;
     if (is_former_work(value.at("op"))) {
-      value.expect_object(keys_of(HostOpKind::barrier));
+      value.expect_object(host_keys_[static_cast<std::size_t>(HostOpKind::barrier)]);
       op.kind = HostOpKind::host_work;
       op.label = value.at("op").string();
       return op;
     }
     op.kind = static_cast<HostOpKind>(value.at("op").one_of(kHostOpKindNames));
-    value.expect_object(keys_of(op.kind));
-    if (op.kind == HostOpKind::launch) {
-      op.kernel = kernel_of(value.at("kernel"), rank);
-    }
-    if (op.kind == HostOpKind::graph_launch) {
-      op.graph = static_cast<std::int32_t>(value.at("graph").integer(0, kMaxInt32));
-    }
-    if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
-      op.event = static_cast<std::int32_t>(value.at("event").integer(0, kMaxInt32));
-    }
-    if (op.kind == HostOpKind::copy) {
-      op.transfer = static_cast<std::int32_t>(schedule_.transfers.size());
-      read_copy(value, schedule_.transfers.emplace_back(), rank);
-    }
-    if (op.kind == HostOpKind::host_work) {
-      op.label = value.at("label").string();
-      if (value.has("duration_ns")) op.duration_ns = value.at("duration_ns").number(0);
-    }
-    op.stream = int32_or(value, "stream", 0, 0);
+    value.expect_object(host_keys_[static_cast<std::size_t>(op.kind)]);
+    for (const HostField field : traits_of(op.kind).fields) read_host_field(field, value, op, rank);
     return op;
   }
 
+  void read_host_field(HostField field, const JsonValue& value, HostOp& op, std::int32_t rank) {
+    switch (field) {
+      case HostField::kernel:
+        op.kernel = kernel_of(value.at("kernel"), rank);
+        return;
+      case HostField::graph:
+        op.graph = static_cast<std::int32_t>(value.at("graph").integer(0, kMaxInt32));
+        return;
+      case HostField::stream:
+        op.stream = int32_or(value, "stream", 0, 0);
+        return;
+      case HostField::event:
+        op.event = static_cast<std::int32_t>(value.at("event").integer(0, kMaxInt32));
+        return;
+      case HostField::transfer: {
+        op.transfer = static_cast<std::int32_t>(schedule_.transfers.size());
+        Op& transfer = schedule_.transfers.emplace_back();
+        transfer.kind = OpKind::copy;
+        return read_fields(value, transfer, rank);
+      }
+      case HostField::label:
+        op.label = value.at("label").string();
+        return;
+      case HostField::duration:
+        if (value.has("duration_ns")) op.duration_ns = value.at("duration_ns").number(0);
+        return;
+    }
+  }
+
   const JsonValue& root_;
+  const std::vector<std::vector<std::string_view>> op_keys_ = keys_of(kOpTraits, kOpFieldKeys);
+  const std::vector<std::vector<std::string_view>> host_keys_ = keys_of(kHostOpTraits, kHostFieldKeys);
   Schedule schedule_;
   // Of kernels that say nothing: schedules saved before kernels had one say it of all with "vendor".
   KernelProfile usual_profile_ = KernelProfile::interpreter;

@@ -8,8 +8,8 @@
 #include "model/core/error.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/json.hpp"
+#include "model/schedule/json_fields.hpp"
 #include "model/schedule/names.hpp"
-#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -226,73 +226,59 @@ class Writer {
 
   void write_op(const Op& op, std::int32_t own) {
     put(R"({{"op": "{}")", name_of(op.kind));
-    switch (op.kind) {
-      case OpKind::matmul:
-        put(R"(, "a": {}, "b": {})", reference(buffers_, op.src_buffer), reference(buffers_, op.b_buffer));
-        write_rect(op.rect);
-        put(R"(, "k": [{}, {}])", op.k_begin, op.k_end);
-        break;
-      case OpKind::load:
-      case OpKind::reduce:
-        write_unless<std::int32_t>("from", op.rank, own);
-        write_tile(op);
-        break;
-      case OpKind::store:
-      case OpKind::atomic_add:
-        write_unless<std::int32_t>("to", op.rank, own);
-        write_tile(op);
-        break;
-      case OpKind::copy:
-        write_copy(op, own);
-        break;
-      case OpKind::attend:
-        write_rect(op.rect);
-        break;
-      case OpKind::signal:
-      case OpKind::wait:
-        write_flag_op(op, own);
-        break;
-      case OpKind::barrier:
-        break;
-      case OpKind::claim:
-        put(R"(, "flag": {}, "index": {})", reference(flags_, op.flag), op.index);
-        if (draws_items(op)) {
-          put(R"(, "items": [{}, {}])", op.k_begin, op.k_end);
-        } else {
-          put(R"(, "limit": {}, "skip": {})", op.value, op.rect.rows);
-        }
-        break;
-    }
+    write_fields(op, own);
     raw("}");
+  }
+
+  void write_fields(const Op& op, std::int32_t own) {
+    for (const OpField field : traits_of(op.kind).fields) write_field(field, op, own);
+  }
+
+  void write_field(OpField field, const Op& op, std::int32_t own) {
+    switch (field) {
+      case OpField::operands:
+        return put(R"(, "a": {}, "b": {})", reference(buffers_, op.src_buffer),
+                   reference(buffers_, op.b_buffer));
+      case OpField::from:
+      case OpField::to:
+      case OpField::home:
+        return write_unless<std::int32_t>(kOpFieldKeys[static_cast<std::size_t>(field)], op.rank, own);
+      case OpField::tile:
+        put(R"(, "buffer": {})", reference(buffers_, op.buffer));
+        [[fallthrough]];
+      case OpField::rect:
+        return write_rect(op.rect);
+      case OpField::k:
+        return put(R"(, "k": [{}, {}])", op.k_begin, op.k_end);
+      case OpField::source:
+        return put(R"(, "from": {{"rank": {}, "buffer": {}, "at": [{}, {}]}})", op.src_rank,
+                   reference(buffers_, op.src_buffer), op.src_row, op.src_col);
+      case OpField::counter:
+        return put(R"(, "flag": {}, "index": {})", reference(flags_, op.flag), op.index);
+      case OpField::value:
+        return put(R"(, "value": {})", op.value);
+      case OpField::ordering:
+        if (op.scope != Scope::gpu) {
+          put(R"(, "scope": "{}")", kScopeNames[static_cast<std::size_t>(op.scope)]);
+        }
+        if (op.protocol != LockProtocol::load_store) {
+          put(R"(, "protocol": "{}")", kLockProtocolNames[static_cast<std::size_t>(op.protocol)]);
+        }
+        return;
+      case OpField::items:
+        if (draws_items(op)) put(R"(, "items": [{}, {}])", op.k_begin, op.k_end);
+        return;
+      case OpField::limit:
+        if (!draws_items(op)) put(R"(, "limit": {})", op.value);
+        return;
+      case OpField::skip:
+        if (!draws_items(op)) put(R"(, "skip": {})", op.rect.rows);
+        return;
+    }
   }
 
   void write_rect(const Rect& rect) {
     put(R"(, "at": [{}, {}], "shape": [{}, {}])", rect.row, rect.col, rect.rows, rect.cols);
-  }
-
-  void write_tile(const Op& op) {
-    put(R"(, "buffer": {})", reference(buffers_, op.buffer));
-    write_rect(op.rect);
-  }
-
-  void write_copy(const Op& op, std::int32_t own) {
-    write_unless<std::int32_t>("to", op.rank, own);
-    write_tile(op);
-    put(R"(, "from": {{"rank": {}, "buffer": {}, "at": [{}, {}]}})", op.src_rank,
-        reference(buffers_, op.src_buffer), op.src_row, op.src_col);
-  }
-
-  void write_flag_op(const Op& op, std::int32_t own) {
-    put(R"(, "flag": {}, "index": {}, "value": {})", reference(flags_, op.flag), op.index, op.value);
-    if (op.kind == OpKind::signal) {
-      write_unless<std::int32_t>("rank", op.rank, own);
-    }
-    if (op.scope != Scope::gpu) {
-      put(R"(, "scope": "{}")", kScopeNames[static_cast<std::size_t>(op.scope)]);
-    }
-    if (op.protocol != LockProtocol::load_store) {
-      put(R"(, "protocol": "{}")", kLockProtocolNames[static_cast<std::size_t>(op.protocol)]);
-    }
   }
 
   // Kernel names are looked up on one rank; a graph has the rank of its first kernel.
@@ -313,26 +299,30 @@ class Writer {
 
   void write_host_op(const HostOp& op, std::int32_t rank) {
     put(R"({{"op": "{}")", name_of(op.kind));
-    if (op.kind == HostOpKind::launch) {
-      put(R"(, "kernel": {})", kernel_reference(op.kernel, rank));
-    }
-    if (op.kind == HostOpKind::graph_launch) {
-      put(R"(, "graph": {})", op.graph);
-    }
-    if (op.kind == HostOpKind::event_record || op.kind == HostOpKind::event_wait) {
-      put(R"(, "event": {})", op.event);
-    }
-    if (has_stream(op.kind)) write_unless("stream", op.stream, 0);
-    if (op.kind == HostOpKind::copy) {
-      TRITAX_ASSERT(static_cast<std::size_t>(op.transfer) < schedule_.transfers.size(),
-                    "the transfer of a copy lies inside the schedule");
-      write_copy(schedule_.transfers[static_cast<std::size_t>(op.transfer)], rank);
-    }
-    if (op.kind == HostOpKind::host_work) {
-      put(R"(, "label": {})", json_string(op.label));
-      if (op.duration_ns >= 0) put(R"(, "duration_ns": {})", op.duration_ns);
-    }
+    for (const HostField field : traits_of(op.kind).fields) write_host_field(field, op, rank);
     raw("}");
+  }
+
+  void write_host_field(HostField field, const HostOp& op, std::int32_t rank) {
+    switch (field) {
+      case HostField::kernel:
+        return put(R"(, "kernel": {})", kernel_reference(op.kernel, rank));
+      case HostField::graph:
+        return put(R"(, "graph": {})", op.graph);
+      case HostField::stream:
+        return write_unless("stream", op.stream, 0);
+      case HostField::event:
+        return put(R"(, "event": {})", op.event);
+      case HostField::transfer:
+        TRITAX_ASSERT(static_cast<std::size_t>(op.transfer) < schedule_.transfers.size(),
+                      "the transfer of a copy lies inside the schedule");
+        return write_fields(schedule_.transfers[static_cast<std::size_t>(op.transfer)], rank);
+      case HostField::label:
+        return put(R"(, "label": {})", json_string(op.label));
+      case HostField::duration:
+        if (op.duration_ns >= 0) put(R"(, "duration_ns": {})", op.duration_ns);
+        return;
+    }
   }
 
   const Schedule& schedule_;

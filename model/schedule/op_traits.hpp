@@ -19,23 +19,6 @@
 
 namespace tritax {
 
-// A few fields in the order of the JSON form.
-template <typename Field>
-class FieldList {
- public:
-  constexpr FieldList() = default;
-  constexpr FieldList(std::initializer_list<Field> fields) : size_(fields.size()) {
-    std::copy(fields.begin(), fields.end(), fields_.begin());
-  }
-  constexpr const Field* begin() const { return fields_.data(); }
-  constexpr const Field* end() const { return fields_.data() + size_; }
-  constexpr bool contains(Field field) const { return std::find(begin(), end(), field) != end(); }
-
- private:
-  std::array<Field, 6> fields_{};
-  std::size_t size_ = 0;
-};
-
 // Members of Op that come together. A rank has three names, for who owns the other side of what.
 enum class OpField : std::uint8_t {
   operands,  // src_buffer (A) and b_buffer (B), of the own rank
@@ -53,17 +36,35 @@ enum class OpField : std::uint8_t {
   limit,     // value
   skip,      // rect.rows
 };
+enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
+
+// A few fields in the order of the JSON form.
+template <typename Field>
+class FieldList {
+ public:
+  constexpr FieldList() = default;
+  constexpr FieldList(std::initializer_list<Field> fields) : size_(fields.size()) {
+    std::copy(fields.begin(), fields.end(), fields_.begin());
+  }
+  constexpr const Field* begin() const { return fields_.data(); }
+  constexpr const Field* end() const { return fields_.data() + size_; }
+  constexpr bool contains(Field field) const { return std::find(begin(), end(), field) != end(); }
+
+ private:
+  std::array<Field, 6> fields_{};
+  std::size_t size_ = 0;
+};
 
 enum class Reads : std::uint8_t { nothing, operands, tile, source };
 enum class Writes : std::uint8_t { nothing, over, onto };  // the tile is replaced, or added to
 
-// What becomes of the accumulator.
-enum class AccumulatorUse : std::uint8_t {
-  none,
-  replaced,
-  added_to,
-  multiplied_into,  // added to, but from zero behind a store
-  written_out,
+// What becomes of the accumulator; `multiplied_into` is added to, but from zero behind a store.
+enum class AccumulatorUse : std::uint8_t { none, replaced, added_to, multiplied_into, written_out };
+
+struct OpOrder {
+  bool drains = false;  // the store that the workgroup has in flight comes first
+  bool loads = false;   // the workgroup waits for what it loads: data, or the flag that it polls
+  bool sent = false;    // waves of their own carry it out where the GPU has asynchronous tile stores
 };
 
 struct OpTraits {
@@ -73,67 +74,8 @@ struct OpTraits {
   Reads reads = Reads::nothing;
   Writes writes = Writes::nothing;
   AccumulatorUse accumulator = AccumulatorUse::none;
-  bool drains = false;  // the store that the workgroup has in flight comes first
-  bool loads = false;   // the workgroup waits for what it loads: data, or the flag that it polls
-  bool sent = false;    // waves of their own carry it out where the GPU has asynchronous tile stores
+  OpOrder order{};
 };
-
-// By OpKind.
-inline constexpr std::array<OpTraits, 11> kOpTraits{{
-    {.kind = OpKind::matmul,
-     .name = "matmul",
-     .fields = {OpField::operands, OpField::rect, OpField::k},
-     .reads = Reads::operands,
-     .accumulator = AccumulatorUse::multiplied_into,
-     .loads = true},
-    {.kind = OpKind::load,
-     .name = "load",
-     .fields = {OpField::from, OpField::tile},
-     .reads = Reads::tile,
-     .accumulator = AccumulatorUse::replaced,
-     .loads = true},
-    {.kind = OpKind::store,
-     .name = "store",
-     .fields = {OpField::to, OpField::tile},
-     .writes = Writes::over,
-     .accumulator = AccumulatorUse::written_out,
-     .drains = true,
-     .sent = true},
-    {.kind = OpKind::copy,
-     .name = "copy",
-     .fields = {OpField::to, OpField::tile, OpField::source},
-     .reads = Reads::source,
-     .writes = Writes::over,
-     .drains = true},
-    {.kind = OpKind::reduce,
-     .name = "reduce",
-     .fields = {OpField::from, OpField::tile},
-     .reads = Reads::tile,
-     .accumulator = AccumulatorUse::added_to,
-     .loads = true},
-    {.kind = OpKind::atomic_add,
-     .name = "atomic_add",
-     .fields = {OpField::to, OpField::tile},
-     .writes = Writes::onto,
-     .accumulator = AccumulatorUse::written_out,
-     .drains = true},
-    {.kind = OpKind::attend, .name = "attend", .fields = {OpField::rect}},
-    {.kind = OpKind::signal,
-     .name = "signal",
-     .fields = {OpField::counter, OpField::value, OpField::home, OpField::ordering},
-     .drains = true,
-     .sent = true},
-    {.kind = OpKind::wait,
-     .name = "wait",
-     .fields = {OpField::counter, OpField::value, OpField::ordering},
-     .loads = true},
-    {.kind = OpKind::barrier, .name = "barrier", .drains = true},
-    {.kind = OpKind::claim,
-     .name = "claim",
-     .fields = {OpField::counter, OpField::items, OpField::limit, OpField::skip}},
-}};
-
-enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
 
 struct HostOpTraits {
   HostOpKind kind = HostOpKind::barrier;
@@ -141,8 +83,31 @@ struct HostOpTraits {
   FieldList<HostField> fields{};  // `stream`: it takes its turn in a stream, or waits for one
 };
 
-// By HostOpKind.
+constexpr auto op_traits_table() {
+  using K = OpKind;
+  using F = OpField;
+  using W = Writes;
+  using A = AccumulatorUse;
+  constexpr OpOrder drains{.drains = true}, loads{.loads = true}, sent{.drains = true, .sent = true};
+  return std::array{
+      OpTraits{
+          K::matmul, "matmul", {F::operands, F::rect, F::k}, Reads::operands, {}, A::multiplied_into, loads},
+      OpTraits{K::load, "load", {F::from, F::tile}, Reads::tile, {}, A::replaced, loads},
+      OpTraits{K::store, "store", {F::to, F::tile}, {}, W::over, A::written_out, sent},
+      OpTraits{K::copy, "copy", {F::to, F::tile, F::source}, Reads::source, W::over, {}, drains},
+      OpTraits{K::reduce, "reduce", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile}, {}, W::onto, A::written_out, drains},
+      OpTraits{K::attend, "attend", {F::rect}},
+      OpTraits{K::signal, "signal", {F::counter, F::value, F::home, F::ordering}, {}, {}, {}, sent},
+      OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering}, {}, {}, {}, loads},
+      OpTraits{K::barrier, "barrier", {}, {}, {}, {}, drains},
+      OpTraits{K::claim, "claim", {F::counter, F::items, F::limit, F::skip}},
+  };
+}
+inline constexpr auto kOpTraits = op_traits_table();  // by OpKind
+
 inline constexpr std::array<HostOpTraits, 9> kHostOpTraits{{
+    // by HostOpKind
     {HostOpKind::launch, "launch", {HostField::kernel, HostField::stream}},
     {HostOpKind::graph_launch, "graph_launch", {HostField::graph}},
     {HostOpKind::stream_synchronize, "stream_synchronize", {HostField::stream}},
@@ -154,20 +119,13 @@ inline constexpr std::array<HostOpTraits, 9> kHostOpTraits{{
     {HostOpKind::host_work, "host_work", {HostField::label, HostField::duration}},
 }};
 
-// Whether every row stands in the place of its kind.
 template <typename Rows>
 constexpr bool in_order_of_kinds(const Rows& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (static_cast<std::size_t>(rows[i].kind) != i) return false;
-  }
-  return true;
+  std::size_t place = 0;
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return static_cast<std::size_t>(row.kind) == place++; });
 }
 static_assert(in_order_of_kinds(kOpTraits) && in_order_of_kinds(kHostOpTraits));
-
-constexpr const OpTraits& traits_of(OpKind kind) { return kOpTraits[static_cast<std::size_t>(kind)]; }
-constexpr const HostOpTraits& traits_of(HostOpKind kind) {
-  return kHostOpTraits[static_cast<std::size_t>(kind)];
-}
 
 template <typename Row, std::size_t rows>
 constexpr std::array<std::string_view, rows> names_of(const std::array<Row, rows>& table) {
@@ -178,61 +136,58 @@ constexpr std::array<std::string_view, rows> names_of(const std::array<Row, rows
 inline constexpr auto kOpKindNames = names_of(kOpTraits);
 inline constexpr auto kHostOpKindNames = names_of(kHostOpTraits);
 
+constexpr const OpTraits& traits_of(OpKind kind) { return kOpTraits[static_cast<std::size_t>(kind)]; }
+constexpr const HostOpTraits& traits_of(HostOpKind kind) {
+  return kHostOpTraits[static_cast<std::size_t>(kind)];
+}
 constexpr std::string_view name_of(OpKind kind) { return traits_of(kind).name; }
 constexpr std::string_view name_of(HostOpKind kind) { return traits_of(kind).name; }
 
-// A bit for every kind that has the property: hot loops ask without touching the table.
+// Whether the row of a kind has a property. A bit of a constant, so that hot loops do not touch the table.
 template <typename Property>
-constexpr std::uint32_t kinds_with(Property property) {
-  std::uint32_t kinds = 0;
-  for (const OpTraits& row : kOpTraits) {
-    if (property(row)) kinds |= 1u << static_cast<unsigned>(row.kind);
-  }
-  return kinds;
-}
-constexpr bool is_among(OpKind kind, std::uint32_t kinds) {
-  return (kinds >> static_cast<unsigned>(kind) & 1u) != 0;
+constexpr bool has(OpKind kind, Property) {
+  constexpr std::uint32_t kinds = [] {
+    std::uint32_t found = 0;
+    for (const OpTraits& row : kOpTraits)
+      found |= std::uint32_t{Property{}(row)} << static_cast<int>(row.kind);
+    return found;
+  }();
+  return (kinds >> static_cast<int>(kind) & 1u) != 0;
 }
 
 constexpr bool drains(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) { return row.drains; }));
+  return has(kind, [](auto& row) { return row.order.drains; });
 }
 constexpr bool loads(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) { return row.loads; }));
+  return has(kind, [](auto& row) { return row.order.loads; });
 }
 constexpr bool is_sent(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) { return row.sent; }));
+  return has(kind, [](auto& row) { return row.order.sent; });
 }
-// Stores, copies and atomic adds: they drain beside the operations that follow them in their workgroup.
+// Stores, copies and atomic adds: whatever writes drains beside the operations behind it.
 constexpr bool is_asynchronous(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) { return row.writes != Writes::nothing; }));
+  return has(kind, [](auto& row) { return row.writes != Writes{}; });
 }
-// Loads and reductions: they move a tile into the accumulator.
+// Loads and reductions: a tile goes into the accumulator.
 constexpr bool loads_tile(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) { return row.reads == Reads::tile; }));
-}
-// Stores and atomic adds.
-constexpr bool writes_out(OpKind kind) {
-  return is_among(
-      kind, kinds_with([](const OpTraits& row) { return row.accumulator == AccumulatorUse::written_out; }));
-}
-constexpr bool fills_accumulator(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) {
-                    return row.accumulator != AccumulatorUse::none &&
-                           row.accumulator != AccumulatorUse::written_out;
-                  }));
+  return has(kind, [](auto& row) { return row.reads == Reads::tile; });
 }
 // A tile goes between memory and the accumulator, or from memory to memory.
 constexpr bool moves_data(OpKind kind) { return is_asynchronous(kind) || loads_tile(kind); }
-
-// Which may be another than the own one.
-constexpr bool names_rank(OpKind kind) {
-  return is_among(kind, kinds_with([](const OpTraits& row) {
-                    return row.fields.contains(OpField::from) || row.fields.contains(OpField::to) ||
-                           row.fields.contains(OpField::home);
-                  }));
+// Stores and atomic adds.
+constexpr bool writes_out(OpKind kind) {
+  return has(kind, [](auto& row) { return row.accumulator == AccumulatorUse::written_out; });
 }
-
+constexpr bool fills_accumulator(OpKind kind) {
+  return has(kind, [](auto& row) { return row.accumulator != AccumulatorUse::none; }) && !writes_out(kind);
+}
+// Whether it says on which rank.
+constexpr bool names_rank(OpKind kind) {
+  using F = OpField;
+  return has(kind, [](auto& row) {
+    return row.fields.contains(F::from) || row.fields.contains(F::to) || row.fields.contains(F::home);
+  });
+}
 constexpr bool has_stream(HostOpKind kind) { return traits_of(kind).fields.contains(HostField::stream); }
 
 // Rectangles of operations that have them.

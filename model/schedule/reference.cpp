@@ -29,22 +29,6 @@ std::int16_t buffer_called(const Schedule& schedule, std::string_view name) {
                                       : static_cast<std::int16_t>(at - schedule.buffers.begin());
 }
 
-// By buffer, then by rank: whether some operation writes there. Operations may be out of range.
-std::vector<std::vector<bool>> written_buffers(const Schedule& schedule) {
-  const std::vector<bool> nowhere(static_cast<std::size_t>(schedule.ranks), false);
-  std::vector<std::vector<bool>> written(schedule.buffers.size(), nowhere);
-  const auto add = [&](const Op& op) {
-    const bool known = op.buffer >= 0 && static_cast<std::size_t>(op.buffer) < written.size() &&
-                       op.rank >= 0 && op.rank < schedule.ranks;
-    if (known && is_asynchronous(op.kind)) {
-      written[static_cast<std::size_t>(op.buffer)][static_cast<std::size_t>(op.rank)] = true;
-    }
-  };
-  for (const Op& op : schedule.ops) add(op);
-  for (const Op& op : schedule.transfers) add(op);
-  return written;
-}
-
 bool anywhere(const std::vector<bool>& ranks) {
   return std::find(ranks.begin(), ranks.end(), true) != ranks.end();
 }
@@ -72,6 +56,21 @@ void add_column_blocks(Schedule& schedule, std::int16_t a, std::int16_t b, std::
 }
 
 }  // namespace
+
+std::vector<std::vector<bool>> written_buffers(const Schedule& schedule) {
+  const std::vector<bool> nowhere(static_cast<std::size_t>(schedule.ranks), false);
+  std::vector<std::vector<bool>> written(schedule.buffers.size(), nowhere);
+  const auto add = [&](const Op& op) {
+    const bool known = op.buffer >= 0 && static_cast<std::size_t>(op.buffer) < written.size() &&
+                       op.rank >= 0 && op.rank < schedule.ranks;
+    if (known && is_asynchronous(op.kind)) {
+      written[static_cast<std::size_t>(op.buffer)][static_cast<std::size_t>(op.rank)] = true;
+    }
+  };
+  for (const Op& op : schedule.ops) add(op);
+  for (const Op& op : schedule.transfers) add(op);
+  return written;
+}
 
 std::uint64_t seed_of(const Input& input, std::uint64_t seed, std::int32_t rank) {
   const auto group = static_cast<std::uint64_t>(input.group);

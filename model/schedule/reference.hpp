@@ -77,6 +77,9 @@ struct ReferenceOp {
 // Seed of the random numbers of an input on a rank, from the seed of the run.
 std::uint64_t seed_of(const Input& input, std::uint64_t seed, std::int32_t rank);
 
+// By buffer, then by rank: whether some operation writes there. Operations may be out of range.
+std::vector<std::vector<bool>> written_buffers(const Schedule& schedule);
+
 // The inputs of a schedule; of one that lists none, those of the rule above.
 std::vector<Input> inputs_of(const Schedule& schedule);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/cost/host_work.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -26,15 +27,16 @@ bool HostWalk::advance_to_barrier(Host& host, const std::vector<HostOp>& program
     const HostOp& op = program[host.pc++];
     switch (op.kind) {
       case HostOpKind::launch:
-        host.now += costs.launch_call_ns;
-        launch(host, op.kernel, op.stream, kernel_gap_ns(costs, costs_of(op.kernel)));
+      case HostOpKind::graph_launch: {
+        const bool graph = op.kind == HostOpKind::graph_launch;
+        host.now += graph ? costs.graph_launch_call_ns : costs.launch_call_ns;
+        for_each_launch(schedule_, op, [&](const GraphNode& node) {
+          launch(host, node.kernel, node.stream,
+                 graph ? graph_node_gap_ns(costs, costs_of(node.kernel))
+                       : kernel_gap_ns(costs, costs_of(node.kernel)));
+        });
         break;
-      case HostOpKind::graph_launch:
-        host.now += costs.graph_launch_call_ns;
-        for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-          launch(host, node.kernel, node.stream, graph_node_gap_ns(costs, costs_of(node.kernel)));
-        }
-        break;
+      }
       case HostOpKind::stream_synchronize:
         host.now = std::max(host.now, end_of(host, op.stream)) + costs.synchronize_ns;
         break;
@@ -71,7 +73,7 @@ void HostWalk::post(Host& host, const HostOp& op) {
     return;
   }
   const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(copy.buffer)], copy.rect);
+  const double bytes = tile_bytes(schedule_, copy);
   first_start_ns_ = std::min(first_start_ns_, turn);
   end = turn + engines.packet_ns + (engines.gb_per_s > 0 ? bytes / engines.gb_per_s : 0);
 }

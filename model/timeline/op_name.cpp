@@ -9,14 +9,6 @@ namespace tritax {
 
 namespace {
 
-const Buffer& buffer_of(const Schedule& schedule, std::int16_t buffer) {
-  return schedule.buffers[static_cast<std::size_t>(buffer)];
-}
-
-std::string flag_name(const Schedule& schedule, const Op& op) {
-  return fmt::format("{}[{}]", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index);
-}
-
 // " -> GPU 2" or " <- GPU 2" for the other side, nothing for the own GPU.
 std::string other_side(const char* arrow, int other, int rank) {
   return other == rank ? std::string() : fmt::format(" {} GPU {}", arrow, other);
@@ -56,38 +48,24 @@ std::vector<std::int32_t> accumulator_sinks(const Schedule& schedule) {
 std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& sinks, std::size_t index,
                     int rank) {
   const Op& op = schedule.ops[index];
-  const std::string_view kind = name_of(op.kind);
-  switch (op.kind) {
-    case OpKind::matmul: {
-      if (sinks[index] < 0) {
-        return std::string(kind);
-      }
-      const Op& sink = schedule.ops[static_cast<std::size_t>(sinks[index])];
-      return fmt::format("{} {}", kind, tile_name(buffer_of(schedule, sink.buffer), sink.rect));
-    }
-    case OpKind::load:
-    case OpKind::reduce:
-      return fmt::format("{} {}{}", kind, tile_name(buffer_of(schedule, op.buffer), op.rect),
-                         other_side("<-", op.rank, rank));
-    case OpKind::store:
-    case OpKind::atomic_add:
-      return fmt::format("{} {}{}", kind, tile_name(buffer_of(schedule, op.buffer), op.rect),
-                         other_side("->", op.rank, rank));
-    case OpKind::copy:
-      return fmt::format("{} {}{}{}", kind, tile_name(buffer_of(schedule, op.buffer), op.rect),
-                         other_side("<-", op.src_rank, rank), other_side("->", op.rank, rank));
-    case OpKind::signal:
-      return fmt::format("{} {}{}", kind, flag_name(schedule, op), other_side("->", op.rank, rank));
-    case OpKind::wait:
-      return fmt::format("{} {} >= {}", kind, flag_name(schedule, op), op.value);
-    case OpKind::claim:
-      return fmt::format("{} {}{}", kind, flag_name(schedule, op),
-                         draws_items(op) ? fmt::format(" of {} items", item_count(op)) : "");
-    case OpKind::attend:
-    case OpKind::barrier:
-      return std::string(kind);
+  const FieldList<OpField>& fields = traits_of(op.kind).fields;
+  std::string text(name_of(op.kind));
+  const auto add_tile = [&](const Op& of) {
+    text += " " + tile_name(schedule.buffers[static_cast<std::size_t>(of.buffer)], of.rect);
+  };
+  if (op.kind == OpKind::matmul && sinks[index] >= 0) {
+    add_tile(schedule.ops[static_cast<std::size_t>(sinks[index])]);
   }
-  return std::string(kind);
+  if (fields.contains(OpField::tile)) add_tile(op);
+  if (fields.contains(OpField::counter)) {
+    text += fmt::format(" {}[{}]", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index);
+  }
+  if (fields.contains(OpField::from)) text += other_side("<-", op.rank, rank);
+  if (fields.contains(OpField::source)) text += other_side("<-", op.src_rank, rank);
+  if (fields.contains(OpField::to) || fields.contains(OpField::home)) text += other_side("->", op.rank, rank);
+  if (op.kind == OpKind::wait) text += fmt::format(" >= {}", op.value);
+  if (draws_items(op)) text += fmt::format(" of {} items", item_count(op));
+  return text;
 }
 
 }  // namespace tritax
