@@ -25,7 +25,9 @@ CLI::Validator zero_or_more() {
 // Rows are written as they come, between messages on how far the work is.
 CLI::Validator no_standard_output() {
   return {[](const std::string& text) -> std::string {
-            return text == "-" ? "standard output shows the progress; give the name of a new file" : "";
+            if (text == "-") return "standard output shows the progress; give the name of a new file";
+            return text.ends_with(".gz") ? "rows are written as they come, uncompressed; give another name"
+                                         : "";
           },
           ""};
 }

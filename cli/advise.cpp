@@ -11,12 +11,17 @@
 #include <utility>
 
 #include "cli/again.hpp"
+#include "cli/answers.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/questions.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/standing.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/scenario/write_scenario.hpp"
@@ -27,75 +32,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct AdviseArguments {
+struct AdviseArguments : SubjectOptions {
   OutputOptions output;
-  std::string file;
-  std::string id;
-  std::string machine;
-  Problem problem;
-  Values pins;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
-  bool sustained = false;
   bool commands = false;
   std::optional<std::string> save_scenario;
 };
-
-struct Question {
-  Problem problem;
-  Values pins;  // knobs of its workload
-  Machine machine;
-  std::string machine_name;  // or the path, as it was asked for
-  std::string place;         // in front of messages; "" when the command line asks
-};
-
-// "tile 256x128x64, host_barriers true"; empty if everything is free.
-std::string pins_text(const Values& pins) {
-  std::string text;
-  for (std::size_t i = 0; i < pins.specs().size(); ++i) {
-    if (!pins.given_at(pins.first_column(i))) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", pins.specs()[i].name, text_of(pins, i));
-  }
-  return text;
-}
-
-bool same(const Question& a, const Question& b) {
-  return a.machine.name == b.machine.name && a.problem == b.problem && pins_text(a.pins) == pins_text(b.pins);
-}
-
-// From the command line's sizes, or from a scenario of a file: its knobs are held unless the command line has
-// others, its pattern does not matter here.
-Question question_of(const AdviseArguments& options, const CLI::App& command) {
-  if (options.file.empty()) {
-    require_no_id(options.id);
-    require_problem(options.problem, options.machine);
-    const Machine machine = machine_of({std::nullopt, "", options.machine, options.sustained});
-    return {problem_on(options.problem, machine), options.pins, machine, options.machine, ""};
-  }
-  SubjectOptions subject;
-  subject.command = &command;
-  subject.file = options.file;
-  subject.id = options.id;
-  subject.machine = options.machine;
-  subject.sustained = options.sustained;
-  std::optional<Question> question;
-  for (const Source& source : sources_of(subject)) {
-    if (!source.scenario) {
-      throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
-    }
-    const Problem& problem = source.scenario->problem;
-    const Values pins =
-        pins_of(*problem.workload, options.pins, fmt::format("scenario '{}'", source.scenario->id));
-    Question next{problem, source.scenario->knobs.with(pins), machine_of(source), source.machine,
-                  place_of(*source.scenario)};
-    if (question && !same(*question, next)) {
-      throw UserError(fmt::format(
-          "--id: '{}' has scenarios of several problems, or with different knobs; choose one", options.file));
-    }
-    question = std::move(next);
-  }
-  return std::move(question.value());
-}
 
 Cell speedup_of(const Candidate& candidate) { return candidate.speedup ? Cell{*candidate.speedup} : Cell{}; }
 
@@ -104,7 +47,7 @@ bool has_harness(const Advice& advice) {
                      [](const Candidate& one) { return one.taxes.account.harness_ns > 0; });
 }
 
-Table candidate_table(const Advice& advice, bool with_harness = true) {
+Table candidate_table(const Question& question, const Advice& advice, bool with_harness = true) {
   Table table{{{"rank", "rank"},
                {"pattern", "pattern"},
                {"time_us", "time", "us"},
@@ -114,10 +57,13 @@ Table candidate_table(const Advice& advice, bool with_harness = true) {
                {"locality_us", "locality", "us"}},
               {}};
   if (with_harness) table.columns.push_back({"harness_us", "harness", "us"});
+  table.columns.push_back({"mark", "mark"});
   table.columns.push_back({"knobs", "knobs"});
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   std::int64_t rank = 0;
   for (const Candidate& candidate : advice.candidates) {
     const TimeAccount& account = candidate.taxes.account;
+    const std::string mark = mark_of(judgement, static_cast<std::size_t>(rank));
     std::vector<Cell> row{++rank,
                           std::string(candidate.pattern->name),
                           us(candidate.time_ns),
@@ -126,6 +72,7 @@ Table candidate_table(const Advice& advice, bool with_harness = true) {
                           us(account.bulk_synchronous_ns),
                           us(account.locality_ns)};
     if (with_harness) row.emplace_back(us(account.harness_ns));
+    row.emplace_back(mark);
     row.emplace_back(describe(*candidate.pattern, candidate.knobs));
     table.add(std::move(row));
   }
@@ -153,8 +100,10 @@ Scenario scenario_of(const Question& question, const Candidate& candidate) {
 }
 
 // What a command needs besides the scenario.
-std::string other_options(const AdviseArguments& options) {
-  std::string text = options.sustained ? " --sustained" : "";
+std::string other_options(const AdviseArguments& options, const Question& question) {
+  std::string text;
+  for (const ParameterChange& change : question.changes) text += change.as_option();
+  if (options.sustained) text += " --sustained";
   if (options.seed) text += fmt::format(" --seed {}", *options.seed);
   return text;
 }
@@ -182,16 +131,39 @@ ordered_json candidate_json(const Question& question, const Candidate& candidate
   return json;
 }
 
-ordered_json advice_json(const Question& question, const Advice& advice, const std::string& other_options) {
-  ordered_json candidates = ordered_json::array();
-  for (const Candidate& candidate : advice.candidates) {
-    candidates.push_back(candidate_json(question, candidate, other_options));
+// `candidate` may be null: of the question alone.
+Record record_of(const Question& question, const Candidate* candidate, const AdviseArguments& options) {
+  Record record;
+  record.machine = &question.machine;
+  record.problem = &question.problem;
+  record.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  if (candidate != nullptr) {
+    record.pattern = candidate->pattern;
+    record.knobs = &candidate->knobs;
   }
-  return {{"schema", "tritax.advise/1"},         {"workload", json_of(question.problem)},
-          {"machine", question.machine.name},    {"evaluated", advice.evaluated},
-          {"candidates", std::move(candidates)}, {"explanation", advice.explanation},
-          {"left_out", advice.left_out},         {"pruned", advice.pruned},
-          {"given_up", advice.given_up},         {"interrupted", advice.interrupted}};
+  return record;
+}
+
+ordered_json advice_json(const Question& question, const Advice& advice, const AdviseArguments& options) {
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  ordered_json candidates = ordered_json::array();
+  for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
+    const Candidate& candidate = advice.candidates[i];
+    ordered_json json = candidate_json(question, candidate, other_options(options, question));
+    json["tie_with_rank"] = judgement.tied_with[i];
+    json["uncertain"] =
+        judgement.doubts[i] == nullptr ? ordered_json() : ordered_json(judgement.doubts[i]->note);
+    add_record(json, record_of(question, &candidate, options));
+    candidates.push_back(std::move(json));
+  }
+  ordered_json json{{"schema", "tritax.advise/1"},         {"workload", json_of(question.problem)},
+                    {"machine", question.machine.name},    {"evaluated", advice.evaluated},
+                    {"candidates", std::move(candidates)}, {"explanation", advice.explanation},
+                    {"left_out", advice.left_out},         {"pruned", advice.pruned},
+                    {"given_up", advice.given_up},         {"interrupted", advice.interrupted}};
+  json["standing"] = json_of(judgement.standing);
+  add_record(json, record_of(question, nullptr, options));
+  return json;
 }
 
 void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
@@ -200,11 +172,15 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   const int gpus = question.problem.gpus();
   outputs.print(
       styled(fmt::format("{} {} on {} GPU{} of {}", workload.title, workload.size_text(question.problem),
-                         gpus, gpus == 1 ? "" : "s", question.machine.name),
+                         gpus, gpus == 1 ? "" : "s", question.machine.title()),
              Style::bold) +
       "\n\n");
-  outputs.print(candidate_table(advice, has_harness(advice)));
+  outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  for (const std::string& sentence : sentences_of(judgement, advice.candidates)) {
+    outputs.print(wrapped(sentence));
+  }
   if (const std::string held = pins_text(question.pins); !held.empty()) {
     outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));
   }
@@ -216,7 +192,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   }
   if (options.commands) outputs.print("\n");
   for (const Candidate& candidate : advice.candidates) {
-    outputs.print(command_again(scenario_of(question, candidate), other_options(options)) + '\n');
+    outputs.print(command_again(scenario_of(question, candidate), other_options(options, question)) + '\n');
     if (!options.commands) break;  // the winner's
   }
   if (options.commands) outputs.print("\n");
@@ -238,9 +214,10 @@ std::string scenarios_text(const Question& question, const Advice& advice) {
   return text;
 }
 
-Advice search(const Question& question, const AdviseArguments& options) {
-  InterruptibleWork work;
-  Progress progress("searching, candidates");
+// Of several questions `label` says which.
+Advice search(const Question& question, const AdviseArguments& options, const InterruptibleWork& work,
+              const std::string& label = "searching, candidates") {
+  Progress progress(label);
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
@@ -254,14 +231,82 @@ Advice search(const Question& question, const AdviseArguments& options) {
   return advise(question.problem, question.machine, search_options);
 }
 
-int run(const AdviseArguments& options, const CLI::App& command) {
+// The candidates with all that makes them records of their own.
+void add_records(RecordTable& table, const Question& question, const Advice& advice,
+                 const AdviseArguments& options) {
+  const Table rows = candidate_table(question, advice);
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    table.add({rows.columns, {rows.rows[i]}}, record_of(question, &advice.candidates[i], options));
+  }
+  if (rows.rows.empty()) table.add(rows, record_of(question, nullptr, options));
+}
+
+Table record_table(const Question& question, const Advice& advice, const AdviseArguments& options) {
+  RecordTable table;
+  add_records(table, question, advice, options);
+  return table.table();
+}
+
+// Every question in turn, each on all cores; one that cannot be answered does not stop the others.
+int answer_all(const std::vector<Question>& questions, const AdviseArguments& options, Outputs& outputs) {
+  const InterruptibleWork work;
+  std::vector<Answer> answers;
+  ordered_json list = ordered_json::array();
+  RecordTable records;
+  bool refused = false;
+  for (const Question& question : questions) {
+    if (work.interrupted()) break;
+    Answer& answer = answers.emplace_back(Answer{&question, {}, ""});
+    try {
+      answer.advice = search(question, options, work,
+                             fmt::format("question {} of {}, candidates", answers.size(), questions.size()));
+      add_records(records, question, answer.advice, options);
+      list.push_back(advice_json(question, answer.advice, options));
+    } catch (const UserError& error) {
+      answer.refusal = question.place + error.what();
+      refused = true;
+      list.push_back(ordered_json{{"schema", "tritax.advise/1"}, {"refusal", answer.refusal}});
+      add_record(list.back(), record_of(question, nullptr, options));
+    }
+  }
+  const bool interrupted = work.interrupted();
+  if (interrupted) {
+    tell(fmt::format("tritax: interrupted; {} of {} questions were answered in full\n", answers.size() - 1,
+                     questions.size()));
+  }
+  print_answers(answers, outputs);
+  outputs.csv(records.table(), !interrupted);
+  outputs.json({{"schema", "tritax.advise-table/1"},
+                {"version", version()},
+                {"questions", std::move(list)},
+                {"interrupted", interrupted}});
+  if (interrupted) return interrupted_exit_code();
+  return refused ? kUserErrorExitCode : 0;
+}
+
+// Scenarios of a file have ids and machines, but no changes of machines.
+void refuse_to_save(const std::vector<Question>& questions) {
+  if (questions.size() > 1)
+    throw UserError("--save-scenario: it writes the rows of one question, not of several");
+  if (questions.front().changes.empty()) return;
+  throw UserError(
+      fmt::format("--save-scenario: scenarios name a machine without changes; write it to a file first: "
+                  "tritax machines show {}{} --toml",
+                  questions.front().machine_name, questions.front().changes.front().as_option()));
+}
+
+int run(const AdviseArguments& options) {
   Outputs outputs(options.output);
   std::optional<OutputFile> scenario_file;
   if (options.save_scenario) {
     scenario_file.emplace(*options.save_scenario, "--save-scenario", OutputKind::scenario_file);
   }
-  const Question question = question_of(options, command);
-  const Advice advice = with_place(question.place, [&] { return search(question, options); });
+  const std::vector<Question> questions = questions_of(options);
+  if (options.save_scenario) refuse_to_save(questions);
+  if (questions.size() > 1) return answer_all(questions, options, outputs);
+  const Question& question = questions.front();
+  const InterruptibleWork work;
+  const Advice advice = with_place(question.place, [&] { return search(question, options, work); });
   if (advice.interrupted) {
     tell(fmt::format("tritax: interrupted; {}\n",
                      advice.candidates.empty() ? "nothing was found yet" : "this is the best so far"));
@@ -269,15 +314,15 @@ int run(const AdviseArguments& options, const CLI::App& command) {
   if (advice.candidates.empty()) {
     // Whoever reads standard output gets an answer that says so; a file with nothing in it is worth less than
     // the one that it would replace.
-    if (options.output.json == "-") outputs.json(advice_json(question, advice, other_options(options)));
-    if (options.output.csv == "-") outputs.csv(candidate_table(advice));
-    return kInterruptedExitCode;
+    if (options.output.json == "-") outputs.json(advice_json(question, advice, options));
+    if (options.output.csv == "-") outputs.csv(record_table(question, advice, options));
+    return interrupted_exit_code();
   }
   print_advice(question, advice, options, outputs);
-  outputs.csv(candidate_table(advice), !advice.interrupted);
-  outputs.json(advice_json(question, advice, other_options(options)));
+  outputs.csv(record_table(question, advice, options), !advice.interrupted);
+  outputs.json(advice_json(question, advice, options));
   if (scenario_file) scenario_file->commit(scenarios_text(question, advice));
-  return advice.interrupted ? kInterruptedExitCode : 0;
+  return advice.interrupted ? interrupted_exit_code() : 0;
 }
 
 }  // namespace
@@ -286,13 +331,13 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<AdviseArguments>();
   CLI::App& command =
       *program.add_subcommand("advise", "Rank the overlap patterns for a workload, best knobs of each");
-  command.add_option("FILE", options->file,
-                     "A scenario file (TOML) that holds the workload, instead of sizes");
+  options->command = &command;
+  command.add_option("FILE", options->file, "A scenario file (TOML) that holds workloads, instead of sizes");
   command.add_option("--id", options->id, "Which scenario of the file")->type_name("ID");
-  add_problem_options(command, workload, options->problem);
-  add_machine_option(command, options->machine);
+  add_problem_options(command, workload, *options);
+  add_machine_options(command, *options, true);
   add_sustained_option(command, options->sustained);
-  add_knob_options(command, workload, options->pins);
+  add_knob_options(command, workload, *options);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--commands", options->commands, "Print the command that makes each row again");
@@ -306,13 +351,17 @@ Run add_advise(CLI::App& program, const Workload& workload) {
       "kernels and host calls, without the barriers of a harness (--host-barriers adds them); taxes are "
       "those of "
       "the\n"
-      "critical path. Ctrl-C stops the search and prints the best so far.\n\n"
+      "critical path. Several values of options, and all scenarios of a file, make one table. Ctrl-C stops "
+      "the search\n"
+      "and prints the best so far.\n\n"
       "Examples:\n"
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"
       "  tritax advise -M 8192 -N 3584 -K 14336 --machine mi300x-8 --tile 256x256x64 --json -\n"
-      "  tritax advise scenarios/llm.toml --id llama-3-70b/qkv/prefill --machine h200-8\n");
-  return [options, &command] { return run(*options, command); };
+      "  tritax advise scenarios/llm.toml --id llama-3-70b/qkv/prefill --machine h200-8\n"
+      "  tritax advise -M 64,512,8192 -N 4608 -K 36864 --machine mi300x-8 --gpus 2,4,8 --scale "
+      "fabric.link=0.5\n");
+  return [options] { return run(*options); };
 }
 
 }  // namespace tritax::cli

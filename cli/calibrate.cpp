@@ -16,6 +16,8 @@
 #include "cli/gpu.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
+#include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
 #include "model/core/read_file.hpp"
@@ -32,6 +34,7 @@ struct CalibrateArguments {
   std::string output;
   std::vector<std::string> microbench;  // empty: run them
   std::string machine = "h200-4";
+  Asked asked;       // the changes of the machine
   std::string name;  // "" keeps the base's
   std::string commit;
   std::optional<int> threads;
@@ -148,6 +151,8 @@ ordered_json calibration_json(const Calibration& calibration, const CalibrateArg
                     {"fitted", row.fitted}});
   }
   return {{"schema", "tritax.calibrate/1"},
+          {"version", version()},
+          {"machine_changes", describe_changes(calibration.machine)},
           {"machine", calibration.machine.name},
           {"base", options.machine},
           {"microbench", measured},
@@ -197,7 +202,7 @@ int run(const CalibrateArguments& options) {
   require_printable_name(options.name);
   refuse_measured_rows(options);
   const auto limit = limit_threads(options.threads);
-  const Machine base = find_machine_option(options.machine);
+  const Machine base = find_machine_option(options.machine, options.asked.changes);
   const bool to_stdout = is_standard_output(options.output);
   Outputs outputs(options.tables, to_stdout ? "--output" : "");
   std::optional<OutputFile> file;
@@ -205,7 +210,10 @@ int run(const CalibrateArguments& options) {
   const std::vector<std::string> measured =
       options.microbench.empty() ? std::vector{run_microbenchmarks(options)} : options.microbench;
   const MicrobenchTable table = read_microbench(measured, base.gpus_per_node, base.gpu.cu_count());
-  const Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
+  Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
+  // Those were of the base.
+  calibration.machine.compared.clear();
+  calibration.machine.doubts.clear();
   const std::string text = write_machine(
       calibration.machine, fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",
                                        calibration.machine.description));
@@ -215,7 +223,9 @@ int run(const CalibrateArguments& options) {
     write_standard_output(text);
   }
   print(calibration, table.place, outputs);
-  outputs.csv(parameter_table(calibration, std::nullopt));
+  Record record;
+  record.machine = &calibration.machine;
+  outputs.csv(with_record(parameter_table(calibration, std::nullopt), record));
   outputs.json(calibration_json(calibration, options, measured));
   return 0;
 }
@@ -242,6 +252,7 @@ Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
   command.add_option("--name", options->name, "Name of the calibrated machine; without it the base's");
   command.add_option("--commit", options->commit,
                      "Source revision, for the head of the rows that are measured");
+  add_change_options(command, options->asked, false);
   add_threads_option(command, options->threads);
   add_output_options(command, options->tables);
   command.footer(

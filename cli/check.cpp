@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/schedule/check.hpp"
@@ -39,45 +40,56 @@ std::vector<Finding> findings_of(const Schedule& schedule, const Machine* machin
 }
 
 struct Checked {
-  std::string id;
+  Subject subject;
   std::vector<Finding> findings;
   bool on_machine = false;
 };
 
 Checked check_source(const Source& source) {
   if (source.machine.empty()) {
-    const Schedule schedule = read_schedule(source.schedule_file);
-    return {schedule.name, findings_of(schedule, nullptr), false};
+    Subject subject;
+    subject.file = source.schedule_file;
+    subject.schedule = read_schedule(source.schedule_file);
+    subject.id = subject.schedule.name;
+    std::vector<Finding> findings = findings_of(subject.schedule, nullptr);
+    return {std::move(subject), std::move(findings), false};
   }
-  const Subject subject = load_subject(source, false);
-  return {subject.id, findings_of(subject.schedule, &subject.machine), true};
+  Subject subject = load_subject(source, false);
+  std::vector<Finding> findings = findings_of(subject.schedule, &subject.machine);
+  return {std::move(subject), std::move(findings), true};
 }
 
 int run(const CheckArguments& options) {
   Outputs outputs(options.output);
-  Table table{{{"id", "schedule"}, {"kind", "kind"}, {"where", "where"}, {"message", "message"}}, {}};
+  bool sound = true;
+  RecordTable all;
   ordered_json schedules = ordered_json::array();
   for (const Source& source : sources_of(options.subject)) {
     const Checked checked = check_source(source);
+    const std::string& id = checked.subject.id;
+    const Record record = record_of(checked.subject);
+    Table table{{{"id", "schedule"}, {"kind", "kind"}, {"where", "where"}, {"message", "message"}}, {}};
     ordered_json list = ordered_json::array();
     for (const Finding& finding : checked.findings) {
-      table.add({checked.id, std::string(kind_name(finding.kind)), finding.where, finding.message});
+      table.add({id, std::string(kind_name(finding.kind)), finding.where, finding.message});
       list.push_back(
           {{"kind", kind_name(finding.kind)}, {"where", finding.where}, {"message", finding.message}});
-      outputs.print(fmt::format("{}: {}: {}\n", printable(checked.id),
-                                styled(kind_name(finding.kind), Style::bad),
+      outputs.print(fmt::format("{}: {}: {}\n", printable(id), styled(kind_name(finding.kind), Style::bad),
                                 printable(fmt::format("{}: {}", finding.where, finding.message))));
     }
     if (checked.findings.empty()) {
-      outputs.print(fmt::format("{}: {}{}\n", printable(checked.id), styled("sound", Style::good),
+      outputs.print(fmt::format("{}: {}{}\n", printable(id), styled("sound", Style::good),
                                 checked.on_machine ? "" : "; give --machine to check resources as well"));
     }
-    schedules.push_back(
-        {{"id", checked.id}, {"sound", checked.findings.empty()}, {"findings", std::move(list)}});
+    ordered_json json{{"id", id}, {"sound", checked.findings.empty()}, {"findings", std::move(list)}};
+    add_record(json, record);
+    schedules.push_back(std::move(json));
+    sound = sound && checked.findings.empty();
+    all.add(table, record);
   }
-  outputs.csv(table);
+  outputs.csv(all.table());
   outputs.json({{"schema", "tritax.check/1"}, {"schedules", std::move(schedules)}});
-  return table.rows.empty() ? 0 : kUserErrorExitCode;
+  return sound ? 0 : kUserErrorExitCode;
 }
 
 }  // namespace

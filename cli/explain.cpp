@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
@@ -146,18 +147,21 @@ int run(const ExplainArguments& options) {
       all.add(std::move(row));
     }
   }
-  outputs.csv(all);
-  outputs.json({{"schema", "tritax.explain/1"},
-                {"id", subject.id},
-                {"machine", subject.machine.name},
-                {"time_us", us(explanation.result.makespan_ns)},
-                {"sentences", explanation.sentences},
-                {"critical_path", json_of(explanation.result.account)},
-                {"taxes", json_of(explanation.taxes)},
-                {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
-                {"with_effect", inputs_json(explanation.with_effect)},
-                {"without_effect", inputs_json(explanation.without_effect)},
-                {"not_variable", inputs_json(explanation.not_variable)}});
+  const Record record = record_of(subject, simulation.seed);
+  outputs.csv(with_record(all, record));
+  ordered_json json{{"schema", "tritax.explain/1"},
+                    {"id", subject.id},
+                    {"machine", subject.machine.name},
+                    {"time_us", us(explanation.result.makespan_ns)},
+                    {"sentences", explanation.sentences},
+                    {"critical_path", json_of(explanation.result.account)},
+                    {"taxes", json_of(explanation.taxes)},
+                    {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
+                    {"with_effect", inputs_json(explanation.with_effect)},
+                    {"without_effect", inputs_json(explanation.without_effect)},
+                    {"not_variable", inputs_json(explanation.not_variable)}};
+  add_record(json, record);
+  outputs.json(json);
   return 0;
 }
 

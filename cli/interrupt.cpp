@@ -23,6 +23,7 @@ struct DoomedFile {
 std::array<DoomedFile, kMaxDoomedFiles> doomed_files;
 std::atomic<bool> work_is_interruptible{false};
 std::atomic<bool> stop_requested{false};
+std::atomic<int> stopped_by{SIGINT};
 
 // `timeout` and some shells send one interrupt to the process and to its group; that is not a second Ctrl-C.
 constexpr std::int64_t kOneInterruptMs = 300;
@@ -35,12 +36,13 @@ std::int64_t now_ms() {
 }
 
 // True if the work that goes on will stop by itself.
-bool leave_to_work() {
+bool leave_to_work(int signal) {
   if (!work_is_interruptible.load()) {
     return false;
   }
   std::int64_t first_ms = 0;
   if (first_interrupt_ms.compare_exchange_strong(first_ms, now_ms())) {
+    stopped_by.store(signal);
     stop_requested.store(true);
     return true;
   }
@@ -48,7 +50,7 @@ bool leave_to_work() {
 }
 
 extern "C" void on_signal(int signal) {
-  if (signal == SIGINT && leave_to_work()) {
+  if ((signal == SIGINT || signal == SIGTERM) && leave_to_work(signal)) {
     return;
   }
   leave_at_once(signal == SIGABRT ? kDefectExitCode : 128 + signal);
@@ -93,6 +95,8 @@ InterruptibleWork::InterruptibleWork() {
 InterruptibleWork::~InterruptibleWork() { work_is_interruptible.store(false); }
 
 std::atomic<bool>& InterruptibleWork::flag() const { return stop_requested; }
+
+int interrupted_exit_code() { return 128 + stopped_by.load(); }
 
 int doom_file(const std::string& path) {
   for (int slot = 0; slot < kMaxDoomedFiles; ++slot) {

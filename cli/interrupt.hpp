@@ -1,10 +1,10 @@
-// What Ctrl-C does.
+// What Ctrl-C and SIGTERM do.
 //
-// By default it removes unfinished output files and ends the program with code 130 at once. While an
-// `InterruptibleWork` lives, the first Ctrl-C only raises its flag, so that a search can stop and print the
-// best so far; the second ends the program. SIGTERM and SIGHUP always end it, and leave no unfinished file
-// either. SIGPIPE does not end it: see write_standard_output(). A failed assertion, and whatever else aborts,
-// ends it with code 1 and leaves no unfinished file; what failed has been printed by then.
+// By default they remove unfinished output files and end the program with code 130 or 143 at once. While an
+// `InterruptibleWork` lives, the first of them only raises its flag, so that a search can stop and print the
+// best so far; the second ends the program. SIGHUP always ends it, and leaves no unfinished file either.
+// SIGPIPE does not end it: see write_standard_output(). A failed assertion, and whatever else aborts, ends it
+// with code 1 and leaves no unfinished file; what failed has been printed by then.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,10 @@
 namespace tritax::cli {
 
 inline constexpr int kDefectExitCode = 1;
-inline constexpr int kInterruptedExitCode = 130;  // 128 + SIGINT, as shells report it
 inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, likewise
+
+// 130 after Ctrl-C, 143 after SIGTERM: 128 and the signal, as shells report it.
+int interrupted_exit_code();
 
 // Call once, before anything else.
 void install_interrupt_handler();
@@ -29,7 +31,7 @@ class InterruptibleWork {
   InterruptibleWork(const InterruptibleWork&) = delete;
   InterruptibleWork& operator=(const InterruptibleWork&) = delete;
 
-  // Raised by Ctrl-C.
+  // Raised by Ctrl-C and SIGTERM.
   std::atomic<bool>& flag() const;
   bool interrupted() const { return flag().load(); }
 };

@@ -5,10 +5,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/axes.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
+#include "model/machine/changes.hpp"
 #include "model/machine/machine.hpp"
+#include "model/machine/write_machine.hpp"
 
 namespace tritax::cli {
 
@@ -18,7 +23,8 @@ using nlohmann::ordered_json;
 
 struct MachinesArguments {
   OutputOptions output;
-  std::string name;  // of `show`; "" lists all
+  Asked asked;  // the machine of `show` and its changes; "" lists all
+  bool toml = false;
 };
 
 std::string_view link_name(LinkKind kind) { return kind == LinkKind::mesh ? "mesh" : "switch"; }
@@ -61,12 +67,21 @@ void list_machines(Outputs& outputs) {
   outputs.print(
       "\n'tritax machines show NAME' explains every parameter; a TOML file of your own works everywhere a "
       "name does.\n");
-  outputs.csv(table);
-  outputs.json({{"schema", "tritax.machines/1"}, {"machines", machines}});
+  outputs.csv(with_record(table, {}));
+  outputs.json({{"schema", "tritax.machines/1"}, {"version", version()}, {"machines", machines}});
 }
 
-void show_machine(const std::string& name, Outputs& outputs) {
-  const Machine machine = find_machine(name);
+// A file of its own, with no base, that reads back to the same machine.
+void write_toml(const Machine& machine) {
+  std::string head =
+      fmt::format("{}. Written by tritax {}; format: docs/machines.md.", machine.file, version());
+  for (const std::string& change : describe_changes(machine)) head += "\nchanged: " + change;
+  Machine named = machine;
+  if (!machine.changes.empty()) named.description += "; changed: " + machine.title();
+  write_standard_output(write_machine(named, head));
+}
+
+void show_machine(const Machine& machine, Outputs& outputs) {
   Table table{{{"key", "parameter"},
                {"value", "value"},
                {"unit", "unit"},
@@ -88,20 +103,19 @@ void show_machine(const std::string& name, Outputs& outputs) {
                           {"residual", parameter.residual}});
   }
   outputs.print(fmt::format("{}: {}\n{} x {} ({}), {} compute units on {} dies, {} links\n\n",
-                            styled(machine.name, Style::bold), machine.description, machine.gpu_count(),
+                            styled(machine.title(), Style::bold), machine.description, machine.gpu_count(),
                             machine.gpu.name, machine.gpu.arch, machine.gpu.cu_count(), machine.gpu.xcds,
                             link_name(machine.fabric.kind)));
   outputs.print(table);
-  outputs.csv(exact);
-  outputs.json({{"schema", "tritax.machine/1"},
-                {"name", machine.name},
-                {"description", machine.description},
-                {"file", machine.file},
-                {"nodes", machine.nodes},
-                {"gpus_per_node", machine.gpus_per_node},
-                {"gpu", machine.gpu.name},
-                {"arch", machine.gpu.arch},
-                {"parameters", parameters}});
+  Record record;
+  record.machine = &machine;
+  outputs.csv(with_record(exact, record));
+  ordered_json json{
+      {"schema", "tritax.machine/1"}, {"name", machine.name},     {"description", machine.description},
+      {"file", machine.file},         {"nodes", machine.nodes},   {"gpus_per_node", machine.gpus_per_node},
+      {"gpu", machine.gpu.name},      {"arch", machine.gpu.arch}, {"parameters", parameters}};
+  add_record(json, record);
+  outputs.json(json);
 }
 
 }  // namespace
@@ -113,22 +127,28 @@ Run add_machines(CLI::App& program, const Workload& /*workload*/) {
   command.require_subcommand(0, 1);
   CLI::App& show =
       *command.add_subcommand("show", "Every parameter of a machine: value, unit, how obtained, source");
-  show.add_option("NAME", options->name, "A shipped machine or a machine file (TOML)")->required();
+  show.add_option("NAME", options->asked.machine, "A shipped machine or a machine file (TOML)")->required();
+  add_change_options(show, options->asked, false);
+  show.add_flag("--toml", options->toml,
+                "Write the complete machine file to standard output; it reads back to the same machine");
   show.fallthrough();
   const std::string examples =
       "Examples:\n"
       "  tritax machines\n"
       "  tritax machines show mi300x-8\n"
-      "  tritax machines show ./my-node.toml --json -\n";
+      "  tritax machines show ./my-node.toml --json -\n"
+      "  tritax machines show mi300x-8 --set fabric.link=32GB/s --toml > slow-links.toml\n";
   command.footer(examples);
   show.footer(examples);
   return [options] {
-    Outputs outputs(options->output);
-    if (options->name.empty()) {
+    Outputs outputs(options->output, options->toml ? "--toml" : "");
+    if (options->asked.machine.empty()) {
       list_machines(outputs);
-    } else {
-      show_machine(options->name, outputs);
+      return 0;
     }
+    const Machine machine = changed(find_machine(options->asked.machine), options->asked.changes);
+    if (options->toml) write_toml(machine);
+    show_machine(machine, outputs);
     return 0;
   };
 }

@@ -27,6 +27,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 #include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
 #include "model/core/printable.hpp"
@@ -35,9 +36,9 @@ namespace tritax::cli {
 namespace {
 
 // In the order in which help lists them: the main job first.
-constexpr std::array kCommands{add_advise,    add_simulate, add_explain,   add_trace,
-                               add_check,     add_schedule, add_patterns,  add_machines,
-                               add_reproduce, add_measure,  add_calibrate, add_validate};
+constexpr std::array kCommands{add_advise,   add_simulate,  add_explain,  add_trace,     add_check,
+                               add_schedule, add_patterns,  add_machines, add_scenarios, add_reproduce,
+                               add_measure,  add_calibrate, add_validate};
 
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {
@@ -78,7 +79,7 @@ int run(int argc, char** argv) {
       "Example:\n"
       "  tritax advise -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8\n\n"
       "'tritax COMMAND --help' explains a command. Exit codes: 0 done, 2 user error, 130 interrupted.");
-  program.set_version_flag("--version", "tritax " TRITAX_VERSION);
+  program.set_version_flag("--version", fmt::format("tritax {}", version()));
   program.get_formatter()->column_width(32);
   program.require_subcommand(1);
   std::vector<std::pair<const CLI::App*, Run>> commands;

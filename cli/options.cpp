@@ -136,15 +136,43 @@ std::string help_of(const Spec& spec, const std::string& usual) {
   return usual.empty() ? help : fmt::format("{} ({})", help, usual);
 }
 
-// An option that fills the columns of the spec with that number.
-void add_value(CLI::App& app, Values& values, std::size_t index, const std::string& help, const char* group) {
-  const Spec& spec = values.specs()[index];
+// Which of the values of a question an option fills.
+using Target = Values& (*)(Asked&);
+
+Values& fields_of(Asked& asked) { return asked.problem.values; }
+Values& knobs_of(Asked& asked) { return asked.pins; }
+
+// "M" of -M, "comm-tile" of --comm-tile.
+std::string axis_name(const Spec& spec) {
+  const std::string option = spec.option_name();
+  return option.substr(option.find_first_not_of('-'));
+}
+
+// An option that fills the columns of the spec with that number; several values are an axis.
+void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, const std::string& help,
+               const char* group) {
+  const Spec& spec = target(asked).specs()[index];
+  const std::size_t first = target(asked).first_column(index);
+  const AxisKind kind = target == fields_of ? AxisKind::field : AxisKind::knob;
+  const auto give = [target, first](Asked& point, const std::vector<std::int64_t>& numbers) {
+    for (std::size_t part = 0; part < numbers.size(); ++part) {
+      target(point).give_at(first + part, numbers[part]);
+    }
+  };
   app.add_option_function<std::string>(
          spec.option_name(),
-         [&values, &spec, first = values.first_column(index)](const std::string& text) {
-           const std::vector<std::int64_t> numbers = parse_value(text, spec);
-           for (std::size_t part = 0; part < numbers.size(); ++part)
-             values.give_at(first + part, numbers[part]);
+         [&asked, &spec, give, kind](const std::string& text) {
+           if (text.find(',') == std::string::npos) {
+             give(asked, parse_value(text, spec));
+             return;
+           }
+           Axis axis{kind, axis_name(spec)};
+           for (const std::string& part : parts_of(text, spec.option_name())) {
+             const std::vector<std::int64_t> numbers = parse_value(part, spec);
+             if (axis.values.empty()) give(asked, numbers);
+             axis.values.push_back({part, [give, numbers](Asked& point) { give(point, numbers); }});
+           }
+           add_axis(asked, std::move(axis));
          },
          help)
       ->type_name(type_name(spec))
@@ -152,14 +180,14 @@ void add_value(CLI::App& app, Values& values, std::size_t index, const std::stri
 }
 
 // Given alone it is on; "=off" takes back what a scenario has.
-void add_switch(CLI::App& app, Values& knobs, std::size_t index) {
-  const Spec& spec = knobs.specs()[index];
+void add_switch(CLI::App& app, Asked& asked, std::size_t index) {
+  const Spec& spec = asked.pins.specs()[index];
   std::string help(spec.help);
   help.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(help.front())));
   app.add_flag_function(
          spec.option_name(),
-         [&knobs, first = knobs.first_column(index)](std::int64_t on) {
-           knobs.give_at(first, on > 0 ? 1 : 0);
+         [&asked, first = asked.pins.first_column(index)](std::int64_t on) {
+           asked.pins.give_at(first, on > 0 ? 1 : 0);
          },
          help)
       ->group(kKnobGroup);
@@ -216,8 +244,8 @@ std::size_t parse_name(const std::string& word, const std::string& flag,
                               fmt::join(names, ", ")));
 }
 
-Machine find_machine_option(const std::string& name) {
-  return with_place("--machine: ", [&] { return find_machine(name); });
+Machine find_machine_option(const std::string& name, const std::vector<ParameterChange>& changes) {
+  return changed(with_place("--machine: ", [&] { return find_machine(name); }), changes);
 }
 
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,
@@ -258,12 +286,12 @@ void add_workload_option(CLI::App& app, const Workload& workload) {
       ->group(kWorkloadGroup);
 }
 
-void add_problem_options(CLI::App& app, const Workload& workload, Problem& problem) {
-  problem = problem_of(workload);
+void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked) {
+  asked.problem = problem_of(workload);
   add_workload_option(app, workload);
   for (std::size_t i = 0; i < workload.fields.size(); ++i) {
     const Spec& spec = workload.fields[i];
-    add_value(app, problem.values, i, help_of(spec, default_text(spec)), kWorkloadGroup);
+    add_value(app, asked, fields_of, i, help_of(spec, default_text(spec)), kWorkloadGroup);
   }
 }
 
@@ -310,19 +338,14 @@ void require_problem(const Problem& problem, const std::string& machine) {
                               required_options(*problem.workload)));
 }
 
-void add_machine_option(CLI::App& app, std::string& name) {
-  app.add_option("--machine", name, "A shipped machine (tritax machines lists them) or a machine file (TOML)")
-      ->type_name("NAME|FILE");
-}
-
-void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs) {
-  knobs = Values(workload.knobs);
+void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked) {
+  asked.pins = Values(workload.knobs);
   for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
     const Spec& spec = workload.knobs[i];
     if (spec.kind == ValueKind::boolean && spec.of_every_run) {
-      add_switch(app, knobs, i);
+      add_switch(app, asked, i);
     } else {
-      add_value(app, knobs, i, help_of(spec, ""), kKnobGroup);
+      add_value(app, asked, knobs_of, i, help_of(spec, ""), kKnobGroup);
     }
   }
 }

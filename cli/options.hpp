@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/axes.hpp"
 #include "model/machine/machine.hpp"
 #include "model/workload/workload.hpp"
 
@@ -33,8 +34,8 @@ std::vector<std::int64_t> parse_shape(const std::string& text, const std::string
 std::size_t parse_name(const std::string& word, const std::string& flag,
                        std::span<const std::string_view> names);
 
-// The machine that --machine names; UserError that names the flag otherwise.
-Machine find_machine_option(const std::string& name);
+// The machine that --machine names, with the changes; UserError that names the flag otherwise.
+Machine find_machine_option(const std::string& name, const std::vector<ParameterChange>& changes = {});
 
 // An option that takes a whole number in [lowest, highest].
 void add_integer(CLI::App& app, const std::string& flag, std::optional<std::int32_t>& target,
@@ -53,8 +54,8 @@ const Workload& workload_of_command_line(int argc, const char* const* argv);
 // --workload, for commands that have the options of `workload`.
 void add_workload_option(CLI::App& app, const Workload& workload);
 
-// --workload and one option a field: -M, -N, -K, --dtype, --gpus. `problem` becomes one of that workload.
-void add_problem_options(CLI::App& app, const Workload& workload, Problem& problem);
+// --workload and one option a field: -M, -N, -K, --dtype, --gpus. The problem becomes one of that workload.
+void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked);
 
 // "-M, -N, -K": what has to be given.
 std::string required_options(const Workload& workload);
@@ -66,11 +67,8 @@ Problem problem_on(Problem problem, const Machine& machine);
 // Throws UserError when a field that has no usual value, or the machine, was not given.
 void require_problem(const Problem& problem, const std::string& machine);
 
-// --machine: a shipped name or a file.
-void add_machine_option(CLI::App& app, std::string& name);
-
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
-void add_knob_options(CLI::App& app, const Workload& workload, Values& knobs);
+void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked);
 
 // What stands behind the option of a knob in tables: " MxNxK", " on|off", "".
 std::string value_form(const Spec& spec);

@@ -18,6 +18,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
+#include "model/core/gzip.hpp"
 #include "model/core/read_file.hpp"
 
 namespace tritax::cli {
@@ -51,7 +52,7 @@ std::map<std::string, std::string>& open_outputs() {
 
 // `--json scenario.toml` is a forgotten file name: it would replace the input by the output.
 void refuse_input_format(const std::string& flag, const std::string& path) {
-  if (path.size() > 5 && path.compare(path.size() - 5, 5, ".toml") == 0) {
+  if (path.size() > 5 && path.ends_with(".toml")) {
     refuse(flag, path, fmt::format("this is an input file; give '{0} -' or '{0} FILE'", flag));
   }
 }
@@ -163,7 +164,11 @@ void OutputFile::write_all(std::string_view text) const {
 }
 
 void OutputFile::commit(std::string_view text) {
-  write_all(text);
+  if (is_gzip_name(path_)) {
+    write_all(gzip(text));
+  } else {
+    write_all(text);
+  }
   if (close(std::exchange(descriptor_, -1)) != 0) {
     refuse(flag_, path_, std::strerror(errno));
   }
@@ -207,6 +212,9 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
   };
   add("--json", options.json, "JSON");
   add("--csv", options.csv, "CSV");
+  app.add_flag("--wide", options.wide,
+               "Rows in one line each, also where that is longer than the terminal is wide")
+      ->group(kOutputGroup);
 }
 
 Outputs::Outputs(const OutputOptions& options, const std::string& taken_by) : options_(options) {
@@ -237,7 +245,9 @@ void Outputs::print(std::string_view text) const {
   }
 }
 
-void Outputs::print(const Table& table) const { print(to_text(table, colour_on_stdout())); }
+void Outputs::print(const Table& table) const {
+  print(to_text(table, {colour_on_stdout(), options_.wide ? 0 : terminal_width()}));
+}
 
 void Outputs::require_text(bool given, std::string_view flag) const {
   if (!given || for_people_) return;

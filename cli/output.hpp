@@ -3,6 +3,7 @@
 // A file appears whole or not at all: it is written beside its target under a temporary name and renamed. The
 // temporary is created before the work starts, so a target that cannot be written is refused at once. All
 // files of a command are renamed at its end, so that none of them is new while another is not.
+// A name that ends in `.gz` asks for gzip.
 #pragma once
 
 #include <cstddef>
@@ -67,10 +68,11 @@ inline bool is_standard_output(std::string_view path) { return path == "-"; }
 // Of every option that names what is written, so that its value is not taken for an input.
 inline constexpr const char* kOutputGroup = "Output";
 
-// The values of --json and --csv; "-" is standard output.
+// The values of --json, --csv ("-" is standard output) and --wide.
 struct OutputOptions {
   std::optional<std::string> json;
   std::optional<std::string> csv;
+  bool wide = false;
   std::string json_flag = "--json";  // what gave it, for messages
 };
 

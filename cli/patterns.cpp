@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 #include "model/machine/machine.hpp"
 #include "model/workloads/registry.hpp"
 
@@ -23,6 +26,7 @@ using nlohmann::ordered_json;
 
 struct PatternsArguments {
   OutputOptions output;
+  Asked asked;       // the machine of `show`
   std::string name;  // of `show`; "" lists all
 };
 
@@ -59,17 +63,19 @@ void list_patterns(const Workload& workload, Outputs& outputs) {
   outputs.print(fmt::format("{}: {}\n\n", styled(workload.name, Style::bold), workload.summary));
   outputs.print(table);
   if (!lines.empty()) outputs.print(fmt::format("\nPatterns of other workloads:\n{}", lines));
-  outputs.csv(table);
+  outputs.csv(with_record(table, {}));
   outputs.json({{"schema", "tritax.patterns/1"},
+                {"version", version()},
                 {"patterns", list},
                 {"workload", workload.name},
                 {"workloads", std::move(others)}});
 }
 
-// The knobs where nobody gives any, on every shipped machine.
-std::vector<Values> machine_defaults(const Workload& workload) {
+// The knobs where nobody gives any, on that machine, or without one on every shipped machine.
+std::vector<Values> machine_defaults(const Workload& workload, const Machine* machine) {
   std::vector<Values> defaults;
   if (workload.default_knobs == nullptr) return defaults;
+  if (machine != nullptr) return {workload.default_knobs(problem_of(workload), *machine)};
   for (const std::string& name : shipped_machines()) {
     defaults.push_back(workload.default_knobs(problem_of(workload), find_machine(name)));
   }
@@ -82,34 +88,73 @@ std::string meaning_of(const Spec& knob) {
   return std::string(knob.help.substr(0, end));
 }
 
-void show_pattern(const Workload& workload, const std::string& name, Outputs& outputs) {
+// What its help says behind "left out:", for a value that only means that nobody gave one.
+std::string left_out_text(const Spec& knob) {
+  constexpr std::string_view kWords = "left out: ";
+  const std::size_t at = knob.help.find(kWords);
+  return at == std::string_view::npos ? "not given" : std::string(knob.help.substr(at + kWords.size()));
+}
+
+// Whether the usual value is none that a user may give.
+bool stands_for_something(const Spec& knob) {
+  return knob.kind != ValueKind::name && knob.kind != ValueKind::boolean &&
+         (knob.usual[0] < knob.low || knob.usual[0] > knob.high);
+}
+
+// The default as people read it: of one machine, or where that makes a difference "by machine".
+std::string default_of(const Workload& workload, const Pattern& pattern, std::size_t knob,
+                       const std::vector<Values>& on_machines, const Machine* machine) {
+  const Spec& spec = workload.knobs[knob];
+  if (stands_for_something(spec)) {
+    const auto on = [&](const Machine& one) {
+      return workload.left_out == nullptr ? std::string() : workload.left_out(pattern, spec, one);
+    };
+    if (machine != nullptr && !on(*machine).empty()) return on(*machine);
+    const bool by_machine = machine == nullptr && !on(find_machine(shipped_machines().front())).empty();
+    return by_machine ? "by machine" : left_out_text(spec);
+  }
+  const std::string usual = text_of(Values(workload.knobs), knob);
+  if (machine != nullptr) return on_machines.empty() ? usual : text_of(on_machines.front(), knob);
+  const bool by_machine = std::any_of(on_machines.begin(), on_machines.end(), [&](const Values& defaults) {
+    return text_of(defaults, knob) != usual;
+  });
+  return by_machine ? "by machine" : usual;
+}
+
+// Null where machines differ; a text for what stands for something or is another one on the machine.
+ordered_json default_json(const std::string& shown, const Values& usual, std::size_t knob) {
+  if (shown == "by machine") return ordered_json();
+  return shown == text_of(usual, knob) ? json_of(usual, knob) : ordered_json(shown);
+}
+
+void show_pattern(const Workload& workload, const std::string& name, const Machine* machine,
+                  Outputs& outputs) {
   const Pattern& pattern = find_pattern(workload, name, "patterns show");
-  const Values usual(workload.knobs);
-  const std::vector<Values> on_machines = machine_defaults(workload);
+  const std::vector<Values> on_machines = machine_defaults(workload, machine);
   Table table{{{"knob", "knob"}, {"option", "option"}, {"default", "default"}, {"meaning", "meaning"}}, {}};
   ordered_json knobs = ordered_json::array();
   for (const std::size_t i : used_knobs(workload, pattern)) {
     const Spec& knob = workload.knobs[i];
-    const bool by_machine = std::any_of(on_machines.begin(), on_machines.end(), [&](const Values& defaults) {
-      return text_of(defaults, i) != text_of(usual, i);
-    });
+    const std::string usual = default_of(workload, pattern, i, on_machines, machine);
     const std::string option = knob.option_name() + value_form(knob);
-    table.add(
-        {std::string(knob.name), option, by_machine ? "by machine" : text_of(usual, i), meaning_of(knob)});
+    table.add({std::string(knob.name), option, usual, meaning_of(knob)});
     knobs.push_back({{"knob", knob.name},
                      {"option", option},
-                     {"default", by_machine ? ordered_json() : json_of(usual, i)},
+                     {"default", default_json(usual, Values(workload.knobs), i)},
                      {"meaning", meaning_of(knob)}});
   }
-  outputs.print(fmt::format("{}: {}\n\n", styled(pattern.name, Style::bold), pattern.summary));
+  outputs.print(fmt::format("{}: {}\n", styled(pattern.name, Style::bold), pattern.summary));
+  outputs.print(machine == nullptr ? "Defaults; --machine NAME says what 'by machine' is.\n\n"
+                                   : fmt::format("Defaults on {}.\n\n", machine->title()));
   if (table.rows.empty()) {
     outputs.print(pattern.vendor ? "It has no knobs: the vendor's libraries decide.\n"
                                  : "It has no knobs.\n");
   } else {
     outputs.print(table);
   }
-  outputs.csv(table);
+  outputs.csv(with_record(table, {}));
   outputs.json({{"schema", "tritax.pattern/1"},
+                {"version", version()},
                 {"name", pattern.name},
                 {"summary", pattern.summary},
                 {"knobs", knobs},
@@ -126,12 +171,13 @@ Run add_patterns(CLI::App& program, const Workload& workload) {
   command.require_subcommand(0, 1);
   CLI::App& show = *command.add_subcommand("show", "The knobs of a pattern, with defaults and meaning");
   show.add_option("NAME", options->name, "A pattern")->required();
+  add_machine_options(show, options->asked, false);
   show.fallthrough();
   const std::string examples =
       "Examples:\n"
       "  tritax patterns\n"
       "  tritax patterns --workload all-gather\n"
-      "  tritax patterns show producer-consumer\n"
+      "  tritax patterns show producer-consumer --machine mi300x-8\n"
       "  tritax patterns --json -\n";
   command.footer(examples);
   show.footer(examples);
@@ -140,7 +186,10 @@ Run add_patterns(CLI::App& program, const Workload& workload) {
     if (options->name.empty()) {
       list_patterns(workload, outputs);
     } else {
-      show_pattern(workload, options->name, outputs);
+      std::optional<Machine> machine;
+      if (!options->asked.machine.empty())
+        machine = find_machine_option(options->asked.machine, options->asked.changes);
+      show_pattern(workload, options->name, machine ? &*machine : nullptr, outputs);
     }
     return 0;
   };

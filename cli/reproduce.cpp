@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +14,11 @@
 #include "cli/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/standing.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 
 namespace tritax::cli {
 
@@ -65,7 +69,56 @@ Table group_table(const std::vector<ReproducedRow>& rows, const std::string& gro
   return table;
 }
 
-Table all_rows(const std::vector<ReproducedRow>& rows) {
+// The scenarios of rows by their ids, with machines and all knobs.
+class Scenarios {
+ public:
+  explicit Scenarios(const std::vector<PublishedEntry>& entries) {
+    for (const PublishedEntry& entry : entries) entries_.emplace(entry.id, &entry);
+  }
+
+  // One a variant. What cannot be predicted may have none.
+  const std::vector<Scenario>& of(const ReproducedRow& row) const { return entries_.at(row.id)->scenarios; }
+
+  // A knob that the scenario leaves to the machine is at the machine's default. `knobs` keeps them.
+  Record record(const Scenario& scenario, Values& knobs) {
+    Record record;
+    record.problem = &scenario.problem;
+    if (!scenario.pattern.empty()) record.pattern = &pattern_of(scenario);
+    record.machine = &machine_of(scenario);
+    knobs = resolved_knobs(scenario, *record.machine);
+    record.knobs = &knobs;
+    return record;
+  }
+
+ private:
+  const Machine& machine_of(const Scenario& scenario) {
+    const auto found = machines_.find(scenario.machine);
+    if (found != machines_.end()) return found->second;
+    return machines_.emplace(scenario.machine, find_machine_of(scenario)).first->second;
+  }
+
+  std::map<std::string, const PublishedEntry*> entries_;
+  std::map<std::string, Machine> machines_;
+};
+
+// What counts as a comparison of a time or a rate: no calibration, no bound, no quotient or difference of two
+// times.
+std::vector<MachineComparisons> compared_of(const std::vector<ReproducedRow>& rows,
+                                            const Scenarios& scenarios) {
+  std::vector<Comparison> comparisons;
+  for (const ReproducedRow& row : rows) {
+    const auto metric = static_cast<Metric>(parse_name(row.metric, "metric", kMetricNames));
+    const bool of_two =
+        metric == Metric::speedup || metric == Metric::best_speedup || metric == Metric::time_difference;
+    if (row.calibration || row.bound || of_two || !row.error) continue;
+    for (const Scenario& scenario : scenarios.of(row)) {
+      comparisons.push_back({scenario.machine, scenario.problem, *row.error});
+    }
+  }
+  return compared_sets(comparisons);
+}
+
+Table all_rows(const std::vector<ReproducedRow>& rows, Scenarios& scenarios) {
   Table table{{{"id", "id"},
                {"group", "group"},
                {"metric", "metric"},
@@ -75,16 +128,24 @@ Table all_rows(const std::vector<ReproducedRow>& rows) {
                {"error", "error"},
                {"calibration", "calibration"},
                {"source", "source"},
-               {"failure", "failure"}},
+               {"failure", "failure"},
+               {"variants", "variants"}},
               {}};
+  RecordTable all;
+  if (rows.empty()) all.add(table, {});
   for (const ReproducedRow& row : rows) {
+    const std::vector<Scenario>& variants = scenarios.of(row);
+    table.rows.clear();
     table.add({row.id, row.group, row.metric, row.unit, row.published, cell_of(row.predicted),
-               cell_of(row.error), std::string(row.calibration ? "true" : "false"), row.source, row.failure});
+               cell_of(row.error), std::string(row.calibration ? "true" : "false"), row.source, row.failure,
+               static_cast<std::int64_t>(variants.size())});
+    Values knobs;
+    all.add(table, scenarios.record(variants.front(), knobs));  // JSON has all variants
   }
-  return table;
+  return all.table();
 }
 
-ordered_json reproduced_json(const std::vector<ReproducedRow>& rows) {
+ordered_json reproduced_json(const std::vector<ReproducedRow>& rows, Scenarios& scenarios) {
   ordered_json list = ordered_json::array();
   for (const ReproducedRow& row : rows) {
     list.push_back({{"id", row.id},
@@ -103,8 +164,14 @@ ordered_json reproduced_json(const std::vector<ReproducedRow>& rows) {
     if (!row.failure.empty()) {
       list.back()["failure"] = row.failure;
     }
+    list.back()["version"] = version();
+    ordered_json& variants = list.back()["scenarios"] = ordered_json::array();
+    for (const Scenario& scenario : scenarios.of(row)) {
+      Values knobs;
+      variants.push_back(json_of(scenarios.record(scenario, knobs)));
+    }
   }
-  return {{"schema", "tritax.reproduce/1"}, {"rows", std::move(list)}};
+  return {{"schema", "tritax.reproduce/1"}, {"version", version()}, {"rows", std::move(list)}};
 }
 
 std::int64_t within(const std::vector<ReproducedRow>& rows, const std::string& group, double bound) {
@@ -134,7 +201,7 @@ Table summary_table(const std::vector<ReproducedRow>& rows) {
   return table;
 }
 
-void print_rows(const std::vector<ReproducedRow>& rows, const Outputs& outputs) {
+void print_rows(const std::vector<ReproducedRow>& rows, const Scenarios& scenarios, const Outputs& outputs) {
   for (const GroupSummary& summary : summarise(rows)) {
     outputs.print(styled(summary.group, Style::bold) + '\n');
     outputs.print(group_table(rows, summary.group));
@@ -148,6 +215,9 @@ void print_rows(const std::vector<ReproducedRow>& rows, const Outputs& outputs) 
   outputs.print("\n" + styled("Summary of the predictions; calibration rows do not count", Style::bold) +
                 '\n');
   outputs.print(summary_table(rows));
+  outputs.print('\n' + styled("What was compared, as [[compared]] of machine files says it", Style::bold) +
+                '\n');
+  outputs.print(compared_table(compared_of(rows, scenarios)));
 }
 
 std::vector<PublishedEntry> entries_of(const ReproduceArguments& options) {
@@ -205,12 +275,14 @@ int run(const ReproduceArguments& options) {
     tell(fmt::format("tritax: interrupted; {} of {} numbers are missing\n", entries.size() - rows.size(),
                      entries.size()));
   }
-  print_rows(rows, outputs);
-  outputs.csv(all_rows(rows), !work.interrupted());
-  ordered_json json = reproduced_json(rows);
+  Scenarios scenarios(entries);
+  print_rows(rows, scenarios, outputs);
+  outputs.csv(all_rows(rows, scenarios), !work.interrupted());
+  ordered_json json = reproduced_json(rows, scenarios);
+  json["compared"] = json_of(compared_of(rows, scenarios));
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  if (work.interrupted()) return kInterruptedExitCode;
+  if (work.interrupted()) return interrupted_exit_code();
   return tell_failures(rows) ? kUserErrorExitCode : 0;
 }
 

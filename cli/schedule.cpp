@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/subject.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/items.hpp"
@@ -56,7 +57,7 @@ int run(ScheduleArguments options) {
   const Table table = kernel_table(subject.schedule);
   outputs.print(subject.title + "\n\n");
   outputs.print(table);
-  outputs.csv(table);
+  outputs.csv(with_record(table, record_of(subject)));
   if (options.output.json) {
     outputs.json_text(schedule_to_json(subject.schedule, options.pretty) + '\n');
   }

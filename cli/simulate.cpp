@@ -7,14 +7,18 @@
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "sim/study/explain.hpp"
@@ -37,9 +41,8 @@ struct SimulateArguments {
 
 // A run without its schedule, which is large.
 struct Simulated {
-  std::string id;
-  std::string title;
-  Machine machine;
+  Subject subject;
+  std::vector<std::pair<std::string, std::string>> at;  // on the axes of the command line
   int gpus = 0;
   std::vector<std::string> buffers;  // their names
   SimulationResult result;
@@ -57,22 +60,25 @@ Simulated simulate_source(const Source& source, const SimulationOptions& options
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
   run.gpus = subject.schedule.ranks;
   run.buffers = buffer_names(subject.schedule);
-  run.id = std::move(subject.id);
-  run.title = std::move(subject.title);
-  run.machine = std::move(subject.machine);
+  subject.schedule = Schedule();
+  run.subject = std::move(subject);
+  run.at = source.at;
   return run;
 }
 
-// In the order of the sources. Of several errors the first source's is thrown, whichever core found one
-// first.
-std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulationOptions& options) {
-  std::vector<Simulated> runs(sources.size());
+// In the order of the sources, without those that were interrupted. Of several errors the first source's is
+// thrown, whichever core found one first.
+std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulationOptions& options,
+                                    const InterruptibleWork& work) {
+  std::vector<std::optional<Simulated>> found(sources.size());
   std::vector<std::exception_ptr> errors(sources.size());
   std::atomic<std::size_t> done{0};
   Progress progress("simulating");
   tbb::parallel_for(std::size_t{0}, sources.size(), [&](std::size_t i) {
+    if (work.interrupted()) return;
     try {
-      runs[i] = simulate_source(sources[i], options);
+      Simulated run = simulate_source(sources[i], options);
+      if (!work.interrupted()) found[i] = std::move(run);
     } catch (...) {
       errors[i] = std::current_exception();
     }
@@ -82,6 +88,10 @@ std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const Si
     if (error) {
       std::rethrow_exception(error);
     }
+  }
+  std::vector<Simulated> runs;
+  for (std::optional<Simulated>& one : found) {
+    if (one) runs.push_back(std::move(*one));
   }
   return runs;
 }
@@ -94,7 +104,7 @@ void print_counterfactual(const Taxes& taxes, Outputs& outputs) {
 
 void print_run(const Simulated& run, const SimulateArguments& options, Outputs& outputs) {
   const SimulationResult& result = run.result;
-  outputs.print(styled(run.title, Style::bold) + '\n');
+  outputs.print(styled(run.subject.title, Style::bold) + '\n');
   outputs.print(fmt::format("time {:.1f} us, of which kernels {:.1f} us", us(result.makespan_ns),
                             us(result.kernels_ns)));
   if (run.flops > 0) {
@@ -104,7 +114,7 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   outputs.print(account_table(result.account));
   outputs.print("\n");
   if (options.counterfactual) print_counterfactual(run.taxes, outputs);
-  outputs.print(rank_table(result, run.machine, Ranks::that_differ));
+  outputs.print(rank_table(result, run.subject.machine, Ranks::that_differ));
   outputs.print(fmt::format(
       "\noperand hits: L2 {:.1f} %, last-level cache {:.1f} % of the rest; HBM traffic {:.1f} MB\n",
       100 * result.l2_hit_fraction, 100 * result.llc_hit_fraction, result.hbm_bytes / 1e6));
@@ -115,15 +125,15 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
     outputs.print(die_table(result));
     outputs.print("\n");
   }
-  outputs.print(describe_links(result, run.machine, run.gpus));
+  outputs.print(describe_links(result, run.subject.machine, run.gpus));
   if (options.links) {
     outputs.print("\n");
-    outputs.print(link_table(result, run.machine, run.gpus));
+    outputs.print(link_table(result, run.subject.machine, run.gpus));
   }
   outputs.print("\n");
 }
 
-ordered_json run_json(const Simulated& run) {
+ordered_json run_json(const Simulated& run, const Record& record) {
   const SimulationResult& result = run.result;
   ordered_json gpus = ordered_json::array();
   for (const RankResult& gpu : result.ranks) {
@@ -132,55 +142,62 @@ ordered_json run_json(const Simulated& run) {
                     {"cu_busy_us", us(gpu.cu_busy_ns)},
                     {"critical_path", json_of(gpu.account)}});
   }
-  return {{"id", run.id},
-          {"machine", run.machine.name},
-          {"time_us", us(result.makespan_ns)},
-          {"kernels_us", us(result.kernels_ns)},
-          {"flops", run.flops},
-          {"critical_path", json_of(result.account)},
-          {"taxes", json_of(run.taxes)},
-          {"gpus", std::move(gpus)},
-          {"l2_hit_fraction", result.l2_hit_fraction},
-          {"llc_hit_fraction", result.llc_hit_fraction},
-          {"hbm_bytes", result.hbm_bytes},
-          {"caches", caches_json(result, run.buffers)},
-          {"links", links_json(result, run.machine, run.gpus)},
-          {"tile_operations", result.tile_operations}};
+  ordered_json json{{"id", run.subject.id},
+                    {"machine", run.subject.machine.name},
+                    {"time_us", us(result.makespan_ns)},
+                    {"kernels_us", us(result.kernels_ns)},
+                    {"flops", run.flops},
+                    {"critical_path", json_of(result.account)},
+                    {"taxes", json_of(run.taxes)},
+                    {"gpus", std::move(gpus)},
+                    {"l2_hit_fraction", result.l2_hit_fraction},
+                    {"llc_hit_fraction", result.llc_hit_fraction},
+                    {"hbm_bytes", result.hbm_bytes},
+                    {"caches", caches_json(result, run.buffers)},
+                    {"links", links_json(result, run.subject.machine, run.gpus)},
+                    {"tile_operations", result.tile_operations}};
+  add_record(json, record);
+  return json;
 }
 
-// The GPU table of every run, with the run's id in front.
-void append(Table& all, const Simulated& run) {
-  Table table = rank_table(run.result, run.machine, Ranks::all);
-  if (all.columns.empty()) {
-    all.columns = table.columns;
-    all.columns.insert(all.columns.begin(), Column{"id", "run"});
-  }
-  for (std::vector<Cell>& row : table.rows) {
-    row.insert(row.begin(), run.id);
-    all.add(std::move(row));
-  }
+// The GPU table of a run, with the run's id in front.
+Table gpu_table(const Simulated& run) {
+  Table table = rank_table(run.result, run.subject.machine, Ranks::all);
+  table.columns.insert(table.columns.begin(), Column{"id", "run"});
+  for (std::vector<Cell>& row : table.rows) row.insert(row.begin(), run.subject.id);
+  return table;
 }
 
-// One line a run, when there are several.
-Table summary_table() {
-  return {{{"id", "run"},
-           {"time_us", "time", "us"},
-           {"kernels_us", "kernels", "us"},
-           {"tflops", "rate", "TFLOP/s"},
-           {"launch_us", "launch tax", "us"},
-           {"bulk_synchronous_us", "bulk-sync tax", "us"},
-           {"locality_us", "locality tax", "us"},
-           {"contention_us", "contention", "us"},
-           {"harness_us", "harness", "us"}},
-          {}};
+// One line a run, when there are several; behind its name where it stands on the axes of the command line.
+Table summary_table(const std::vector<Source>& sources) {
+  Table table{{{"id", "run"},
+               {"time_us", "time", "us"},
+               {"kernels_us", "kernels", "us"},
+               {"tflops", "rate", "TFLOP/s"},
+               {"launch_us", "launch tax", "us"},
+               {"bulk_synchronous_us", "bulk-sync tax", "us"},
+               {"locality_us", "locality tax", "us"},
+               {"contention_us", "contention", "us"},
+               {"harness_us", "harness", "us"}},
+              {}};
+  std::size_t place = 1;
+  for (const auto& [name, value] : sources.front().at) {
+    table.columns.insert(table.columns.begin() + static_cast<std::ptrdiff_t>(place++), Column{name, name});
+  }
+  return table;
 }
 
 void append_summary(Table& table, const Simulated& run) {
   const SimulationResult& result = run.result;
-  table.add({run.id, us(result.makespan_ns), us(result.kernels_ns), run.flops / result.makespan_ns / 1000,
-             us(result.account.launch_ns), us(result.account.bulk_synchronous_ns),
-             us(result.account.locality_ns), us(result.account.contention_ns),
-             us(result.account.harness_ns)});
+  std::vector<Cell> row{run.subject.id};
+  for (const auto& [name, value] : run.at) row.emplace_back(value);
+  for (const double number :
+       {us(result.makespan_ns), us(result.kernels_ns), run.flops / result.makespan_ns / 1000,
+        us(result.account.launch_ns), us(result.account.bulk_synchronous_ns), us(result.account.locality_ns),
+        us(result.account.contention_ns), us(result.account.harness_ns)}) {
+    row.emplace_back(number);
+  }
+  table.add(std::move(row));
 }
 
 int run(const SimulateArguments& options) {
@@ -196,14 +213,23 @@ int run(const SimulateArguments& options) {
   }
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
-  Table summary = summary_table();
-  Table gpus;
+  Table summary = summary_table(sources);
+  RecordTable gpus;
   ordered_json runs = ordered_json::array();
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
-  for (const Simulated& simulated : simulate_all(sources, simulation)) {
+  const InterruptibleWork work;
+  simulation.stop = &work.flag();
+  const std::vector<Simulated> simulated_runs = simulate_all(sources, simulation, work);
+  const bool complete = simulated_runs.size() == sources.size();
+  if (!complete) {
+    tell(fmt::format("tritax: interrupted; {} of {} runs are missing\n",
+                     sources.size() - simulated_runs.size(), sources.size()));
+  }
+  for (const Simulated& simulated : simulated_runs) {
     append_summary(summary, simulated);
-    append(gpus, simulated);
-    runs.push_back(run_json(simulated));
+    const Record record = record_of(simulated.subject, simulation.seed);
+    gpus.add(gpu_table(simulated), record);
+    runs.push_back(run_json(simulated, record));
     if (sources.size() == 1) {
       print_run(simulated, options, outputs);
     }
@@ -213,9 +239,12 @@ int run(const SimulateArguments& options) {
     outputs.print(
         "\nTaxes along the critical path. 'tritax simulate FILE --id ID' shows one run in detail.\n");
   }
-  outputs.csv(gpus);
-  outputs.json({{"schema", "tritax.simulate/1"}, {"runs", std::move(runs)}});
-  return 0;
+  outputs.csv(gpus.table(), complete);
+  outputs.json({{"schema", "tritax.simulate/1"},
+                {"version", version()},
+                {"runs", std::move(runs)},
+                {"interrupted", !complete}});
+  return complete ? 0 : interrupted_exit_code();
 }
 
 }  // namespace
@@ -234,14 +263,18 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
                    "Also what a run without one tax at a time would save");
   add_output_options(command, options->output);
   command.footer(
-      "All scenarios of a file are run, or the one with --id. The time is accounted along the critical path, "
+      "All scenarios of a file are run, or the one with --id; options with several values make a table. The "
+      "time is accounted along the critical path, "
       "where\n"
       "the parts sum to the time; --counterfactual adds what is saved by a run without one tax at a time.\n\n"
       "Examples:\n"
       "  tritax simulate scenarios/iris-six-shapes.toml\n"
       "  tritax simulate my-schedule.json --machine mi300x-8 --json -\n"
       "  tritax simulate --pattern workgroup-specialised -M 8192 -N 3584 -K 14336 --machine mi300x-8 "
-      "--comm-cus 48\n");
+      "--comm-cus 48\n"
+      "  tritax simulate --pattern fused-sequential -M 64,512,8192 -N 4608 -K 36864 --machine mi300x-8 "
+      "--gpus 2,4,8 "
+      "\\\n    --set fabric.link=32GB/s,64GB/s\n");
   return [options] { return run(*options); };
 }
 

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "cli/report.hpp"
@@ -23,7 +24,8 @@ namespace {
 
 // Schedules are JSON, scenarios TOML.
 bool is_schedule_file(const std::string& name) {
-  std::string extension = std::filesystem::path(name).extension().string();
+  const std::filesystem::path path(name);
+  std::string extension = (path.extension() == ".gz" ? path.stem() : path).extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return extension == ".json";
@@ -48,33 +50,53 @@ void refuse_group(const SubjectOptions& options, const std::string& group, const
 
 Scenario scenario_of_options(const SubjectOptions& options) {
   require_problem(options.problem, options.machine);
-  Scenario scenario = scenario_of(problem_on(options.problem, find_machine_option(options.machine)));
+  Scenario scenario =
+      scenario_of(problem_on(options.problem, find_machine_option(options.machine, options.changes)));
   if (!options.pattern.empty()) scenario.pattern = options.pattern;
   scenario.id = scenario.pattern;
   scenario.machine = options.machine;
   return scenario;
 }
 
+// Those whose id is `id`, or all patterns of it: "8192x4096x12288" means all, "8192x4096x12288/library" one.
+// Without any, the one that alone begins so.
+std::vector<Scenario> chosen_by_id(const std::vector<Scenario>& scenarios, const std::string& id) {
+  std::vector<Scenario> chosen;
+  std::vector<Scenario> begun;
+  for (const Scenario& scenario : scenarios) {
+    if (scenario.id == id || scenario.id.starts_with(id + '/')) chosen.push_back(scenario);
+    if (scenario.id.starts_with(id)) begun.push_back(scenario);
+  }
+  if (!chosen.empty() || begun.empty()) return chosen;
+  // The patterns of one table of the file are one scenario to who wrote it.
+  const bool unique = std::all_of(begun.begin(), begun.end(),
+                                  [&](const Scenario& one) { return one.where == begun.front().where; });
+  return unique ? begun : std::vector<Scenario>{};
+}
+
 std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
   refuse_group(options, kWorkloadGroup,
                fmt::format("the workload comes from '{}'; give a file or sizes", options.file));
   std::vector<Scenario> scenarios = read_scenarios(options.file);
-  if (options.id.empty()) {
-    return scenarios;
-  }
-  std::vector<Scenario> chosen;
+  if (options.id.empty()) return scenarios;
+  std::vector<Scenario> chosen = chosen_by_id(scenarios, options.id);
+  if (!chosen.empty()) return chosen;
   std::vector<std::string> ids;
-  for (Scenario& scenario : scenarios) {
+  std::vector<std::string> names;
+  std::vector<std::string> begun;
+  std::string table;  // of the scenario before
+  for (const Scenario& scenario : scenarios) {
     ids.push_back(scenario.id);
-    // "8192x4096x12288" means all patterns of it, "8192x4096x12288/library" one.
-    if (scenario.id == options.id || scenario.id.rfind(options.id + '/', 0) == 0) {
-      chosen.push_back(std::move(scenario));
-    }
+    names.push_back(scenario.id);
+    names.push_back(scenario.id.substr(0, scenario.id.rfind('/')));  // of all its patterns
+    const bool first = std::exchange(table, scenario.where) != scenario.where;
+    if (first && scenario.id.starts_with(options.id)) begun.push_back(scenario.id);
   }
-  if (!chosen.empty()) {
-    return chosen;
+  if (!begun.empty()) {
+    throw UserError(fmt::format("--id: several scenarios of '{}' begin with '{}': {}; give more of one",
+                                options.file, options.id, fmt::join(begun, ", ")));
   }
-  const std::string nearest = nearest_name(options.id, ids);
+  const std::string nearest = nearest_name(options.id, names);
   throw UserError(fmt::format("--id: '{}' has no scenario '{}'{}; it has {}", options.file, options.id,
                               nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
                               fmt::join(ids, ", ")));
@@ -100,6 +122,7 @@ Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
   if (!options.pattern.empty()) {
     scenario.pattern = find_pattern(workload, options.pattern, "--pattern").name;
   }
+  scenario.changes = options.changes;
   scenario.knobs =
       scenario.knobs.with(pins_of(workload, options.pins, fmt::format("scenario '{}'", scenario.id)));
   return scenario;
@@ -137,7 +160,7 @@ std::string describe_scenario(const Scenario& scenario, const Machine& machine) 
   const Pattern& pattern = pattern_of(scenario);
   const std::string knobs = describe(pattern, scenario.knobs);
   return fmt::format("{}: {} on {} of {}, {}{}{}", scenario.id, problem.workload->size_text(problem),
-                     problem.gpus(), machine.name, pattern.name, knobs.empty() ? "" : ", ", knobs);
+                     problem.gpus(), machine.title(), pattern.name, knobs.empty() ? "" : ", ", knobs);
 }
 
 // With the knobs that the machine decides put in, so that they are shown and can be varied like given ones.
@@ -166,11 +189,10 @@ void add_subject_options(CLI::App& command, const Workload& workload, SubjectOpt
   command.add_option("FILE", options.file,
                      "A scenario file (TOML) or a schedule (JSON); or give --pattern and sizes");
   command.add_option("--id", options.id, "Which scenario of the file")->type_name("ID");
-  add_machine_option(command, options.machine);
-  command.add_option("--pattern", options.pattern, "An overlap pattern (tritax patterns lists them)")
-      ->type_name("NAME");
-  add_problem_options(command, workload, options.problem);
-  add_knob_options(command, workload, options.pins);
+  add_machine_options(command, options, true);
+  add_pattern_option(command, options);
+  add_problem_options(command, workload, options);
+  add_knob_options(command, workload, options);
 }
 
 void add_sustained_option(CLI::App& command, bool& sustained) {
@@ -183,7 +205,10 @@ void require_no_id(const std::string& id) {
   if (!id.empty()) throw UserError("--id: there is no scenario file to choose from");
 }
 
-std::vector<Source> sources_of(const SubjectOptions& options) {
+namespace {
+
+// Of options without axes.
+std::vector<Source> sources_of_point(const SubjectOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
     const Workload& workload = *options.problem.workload;
@@ -194,7 +219,9 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
     }
     require_no_id(options.id);
     const Scenario scenario = with_overrides(scenario_of_options(options), options);
-    sources.push_back({scenario, "", scenario.machine});
+    Source& source = sources.emplace_back();
+    source.machine = scenario.machine;
+    source.scenario = scenario;
   } else if (is_schedule_file(options.file)) {
     const std::string reason = fmt::format("'{}' is a schedule, it is run as it stands", options.file);
     refuse_group(options, kWorkloadGroup, reason);
@@ -202,7 +229,13 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
     if (!options.pattern.empty() || !options.id.empty()) {
       throw UserError(fmt::format("{}: {}", options.pattern.empty() ? "--id" : "--pattern", reason));
     }
-    sources.push_back({std::nullopt, options.file, options.machine});
+    if (options.machine.empty() && !options.changes.empty()) {
+      throw UserError(
+          fmt::format("{}: there is no machine to change; give --machine", options.changes.front().text));
+    }
+    Source& source = sources.emplace_back();
+    source.schedule_file = options.file;
+    source.machine = options.machine;
   } else {
     std::vector<Scenario> scenarios = scenarios_of_file(options);
     keep_pattern(scenarios, options.pattern);
@@ -215,11 +248,28 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
     }
   }
   if (sources.front().scenario) refuse_unused_knobs(sources, options.pins);
-  for (Source& source : sources) source.sustained = options.sustained;
+  for (Source& source : sources) {
+    source.changes = options.changes;
+    source.sustained = options.sustained;
+    source.at = options.at;
+  }
+  return sources;
+}
+
+}  // namespace
+
+std::vector<Source> sources_of(const SubjectOptions& options) {
+  std::vector<Source> sources;
+  for (const SubjectOptions& point : points_of(options)) {
+    const std::string place = options.axes.empty() ? "" : describe_point(point) + ": ";
+    std::vector<Source> more = with_place(place, [&] { return sources_of_point(point); });
+    std::move(more.begin(), more.end(), std::back_inserter(sources));
+  }
   return sources;
 }
 
 Source single_source(const SubjectOptions& options) {
+  require_no_axes(options, options.command->get_name());
   std::vector<Source> sources = sources_of(options);
   if (sources.size() == 1) {
     return std::move(sources.front());
@@ -239,7 +289,8 @@ Machine machine_of(const Source& source) {
                     "lists, or a TOML file, for '{}'",
                     source.schedule_file));
   }
-  Machine machine = with_place(source.machine_place, [&] { return find_machine(source.machine); });
+  Machine machine =
+      changed(with_place(source.machine_place, [&] { return find_machine(source.machine); }), source.changes);
   return source.sustained ? sustained(std::move(machine)) : machine;
 }
 
@@ -253,18 +304,20 @@ Subject load_scenario(const Scenario& unresolved, Machine machine) {
   subject.schedule = build_scenario(scenario, subject.machine);
   subject.title = describe_scenario(scenario, subject.machine);
   subject.rebuild = rebuild_of(scenario);
+  subject.scenario = scenario;
   return subject;
 }
 
 // The file first: who gives one that is not there or damaged is not helped by hearing of a missing machine.
 Subject load_schedule(const Source& source, bool require_sound_file) {
   Subject subject;
+  subject.file = source.schedule_file;
   subject.place = source.schedule_file + ": ";
   subject.schedule = read_schedule(source.schedule_file);
   subject.machine = machine_of(source);
   subject.id = subject.schedule.name;
   subject.title = printable(fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file,
-                                        subject.id, subject.schedule.ranks, subject.machine.name));
+                                        subject.id, subject.schedule.ranks, subject.machine.title()));
   if (require_sound_file) {
     require_sound(check_schedule(subject.schedule), source.schedule_file);
     require_sound(check_schedule_on(subject.schedule, subject.machine), source.schedule_file);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/options.hpp"
@@ -15,18 +16,15 @@
 
 namespace tritax::cli {
 
-struct SubjectOptions {
-  std::string file;     // SCENARIO.toml or SCHEDULE.json; "" when a pattern is given
-  std::string id;       // of a scenario in the file, with or without "/PATTERN"; "" means all
-  std::string machine;  // replaces that of the scenario
-  std::string pattern;  // replaces that of the scenario
-  Problem problem;      // of the command line, without a file
-  Values pins;          // replace the knobs of the scenario
+// The problem of the command line is for where there is no file.
+struct SubjectOptions : Asked {
+  std::string file;  // SCENARIO.toml or SCHEDULE.json; "" when a pattern is given
+  std::string id;    // of a scenario in the file, with or without "/PATTERN"; "" means all
   bool sustained = false;
   const CLI::App* command = nullptr;
 };
 
-// FILE, --id, --machine, --pattern, and the fields and knobs of the workload.
+// FILE, --id, --machine, --set, --scale, --pattern, and the fields and knobs of the workload.
 void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options);
 
 // --sustained: clocks that hold after long load.
@@ -37,12 +35,15 @@ void add_sustained_option(CLI::App& command, bool& sustained);
 struct Source {
   std::optional<Scenario> scenario;
   std::string schedule_file;
-  std::string machine;                        // name or path; "" only for a schedule file
-  bool sustained = false;                     // the machine after long load
-  std::string machine_place = "--machine: ";  // in front of messages about it
+  std::string machine;                                  // name or path; "" only for a schedule file
+  std::vector<ParameterChange> changes;                 // of it
+  bool sustained = false;                               // the machine after long load
+  std::string machine_place = "--machine: ";            // in front of messages about it
+  std::vector<std::pair<std::string, std::string>> at;  // on the axes of the command line; see Asked::at
 };
 
-// All that the options name, nothing built yet: the scenarios of the file, or the one with --id. Throws
+// All that the options name, nothing built yet: the scenarios of the file, or the one with --id, for every
+// combination of values of options that have several. Throws
 // UserError for options that contradict each other, unknown ids (nearest offered) and unreadable files.
 std::vector<Source> sources_of(const SubjectOptions& options);
 
@@ -56,10 +57,12 @@ Source single_source(const SubjectOptions& options);
 struct Subject {
   std::string id;     // of the scenario, or the name of the schedule
   std::string title;  // one line for people
+  std::string file;   // of a schedule; "" of a scenario
   std::string place;  // in front of messages: "file: ", "file:line: scenario "id": "; "" if from no file
   Machine machine;
   Schedule schedule;
-  std::optional<Rebuild> rebuild;  // of a scenario
+  std::optional<Scenario> scenario;  // with all knobs; none of a schedule file
+  std::optional<Rebuild> rebuild;    // of a scenario
 };
 
 // Builds the schedule of a scenario, or reads that of a file. Throws UserError; with `require_sound` also for

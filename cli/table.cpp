@@ -13,12 +13,6 @@ namespace tritax::cli {
 
 namespace {
 
-// Columns on a terminal: code points, since cells may hold UTF-8 signs such as ×.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 bool is_number(const Cell& cell) {
   return std::holds_alternative<std::int64_t>(cell) || std::holds_alternative<double>(cell);
 }
@@ -71,14 +65,83 @@ std::string padded(const std::string& text, std::size_t width, bool to_right) {
   return to_right ? space + text : text + space;
 }
 
-std::string joined_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-                        const std::vector<bool>& numeric) {
-  std::string line;
-  for (std::size_t c = 0; c < cells.size(); ++c) {
-    line.append(c == 0 ? 0 : 2, ' ').append(padded(cells[c], widths[c], numeric[c]));
+constexpr std::size_t kGap = 2;           // between columns
+constexpr std::size_t kIndent = 4;        // of the further lines of a row
+constexpr std::size_t kLeastBroken = 24;  // narrower texts are not broken but go to a further line
+
+// A column in the text form.
+struct Place {
+  std::size_t width = 0;
+  bool numeric = false;
+};
+
+// Columns that stand beside each other: [first, last).
+struct Line {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::size_t indent_of(const Line& line) { return line.first == 0 ? 0 : kIndent; }
+
+// Distributes the columns over lines of `width`, and narrows texts that are wider than what is left for them.
+std::vector<Line> lines_of(std::vector<Place>& places, std::size_t width) {
+  std::vector<Line> lines(1);
+  std::size_t used = 0;
+  for (std::size_t c = 0; c < places.size(); ++c) {
+    Line* line = &lines.back();
+    const std::size_t gap = c == line->first ? 0 : kGap;
+    const std::size_t left = width > used + gap ? width - used - gap : 0;
+    const bool breaks = !places[c].numeric && c + 1 == places.size() && left >= kLeastBroken;
+    if (c > line->first && places[c].width > left && !breaks) {
+      lines.push_back({c, c});
+      line = &lines.back();
+      used = kIndent;
+    } else {
+      used += gap;
+    }
+    if (!places[c].numeric) {
+      const std::size_t most = width > used ? width - used : 1;
+      places[c].width = std::min(places[c].width, std::max(most, std::size_t{1}));
+    }
+    used += places[c].width;
+    line->last = c + 1;
   }
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
+  return lines;
+}
+
+// The pieces of a text that are at most `width` wide, broken at blanks where it has any.
+std::vector<std::string> pieces_of(const std::string& text, std::size_t width) {
+  if (width_of(text) <= width) return {text};
+  std::vector<std::string> pieces;
+  std::string rest = wrapped(text, width);
+  for (std::size_t begin = 0; begin < rest.size();) {
+    const std::size_t end = rest.find('\n', begin);
+    pieces.push_back(rest.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+std::string text_line(const std::vector<std::string>& cells, const std::vector<Place>& places,
+                      const Line& line) {
+  std::vector<std::vector<std::string>> pieces;
+  std::size_t height = 1;
+  for (std::size_t c = line.first; c < line.last; ++c) {
+    pieces.push_back(pieces_of(cells[c], places[c].width));
+    height = std::max(height, pieces.back().size());
+  }
+  std::string text;
+  for (std::size_t row = 0; row < height; ++row) {
+    std::string one(indent_of(line), ' ');
+    for (std::size_t c = line.first; c < line.last; ++c) {
+      const std::vector<std::string>& column = pieces[c - line.first];
+      one.append(c == line.first ? 0 : kGap, ' ');
+      one += padded(row < column.size() ? column[row] : "", places[c].width, places[c].numeric);
+    }
+    one.erase(one.find_last_not_of(' ') + 1);
+    text += one + '\n';
+  }
+  return text;
 }
 
 }  // namespace
@@ -88,29 +151,30 @@ void Table::add(std::vector<Cell> row) {
   rows.push_back(std::move(row));
 }
 
-std::string to_text(const Table& table, bool bold_header) {
-  const std::size_t width = table.columns.size();
+std::string to_text(const Table& table, const TextStyle& style) {
   std::vector<std::string> header;
-  std::vector<std::size_t> widths;
-  std::vector<bool> numeric;
-  for (std::size_t c = 0; c < width; ++c) {
+  std::vector<Place> places;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Column& column = table.columns[c];
     header.push_back(column.unit.empty() ? column.title : fmt::format("{} ({})", column.title, column.unit));
-    widths.push_back(width_of(header.back()));
-    numeric.push_back(column_is_numeric(table, c));
+    places.push_back({width_of(header.back()), column_is_numeric(table, c)});
   }
-  std::vector<std::vector<std::string>> lines;
+  std::vector<std::vector<std::string>> rows;
   for (const std::vector<Cell>& row : table.rows) {
-    std::vector<std::string>& line = lines.emplace_back();
-    for (std::size_t c = 0; c < width; ++c) {
-      line.push_back(printable(text_of(row[c], table.columns[c].decimals)));
-      widths[c] = std::max(widths[c], width_of(line.back()));
+    std::vector<std::string>& cells = rows.emplace_back();
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      cells.push_back(printable(text_of(row[c], table.columns[c].decimals)));
+      places[c].width = std::max(places[c].width, width_of(cells.back()));
     }
   }
-  const std::string title = joined_line(header, widths, numeric);
-  std::string text = bold_header ? fmt::format("\x1b[1m{}\x1b[0m\n", title) : title + '\n';
-  for (const std::vector<std::string>& line : lines) {
-    text += joined_line(line, widths, numeric) + '\n';
+  const std::vector<Line> lines =
+      style.width == 0 ? std::vector<Line>{{0, places.size()}} : lines_of(places, style.width);
+  std::string title;
+  for (const Line& line : lines) title += text_line(header, places, line);
+  if (style.bold_header) title = fmt::format("\x1b[1m{}\x1b[0m\n", title.substr(0, title.size() - 1));
+  std::string text = title;
+  for (const std::vector<std::string>& row : rows) {
+    for (const Line& line : lines) text += text_line(row, places, line);
   }
   return text;
 }

@@ -3,6 +3,7 @@
 // Cells keep their type, so the text form can round while the CSV form keeps every digit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -27,9 +28,15 @@ struct Table {
   void add(std::vector<Cell> row);
 };
 
-// Aligned columns, numbers to the right, words to the left, a header line with units. `bold_header`: for a
-// terminal.
-std::string to_text(const Table& table, bool bold_header = false);
+struct TextStyle {
+  bool bold_header = false;
+  // Columns of the terminal, 0: as wide as it takes. What does not fit beside each other goes on in a further
+  // line, indented; a text wider than that is broken at blanks.
+  std::size_t width = 0;
+};
+
+// Aligned columns, numbers to the right, words to the left, a header line with units.
+std::string to_text(const Table& table, const TextStyle& style = {});
 
 // RFC 4180: header of keys, then one line a row.
 std::string to_csv(const Table& table);

@@ -1,6 +1,7 @@
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +38,24 @@ std::string styled(std::string_view text, Style style) {
 
 std::string printable(std::string_view text) { return without_controls(text, "\n"); }
 
+std::size_t terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+// Code points, since cells may hold UTF-8 signs such as ×.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 std::string wrapped(std::string_view text, std::size_t width) {
+  if (width == 0) {
+    constexpr std::size_t kReadable = 100;
+    const std::size_t terminal = terminal_width();
+    width = terminal == 0 ? kReadable : std::min(kReadable, terminal);
+  }
   std::string lines;
   while (text.size() > width) {
     const std::size_t blank = text.rfind(' ', width);
@@ -54,13 +72,19 @@ void tell(std::string_view text) {
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-Progress::Progress(std::string label)
-    : label_(std::move(label)),
-      terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
-      start_(Clock::now()),
-      last_draw_(start_) {}
+Progress::Progress(std::string label) : label_(std::move(label)), start_(Clock::now()) {
+  if (isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) drawer_ = std::thread([this] { keep_drawing(); });
+}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  end_.notify_all();
+  if (drawer_.joinable()) drawer_.join();
+  clear();
+}
 
 void Progress::clear() {
   const std::lock_guard lock(mutex_);
@@ -72,26 +96,32 @@ void Progress::clear() {
 }
 
 void Progress::update(std::size_t done, std::size_t total) {
-  using namespace std::chrono_literals;
-  constexpr std::size_t kBarWidth = 30;
-  if (!terminal_) {
-    return;
-  }
   const std::lock_guard lock(mutex_);
-  const auto now = Clock::now();
-  if (now - start_ < 1s || now - last_draw_ < 100ms) {
-    return;
+  done_ = done;
+  total_ = total;
+}
+
+void Progress::keep_drawing() {
+  using namespace std::chrono_literals;
+  std::unique_lock lock(mutex_);
+  auto pause = 900ms;  // what ends sooner needs no bar
+  while (!end_.wait_for(lock, pause, [this] { return ended_; })) {
+    draw();
+    pause = 200ms;
   }
-  last_draw_ = now;
+}
+
+void Progress::draw() {
+  constexpr std::size_t kBarWidth = 30;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_).count();
   drawn_ = true;
-  if (total == 0) {
-    tell(fmt::format("\r{}: {} done\x1b[K", label_, done));
-    std::fflush(stderr);
-    return;
+  if (total_ == 0) {
+    tell(fmt::format("\r{}: {} done, {} s\x1b[K", label_, done_, seconds));
+  } else {
+    const std::size_t filled = kBarWidth * std::min(done_, total_) / total_;
+    tell(fmt::format("\r{} [{}{}] {}/{}, {} s\x1b[K", label_, std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '.'), done_, total_, seconds));
   }
-  const std::size_t filled = kBarWidth * std::min(done, total) / total;
-  tell(fmt::format("\r{} [{}{}] {}/{}\x1b[K", label_, std::string(filled, '#'),
-                   std::string(kBarWidth - filled, '.'), done, total));
   std::fflush(stderr);
 }
 

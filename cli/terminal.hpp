@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace tritax::cli {
 
@@ -22,13 +24,21 @@ std::string styled(std::string_view text, Style style);
 // \xNN, so that none of it steers the terminal.
 std::string printable(std::string_view text);
 
-// `text` with a line break instead of the last blank before every `width` columns, and one at the end.
-std::string wrapped(std::string_view text, std::size_t width = 100);
+// Columns of the terminal that standard output is; 0 where it is none, or does not say.
+std::size_t terminal_width();
+
+// Columns that `text` takes: its code points.
+std::size_t width_of(std::string_view text);
+
+// `text` with a line break instead of the last blank before every `width` columns, and one at the end. 0:
+// 100, or less on a narrower terminal.
+std::string wrapped(std::string_view text, std::size_t width = 0);
 
 // Writes to standard error. A message that nobody can read is no reason to stop.
 void tell(std::string_view text);
 
-// A bar on standard error, drawn only if that is a terminal and the work takes over a second. Any thread may
+// A bar on standard error, drawn only if that is a terminal and the work takes over a second. A thread of its
+// own keeps it going, with the time that has passed, also while the work has nothing to tell. Any thread may
 // update it.
 class Progress {
  public:
@@ -45,12 +55,18 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void draw();
+  void keep_drawing();
+
   std::string label_;
-  bool terminal_;
   bool drawn_ = false;
+  bool ended_ = false;
+  std::size_t done_ = 0;
+  std::size_t total_ = 0;
   Clock::time_point start_;
-  Clock::time_point last_draw_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of all above
+  std::condition_variable end_;
+  std::thread drawer_;  // none where nobody would see it
 };
 
 }  // namespace tritax::cli

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/subject.hpp"
 #include "model/core/with_place.hpp"
@@ -56,10 +57,14 @@ int run(const TraceArguments& options) {
   const Table table = kernel_table(timeline, subject.schedule);
   outputs.print(subject.title + "\n\n");
   outputs.print(table);
-  outputs.csv(table);
+  const Record record = record_of(subject, simulation.seed);
+  outputs.csv(with_record(table, record));
+  const std::string all = json_of(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string about = all.substr(1, all.size() - 2);
   const Topology topology = build_topology(subject.machine, subject.schedule.ranks);
-  outputs.json_text(measured ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured)
-                             : timeline_to_perfetto_json(timeline, subject.schedule, topology));
+  outputs.json_text(measured
+                        ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured, about)
+                        : timeline_to_perfetto_json(timeline, subject.schedule, topology, about));
   outputs.print(fmt::format("\n{:.1f} us; open {} in https://ui.perfetto.dev\n", us(result.makespan_ns),
                             options.output.json.value_or("")));
   return 0;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,9 +18,11 @@
 #include "cli/output.hpp"
 #include "cli/parity_plot.hpp"
 #include "cli/report.hpp"
+#include "cli/standing.hpp"
 #include "cli/terminal.hpp"
 #include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
+#include "cli/version.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
@@ -32,7 +35,7 @@ struct ValidateArguments {
   OutputOptions output;
   std::vector<std::string> scenarios;
   std::vector<std::string> measured;
-  std::string machine;
+  Asked asked;        // the machine and its changes
   std::string clock;  // "": wall
   std::string plot;
   std::vector<std::string> ops;
@@ -102,12 +105,25 @@ Cell value_cell(const ValidatedRow& row, const std::string& column) {
   return {};
 }
 
-Table csv_table(const std::vector<ValidatedRow>& rows) {
+// The changes of the machine of a row, which all rows have.
+using Machines = std::map<std::string, Machine>;
+
+Machines machines_of(const std::vector<ValidatedRow>& rows, const std::vector<ParameterChange>& changes) {
+  Machines machines;
+  for (const ValidatedRow& row : rows) {
+    if (machines.count(row.machine) == 0)
+      machines.emplace(row.machine, changed(find_machine(row.machine), changes));
+  }
+  return machines;
+}
+
+Table csv_table(const std::vector<ValidatedRow>& rows, const Machines& machines) {
   const std::vector<std::string> columns = value_columns(rows);
   Table table{{{"id", ""}, {"pattern", ""}, {"gpus", ""}}, {}};
   for (const std::string& column : columns) table.columns.push_back({column, ""});
-  for (const char* column : {"machine", "measured_wall_us", "predicted_wall_us", "wall_error",
-                             "measured_device_us", "predicted_device_us", "device_error", "workload"}) {
+  for (const char* column :
+       {"machine", "measured_wall_us", "predicted_wall_us", "wall_error", "measured_device_us",
+        "predicted_device_us", "device_error", "workload", "machine_changes", "version"}) {
     table.columns.push_back({column, ""});
   }
   for (const ValidatedRow& row : rows) {
@@ -120,6 +136,8 @@ Table csv_table(const std::vector<ValidatedRow>& rows) {
       cells.emplace_back(row.error(clock));
     }
     cells.emplace_back(std::string(row.problem.workload->name));
+    cells.emplace_back(fmt::format("{}", fmt::join(describe_changes(machines.at(row.machine)), "; ")));
+    cells.emplace_back(std::string(version()));
     table.add(std::move(cells));
   }
   return table;
@@ -139,7 +157,7 @@ void add_values(ordered_json& json, const Values& values) {
   }
 }
 
-ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
+ordered_json row_json(const ValidatedRow& row, MeasuredClock clock, const Machines& machines) {
   ordered_json clocks = ordered_json::object();
   for (std::size_t i = 0; i < kMeasuredClockNames.size(); ++i) {
     const auto one = static_cast<MeasuredClock>(i);
@@ -152,6 +170,8 @@ ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
   ordered_json json{{"id", row.id},
                     {"pattern", row.pattern},
                     {"machine", row.machine},
+                    {"machine_changes", describe_changes(machines.at(row.machine))},
+                    {"version", version()},
                     {"workload", row.problem.workload->name},
                     {"gpus", row.problem.gpus()}};
   add_values(json, row.problem.values);
@@ -166,10 +186,11 @@ ordered_json row_json(const ValidatedRow& row, MeasuredClock clock) {
   return json;
 }
 
-ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock clock,
+                            const Machines& machines) {
   const ValidationSummary summary = summarise(rows, clock);
   ordered_json list = ordered_json::array();
-  for (const ValidatedRow& row : rows) list.push_back(row_json(row, clock));
+  for (const ValidatedRow& row : rows) list.push_back(row_json(row, clock, machines));
   ordered_json choices = ordered_json::array();
   for (const Choice& choice : choices_of(rows, clock)) {
     ordered_json& json = choices.emplace_back(json_of(choice.problem.values));
@@ -182,6 +203,7 @@ ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock
                  {"workload", choice.problem.workload->name}});
   }
   return {{"schema", "tritax.validate/1"},
+          {"version", version()},
           {"clock", kMeasuredClockNames[static_cast<std::size_t>(clock)]},
           {"summary",
            {{"rows", summary.errors.rows},
@@ -283,6 +305,12 @@ std::vector<ValidatedRow> worst_first(std::vector<ValidatedRow> rows, MeasuredCl
   return rows;
 }
 
+std::vector<MachineComparisons> compared_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+  std::vector<Comparison> comparisons;
+  for (const ValidatedRow& row : rows) comparisons.push_back({row.machine, row.problem, row.error(clock)});
+  return compared_sets(comparisons);
+}
+
 void print_report(const std::vector<ValidatedRow>& rows, const ValidateArguments& options,
                   MeasuredClock clock, const Outputs& outputs) {
   const auto title = [&](std::string_view text) { outputs.print('\n' + styled(text, Style::bold) + '\n'); };
@@ -293,6 +321,8 @@ void print_report(const std::vector<ValidatedRow>& rows, const ValidateArguments
   outputs.print(choice_table(choices_of(rows, clock), clock));
   title("Error of the predictions; below 0: the model is too fast");
   outputs.print(error_table(rows, clock));
+  title("What was compared, as [[compared]] of machine files says it");
+  outputs.print(compared_table(compared_of(rows, clock)));
   title("Summary");
   outputs.print(summary_text(summarise(rows, clock)));
 }
@@ -353,6 +383,13 @@ std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
   return scenarios;
 }
 
+// Other endings would name a file of another format.
+void require_svg(const std::string& path) {
+  if (path.ends_with(".svg") || path.ends_with(".svg.gz")) return;
+  throw UserError(
+      fmt::format("--plot: '{}': the plot is drawn as SVG; give a name that ends in .svg or .svg.gz", path));
+}
+
 int run(const ValidateArguments& options) {
   Outputs outputs(options.output);
   outputs.require_text(options.all_rows, "--rows");
@@ -362,13 +399,16 @@ int run(const ValidateArguments& options) {
   require_each_once(options.scenarios, "scenario files");
   if (!options.ops.empty() && !options.library.empty())
     throw UserError("--ops and --library: give one of them");
-  if (!options.machine.empty()) find_machine_option(options.machine);  // the flag is to blame, no row
+  const std::string& machine = options.asked.machine;
+  const std::vector<ParameterChange>& changes = options.asked.changes;
+  if (!machine.empty()) find_machine_option(machine, changes);  // the flag is to blame, no row
   if (!options.ops.empty()) {
     if (!options.plot.empty() || !options.measured.empty() || !options.clock.empty()) {
       throw UserError("--ops: compares operations, not runs; leave out --measured, --clock and --plot");
     }
-    return run_validate_ops({options.ops, options.machine, options.all_rows, options.threads},
-                            scenarios_of(options), outputs);
+    std::vector<Scenario> scenarios = scenarios_of(options);
+    for (Scenario& scenario : scenarios) scenario.changes = changes;
+    return run_validate_ops({options.ops, machine, options.all_rows, options.threads}, scenarios, outputs);
   }
   if (!options.library.empty()) {
     if (!options.plot.empty() || !options.measured.empty() || !options.scenarios.empty() ||
@@ -376,17 +416,21 @@ int run(const ValidateArguments& options) {
       throw UserError(
           "--library: its files say what ran; leave out scenarios, --measured, --clock and --plot");
     }
-    return run_validate_library({options.library, options.machine, options.all_rows, options.threads},
+    return run_validate_library({options.library, machine, changes, options.all_rows, options.threads},
                                 outputs);
   }
   std::optional<OutputFile> plot;
   if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
-  if (!options.plot.empty()) plot.emplace(options.plot, "--plot");
+  if (!options.plot.empty()) {
+    require_svg(options.plot);
+    plot.emplace(options.plot, "--plot");
+  }
   const std::string clock_name(options.clock.empty() ? kMeasuredClockNames.front() : options.clock);
   const auto clock = static_cast<MeasuredClock>(parse_name(clock_name, "--clock", kMeasuredClockNames));
   const std::vector<MeasuredFile> files = measurements_of(options);
-  const std::vector<MeasuredScenario> measured =
-      match_scenarios(files, scenarios_of(options), !options.scenarios.empty(), options.machine);
+  std::vector<MeasuredScenario> measured =
+      match_scenarios(files, scenarios_of(options), !options.scenarios.empty(), machine);
+  for (MeasuredScenario& row : measured) row.scenario.changes = changes;
   if (measured.empty()) {
     throw UserError(
         "no measured row has the id of a scenario in the files given; ids look like 'id/pattern'");
@@ -405,8 +449,10 @@ int run(const ValidateArguments& options) {
   }
   print_notes(files, rows, outputs);
   print_report(rows, options, clock, outputs);
-  outputs.csv(csv_table(rows), !work.interrupted());
-  ordered_json json = validated_json(rows, clock);
+  const Machines machines = machines_of(rows, changes);
+  outputs.csv(csv_table(rows, machines), !work.interrupted());
+  ordered_json json = validated_json(rows, clock, machines);
+  json["compared"] = json_of(compared_of(rows, clock));
   json["interrupted"] = work.interrupted();
   outputs.json(json);
   if (plot && work.interrupted()) {
@@ -414,7 +460,7 @@ int run(const ValidateArguments& options) {
   } else if (plot) {
     plot->commit(to_svg(parity_plot(rows, clock)));
   }
-  return work.interrupted() ? kInterruptedExitCode : 0;
+  return work.interrupted() ? interrupted_exit_code() : 0;
 }
 
 }  // namespace
@@ -430,7 +476,7 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
                   "Files of 'tritax measure' (default: the measurements that are shipped)")
       ->type_name("FILE.csv");
   command
-      .add_option("--machine", options->machine,
+      .add_option("--machine", options->asked.machine,
                   "Machine that predicts, instead of the scenario's (rows without a scenario: h200-4)")
       ->type_name("NAME|FILE");
   command
@@ -452,6 +498,7 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
                   "repeated")
       ->allow_extra_args(false)
       ->type_name("FILE.csv");
+  add_change_options(command, options->asked, false);
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);

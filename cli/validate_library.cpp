@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.hpp"
+#include "cli/record.hpp"
 #include "cli/terminal.hpp"
 #include "sim/study/validate_library.hpp"
 
@@ -55,7 +56,29 @@ Table form_table(const std::vector<LibraryResidual>& rows) {
   return table;
 }
 
-ordered_json library_json(const std::vector<LibraryResidual>& rows, const std::string& machine) {
+// What a row is of; `knobs` keeps its resolved knobs.
+Record record_of(const LibraryResidual& row, const Machine& machine, Values& knobs) {
+  const Scenario& scenario = row.row.scenario;
+  knobs = resolved_knobs(scenario, machine);
+  Record record;
+  record.machine = &machine;
+  record.problem = &scenario.problem;
+  record.pattern = &pattern_of(scenario);
+  record.knobs = &knobs;
+  return record;
+}
+
+Table record_table(const std::vector<LibraryResidual>& rows, const Machine& machine) {
+  RecordTable table;
+  const Table all = row_table(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Values knobs;
+    table.add({all.columns, {all.rows[i]}}, record_of(rows[i], machine, knobs));
+  }
+  return table.table();
+}
+
+ordered_json library_json(const std::vector<LibraryResidual>& rows, const Machine& machine) {
   ordered_json forms = ordered_json::array();
   for (std::size_t i = 0; i < kLibraryFormNames.size(); ++i) {
     const ErrorSummary summary = summarise_library(rows, static_cast<LibraryForm>(i));
@@ -75,18 +98,24 @@ ordered_json library_json(const std::vector<LibraryResidual>& rows, const std::s
                     {"predicted_us", row.predicted_ns * 1e-3},
                     {"error", row.error()},
                     {"where", row.row.where}});
+    Values knobs;
+    add_record(list.back(), record_of(row, machine, knobs));
   }
-  return {{"schema", "tritax.validate-library/1"},
-          {"machine", machine},
-          {"forms", std::move(forms)},
-          {"rows", std::move(list)}};
+  ordered_json json{{"schema", "tritax.validate-library/1"},
+                    {"machine", machine.name},
+                    {"forms", std::move(forms)},
+                    {"rows", std::move(list)}};
+  Record record;
+  record.machine = &machine;
+  add_record(json, record);
+  return json;
 }
 
 }  // namespace
 
 int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs) {
   const std::string machine = options.machine.empty() ? "h200-4" : options.machine;
-  const Machine found = find_machine(machine);
+  const Machine found = changed(find_machine(machine), options.changes);
   std::vector<LibraryFile> files;
   for (const std::string& path : options.files) files.push_back(read_library(path));
   InterruptibleWork work;
@@ -105,11 +134,11 @@ int run_validate_library(const ValidateLibraryOptions& options, Outputs& outputs
   if (options.all_rows) outputs.print(row_table(rows));
   outputs.print(form_table(rows));
   outputs.print("\nErrors are predicted / measured - 1; below 0, the model is too fast.\n");
-  outputs.csv(row_table(rows), !work.interrupted());
-  ordered_json json = library_json(rows, machine);
+  outputs.csv(record_table(rows, found), !work.interrupted());
+  ordered_json json = library_json(rows, found);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  return work.interrupted() ? kInterruptedExitCode : 0;
+  return work.interrupted() ? interrupted_exit_code() : 0;
 }
 
 }  // namespace tritax::cli

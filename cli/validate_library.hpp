@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "cli/output.hpp"
+#include "model/machine/changes.hpp"
 
 namespace tritax::cli {
 
 struct ValidateLibraryOptions {
   std::vector<std::string> files;
   std::string machine;  // "": h200-4
+  std::vector<ParameterChange> changes;
   bool all_rows = false;
   std::optional<int> threads;
 };

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.hpp"
+#include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
+#include "cli/version.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/study/validate_ops.hpp"
 
@@ -75,6 +77,30 @@ ordered_json times_json(const OpTimes& times) {
           {"sum_us", times.sum_us}};
 }
 
+// What a row is of; `machine` and `knobs` keep the parts of it.
+Record record_of(const OpResidual& row, Machine& machine, Values& knobs) {
+  machine = find_machine_of(row.scenario);
+  knobs = resolved_knobs(row.scenario, machine);
+  Record record;
+  record.machine = &machine;
+  record.problem = &row.scenario.problem;
+  record.pattern = &pattern_of(row.scenario);
+  record.knobs = &knobs;
+  return record;
+}
+
+Table record_table(const std::vector<OpResidual>& rows) {
+  RecordTable table;
+  const Table all = row_table(rows);
+  if (rows.empty()) table.add(all, {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Machine machine;
+    Values knobs;
+    table.add({all.columns, {all.rows[i]}}, record_of(rows[i], machine, knobs));
+  }
+  return table.table();
+}
+
 ordered_json ops_json(const std::vector<OpResidual>& rows) {
   ordered_json kinds = ordered_json::array();
   for (const OpKindResidual& kind : summarise_ops(rows)) {
@@ -105,8 +131,12 @@ ordered_json ops_json(const std::vector<OpResidual>& rows) {
                     {"predicted", times_json(row.predicted)},
                     {"error", json_of(row.error())},
                     {"where", row.measured.where}});
+    Machine machine;
+    Values knobs;
+    add_record(list.back(), record_of(row, machine, knobs));
   }
-  return {{"schema", "tritax.validate-ops/1"},
+  return {{"version", version()},
+          {"schema", "tritax.validate-ops/1"},
           {"stamping_cost", stamping_cost(rows)},
           {"operations", std::move(kinds)},
           {"rows", std::move(list)}};
@@ -142,11 +172,11 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
       "\nA store, copy or atomic add counts from its begin, or from the end of the one before it in its "
       "workgroup, "
       "until it has\ndrained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
-  outputs.csv(row_table(rows), !work.interrupted());
+  outputs.csv(record_table(rows), !work.interrupted());
   ordered_json json = ops_json(rows);
   json["interrupted"] = work.interrupted();
   outputs.json(json);
-  return work.interrupted() ? kInterruptedExitCode : 0;
+  return work.interrupted() ? interrupted_exit_code() : 0;
 }
 
 }  // namespace tritax::cli

@@ -33,6 +33,7 @@ SimulationResult Engine::run() {
     now = next;
     if (now > kLongestRunNs) refuse_length();
     totals_.gave_up |= options_.give_up_after_ns > 0 && now > options_.give_up_after_ns;
+    totals_.gave_up |= options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
     if (totals_.gave_up) break;
     const double same_ns = same_time_until(now);
     now = collect_ended(now, same_ns);

@@ -7,6 +7,7 @@
 // resources at the same time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,6 +57,7 @@ struct SimulationOptions {
   // An equal run ended just before: what it stored last is still in the L2 and has to be written back.
   bool stored_before = false;
   double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
+  const std::atomic<bool>* stop = nullptr;  // likewise when somebody else sets it; may be null
 };
 
 // For a run that is measured again and again, with so many bytes written to every GPU before each time;

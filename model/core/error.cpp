@@ -26,18 +26,32 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 int edit_distance(const std::string& a, const std::string& b) {
+  // Rows of the table of distances between beginnings: this one of `a`, the one before, and the one before that.
   std::vector<int> row(b.size() + 1);
+  std::vector<int> before(b.size() + 1);
+  std::vector<int> earlier(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
+    earlier.swap(before);
+    before.swap(row);
     row[0] = static_cast<int>(i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int substituted = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+      const auto equal = [&](std::size_t x, std::size_t y) { return lower(a[x - 1]) == lower(b[y - 1]); };
+      row[j] = std::min({before[j - 1] + (equal(i, j) ? 0 : 1), before[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && equal(i, j - 1) && equal(i - 1, j)) row[j] = std::min(row[j], earlier[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+int most_slips(const std::string& word) {
+  constexpr int kLettersASlip = 4;
+  return (static_cast<int>(word.size()) + kLettersASlip - 1) / kLettersASlip;
+}
+
+bool begins(const std::string& word, const std::string& name) {
+  constexpr std::size_t kFewestLetters = 3;
+  return word.size() >= kFewestLetters && name.starts_with(word);
 }
 
 }  // namespace tritax

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/core/gzip.hpp"
 
 namespace tritax {
 
@@ -95,11 +96,20 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
   while (file) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     const std::string_view got(block.data(), static_cast<std::size_t>(file.gcount()));
-    if (got.find('\0') != std::string_view::npos) refuse("it is no text, it has a zero byte");
+    const bool packed = is_gzip(text.empty() ? got : std::string_view(text));
+    if (!packed && got.find('\0') != std::string_view::npos) refuse("it is no text, it has a zero byte");
     text.append(got);
     check_size(text.size());
   }
   if (file.bad()) refuse(std::strerror(errno));
+  if (is_gzip(text)) {
+    try {
+      text = gunzip(text, largest);
+    } catch (const UserError& error) {
+      refuse(error.what());
+    }
+    if (text.find('\0') != std::string::npos) refuse("it is no text, it has a zero byte");
+  }
   if (pipe) read.pipes.emplace(id_of(*status), text);
   if (status) read.files.insert(id_of(*status));
   return text;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
+#include "model/machine/compared.hpp"
 
 namespace tritax {
 
@@ -285,10 +286,22 @@ struct Fabric {
   double network_latency_ns = 0;
 };
 
+inline constexpr int kMostNodes = 4096;
+inline constexpr int kMostGpusPerNode = 1024;
+
+// What somebody asked to be different from the machine's file (model/machine/changes.hpp).
+struct MachineChange {
+  std::string key;       // "fabric.link"
+  std::string value;     // "32 GB/s"
+  std::string was;       // "64 GB/s"; "" where the file has none
+  bool follows = false;  // not asked for itself, but scaled with what was
+};
+
 struct Machine {
   std::string name;         // "mi300x-8"
   std::string description;  // one line
   std::string file;         // where it was read from
+  std::string base;         // the machine that its file differs from; "" mostly
   int nodes = 1;
   int gpus_per_node = 1;
   Gpu gpu;
@@ -300,7 +313,12 @@ struct Machine {
   bool after_long_load = false;    // more than gpu.power_window_ns of it: the power limit holds
   double prediction_residual = 0;  // relative standard deviation; from calibration, 0 when there was none
   std::vector<Parameter> parameters;
+  std::vector<ComparedSet> compared;   // what predictions were compared with
+  std::vector<Doubt> doubts;           // times that are known to be wrong
+  std::vector<MachineChange> changes;  // against the file, already part of all of the above
 
+  // "mi300x-8", or "mi300x-8 with fabric.link=32GB/s": for headings.
+  std::string title() const;
   int gpu_count() const { return nodes * gpus_per_node; }
 };
 
@@ -308,9 +326,9 @@ struct Machine {
 // changed by it.
 Machine sustained(Machine machine);
 
-// Reads and checks a machine file. Throws UserError with file, line, key, value and what is allowed: unknown
-// keys (with the nearest known name), missing keys, wrong units, negative or zero values where they make no
-// sense.
+// Reads and checks a machine file, with its base where it names one. Throws UserError with file, line, key,
+// value and what is allowed: unknown keys (with the nearest known name), missing keys, wrong units, negative
+// or zero values where they make no sense.
 Machine read_machine(const std::string& path);
 
 // Same, from text; `origin` is used in messages.

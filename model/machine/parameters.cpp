@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tritax {
 
@@ -467,6 +469,27 @@ std::string unit_names(Dimension dimension) {
     names += unit.name.empty() ? std::string("\"\"") : std::string(unit.name);
   }
   return names;
+}
+
+std::string value_problem(const ParameterSpec& spec, double value, std::string_view unit) {
+  const double factor = unit_factor(spec.dimension, unit);
+  if (factor == 0) {
+    return fmt::format("unit \"{}\" does not fit; allowed: {}", unit, unit_names(spec.dimension));
+  }
+  const double internal = value * factor;
+  const Bounds& bounds = spec.bounds;
+  const bool none = bounds.above_zero > 0 && internal == 0;
+  const double lowest = std::max(bounds.low, bounds.above_zero);
+  const bool low_ok = none || (bounds.low_allowed ? internal >= lowest : internal > lowest);
+  if (!std::isfinite(internal) || !low_ok || internal > bounds.high) {
+    return fmt::format("value {}{}{} is out of range; allowed: {}{} {:g} and at most {:g}", value,
+                       unit.empty() ? "" : " ", unit, bounds.above_zero > 0 ? "0, or " : "",
+                       bounds.low_allowed ? "at least" : "more than", lowest / factor, bounds.high / factor);
+  }
+  if (spec.dimension == Dimension::count && internal != std::floor(internal)) {
+    return fmt::format("value {} must be a whole number", value);
+  }
+  return "";
 }
 
 double unit_factor(Dimension dimension, std::string_view unit) {

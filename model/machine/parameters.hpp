@@ -78,6 +78,9 @@ double parameter_value(const Machine& machine, std::string_view key);
 // Changes only the field that the simulator reads, not Machine::parameters.
 void set_parameter_value(Machine& machine, std::string_view key, double value);
 
+// What is wrong with a value in `unit`: no such unit, out of range, not whole; "" if nothing is.
+std::string value_problem(const ParameterSpec& spec, double value, std::string_view unit);
+
 // Units that a dimension accepts, for messages: `ns, us, ms, s`.
 std::string unit_names(Dimension dimension);
 

@@ -6,17 +6,16 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
-#include "model/core/read_file.hpp"
 #include "model/core/toml.hpp"
+#include "model/machine/base_machine.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/parameters.hpp"
+#include "model/machine/read_compared.hpp"
 
 namespace tritax {
 
 namespace {
-
-constexpr std::size_t kLargestFileBytes = 1 << 20;  // a machine file is a few kilobytes
 
 std::string dotted(std::string_view table, std::string_view name) {
   return table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
@@ -36,8 +35,12 @@ class MachineReader {
     double factor = 1;  // to the internal unit
   };
 
+  // What comes from a base has its place there.
   std::string place(const toml::node& node) const {
-    return fmt::format("{}:{}", origin_, std::max<std::uint32_t>(node.source().begin.line, 1));
+    const auto& path = node.source().path;
+    const std::string base = path == nullptr || *path == origin_ ? "" : fmt::format("{}: base ", origin_);
+    return fmt::format("{}{}:{}", base, base.empty() ? origin_ : *path,
+                       std::max<std::uint32_t>(node.source().begin.line, 1));
   }
   [[noreturn]] void fail(const toml::node& node, const std::string& key, const std::string& problem) const {
     throw UserError(fmt::format("{}: {}: {}", place(node), key, problem));
@@ -56,8 +59,6 @@ class MachineReader {
   void read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
                       MatrixRate* rate);
   Number read_value(const toml::table& entry, const std::string& key, const ParameterSpec& spec) const;
-  void check_range(const toml::table& entry, const std::string& key, const ParameterSpec& spec,
-                   const Number& number) const;
   void read_provenance(const toml::table& entry, Parameter& parameter) const;
   void assign(const ParameterTarget& target, double value, MatrixRate* rate);
 
@@ -191,32 +192,11 @@ MachineReader::Number MachineReader::read_value(const toml::table& entry, const 
     if (!unit->is_string()) fail(*unit, key, "unit must be a text");
     number.unit = unit->as_string()->get();
   }
+  if (const std::string problem = value_problem(spec, number.value, number.unit); !problem.empty()) {
+    fail(entry, key, problem);
+  }
   number.factor = unit_factor(spec.dimension, number.unit);
-  if (number.factor == 0) {
-    fail(entry, key,
-         fmt::format("unit \"{}\" does not fit; allowed: {}", number.unit, unit_names(spec.dimension)));
-  }
-  check_range(entry, key, spec, number);
   return number;
-}
-
-void MachineReader::check_range(const toml::table& entry, const std::string& key, const ParameterSpec& spec,
-                                const Number& number) const {
-  const double value = number.value * number.factor;
-  const Bounds& bounds = spec.bounds;
-  const bool none = bounds.above_zero > 0 && value == 0;
-  const double lowest = std::max(bounds.low, bounds.above_zero);
-  const bool low_ok = none || (bounds.low_allowed ? value >= lowest : value > lowest);
-  if (!std::isfinite(value) || !low_ok || value > bounds.high) {
-    fail(entry, key,
-         fmt::format("value {}{}{} is out of range; allowed: {}{} {:g} and at most {:g}", number.value,
-                     number.unit.empty() ? "" : " ", number.unit, bounds.above_zero > 0 ? "0, or " : "",
-                     bounds.low_allowed ? "at least" : "more than", lowest / number.factor,
-                     bounds.high / number.factor));
-  }
-  if (spec.dimension == Dimension::count && value != std::floor(value)) {
-    fail(entry, key, fmt::format("value {} must be a whole number", number.value));
-  }
 }
 
 void MachineReader::read_provenance(const toml::table& entry, Parameter& parameter) const {
@@ -259,14 +239,20 @@ void MachineReader::assign(const ParameterTarget& target, double value, MatrixRa
 
 Machine MachineReader::read() {
   machine_.file = origin_;
+  if (root_.contains("base")) machine_.base = text(root_, "", "base");
   machine_.name = text(root_, "", "name");
   machine_.description = text(root_, "", "description");
-  machine_.nodes = whole_number("nodes", 4096);
-  machine_.gpus_per_node = whole_number("gpus_per_node", 1024);
-  read_table(
-      root_, "", "",
-      {"name", "description", "nodes", "gpus_per_node", "gpu", "host", "copy_engine", "library", "fabric"},
-      nullptr);
+  machine_.nodes = whole_number("nodes", kMostNodes);
+  machine_.gpus_per_node = whole_number("gpus_per_node", kMostGpusPerNode);
+  read_table(root_, "", "",
+             {"name", "base", "description", "nodes", "gpus_per_node", "gpu", "host", "copy_engine",
+              "library", "fabric", "compared", "doubt"},
+             nullptr);
+  const Refuse refuse = [this](const toml::node& node, const std::string& key, const std::string& problem) {
+    fail(node, key, problem);
+  };
+  machine_.compared = read_compared(root_, refuse);
+  machine_.doubts = read_doubts(root_, refuse);
 
   const toml::table& gpu = subtable(root_, "", "gpu");
   machine_.gpu.name = text(gpu, "gpu", "name");
@@ -301,12 +287,8 @@ Machine MachineReader::read() {
 }  // namespace
 
 Machine parse_machine(std::string_view toml, const std::string& origin) {
-  const toml::table root = parse_toml(toml, origin);
+  const toml::table root = with_base(parse_toml(toml, origin), origin);
   return MachineReader(root, origin).read();
-}
-
-Machine read_machine(const std::string& path) {
-  return parse_machine(read_file(path, "the path of a machine file (TOML)", kLargestFileBytes), path);
 }
 
 }  // namespace tritax

@@ -1,6 +1,7 @@
 #include "model/machine/write_machine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <sstream>
 
@@ -38,6 +39,17 @@ std::string entry(const Parameter& parameter) {
   return line + " }\n";
 }
 
+std::string ranges(const std::vector<FieldRange>& all) {
+  std::string text;
+  for (const FieldRange& range : all) {
+    std::vector<std::string> names;
+    for (const std::string& name : range.names) names.push_back(quoted(name));
+    text += range.names.empty() ? fmt::format("{} = [{}, {}]\n", range.field, range.low, range.high)
+                                : fmt::format("{} = [{}]\n", range.field, fmt::join(names, ", "));
+  }
+  return text;
+}
+
 // The entries of one table, in the order of `machine.parameters`.
 std::string entries(const Machine& machine, const std::string& table) {
   std::string text;
@@ -70,6 +82,16 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   text +=
       fmt::format("\n[fabric]\nkind = \"{}\"\n", machine.fabric.kind == LinkKind::mesh ? "mesh" : "switch");
   text += entries(machine, "fabric");
+  for (const ComparedSet& set : machine.compared) {
+    text += fmt::format("\n[[compared]]\nworkload = {}\ncount = {}\nresidual = {}\n", quoted(set.workload),
+                        set.count, set.residual);
+    text += ranges(set.ranges) + fmt::format("source = {}\n", quoted(set.source));
+  }
+  for (const Doubt& doubt : machine.doubts) {
+    text += fmt::format("\n[[doubt]]\nworkload = {}\npattern = {}\n", quoted(doubt.workload),
+                        quoted(doubt.pattern));
+    text += ranges(doubt.ranges) + fmt::format("note = {}\n", quoted(doubt.note));
+  }
   return text;
 }
 

@@ -8,8 +8,8 @@
 namespace tritax {
 
 // A whole machine file with every entry of `machine.parameters` as it is there (value, unit, source, how,
-// serves, residual), in the order of the reader's tables; `head` becomes comment lines above it. Reading the
-// text again gives an equal machine.
+// serves, residual), in the order of the reader's tables, and with what it was compared with; `head` becomes
+// comment lines above it. Reading the text again gives an equal machine.
 std::string write_machine(const Machine& machine, const std::string& head);
 
 }  // namespace tritax

@@ -59,6 +59,14 @@ Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles) 
   return split;
 }
 
+std::string left_out_cus(const Pattern& pattern, const Spec& knob, const Machine& machine) {
+  const bool gemm = knob.name == "gemm_cus";
+  if (!gemm && knob.name != "comm_cus") return "";
+  if (pattern.roles == Roles::in_turn) return gemm ? fmt::format("{}", machine.gpu.cu_count()) : "";
+  const Split split = split_cus(GemmKnobs{}, machine.gpu, std::max(machine.gpu_count(), 2), pattern.roles);
+  return fmt::format("{}", gemm ? split.gemm : split.comm);
+}
+
 std::int32_t all_cus(const Gpu& gpu, std::int32_t knob) { return knob > 0 ? knob : gpu.cu_count(); }
 
 std::int32_t first_item(const GemmKnobs& knobs, const Gpu& gpu, std::int32_t p, std::int32_t workgroups) {

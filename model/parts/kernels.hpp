@@ -53,6 +53,9 @@ struct Split {
 // Throws UserError if both together exceed the CU count.
 Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles);
 
+// Workload::left_out for the knobs of the CU split: how many compute units they then stand for.
+std::string left_out_cus(const Pattern& pattern, const Spec& knob, const Machine& machine);
+
 // Compute workgroups of a pattern that does not split: the knob, or all CUs.
 std::int32_t all_cus(const Gpu& gpu, std::int32_t knob);
 

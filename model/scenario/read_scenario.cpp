@@ -5,12 +5,19 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/scenario/toml_reader.hpp"
 #include "model/workloads/registry.hpp"
 
 namespace tritax {
+
+namespace embedded {
+// Defined in the generated file: (file stem, file text) of scenarios/*.toml.
+std::span<const std::pair<std::string_view, std::string_view>> scenario_files();
+}  // namespace embedded
 
 namespace {
 
@@ -183,7 +190,17 @@ std::vector<Scenario> parse_scenarios(std::string_view toml, const std::string& 
   return scenarios;
 }
 
+std::vector<std::string> shipped_scenarios() {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : embedded::scenario_files()) names.emplace_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::vector<Scenario> read_scenarios(const std::string& path) {
+  for (const auto& [name, text] : embedded::scenario_files()) {
+    if (name == path) return parse_scenarios(text, fmt::format("{}.toml (shipped)", name));
+  }
   return parse_scenarios(read_text_file(path), path);
 }
 

@@ -24,7 +24,8 @@ std::string place_of(const Scenario& scenario) {
 }
 
 Machine find_machine_of(const Scenario& scenario) {
-  return with_place(place_of(scenario), [&] { return find_machine(scenario.machine); });
+  Machine machine = with_place(place_of(scenario), [&] { return find_machine(scenario.machine); });
+  return changed(std::move(machine), scenario.changes);
 }
 
 Values resolved_knobs(const Scenario& scenario, const Machine& machine) {
@@ -44,7 +45,9 @@ std::string scenario_key(const Scenario& scenario) {
   // What the machine decides differs from the same value as somebody's wish.
   std::string given;
   for (std::size_t i = 0; i < scenario.knobs.columns(); ++i) given += scenario.knobs.given_at(i) ? '1' : '0';
-  return fmt::format("{} | {} {} | {} | {} given {}", scenario.machine, scenario.problem.workload->name,
+  std::string machine = scenario.machine;
+  for (const ParameterChange& change : scenario.changes) machine += ' ' + change.text;
+  return fmt::format("{} | {} {} | {} | {} given {}", machine, scenario.problem.workload->name,
                      key_of(scenario.problem.values), scenario.pattern, key_of(scenario.knobs), given);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/machine/changes.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 #include "model/workload/workload.hpp"
@@ -17,7 +18,8 @@ namespace tritax {
 struct Scenario {
   std::string id;
   std::string title;
-  std::string machine;  // a shipped name or a path
+  std::string machine;                   // a shipped name or a path
+  std::vector<ParameterChange> changes;  // of the machine, asked for on the command line
   Problem problem;
   std::string pattern;  // empty: not chosen yet, only `advise` can run it
   Values knobs;         // those that were given; `resolved_knobs` asks the machine for the others
@@ -30,7 +32,8 @@ Scenario scenario_of(Problem problem);
 // What to put in front of messages about a scenario: "file:line: scenario "id": ", or less if there is less.
 std::string place_of(const Scenario& scenario);
 
-// The machine that a scenario names. Throws UserError that begins with the scenario's place.
+// The machine that a scenario names, changed as it says. Throws UserError that begins with the scenario's
+// place.
 Machine find_machine_of(const Scenario& scenario);
 
 // The knobs with the defaults of the machine where nothing was given.
@@ -45,8 +48,11 @@ std::string scenario_key(const Scenario& scenario);
 
 // Reads the [[scenario]] tables of a file. Throws UserError with file, line, key, value and what is allowed:
 // syntax, unknown keys (nearest name offered), values outside their range, unknown workloads and patterns,
-// ids used twice. Machines are not looked up.
+// ids used twice. Machines are not looked up. A shipped name ("llm") is a path too.
 std::vector<Scenario> read_scenarios(const std::string& path);
+
+// Names of the scenario files that come with the program, sorted.
+std::vector<std::string> shipped_scenarios();
 
 // Same, from text; `origin` is used in messages.
 std::vector<Scenario> parse_scenarios(std::string_view toml, const std::string& origin);

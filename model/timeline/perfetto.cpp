@@ -90,6 +90,7 @@ struct Form {
   bool measured = false;            // no host tracks; signals beside the stores
   const Topology* links = nullptr;  // null: no link counters
   std::string remark;
+  std::string about = {};  // members of "otherData"
 };
 
 class TraceWriter {
@@ -104,10 +105,12 @@ class TraceWriter {
 
   // `beside`: a measurement whose processes go between those of the timeline; may be null.
   std::string write(const MeasuredTrace* beside) {
-    put("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"schedule\":\"{}\",\"ranks\":{},\"operations\":{}{}}},"
+    put("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"schedule\":\"{}\",\"ranks\":{},\"operations\":{}{}{}{"
+        "}}},"
         "\"traceEvents\":[\n",
         escaped(schedule_.name), schedule_.ranks, schedule_.ops.size(),
-        form_.remark.empty() ? "" : fmt::format(",\"measured\":\"{}\"", escaped(form_.remark)));
+        form_.remark.empty() ? "" : fmt::format(",\"measured\":\"{}\"", escaped(form_.remark)),
+        form_.about.empty() ? "" : ",", form_.about);
     for (int rank = 0; rank < schedule_.ranks; ++rank) {
       name_process(rank, 2 * rank, fmt::format("GPU {}{}", rank, form_.of_gpu));
       if (!form_.measured) name_track(rank, kHostTrack, "host");
@@ -323,8 +326,8 @@ class TraceWriter {
 }  // namespace
 
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
-                                      const Topology& topology) {
-  return TraceWriter(timeline, schedule, {"", false, &topology, ""}).write(nullptr);
+                                      const Topology& topology, const std::string& about) {
+  return TraceWriter(timeline, schedule, {"", false, &topology, "", about}).write(nullptr);
 }
 
 std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
@@ -333,7 +336,8 @@ std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const S
 }
 
 std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule& schedule,
-                                       const Topology& topology, const MeasuredTrace& measured) {
+                                       const Topology& topology, const MeasuredTrace& measured,
+                                       const std::string& about) {
   if (measured.schedule != schedule.name || measured.ranks != schedule.ranks ||
       measured.operations != static_cast<std::int64_t>(schedule.ops.size())) {
     throw UserError(fmt::format(
@@ -342,7 +346,7 @@ std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule
         measured.origin, measured.schedule, measured.ranks, measured.operations, schedule.name,
         schedule.ranks, schedule.ops.size()));
   }
-  return TraceWriter(simulated, schedule, {" simulated", false, &topology, ""}).write(&measured);
+  return TraceWriter(simulated, schedule, {" simulated", false, &topology, "", about}).write(&measured);
 }
 
 }  // namespace tritax

@@ -20,9 +20,10 @@ namespace tritax {
 
 struct Topology;
 
-// Of a simulation: processes "GPU 0", …, "links".
+// Of a simulation: processes "GPU 0", …, "links". `about`: members of a JSON object, without its braces, for
+// the file's "otherData".
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
-                                      const Topology& topology);
+                                      const Topology& topology, const std::string& about = "");
 
 // Of a measurement: processes "GPU 0 measured", …. Signals lie on the track of the stores that they release,
 // because a GPU may send both beside the next matmul. Where the mean clock of the compute unit during an
@@ -59,6 +60,7 @@ MeasuredTrace read_measured_trace(const std::string& path);
 // and so on. The measurement is shifted so that the first kernels begin at the same time. Throws UserError
 // when the measurement is one of another schedule.
 std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule& schedule,
-                                       const Topology& topology, const MeasuredTrace& measured);
+                                       const Topology& topology, const MeasuredTrace& measured,
+                                       const std::string& about = "");
 
 }  // namespace tritax

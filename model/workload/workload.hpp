@@ -91,6 +91,9 @@ struct Workload {
   std::string (*size_text)(const Problem& problem) = nullptr;  // "8192x4608x36864 fp16"
   // The knobs where nobody gives any; null: the usual values of the table.
   Values (*default_knobs)(const Problem& problem, const Machine& machine) = nullptr;
+  // What a knob that nobody gave stands for on a machine, where its value only says that: "256"; empty: what
+  // its help says behind "left out:". Null: the same.
+  std::string (*left_out)(const Pattern& pattern, const Spec& knob, const Machine& machine) = nullptr;
   // What a search may try, some of it held fixed; null: only the defaults.
   KnobSpace (*space)(const Pattern& pattern, const Problem& problem, const Machine& machine,
                      const Values& pins) = nullptr;

@@ -27,6 +27,9 @@ constexpr double kFarBehind = 2;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr CounterfactualMakespans kUnknownMakespans{kUnknown, kUnknown, kUnknown, kUnknown};
+
 struct Contender {
   std::size_t pattern = 0;
   KnobChoice choice;
@@ -357,15 +360,18 @@ void Search::account(std::size_t pattern) {
   search.accounted = true;
   SimulationOptions options;
   options.seed = options_.seed;
+  options.stop = options_.stop;
   const Values knobs = contenders_[*search.best].knobs;
   const bool counterfactual = options_.counterfactual;
   if (counterfactual) {
     evaluator_.in_background([this, &search, options, knobs] {
+      if (stopped()) return;
       const Schedule schedule = evaluator_.build(*search.pattern, knobs);
       simulate_by_dependences(schedule, evaluator_.machine(), options, search.makespans);
     });
   }
   evaluator_.in_background([this, &search, options, knobs, counterfactual] {
+    if (stopped()) return;
     const Schedule schedule = evaluator_.build(*search.pattern, knobs);
     if (counterfactual) simulate_in_order(schedule, evaluator_.machine(), options, search.makespans);
     search.rounds = gemm_rounds(schedule, evaluator_.machine());
@@ -383,7 +389,7 @@ void Search::account(std::size_t pattern) {
 // The best of every pattern with its taxes, best first.
 std::vector<Candidate> Search::winners() {
   for (std::size_t p = 0; p < searches_.size(); ++p) {
-    if (searches_[p].best) account(p);
+    if (searches_[p].best && !stopped()) account(p);
   }
   evaluator_.finish_background();
   std::vector<Candidate> candidates;
@@ -396,7 +402,10 @@ std::vector<Candidate> Search::winners() {
     candidate.time_ns = contender.time_ns;
     candidate.taxes.account = search.best_result.account;
     candidate.taxes.makespan_ns = search.best_result.makespan_ns;
-    if (options_.counterfactual) candidate.taxes = taxes_of(search.best_result, search.makespans);
+    if (options_.counterfactual) {
+      // An interrupted account is none.
+      candidate.taxes = taxes_of(search.best_result, stopped() ? kUnknownMakespans : search.makespans);
+    }
     candidate.result = search.best_result;
     candidate.bound = contender.bound;
     candidate.rounds = search.rounds;
@@ -428,13 +437,13 @@ Advice Search::run() {
   for (int round = 0; round < kRefinements && !stopped() && refine(); ++round) evaluate_listed();
   for (int round = 0; round < kPolishings && !stopped() && polish(); ++round) evaluate_listed();
 
-  advice_.interrupted = stopped();
   for (const PatternSearch& search : searches_) {
     if (impossible(search))
       advice_.left_out.push_back(std::string(search.pattern->name) + ": " + search.refusal);
   }
   advice_.candidates = winners();
-  advice_.explanation = explain_winner(advice_.candidates, problem_);
+  advice_.interrupted = stopped();
+  if (!stopped()) advice_.explanation = explain_winner(advice_.candidates, problem_);
   return std::move(advice_);
 }
 

@@ -55,8 +55,8 @@ struct Candidate {
   Values knobs;
   double time_ns = 0;
   std::optional<double> speedup;  // time of the baseline / time; empty if that has not been simulated
-  Taxes taxes;
-  SimulationResult result;  // of the run with these knobs
+  Taxes taxes;                    // those of the counterfactual are NaN where the search was interrupted
+  SimulationResult result;        // of the run with these knobs
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;

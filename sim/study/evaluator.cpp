@@ -44,7 +44,9 @@ Evaluation Evaluator::evaluate(const Pattern& pattern, const Values& knobs, cons
     SimulationOptions options;
     options.seed = seed_;
     options.give_up_after_ns = limits.give_up_after_ns;
+    options.stop = stop_;
     evaluation.result = simulate(schedule, machine_, options);
+    if (evaluation.result.gave_up && stopped()) return evaluation;
     evaluation.outcome = Outcome::simulated;
   } catch (const UserError& error) {
     evaluation.outcome = Outcome::refused;

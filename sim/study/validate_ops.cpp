@@ -130,7 +130,7 @@ std::vector<OpResidual> validate_ops(const std::vector<MeasuredOpsFile>& files,
                         "it was measured with",
                         row.where, run.scenario.machine, describe(row.times.group)));
       }
-      residuals.push_back({row, found->second, run.scenario.machine});
+      residuals.push_back({run.scenario, row, found->second, run.scenario.machine});
     }
   }
   return residuals;

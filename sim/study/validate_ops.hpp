@@ -16,6 +16,7 @@
 namespace tritax {
 
 struct OpResidual {
+  Scenario scenario;
   MeasuredOps measured;
   OpTimes predicted;
   std::string machine;

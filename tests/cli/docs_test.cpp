@@ -18,9 +18,9 @@ std::set<std::string> long_options(const std::string& text) {
 
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
-  for (const std::string command :
-       {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "patterns show",
-        "machines", "machines show", "reproduce", "measure", "calibrate", "validate"}) {
+  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
+                                    "patterns show", "machines", "machines show", "scenarios",
+                                    "scenarios list", "reproduce", "measure", "calibrate", "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -47,8 +47,9 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command : {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns",
-                                    "machines", "reproduce", "measure", "calibrate", "validate"}) {
+  for (const std::string command :
+       {"advise", "simulate", "explain", "trace", "check", "schedule", "patterns", "machines", "scenarios",
+        "reproduce", "measure", "calibrate", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -36,14 +36,27 @@ TEST(Interrupt, CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar) {
   EXPECT_FALSE(advice.at("candidates").empty());
 }
 
-TEST(Interrupt, BeingTerminatedLeavesNoFile) {
+TEST(Interrupt, BeingTerminatedIsLikeCtrlCButEndsWith143) {
   const ScratchDirectory scratch;
+  const std::string file = scratch.path("advice.json");
   const Outcome outcome =
-      run_tritax("advise -M 65536 -N 65536 -K 65536 --machine mi300x-8 --threads 1 --json " +
-                     scratch.path("advice.json"),
-                 "timeout --foreground --preserve-status --signal TERM 1");
+      run_tritax("advise -M 32768 -N 32768 -K 32768 --machine mi300x-8 --threads 1 --json " + file,
+                 "timeout --foreground --preserve-status --signal TERM 2");
   EXPECT_EQ(outcome.exit_code, 128 + 15);
-  EXPECT_EQ(scratch.file_count(), 0U);
+  EXPECT_NE(outcome.err.find("this is the best so far"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(json::parse(read_file(file)).at("interrupted").get<bool>());
+}
+
+TEST(Interrupt, ATableThatIsCutShortHasTheRunsThatWereDone) {
+  const Outcome outcome = run_tritax(
+      "simulate --pattern bulk-synchronous -M 256,65536 -N 65536 -K 256,65536 --machine mi300x-8 --threads 1 "
+      "--json -",
+      "timeout --foreground --preserve-status --signal INT 2");
+  EXPECT_EQ(outcome.exit_code, 130);
+  const json all = json::parse(outcome.out);
+  EXPECT_TRUE(all.at("interrupted").get<bool>());
+  EXPECT_GE(all.at("runs").size(), 1U);
+  EXPECT_LT(all.at("runs").size(), 4U);
 }
 
 TEST(Interrupt, CtrlCInASimulationEndsWith130AndLeavesNoFile) {

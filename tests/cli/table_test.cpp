@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <sstream>
+#include <string>
 
 namespace tritax::cli {
 namespace {
@@ -50,6 +52,37 @@ TEST(Table, WidthCountsSignsNotBytes) {
   table.add({std::string("8×8"), std::int64_t{1}});
   table.add({std::string("8x8x8"), std::int64_t{2}});
   EXPECT_EQ(to_text(table), "shape  n\n8×8    1\n8x8x8  2\n");
+}
+
+TEST(Table, ColumnsThatDoNotFitGoOnInAFurtherLine) {
+  Table table{{{"pattern", "pattern"}, {"a_us", "first", "us"}, {"b_us", "second", "us"}}, {}};
+  table.add({std::string("fused-sequential"), 1.0, 2.0});
+  EXPECT_EQ(to_text(table, {false, 30}),
+            "pattern           first (us)\n"
+            "    second (us)\n"
+            "fused-sequential         1.0\n"
+            "            2.0\n");
+  EXPECT_EQ(to_text(table, {false, 80}), to_text(table));
+}
+
+TEST(Table, LongTextsAreBrokenAtBlanksBesideTheOtherColumns) {
+  Table table{{{"key", "key"}, {"source", "source"}}, {}};
+  table.add({std::string("link"), std::string("a data sheet of the vendor, page nine")});
+  EXPECT_EQ(to_text(table, {false, 32}),
+            "key   source\n"
+            "link  a data sheet of the\n"
+            "      vendor, page nine\n");
+}
+
+TEST(Table, NoLineIsWiderThanTheTerminal) {
+  Table table = small_table();
+  table.columns.push_back({"knobs", "knobs"});
+  for (auto& row : table.rows)
+    row.emplace_back(std::string("256x256x64, 8 waves, group-M 6, staggered peers, stream"));
+  for (std::size_t width = 24; width < 100; ++width) {
+    std::istringstream lines(to_text(table, {false, width}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width);
+  }
 }
 
 }  // namespace

@@ -226,9 +226,10 @@ TEST(MachineReader, SeveralNodesNeedANetwork) {
   expect_contains(failure_of(two_nodes),
                   "fabric.network_bandwidth: is missing; a machine of 2 nodes needs it");
   const Machine machine = parse_machine(
-      two_nodes +
-          "network_bandwidth = { value = 50, unit = \"GB/s\", source = \"a test\", how = \"assumed\" }\n"
-          "network_latency = { value = 2, unit = \"us\", source = \"a test\", how = \"assumed\" }\n",
+      with(two_nodes, "[fabric]\n",
+           "[fabric]\n"
+           "network_bandwidth = { value = 50, unit = \"GB/s\", source = \"a test\", how = \"assumed\" }\n"
+           "network_latency = { value = 2, unit = \"us\", source = \"a test\", how = \"assumed\" }\n"),
       "mine.toml");
   EXPECT_EQ(machine.gpu_count(), 16);
   EXPECT_DOUBLE_EQ(machine.fabric.network_gb_per_s, 50);

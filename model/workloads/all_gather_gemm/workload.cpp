@@ -292,6 +292,7 @@ const Workload& all_gather_gemm() {
       .work = work,
       .size_text = size_text,
       .default_knobs = default_knobs,
+      .left_out = left_out_cus,
       .space = space,
       .bound_ns = bound_ns,
       .call_ns = call_ns,

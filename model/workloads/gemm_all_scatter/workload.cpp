@@ -187,6 +187,7 @@ const Workload& gemm_all_scatter() {
       .work = work,
       .size_text = product_text,
       .default_knobs = default_knobs,
+      .left_out = left_out_cus,
       .space = space,
       .bound_ns = bound_ns,
       .call_ns = call_ns,

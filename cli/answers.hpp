@@ -1,0 +1,22 @@
+// The answers to several questions of `tritax advise` as one table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output.hpp"
+#include "cli/questions.hpp"
+#include "sim/study/advise.hpp"
+
+namespace tritax::cli {
+
+struct Answer {
+  const Question* question = nullptr;
+  Advice advice;
+  std::string refusal;  // why there is none
+};
+
+// A line a question, with the best pattern, its time and the runner-up; what could not be answered behind.
+void print_answers(const std::vector<Answer>& answers, const Outputs& outputs);
+
+}  // namespace tritax::cli

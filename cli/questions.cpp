@@ -1,0 +1,89 @@
+#include "cli/questions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+Question question_of_options(const SubjectOptions& options) {
+  require_no_id(options.id);
+  require_problem(options.problem, options.machine);
+  Source source;
+  source.machine = options.machine;
+  source.changes = options.changes;
+  source.sustained = options.sustained;
+  Question question;
+  question.machine = machine_of(source);
+  question.problem = problem_on(options.problem, question.machine);
+  question.pins = options.pins;
+  question.machine_name = options.machine;
+  return question;
+}
+
+// Its knobs are held unless the command line has others, its pattern does not matter here.
+Question question_of(const Source& source, const SubjectOptions& options) {
+  if (!source.scenario) {
+    throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
+  }
+  const Scenario& scenario = *source.scenario;
+  Question question;
+  question.id = scenario.id;
+  const std::string ending = '/' + scenario.pattern;
+  if (question.id.ends_with(ending)) question.id.resize(question.id.size() - ending.size());
+  question.problem = scenario.problem;
+  question.pins = scenario.knobs.with(
+      pins_of(*scenario.problem.workload, options.pins, fmt::format("scenario '{}'", scenario.id)));
+  question.machine_name = source.machine;
+  question.machine = machine_of(source);
+  question.place = place_of(scenario);
+  return question;
+}
+
+void add_questions(const SubjectOptions& point, std::vector<Question>& questions) {
+  const std::size_t first = questions.size();
+  const auto add = [&](Question question) {
+    question.at = point.at;
+    question.changes = point.changes;
+    const bool known = std::any_of(
+        questions.begin() + static_cast<std::ptrdiff_t>(first), questions.end(), [&](const Question& other) {
+          return other.machine.name == question.machine.name && other.problem == question.problem &&
+                 pins_text(other.pins) == pins_text(question.pins);
+        });
+    if (!known) questions.push_back(std::move(question));
+  };
+  if (point.file.empty()) {
+    add(question_of_options(point));
+    return;
+  }
+  SubjectOptions of_file = point;
+  of_file.pins = Values();  // of any workload: a file may have several
+  for (const Source& source : sources_of(of_file)) add(question_of(source, point));
+}
+
+}  // namespace
+
+std::string pins_text(const Values& pins) {
+  std::string text;
+  for (std::size_t i = 0; i < pins.specs().size(); ++i) {
+    if (!pins.given_at(pins.first_column(i))) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", pins.specs()[i].name, text_of(pins, i));
+  }
+  return text;
+}
+
+std::vector<Question> questions_of(const SubjectOptions& options) {
+  std::vector<Question> questions;
+  for (const SubjectOptions& point : points_of(options)) {
+    const std::string place = options.axes.empty() ? "" : describe_point(point) + ": ";
+    with_place(place, [&] { add_questions(point, questions); });
+  }
+  return questions;
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,95 @@
+#include "cli/standing.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tritax::cli {
+
+using nlohmann::ordered_json;
+
+Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates) {
+  Judged judgement;
+  judgement.standing = standing_of(problem, machine);
+  std::vector<double> times_ns;
+  for (const Candidate& candidate : candidates) {
+    times_ns.push_back(candidate.time_ns);
+    judgement.doubts.push_back(doubt_of(problem, candidate.pattern->name, machine));
+  }
+  judgement.tied_with = ranks_with_ties(times_ns, judgement.standing.residual);
+  return judgement;
+}
+
+std::string mark_of(const Judged& judgement, std::size_t candidate) {
+  const int first = judgement.tied_with[candidate];
+  std::string mark = first == static_cast<int>(candidate) + 1 ? "" : fmt::format("tie with {}", first);
+  if (judgement.doubts[candidate] != nullptr) mark += mark.empty() ? "uncertain" : ", uncertain";
+  return mark;
+}
+
+std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates) {
+  std::vector<std::string> sentences;
+  const Standing& standing = judgement.standing;
+  const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
+  if (standing.residual > 0) {
+    const std::string band =
+        fmt::format("two of three predictions are within {:.1f} %", 100 * standing.residual);
+    sentences.push_back(tied > 1
+                            ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, band)
+                            : fmt::format("The first is ahead by more than the model is off: {}.", band));
+  } else {
+    sentences.emplace_back(
+        "How far predictions for this machine are off is not known, so nothing is called a tie.");
+  }
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (judgement.doubts[i] == nullptr) continue;
+    sentences.push_back(fmt::format("The time of {} is uncertain, and so are speedups over it: {}",
+                                    candidates[i].pattern->name, judgement.doubts[i]->note));
+  }
+  sentences.insert(sentences.end(), standing.cautions.begin(), standing.cautions.end());
+  return sentences;
+}
+
+ordered_json json_of(const Standing& standing) {
+  return {{"residual", standing.residual > 0 ? ordered_json(standing.residual) : ordered_json()},
+          {"source", standing.source},
+          {"cautions", standing.cautions}};
+}
+
+Table compared_table(const std::vector<MachineComparisons>& sets) {
+  Table table{{{"machine", "machine"},
+               {"workload", "workload"},
+               {"count", "compared"},
+               {"residual_percent", "two of three within", "%"},
+               {"ranges", "problems"}},
+              {}};
+  for (const MachineComparisons& one : sets) {
+    std::vector<std::string> ranges;
+    for (const FieldRange& range : one.set.ranges) {
+      ranges.push_back(range.names.empty() ? fmt::format("{} {}-{}", range.field, range.low, range.high)
+                                           : fmt::format("{} {}", range.field, fmt::join(range.names, "|")));
+    }
+    table.add({one.machine, one.set.workload, one.set.count, 100 * one.set.residual,
+               fmt::format("{}", fmt::join(ranges, ", "))});
+  }
+  return table;
+}
+
+ordered_json json_of(const std::vector<MachineComparisons>& sets) {
+  ordered_json list = ordered_json::array();
+  for (const MachineComparisons& one : sets) {
+    ordered_json json{{"machine", one.machine},
+                      {"workload", one.set.workload},
+                      {"count", one.set.count},
+                      {"residual", one.set.residual}};
+    for (const FieldRange& range : one.set.ranges) {
+      json[range.field] =
+          range.names.empty() ? ordered_json{range.low, range.high} : ordered_json(range.names);
+    }
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,38 @@
+// How far a prediction can be trusted, in the forms that commands print.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/table.hpp"
+#include "sim/study/advise.hpp"
+#include "sim/study/standing.hpp"
+
+namespace tritax::cli {
+
+// What is said of the answer to a question.
+struct Judged {
+  Standing standing;
+  std::vector<int> tied_with;        // of every candidate the first rank that the band cannot part it from
+  std::vector<const Doubt*> doubts;  // of every candidate; nullptr for most
+};
+
+// Of candidates, best first.
+Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates);
+
+// "tie with 1", "uncertain", both or "".
+std::string mark_of(const Judged& judgement, std::size_t candidate);
+
+// Sentences for people: ties and the band that makes them, doubts, cautions.
+std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates);
+
+// {"residual", "source", "cautions"}; a residual that is not known is null.
+nlohmann::ordered_json json_of(const Standing& standing);
+
+// Residual and ranges of what was compared, one line a machine and workload: what [[compared]] of a machine
+// file says.
+Table compared_table(const std::vector<MachineComparisons>& sets);
+nlohmann::ordered_json json_of(const std::vector<MachineComparisons>& sets);
+
+}  // namespace tritax::cli

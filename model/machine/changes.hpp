@@ -1,0 +1,56 @@
+// Machines that differ from their file in what a user asks for: `--set fabric.link=32GB/s`,
+// `--scale gpu.hbm_bandwidth=0.5`.
+//
+// A key is that of machine files (parameters.cpp), or `nodes` or `gpus_per_node`. A value is written as files
+// write it, number and unit in one piece; shares and counts need no unit. What is changed is checked like a
+// file: the range of every value, and the laws that parameters satisfy together (check_machine.hpp).
+//
+// Some parameters state one physical thing several times; they stay in proportion to the one that is changed,
+// unless they are given as well:
+//
+//   fabric.link         fabric.store_egress, store_ingress, load_ingress, load_egress: a GPU's ports are
+//                       its links; copy_engine.rate: what one engine gets through a link
+//   gpus_per_node       on a mesh, the same four ports: with the number of a GPU's links
+//   gpu.hbm_bandwidth   gpu.hbm_write_bandwidth
+//   gpu.l2_bandwidth    gpu.l2_lock_step_bandwidth
+//   gpu.lds_per_cu      gpu.lds_per_workgroup_max
+//
+// Everything else stays: latencies, efficiencies (shares of a rate), what one compute unit can issue.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+
+namespace tritax {
+
+enum class ChangeKind : std::uint8_t { set, scale };
+
+struct ParameterChange {
+  ChangeKind kind = ChangeKind::set;
+  std::string key;   // of a parameter, or "nodes" or "gpus_per_node"
+  double value = 0;  // in `unit`, or the factor
+  std::string unit;  // "" for a factor
+  std::string text;  // as given: "fabric.link=32GB/s"
+
+  std::string as_option() const;  // " --set fabric.link=32GB/s", with the quotes that a shell needs
+
+  friend bool operator==(const ParameterChange&, const ParameterChange&) = default;
+};
+
+// "fabric.link=32GB/s" or, for scale, "fabric.link=0.5". Throws UserError: no such key (the nearest offered),
+// no number, a unit that does not fit, a value out of range, a factor that is not above 0.
+ParameterChange parse_change(ChangeKind kind, const std::string& text);
+
+// The machine with these changes and what follows from them; `Machine::changes` says so. Throws UserError for
+// a key that is changed twice, for scaling what the machine does not have, and for a machine that makes no
+// sense any more.
+Machine changed(Machine machine, std::span<const ParameterChange> changes);
+
+// "fabric.link=32 GB/s (was 64 GB/s)", one each.
+std::vector<std::string> describe_changes(const Machine& machine);
+
+}  // namespace tritax
