@@ -19,6 +19,7 @@ namespace {
 // Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
 constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
 constexpr std::int32_t kSmallestUsualSide = 64;
+constexpr std::int32_t kSmallestUnlikelySide = 32;  // of tiles that are tried at the end only
 constexpr std::array<std::int32_t, 5> kWaves{8, 4, 2, 1, 16};
 constexpr std::int32_t kSmallestPiece = 32;
 // Those that are crossed with the tiles at first, and what lies between, which a search tries later.
@@ -168,7 +169,7 @@ class TileList {
 
   // The waves of m × n, and of each the depths that differ in what they change; to `coarse` the first that
   // fits, the one whose operands come soonest out of memory, and the one that multiplies fastest.
-  void add(std::int32_t m, std::int32_t n) {
+  void add(std::int32_t m, std::int32_t n, bool at_first = true) {
     const GemmKnobs& base = question_.base;
     std::vector<DepthEffect> effects;
     std::vector<TileShape> shapes;
@@ -185,7 +186,7 @@ class TileList {
         add_unique(tiles, tile);
       }
     }
-    if (shapes.empty()) return;
+    if (shapes.empty() || !at_first) return;
     const auto add_least = [&](double DepthEffect::*time_ns) {
       const auto least = std::min_element(
           effects.begin(), effects.end(),
@@ -218,7 +219,8 @@ TileList tiles_to_try(const Question& question) {
   TileList list(question, depths_for(gemm.k, base.tile_k, question.pin("tile_k")), waves_for(question));
   for (const std::int32_t m : sides_for(gemm.m, question.pin("tile_m"))) {
     for (const std::int32_t n : sides_for(gemm.n, question.pin("tile_n"))) {
-      if (is_worth_trying(question, m, n)) list.add(m, n);
+      const bool at_first = is_worth_trying(question, m, n);
+      if (at_first || std::min(m, n) >= kSmallestUnlikelySide) list.add(m, n, at_first);
     }
   }
   list.add(base.tile_m, base.tile_n);

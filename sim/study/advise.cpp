@@ -23,7 +23,7 @@ constexpr double kInReach = 1.05;
 constexpr int kPolishings = 6;            // … in so many rounds at most
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
 // Neither does it matter how exactly a pattern takes so many times as long as the fastest.
-constexpr double kFarBehind = 2;
+constexpr double kFarBehind = 1.5;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
 

@@ -6,8 +6,7 @@
 // of the patterns in reach of the fastest, so that none of them gains. A candidate is skipped when a lower
 // bound of its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation
 // stops once it is clearly slower than that best, so the answer has the best knobs found of every pattern.
-// Of patterns that take
-// over twice as long as the fastest only what is best for others is tried.
+// Of patterns that take half as long again as the fastest only what is best for others is tried.
 //
 // The answer does not depend on the number of threads: candidates go in batches of a fixed size, and what to
 // skip and when to give up is decided between batches.
