@@ -208,22 +208,27 @@ __device__ inline std::uint32_t from_float(float value) {
     return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
 }
 
-// Eight neighbouring 16-bit elements, relaxed additions at system scope; `address` is a multiple of 16.
+// Eight neighbouring 16-bit elements, in pairs, relaxed additions at system scope; `address` is a multiple
+// of 16.
 template <DType dtype>
-__device__ inline void atomic_add_eight(void* address, const float (&values)[8]) {
-  const std::uint32_t a = pack_pair<dtype>(values[0], values[1]);
-  const std::uint32_t b = pack_pair<dtype>(values[2], values[3]);
-  const std::uint32_t c = pack_pair<dtype>(values[4], values[5]);
-  const std::uint32_t d = pack_pair<dtype>(values[6], values[7]);
+__device__ inline void atomic_add_eight(void* address, const std::uint32_t (&pairs)[4]) {
   if constexpr (dtype == DType::bf16) {
-    asm volatile("red.relaxed.sys.global.v4.bf16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(a),
-                 "r"(b), "r"(c), "r"(d)
+    asm volatile("red.relaxed.sys.global.v4.bf16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address),
+                 "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
                  : "memory");
   } else {
-    asm volatile("red.relaxed.sys.global.v4.f16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(a),
-                 "r"(b), "r"(c), "r"(d)
+    asm volatile("red.relaxed.sys.global.v4.f16x2.add.noftz [%0], {%1, %2, %3, %4};" ::"l"(address),
+                 "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
                  : "memory");
   }
+}
+
+template <DType dtype>
+__device__ inline void atomic_add_eight(void* address, const float (&values)[8]) {
+  const std::uint32_t pairs[4] = {
+      pack_pair<dtype>(values[0], values[1]), pack_pair<dtype>(values[2], values[3]),
+      pack_pair<dtype>(values[4], values[5]), pack_pair<dtype>(values[6], values[7])};
+  atomic_add_eight<dtype>(address, pairs);
 }
 
 // Relaxed addition at system scope.

@@ -164,10 +164,67 @@ class WgmmaEngine {
   template <DType dtype>
   __device__ void atomic_add_as(const DeviceOp& op) {
     auto* to = reinterpret_cast<unsigned char*>(op.address);
+    if constexpr (bytes_of(dtype) == 2 && Shape::kCols % 32 == 0) {
+      if (op.width == 16) {
+        atomic_add_rows<dtype>(op, to);
+        return;
+      }
+    }
     for_each_element([&](int row, int col, float& value) {
       if (row >= op.rows || col >= op.cols) return;
       atomic_add_element<dtype>(to + std::int64_t{row} * op.pitch + col * bytes_of(dtype), value);
     });
+  }
+
+  // Of 32 columns of a row, each of the four lanes that have them has two neighbours in every eight. They
+  // exchange them so that each lane has eight neighbours, which are one addition on the way to memory, not
+  // eight.
+  template <DType dtype>
+  __device__ void atomic_add_rows(const DeviceOp& op, unsigned char* to) {
+    const bool odd = lane_ % 2 != 0;
+    const bool upper = lane_ % 4 >= 2;
+    const int col = col_ + lane_ % 4 * 8;
+#pragma unroll
+    for (int block = 0; block < Shape::kBlocks; ++block) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = row_ + wave_ * 16 + lane_ / 4 + block * 64 + half * 8;
+#pragma unroll
+        for (int chunk = 0; chunk < Shape::kCols / 32; ++chunk) {
+          std::uint32_t pairs[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float* v = acc_[block] + (chunk * 4 + i) * 4 + half * 2;
+            pairs[i] = pack_pair<dtype>(v[0], v[1]);
+          }
+          exchange(pairs[0], pairs[1], odd, 1);
+          exchange(pairs[2], pairs[3], odd, 1);
+          exchange(pairs[0], pairs[2], upper, 2);
+          exchange(pairs[1], pairs[3], upper, 2);
+          if (row < op.rows) add_pairs<dtype>(op, to + std::int64_t{row} * op.pitch, col + chunk * 32, pairs);
+        }
+      }
+    }
+  }
+
+  // The lane `mask` away gets the second word, or the first where `takes_first`, and gives the other.
+  __device__ static void exchange(std::uint32_t& first, std::uint32_t& second, bool takes_first, int mask) {
+    const std::uint32_t got = __shfl_xor_sync(0xffffffffU, takes_first ? first : second, mask);
+    (takes_first ? first : second) = got;
+  }
+
+  template <DType dtype>
+  __device__ static void add_pairs(const DeviceOp& op, unsigned char* row, int col,
+                                   const std::uint32_t (&pairs)[4]) {
+    if (col + 8 <= op.cols) {
+      atomic_add_eight<dtype>(row + col * 2, pairs);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {  // beyond a ragged edge
+      const std::uint32_t bits = pairs[i / 2] >> (i % 2 * 16) & 0xffffU;
+      if (col + i < op.cols) atomic_add_element<dtype>(row + (col + i) * 2, to_float<dtype>(bits));
+    }
   }
 
   __device__ void store_fp32(const DeviceOp& op) {

@@ -26,7 +26,8 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 int edit_distance(const std::string& a, const std::string& b) {
-  // Rows of the table of distances between beginnings: this one of `a`, the one before, and the one before that.
+  // Rows of the table of distances between beginnings: this one of `a`, the one before, and the one before
+  // that.
   std::vector<int> row(b.size() + 1);
   std::vector<int> before(b.size() + 1);
   std::vector<int> earlier(b.size() + 1);

@@ -36,8 +36,8 @@ struct ComparedSet {
   std::string workload;
   std::vector<FieldRange> ranges;
   std::int64_t count = 0;  // of predictions that were compared
-  double residual = 0;  // relative; two of three predictions were off by no more
-  std::string source;   // the command that says so
+  double residual = 0;     // relative; two of three predictions were off by no more
+  std::string source;      // the command that says so
 };
 
 struct Doubt {

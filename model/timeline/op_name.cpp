@@ -51,7 +51,8 @@ std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& s
   const FieldList<OpField>& fields = traits_of(op.kind).fields;
   std::string text(name_of(op.kind));
   const auto add_tile = [&](const Op& of) {
-    text += " " + tile_name(schedule.buffers[static_cast<std::size_t>(of.buffer)], of.rect);
+    text += ' ';
+    text += tile_name(schedule.buffers[static_cast<std::size_t>(of.buffer)], of.rect);
   };
   if (op.kind == OpKind::matmul && sinks[index] >= 0) {
     add_tile(schedule.ops[static_cast<std::size_t>(sinks[index])]);
