@@ -2,6 +2,7 @@
 // microbenchmarks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,29 @@
 namespace tritax {
 namespace {
 
+// What a lower power limit does is no part of the fit: its rows were all measured at the full one. Shipped
+// machines have it besides, and their energies are what the idle power leaves of the fitted.
+bool is_fitted(const Parameter& parameter) {
+  return parameter.key != "gpu.load_power" && parameter.key != "gpu.idle_power" &&
+         parameter.key != "gpu.flat_voltage_clock";
+}
+
+void keep_fitted(std::vector<Parameter>& parameters) {
+  parameters.erase(std::stable_partition(parameters.begin(), parameters.end(), is_fitted), parameters.end());
+}
+
 // What `tritax calibrate` makes of the data sheet of `name` and the stored `files`, against what is shipped.
 void expect_calibrated_from(const std::string& name, const std::vector<std::string>& files) {
   const std::string root = TRITAX_SOURCE_DIR;
   const Machine base = read_machine(root + "/model/machine/uncalibrated/" + name + ".toml");
-  const Machine shipped = find_machine(name);
+  Machine shipped = find_machine(name);
+  keep_fitted(shipped.parameters);
   std::vector<std::string> paths;
   for (const std::string& file : files) paths.push_back(root + "/scenarios/measured/" + file);
   const MicrobenchTable table = read_microbench(paths, base.gpus_per_node, base.gpu.cu_count());
-  const Machine made = calibrate(base, table, name).machine;
+  const double active = 1 - shipped.gpu.idle_power_w / shipped.gpu.load_power_w;
+  Machine made = calibrate(base, table, name).machine;
+  keep_fitted(made.parameters);
   constexpr double kRounding = 1e-3;  // compilers round differently, and the fits stop where little is gained
   ASSERT_EQ(made.parameters.size(), shipped.parameters.size());
   for (std::size_t i = 0; i < made.parameters.size(); ++i) {
@@ -29,7 +44,8 @@ void expect_calibrated_from(const std::string& name, const std::vector<std::stri
     EXPECT_EQ(a.unit, b.unit) << a.key;
     EXPECT_EQ(a.source, b.source) << a.key;
     EXPECT_EQ(a.how, b.how) << a.key;
-    EXPECT_NEAR(a.value, b.value, kRounding * b.value) << a.key;
+    const bool energy = a.key == "gpu.operand_energy" || a.key == "gpu.miss_energy";
+    EXPECT_NEAR(energy ? active * a.value : a.value, b.value, kRounding * b.value) << a.key;
     EXPECT_NEAR(a.residual, b.residual, 0.01 * b.residual + 1e-4) << a.key;
   }
 }

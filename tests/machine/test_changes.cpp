@@ -153,7 +153,7 @@ TEST(MachineChanges, bad_factors_are_refused) {
   EXPECT_THAT(refusal("gpu.async_tile_copy=0.5"), testing::HasSubstr("use --set"));
   EXPECT_THAT(refusal("gpus_per_node=2"), testing::HasSubstr("only --set changes it"));
   EXPECT_THAT(refusal("gpu.cus_per_xcd=0.9"), testing::HasSubstr("must be a whole number"));
-  EXPECT_THAT(refusal("gpu.power_limit=0.5"), testing::HasSubstr("has none to scale"));
+  EXPECT_THAT(refusal("gpu.l2_lock_step_bandwidth=0.5"), testing::HasSubstr("has none to scale"));
 }
 
 TEST(MachineChanges, a_dtype_without_matrix_cores_gets_none) {

@@ -36,7 +36,8 @@ const Sensitivity* find_input(const std::vector<Sensitivity>& inputs, const std:
 }
 
 TEST(Sensitivities, AVariationIsTheRunOnAMachineWithThatValue) {
-  const ExampleRun run;
+  ExampleRun run;
+  run.knobs.host_barriers = true;
   const Schedule schedule = run.schedule();
   const double makespan_ns = simulate(schedule, run.machine).makespan_ns;
   const auto inputs = sensitivities(schedule, run.machine, nullptr, makespan_ns, {}, {});
