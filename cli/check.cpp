@@ -3,16 +3,21 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
+#include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/json.hpp"
+#include "sim/functional.hpp"
 
 namespace tritax::cli {
 
@@ -23,12 +28,61 @@ using nlohmann::ordered_json;
 struct CheckArguments {
   OutputOptions output;
   SubjectOptions subject;
+  bool execute = false;
+  std::optional<std::int64_t> seed;  // of the numbers of `execute`
+};
+
+// What is wrong with a schedule, in the words of the reports.
+struct Fault {
+  std::string kind;
+  std::string where;
+  std::string message;
 };
 
 constexpr std::array<std::string_view, 6> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
                                                      "deadlock",     "unordered-read", "resources"};
 
 std::string_view kind_name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+// Of a multiplication and an addition, on one core; more takes minutes.
+constexpr double kMostFlops = 4e11;
+
+double flops_of(const Schedule& schedule) {
+  double flops = 0;
+  for (const Op& op : schedule.ops) {
+    if (op.kind == OpKind::matmul) flops += 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
+  }
+  return flops;
+}
+
+// What executing a sound schedule on random numbers shows: reads that nothing orders, results that are not
+// those of its reference.
+std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std::uint64_t seed) {
+  if (schedule.reference.empty()) {
+    throw UserError(
+        "--execute: the schedule does not say what its buffers must hold at the end; allowed: a schedule "
+        "with "
+        "\"reference\"");
+  }
+  if (flops_of(schedule) > kMostFlops) {
+    throw UserError(
+        fmt::format("--execute: {:.3g} operations on numbers would take minutes; allowed: up to {:.3g}",
+                    flops_of(schedule), kMostFlops));
+  }
+  constexpr double kRight = 1e-6;  // sums are in fp64, whatever the dtype
+  const FunctionalResult result = execute_functionally(schedule, machine, seed);
+  std::vector<Fault> faults;
+  for (const std::string& read : result.stale_reads) faults.push_back({"stale-read", "execution", read});
+  for (std::size_t rank = 0; rank < result.error_of_rank.size(); ++rank) {
+    const double error = result.error_of_rank[rank];
+    if (error <= kRight) continue;
+    faults.push_back({"wrong-result", fmt::format("rank {}", rank),
+                      std::isfinite(error)
+                          ? fmt::format("differs from the reference by {:.3g} of its largest value", error)
+                          : "elements that the reference expects are never written"});
+  }
+  return faults;
+}
 
 std::vector<Finding> findings_of(const Schedule& schedule, const Machine* machine) {
   std::vector<Finding> findings = check_schedule(schedule);
@@ -41,22 +95,39 @@ std::vector<Finding> findings_of(const Schedule& schedule, const Machine* machin
 
 struct Checked {
   Subject subject;
-  std::vector<Finding> findings;
+  std::vector<Fault> faults;
   bool on_machine = false;
 };
 
-Checked check_source(const Source& source) {
+std::vector<Fault> faults_of(const std::vector<Finding>& findings) {
+  std::vector<Fault> faults;
+  for (const Finding& finding : findings) {
+    faults.push_back({std::string(kind_name(finding.kind)), finding.where, finding.message});
+  }
+  return faults;
+}
+
+Checked check_source(const Source& source, const CheckArguments& options) {
+  if (options.seed && !options.execute) {
+    throw UserError("--seed: only --execute draws numbers; give both, or neither");
+  }
   if (source.machine.empty()) {
+    if (options.execute) {
+      throw UserError("--execute runs the schedule on a machine; name it with --machine");
+    }
     Subject subject;
     subject.file = source.schedule_file;
     subject.schedule = read_schedule(source.schedule_file);
     subject.id = subject.schedule.name;
-    std::vector<Finding> findings = findings_of(subject.schedule, nullptr);
-    return {std::move(subject), std::move(findings), false};
+    std::vector<Fault> faults = faults_of(findings_of(subject.schedule, nullptr));
+    return {std::move(subject), std::move(faults), false};
   }
   Subject subject = load_subject(source, false);
-  std::vector<Finding> findings = findings_of(subject.schedule, &subject.machine);
-  return {std::move(subject), std::move(findings), true};
+  std::vector<Fault> faults = faults_of(findings_of(subject.schedule, &subject.machine));
+  if (options.execute && faults.empty()) {
+    faults = execute(subject.schedule, subject.machine, static_cast<std::uint64_t>(options.seed.value_or(1)));
+  }
+  return {std::move(subject), std::move(faults), true};
 }
 
 int run(const CheckArguments& options) {
@@ -65,26 +136,27 @@ int run(const CheckArguments& options) {
   RecordTable all;
   ordered_json schedules = ordered_json::array();
   for (const Source& source : sources_of(options.subject)) {
-    const Checked checked = check_source(source);
+    const Checked checked = check_source(source, options);
     const std::string& id = checked.subject.id;
     const Record record = record_of(checked.subject);
     Table table{{{"id", "schedule"}, {"kind", "kind"}, {"where", "where"}, {"message", "message"}}, {}};
     ordered_json list = ordered_json::array();
-    for (const Finding& finding : checked.findings) {
-      table.add({id, std::string(kind_name(finding.kind)), finding.where, finding.message});
-      list.push_back(
-          {{"kind", kind_name(finding.kind)}, {"where", finding.where}, {"message", finding.message}});
-      outputs.print(fmt::format("{}: {}: {}\n", printable(id), styled(kind_name(finding.kind), Style::bad),
-                                printable(fmt::format("{}: {}", finding.where, finding.message))));
+    for (const Fault& fault : checked.faults) {
+      table.add({id, fault.kind, fault.where, fault.message});
+      list.push_back({{"kind", fault.kind}, {"where", fault.where}, {"message", fault.message}});
+      outputs.print(fmt::format("{}: {}: {}\n", printable(id), styled(fault.kind, Style::bad),
+                                printable(fmt::format("{}: {}", fault.where, fault.message))));
     }
-    if (checked.findings.empty()) {
+    if (checked.faults.empty()) {
       outputs.print(fmt::format("{}: {}{}\n", printable(id), styled("sound", Style::good),
-                                checked.on_machine ? "" : "; give --machine to check resources as well"));
+                                options.execute      ? ", and its results are right"
+                                : checked.on_machine ? ""
+                                                     : "; give --machine to check resources as well"));
     }
-    ordered_json json{{"id", id}, {"sound", checked.findings.empty()}, {"findings", std::move(list)}};
+    ordered_json json{{"id", id}, {"sound", checked.faults.empty()}, {"findings", std::move(list)}};
     add_record(json, record);
     schedules.push_back(std::move(json));
-    sound = sound && checked.findings.empty();
+    sound = sound && checked.faults.empty();
     all.add(table, record);
   }
   outputs.csv(all.table());
@@ -99,13 +171,16 @@ Run add_check(CLI::App& program, const Workload& workload) {
   CLI::App& command =
       *program.add_subcommand("check", "Find deadlocks, unordered reads and what does not fit in a schedule");
   add_subject_options(command, workload, options->subject);
+  command.add_flag("--execute", options->execute,
+                   "Run it on random numbers too, and compare what it leaves with its reference");
+  add_seed_option(command, options->seed);
   add_output_options(command, options->output);
   command.footer(
       "Exit code 0 when the schedule is sound, 2 when there are findings.\n\n"
       "Examples:\n"
       "  tritax check my-schedule.json\n"
       "  tritax check my-schedule.json --machine mi300x-8 --json -\n"
-      "  tritax check --pattern producer-consumer -M 1000 -N 1000 -K 512 --machine h200-4\n");
+      "  tritax check --pattern producer-consumer -M 1000 -N 1000 -K 512 --machine h200-4 --execute\n");
   return [options] { return run(*options); };
 }
 

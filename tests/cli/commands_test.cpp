@@ -371,6 +371,52 @@ void spoil_waits(json& node) {
   }
 }
 
+// Makes every product stop in the middle of K.
+void halve_products(json& node) {
+  if (node.is_object() && node.value("op", json()) == "matmul") {
+    json& k = node.at("k");
+    k.at(1) = (k.at(0).get<int>() + k.at(1).get<int>()) / 2;
+  }
+  if (node.is_structured()) {
+    for (json& child : node) halve_products(child);
+  }
+}
+
+TEST(Check, ExecutesAScheduleAndFindsAWrongResult) {
+  const ScratchDirectory scratch;
+  json schedule = json::parse(run_tritax("schedule --pattern fused-sequential " + kSmallProblem).out);
+  const std::string right = scratch.write("right.json", schedule.dump());
+  const Outcome sound = run_tritax("check " + right + " --machine mi300x-8 --execute");
+  EXPECT_EQ(sound.exit_code, 0) << sound.err;
+  EXPECT_NE(sound.out.find("sound, and its results are right"), std::string::npos) << sound.out;
+
+  halve_products(schedule);
+  const std::string wrong = scratch.write("wrong.json", schedule.dump());
+  EXPECT_EQ(run_tritax("check " + wrong + " --machine mi300x-8").exit_code, 0);  // it only is in good order
+  const Outcome executed = run_tritax("check " + wrong + " --machine mi300x-8 --execute --seed 3 --json -");
+  EXPECT_EQ(executed.exit_code, 2);
+  const json findings = json::parse(executed.out).at("schedules").at(0).at("findings");
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.at(0).at("kind"), "wrong-result");
+  EXPECT_EQ(findings.at(0).at("where"), "rank 0");
+}
+
+TEST(Check, ExecutesNothingWithoutAMachineOrThatTakesMinutes) {
+  const ScratchDirectory scratch;
+  const std::string file =
+      scratch.write("s.json", run_tritax("schedule --pattern fused-sequential " + kSmallProblem).out);
+  const auto refusal = [](const std::string& arguments) {
+    const Outcome outcome = run_tritax("check " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_NE(refusal(file + " --execute").find("--machine"), std::string::npos);
+  EXPECT_NE(refusal(file + " --machine mi300x-8 --seed 2").find("--execute"), std::string::npos);
+  EXPECT_NE(
+      refusal("--pattern library -M 16384 -N 16384 -K 16384 --machine mi300x-8 --execute").find("allowed"),
+      std::string::npos);
+}
+
 TEST(Check, NamesTheWaitThatNothingSatisfiesAndEndsWith2) {
   const ScratchDirectory scratch;
   const Outcome written = run_tritax("schedule --pattern producer-consumer " + kSmallProblem);
