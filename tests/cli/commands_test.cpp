@@ -123,7 +123,8 @@ std::string arguments_of(const json& candidate) {
 
 TEST(Advise, TheCommandOfEveryRowMakesItAgain) {
   for (const std::string more : {"", "--host-barriers --group-m 2", "--workload all-gather-gemm"}) {
-    for (const json& candidate : run_json("advise " + kSmallSearch + more).at("candidates")) {
+    const json advice = run_json("advise " + kSmallSearch + more);
+    for (const json& candidate : advice.at("candidates")) {
       const json again = run_json(arguments_of(candidate)).at("runs").at(0);
       EXPECT_EQ(again.at("time_us"), candidate.at("time_us")) << arguments_of(candidate);
     }
@@ -162,7 +163,8 @@ TEST(Advise, HoldsTheKnobsOfAScenario) {
       << "[[scenario]]\nid = 'one'\nmachine = 'mi300x-8'\nworkload = 'gemm-all-scatter'\nm = 500\n"
          "n = 512\nk = 256\ngpus = 2\n"
          "knobs = { tile = [64, 64, 64], waves = 4, gemm_cus = 200, host_barriers = true }\n";
-  for (const json& candidate : run_json("advise " + file).at("candidates")) {
+  const json advice = run_json("advise " + file);
+  for (const json& candidate : advice.at("candidates")) {
     const json& knobs = candidate.at("knobs");
     EXPECT_EQ(knobs.at("host_barriers"), true);
     EXPECT_GT(candidate.at("critical_path").at("harness_us").get<double>(), 0);
