@@ -44,9 +44,9 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = machine_.gpu.rate(dtype);
   if (machine_.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
-  const double cube = rate.load_clock_ghz * rate.load_clock_ghz * rate.load_clock_ghz;
-  const double factor = clock_of_draw_ghz(machine_.gpu, busy / cube) / rate.load_clock_ghz;
-  return std::min(factor, light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
+  const double flat = machine_.gpu.flat_voltage_ghz / rate.load_clock_ghz;
+  return std::min(clock_of_draw(busy / power_budget(machine_.gpu), flat),
+                  light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
 }
 
 // That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.

@@ -13,11 +13,14 @@ double power_budget(const Gpu& gpu) {
   return gpu.power_limit_w > 0 ? (gpu.power_limit_w - gpu.idle_power_w) / load_budget_w(gpu) : 1;
 }
 
+double clock_of_draw(double draw, double flat) {
+  const double cube = 1 / draw;
+  const double clock = std::cbrt(cube);
+  return clock < flat ? cube / (flat * flat) : clock;
+}
+
 double clock_of_draw_ghz(const Gpu& gpu, double draw) {
-  const double cube = power_budget(gpu) / draw;
-  const double clock_ghz = std::cbrt(cube);
-  const double flat_ghz = gpu.flat_voltage_ghz;
-  return clock_ghz < flat_ghz ? cube / (flat_ghz * flat_ghz) : clock_ghz;
+  return clock_of_draw(draw / power_budget(gpu), gpu.flat_voltage_ghz);
 }
 
 double draw_of_cycle(const Gpu& gpu, double clock_ghz) {

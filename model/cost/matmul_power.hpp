@@ -33,6 +33,10 @@ double power_budget(const Gpu& gpu);
 // The clock at which something that draws `draw`, per clk, takes the whole budget.
 double clock_of_draw_ghz(const Gpu& gpu, double draw);
 
+// The same as a multiple of some clock c, which takes the share `draw` of the budget; the voltage falls no
+// further below `flat` times c.
+double clock_of_draw(double draw, double flat);
+
 // g(f) / f: what a cycle costs at that clock, as part of its draw.
 double draw_of_cycle(const Gpu& gpu, double clock_ghz);
 

@@ -85,6 +85,17 @@ void expect_traffic() {
   EXPECT_GE(seen, 10);
 }
 
+// To seven peers each within 12 %; the group holds those to three.
+void expect_bandwidth_by_compute_units() {
+  int seen = 0;
+  for (const ReproducedRow& r : rows()) {
+    if (r.group != "comm-cu-sweep" || r.id.rfind("IR-CU4", 0) == 0) continue;
+    expect_within(r, 0.12);
+    ++seen;
+  }
+  EXPECT_GE(seen, 20);
+}
+
 // From 2048 cubed up.
 void expect_library_products() {
   int seen = 0;
@@ -93,7 +104,9 @@ void expect_library_products() {
     if (r.id.rfind("GM-G0", 0) != 0 || r.id.find('-', 4) == std::string::npos) continue;
     const std::string edge = r.id.substr(r.id.rfind('-') + 1);
     if (edge.find_first_not_of("0123456789") != std::string::npos || std::stoi(edge) < 2048) continue;
-    expect_within(r, 0.14);
+    // Two are known to be a little further off: 2048 cubed and 16384 cubed of two tables.
+    const bool known = r.id == "GM-G01-2048" || r.id == "GM-G02-16384";
+    expect_within(r, known ? 0.14 : 0.12);
     ++seen;
   }
   EXPECT_GE(seen, 20);
@@ -112,7 +125,7 @@ void expect_calibration_rows() {
     ASSERT_TRUE(r.error.has_value()) << r.id;
     const bool of_call = r.group == "gemm-library" && r.id.find("-1024") != std::string::npos;
     // The model stores a workgroup's own copy after those to its peers, the kernel beside them.
-    const bool of_posts = r.group == "comm-cu-sweep";
+    const bool of_posts = r.id == "IR-CU4T-1";
     EXPECT_LE(std::abs(*r.error), of_call ? 0.22 : of_posts ? 0.13 : 0.09) << r.id;
   }
   EXPECT_GE(seen, 25);
@@ -121,6 +134,12 @@ void expect_calibration_rows() {
 // By group, a little above what is reached: worse is a loss. What is thought missing where a group is far off
 // stands in docs/accuracy.md.
 void expect_groups() {
+  int large = 0;  // products and gathers that are neither small nor huge
+  for (const ReproducedRow& r : rows()) {
+    const bool library = r.group == "gemm-collective-baseline" || r.group == "gemm-collective-small";
+    large += library && r.error && std::abs(*r.error) <= 0.14;
+  }
+  EXPECT_GE(large, 64);
   expect_spread("comm-cu-sweep", {69, 0.05, 0.12, 0.19});
   expect_spread("gemm-all-scatter", {25, 0.10, 0.65, 1.55});
   expect_spread("gemm-all-scatter-early", {14, 0.22, 0.60, 0.90});
@@ -146,6 +165,7 @@ void expect_reasons() {
 TEST(PublishedNumbers, ArePredictedWithinTheirBounds) {
   expect_patterns_in_order();
   expect_traffic();
+  expect_bandwidth_by_compute_units();
   expect_library_products();
   expect_calibration_rows();
   expect_groups();
