@@ -278,7 +278,9 @@ struct Fabric {
   double flag_latency_ns = 0;         // system scope: release at one GPU to acquire at another
   double signal_round_trip_ns = 0;    // a signal to a peer, until its sender knows it to be there
   double arbitration_spread = 0;  // relative spread of the service that equal requesters get on a full link
-  // Rounds of workgroups after which GPUs that all began with the same peer no longer meet there.
+  // Rounds of workgroups after which GPUs that all began with the same peer no longer meet there; 8 as on
+  // MI300X (ROCm/iris @3b4c197 examples/03_all_store: nothing more is lost from 16 MiB a peer on) where a
+  // file is silent.
   int convoy_rounds = 8;
 
   // Several nodes: GPUs of different nodes talk through one network port a GPU (0 when there is one node).
