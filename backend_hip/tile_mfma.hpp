@@ -61,20 +61,36 @@ __device__ inline Accumulator32x32 mfma(std::uint64_t a, std::uint64_t b, Accumu
   }
 }
 
+// In scalar registers, of which the accumulators take none: all lanes of a wave run the same operation.
+__device__ __forceinline__ DeviceOp uniform(const DeviceOp& op) {
+  struct Words {
+    std::uint32_t word[sizeof(DeviceOp) / 4];
+  };
+  auto words = __builtin_bit_cast(Words, op);
+#pragma unroll
+  for (std::uint32_t& word : words.word) word = __builtin_amdgcn_readfirstlane(word);
+  return __builtin_bit_cast(DeviceOp, words);
+}
+
 // Everything that touches the accumulators is inlined by force: a call would move them to memory.
 template <class Shape>
 class MfmaEngine {
  public:
   __device__ explicit MfmaEngine(unsigned char* stages) : stages_(stages) {
-    const int wave = thread() / 64;
-    lane_ = thread() % 64;
-    row_ = wave / Shape::kWaveCols * Shape::kBlocksM * 32;
-    col_ = wave % Shape::kWaveCols * Shape::kBlocksN * 32;
+    const int wave = static_cast<int>(threadIdx.x) / 64;
+    row_ = __builtin_amdgcn_readfirstlane(wave / Shape::kWaveCols * Shape::kBlocksM * 32);
+    col_ = __builtin_amdgcn_readfirstlane(wave % Shape::kWaveCols * Shape::kBlocksN * 32);
   }
 
   static constexpr int kCopiesInFlight = 8;
 
-  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  // Opaque: what follows from the number for every piece of a tile is worked out when it is needed. Kept from
+  // one operation to the next it has no room beside the accumulators.
+  __device__ static int thread() {
+    int number = static_cast<int>(threadIdx.x);
+    asm volatile("" : "+v"(number));
+    return number;
+  }
   __device__ int threads() const { return Shape::kThreads; }
   __device__ void team_barrier() const { workgroup_barrier(); }
   __device__ void meet() const { workgroup_barrier(); }
@@ -83,34 +99,57 @@ class MfmaEngine {
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
 
-  __device__ __forceinline__ void matmul(const DeviceOp& op) {
+  __device__ __forceinline__ void matmul(const DeviceOp& shared_op) {
+    const DeviceOp op = uniform(shared_op);
     if ((op.bits & kFresh) != 0) clear();
     const int steps = (op.k_end - op.k_begin + Shape::kK - 1) / Shape::kK;
     const bool wide = op.width == 16;
     if (steps < 1) return;
-    fetch(op, 0, wide);
+    Fetched fetched;
+    fetch(op, 0, wide, fetched);
     for (int step = 0; step < steps; ++step) {
       unsigned char* stage = stages_ + step % Shape::kStages * Shape::kStageBytes;
       // With one stage the waves must have read it; with two, what they read two steps ago is guarded by the
       // barrier of the step between.
       if (Shape::kStages == 1) workgroup_barrier();
-      write_stage(stage);
+      write_stage(stage, fetched);
       workgroup_barrier();
-      if (step + 1 < steps) fetch(op, step + 1, wide);
+      if (step + 1 < steps) fetch(op, step + 1, wide, fetched);
       multiply_stage(stage);
     }
     workgroup_barrier();  // the next matmul writes the stages again
   }
 
-  __device__ __forceinline__ void accumulate(const DeviceOp& op) {
-    if (static_cast<DType>(op.dtype) == DType::fp32) {
-      accumulate_as<DType::fp32>(op);
-    } else {
-      accumulate_as<Shape::dtype>(op);
+  // The accumulators change in one place, whatever is added to them and without a branch: in two the compiler
+  // keeps them twice.
+  __device__ __forceinline__ void accumulate(const DeviceOp& shared_op) {
+    const DeviceOp op = uniform(shared_op);
+    const bool fresh = (op.bits & kFresh) != 0;
+#pragma unroll
+    for (int i = 0; i < Shape::kBlocksM; ++i) {
+#pragma unroll
+      for (int j = 0; j < Shape::kBlocksN; ++j) {
+#pragma unroll
+        for (int half = 0; half < 16; half += 8) {
+          std::uint32_t bits[8];
+          if (static_cast<DType>(op.dtype) == DType::fp32) {
+            load_half<DType::fp32>(op, i, j, half, bits);
+          } else {
+            load_half<Shape::dtype>(op, i, j, half, bits);
+          }
+#pragma unroll
+          for (int e = 0; e < 8; ++e) {
+            asm volatile("" : "+v"(bits[e]));
+            const float old = acc_[i][j][half + e];
+            acc_[i][j][half + e] = (fresh ? 0.0F : old) + __uint_as_float(bits[e]);
+          }
+        }
+      }
     }
   }
 
-  __device__ __forceinline__ void store(const DeviceOp& op) {
+  __device__ __forceinline__ void store(const DeviceOp& shared_op) {
+    const DeviceOp op = uniform(shared_op);
     if (static_cast<DType>(op.dtype) == DType::fp32) {
       store_as<DType::fp32>(op);
     } else {
@@ -118,7 +157,8 @@ class MfmaEngine {
     }
   }
 
-  __device__ __forceinline__ void atomic_add(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add(const DeviceOp& shared_op) {
+    const DeviceOp op = uniform(shared_op);
     if (static_cast<DType>(op.dtype) == DType::fp32) {
       atomic_add_as<DType::fp32>(op);
     } else if constexpr (Shape::dtype != DType::fp8) {
@@ -134,6 +174,12 @@ class MfmaEngine {
   static constexpr int kPatchesB = (Shape::kK / kPatchK) * (Shape::kN / kPatchCols);
   static constexpr int kPatchesOfThread = (kPatchesB + Shape::kThreads - 1) / Shape::kThreads;
   static_assert(kPiecesA >= 1);
+
+  // What is under way to the next stage.
+  struct Fetched {
+    uint4 a[kPiecesA];
+    uint4 b[kPatchesOfThread][kPatchK];
+  };
 
   __device__ __forceinline__ void clear() {
 #pragma unroll
@@ -157,30 +203,30 @@ class MfmaEngine {
     return {words[0], words[1], words[2], words[3]};
   }
 
-  __device__ __forceinline__ void fetch(const DeviceOp& op, int step, bool wide) {
+  __device__ __forceinline__ static void fetch(const DeviceOp& op, int step, bool wide, Fetched& to) {
     constexpr int kElements = 16 / Shape::kElement;
     const int k_left = op.k_end - op.k_begin - step * Shape::kK;
+    const int me = thread();
     const auto* a = reinterpret_cast<const unsigned char*>(op.address) + std::int64_t{step} * 64;
 #pragma unroll
     for (int i = 0; i < kPiecesA; ++i) {
-      const int piece = i * Shape::kThreads + thread();
+      const int piece = i * Shape::kThreads + me;
       const int row = piece / 4;
       const int k = piece % 4 * kElements;
       const int count = row < op.rows ? k_left - k : 0;
-      from_a_[i] = load_row(a + std::int64_t{row} * op.pitch + k * Shape::kElement, count, wide);
+      to.a[i] = load_row(a + std::int64_t{row} * op.pitch + k * Shape::kElement, count, wide);
     }
     const auto* b =
         reinterpret_cast<const unsigned char*>(op.source) + std::int64_t{step} * Shape::kK * op.source_pitch;
 #pragma unroll
     for (int i = 0; i < kPatchesOfThread; ++i) {
-      const int patch = i * Shape::kThreads + thread();
+      const int patch = i * Shape::kThreads + me;
       const int k = patch / (Shape::kN / kPatchCols) * kPatchK;
       const int col = patch % (Shape::kN / kPatchCols) * kPatchCols;
 #pragma unroll
       for (int j = 0; j < kPatchK; ++j) {
         const int count = patch < kPatchesB && k + j < k_left ? op.cols - col : 0;
-        from_b_[i][j] =
-            load_row(b + std::int64_t{k + j} * op.source_pitch + col * Shape::kElement, count, wide);
+        to.b[i][j] = load_row(b + std::int64_t{k + j} * op.source_pitch + col * Shape::kElement, count, wide);
       }
     }
   }
@@ -190,22 +236,23 @@ class MfmaEngine {
   }
 
   // Element `col` of row `k` of a patch.
-  __device__ std::uint64_t element_of(int patch, int k, int col) const {
+  __device__ static std::uint64_t element_of(const uint4 (&patch)[kPatchK], int k, int col) {
     const int bit = col * Shape::kElement * 8;
     const std::uint32_t mask = Shape::kElement == 2 ? 0xffffU : 0xffU;
-    return (word_of(from_b_[patch][k], bit / 32) >> (bit % 32)) & mask;
+    return (word_of(patch[k], bit / 32) >> (bit % 32)) & mask;
   }
 
-  __device__ __forceinline__ void write_stage(unsigned char* stage) const {
+  __device__ __forceinline__ static void write_stage(unsigned char* stage, const Fetched& from) {
+    const int me = thread();
 #pragma unroll
     for (int i = 0; i < kPiecesA; ++i) {
-      const int piece = i * Shape::kThreads + thread();
-      *reinterpret_cast<uint4*>(stage + piece / 4 * Shape::kRowBytes + piece % 4 * 16) = from_a_[i];
+      const int piece = i * Shape::kThreads + me;
+      *reinterpret_cast<uint4*>(stage + piece / 4 * Shape::kRowBytes + piece % 4 * 16) = from.a[i];
     }
     unsigned char* stage_b = stage + Shape::kM * Shape::kRowBytes;
 #pragma unroll
     for (int i = 0; i < kPatchesOfThread; ++i) {
-      const int patch = i * Shape::kThreads + thread();
+      const int patch = i * Shape::kThreads + me;
       if (patch >= kPatchesB) continue;
       const int k = patch / (Shape::kN / kPatchCols) * kPatchK;
       const int col = patch % (Shape::kN / kPatchCols) * kPatchCols;
@@ -213,7 +260,7 @@ class MfmaEngine {
       for (int c = 0; c < kPatchCols; ++c) {
         std::uint64_t column = 0;
 #pragma unroll
-        for (int j = 0; j < kPatchK; ++j) column |= element_of(i, j, c) << (8 * Shape::kElement * j);
+        for (int j = 0; j < kPatchK; ++j) column |= element_of(from.b[i], j, c) << (8 * Shape::kElement * j);
         *reinterpret_cast<std::uint64_t*>(stage_b + (col + c) * Shape::kRowBytes + k * Shape::kElement) =
             column;
       }
@@ -221,8 +268,9 @@ class MfmaEngine {
   }
 
   __device__ __forceinline__ void multiply_stage(const unsigned char* stage) {
-    const unsigned char* a = stage + (row_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
-    const unsigned char* b = stage + (Shape::kM + col_ + lane_ % 32) * Shape::kRowBytes + lane_ / 32 * 8;
+    const int lane = thread() % 64;
+    const unsigned char* a = stage + (row_ + lane % 32) * Shape::kRowBytes + lane / 32 * 8;
+    const unsigned char* b = stage + (Shape::kM + col_ + lane % 32) * Shape::kRowBytes + lane / 32 * 8;
 #pragma unroll
     for (int k = 0; k < 64; k += 16) {
       std::uint64_t rows[Shape::kBlocksM];
@@ -244,18 +292,35 @@ class MfmaEngine {
     }
   }
 
-  // Calls visit(row, col, value) for every element this thread holds that lies in the tile.
+  // The first element of this thread in the tile; element e of block (i, j) is 32·i + row_step(e) rows and
+  // 32·j columns from it.
+  struct Position {
+    int row;
+    int col;
+  };
+
+  static constexpr int row_step(int e) { return 8 * (e / 4) + e % 4; }
+
+  __device__ __forceinline__ Position first() const {
+    const int lane = thread() % 64;
+    return {row_ + lane / 32 * 4, col_ + lane % 32};
+  }
+
+  // Calls visit(row, col, value) for every element this thread holds that lies in the tile. The accumulators
+  // are only read: a branch that writes some of sixteen in a row has the compiler keep the row twice, in
+  // scratch memory.
   template <class Visit>
-  __device__ __forceinline__ void for_each_element(const DeviceOp& op, Visit visit) {
+  __device__ __forceinline__ void for_each_element(const DeviceOp& op, Visit visit) const {
 #pragma unroll
     for (int i = 0; i < Shape::kBlocksM; ++i) {
 #pragma unroll
       for (int j = 0; j < Shape::kBlocksN; ++j) {
+        const Position at = first();
+        const int col = at.col + 32 * j;
 #pragma unroll
         for (int e = 0; e < 16; ++e) {
-          const int row = row_ + i * 32 + 8 * (e / 4) + 4 * (lane_ / 32) + e % 4;
-          const int col = col_ + j * 32 + lane_ % 32;
-          if (row < op.rows && col < op.cols) acc_[i][j][e] = visit(row, col, acc_[i][j][e]);
+          const int row = at.row + 32 * i + row_step(e);
+          if (row < op.rows && col < op.cols) visit(row, col, acc_[i][j][e]);
         }
       }
     }
@@ -267,37 +332,44 @@ class MfmaEngine {
            col * bytes_of(dtype);
   }
 
+  // What eight elements of block (i, j) get added, as fp32. Beyond an edge the last element within is loaded
+  // and dropped, so that eight loads are under way together.
   template <DType dtype>
-  __device__ __forceinline__ void accumulate_as(const DeviceOp& op) {
-    if ((op.bits & kFresh) != 0) clear();
-    for_each_element(op, [&](int row, int col, float value) {
-      return value + to_float<dtype>(load_element<dtype>(place<dtype>(op, row, col)));
-    });
+  __device__ __forceinline__ void load_half(const DeviceOp& op, int i, int j, int half,
+                                            std::uint32_t (&bits)[8]) const {
+    const Position at = first();
+    const int col = at.col + 32 * j;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const int row = at.row + 32 * i + row_step(half + e);
+      bits[e] = load_element<dtype>(
+          place<dtype>(op, row < op.rows ? row : op.rows - 1, col < op.cols ? col : op.cols - 1));
+    }
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const bool in = at.row + 32 * i + row_step(half + e) < op.rows && col < op.cols;
+      bits[e] = in ? __float_as_uint(to_float<dtype>(bits[e])) : 0;
+    }
   }
 
   // 32 lanes write 32 neighbouring elements of a row.
   template <DType dtype>
-  __device__ __forceinline__ void store_as(const DeviceOp& op) {
+  __device__ __forceinline__ void store_as(const DeviceOp& op) const {
     for_each_element(op, [&](int row, int col, float value) {
       store_element<dtype>(place<dtype>(op, row, col), from_float<dtype>(value));
-      return value;
     });
   }
 
   template <DType dtype>
-  __device__ __forceinline__ void atomic_add_as(const DeviceOp& op) {
+  __device__ __forceinline__ void atomic_add_as(const DeviceOp& op) const {
     for_each_element(op, [&](int row, int col, float value) {
       atomic_add_element<dtype>(place<dtype>(op, row, col), value);
-      return value;
     });
   }
 
   unsigned char* stages_;
-  int lane_ = 0;
   int row_ = 0;  // of the tile: the first row and column of this wave
   int col_ = 0;
-  uint4 from_a_[kPiecesA];
-  uint4 from_b_[kPatchesOfThread][kPatchK];
   Accumulator32x32 acc_[Shape::kBlocksM][Shape::kBlocksN];
 };
 

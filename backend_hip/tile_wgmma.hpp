@@ -4,6 +4,8 @@
 // the tile once into the staging area, for all ranks it goes to; the senders take it from there.
 #pragma once
 
+#include <algorithm>
+
 #include "backend_hip/wgmma.hpp"
 #include "backend_hip/wgmma_feeder.hpp"
 #include "backend_hip/wgmma_shape.hpp"
@@ -135,6 +137,19 @@ class WgmmaEngine {
     wgmma_commit();
   }
 
+  // Calls visit(row, col, pair) for every two neighbours this thread holds, in the tile's coordinates.
+  template <class Visit>
+  __device__ void for_each_pair(Visit visit) {
+#pragma unroll
+    for (int block = 0; block < Shape::kBlocks; ++block) {
+#pragma unroll
+      for (int j = 0; j < Shape::kCols / 2; j += 2) {
+        visit(row_of(block, j / 2 % 2), col_ + 2 * (lane_ % 4) + 8 * (j / 4),
+              make_float2(acc_[block][j], acc_[block][j + 1]));
+      }
+    }
+  }
+
   // Calls visit(row, col, value) for every element this thread holds, in the tile's coordinates.
   template <class Visit>
   __device__ void for_each_element(Visit visit) {
@@ -153,12 +168,119 @@ class WgmmaEngine {
   __device__ void accumulate_as(const DeviceOp& op) {
     const float keep = (op.bits & kFresh) != 0 ? 0.0F : 1.0F;
     const auto* from = reinterpret_cast<const unsigned char*>(op.address);
+    if constexpr (Shape::kCols % 32 == 0) {
+      if (op.width == 16) {
+        add_rows<dtype>(op, from, keep);
+        return;
+      }
+    }
     for_each_element([&](int row, int col, float& value) {
       value = keep != 0.0F ? value : 0.0F;
       if (row >= op.rows || col >= op.cols) return;
       value +=
           to_float<dtype>(load_element<dtype>(from + std::int64_t{row} * op.pitch + col * bytes_of(dtype)));
     });
+  }
+
+  __device__ int row_of(int block, int half) const {
+    return row_ + wave_ * 16 + lane_ / 4 + block * 64 + half * 8;
+  }
+
+  // Eight elements of a row, two a word; fp32 one a word.
+  template <DType dtype>
+  struct Eight {
+    static constexpr int kBits = 8 * bytes_of(dtype);
+    static constexpr int kEach = dtype == DType::fp32 ? 1 : 2;
+    std::uint32_t words[8 / kEach];
+
+    __device__ float value(int i) const {
+      return to_float<dtype>(kEach == 1 ? words[i]
+                                        : words[i / 2] >> (i % 2 * kBits) & ((1U << kBits % 32) - 1));
+    }
+  };
+
+  // Each lane loads eight neighbours of 32 columns (of fp32 the two that it wants of every eight) and many of
+  // them before it adds the first: one load at a time waits for memory as often as there are elements.
+  template <DType dtype>
+  __device__ void add_rows(const DeviceOp& op, const unsigned char* from, float keep) {
+    constexpr int kChunks = Shape::kCols / 32;
+    constexpr int kWords =
+        Shape::kBlocks * Shape::kCols <= 128 ? 32 : 16;  // registers beside the accumulators
+    constexpr int kTogether = std::min<int>(kChunks, kWords / (dtype == DType::fp32 ? 8 : 4));
+    static_assert(kChunks % kTogether == 0);
+#pragma unroll
+    for (int block = 0; block < Shape::kBlocks; ++block) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = row_of(block, half);
+        const unsigned char* line = from + std::int64_t{row} * op.pitch;
+        const int cols = row < op.rows ? op.cols : 0;
+#pragma unroll
+        for (int first = 0; first < kChunks; first += kTogether) {
+          Eight<dtype> parts[kTogether];
+#pragma unroll
+          for (int i = 0; i < kTogether; ++i) {
+            load_eight<dtype>(line, col_ + (first + i) * 32, cols, parts[i]);
+          }
+#pragma unroll
+          for (int i = 0; i < kTogether; ++i) add_eight<dtype>(parts[i], block, half, first + i, keep);
+        }
+      }
+    }
+  }
+
+  template <DType dtype>
+  __device__ void add_eight(Eight<dtype>& part, int block, int half, int chunk, float keep) {
+    if constexpr (dtype != DType::fp32) transpose(part.words);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float& value = acc_[block][(chunk * 4 + i / 2) * 4 + half * 2 + i % 2];
+      value = (keep != 0.0F ? value : 0.0F) + part.value(i);
+    }
+  }
+
+  // Of the 32 columns from `col` on; those from `cols` on are zero.
+  template <DType dtype>
+  __device__ void load_eight(const unsigned char* line, int col, int cols, Eight<dtype>& to) const {
+    if constexpr (dtype == DType::fp32) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int at = col + i * 8 + lane_ % 4 * 2;
+        const auto* from = reinterpret_cast<const std::uint32_t*>(line) + at;
+        uint2 pair = {0, 0};
+        if (at + 2 <= cols) {
+          pair = *reinterpret_cast<const uint2*>(from);
+        } else if (at < cols) {
+          pair.x = *from;
+        }
+        to.words[2 * i] = pair.x;
+        to.words[2 * i + 1] = pair.y;
+      }
+    } else {
+      const int at = col + lane_ % 4 * 8;
+      const unsigned char* from = line + at * bytes_of(dtype);
+      uint4 all = {0, 0, 0, 0};
+      if (at + 8 <= cols) {
+        if constexpr (dtype == DType::fp8) {
+          const uint2 bytes = *reinterpret_cast<const uint2*>(from);
+          all = {bytes.x & 0xffffU, bytes.x >> 16, bytes.y & 0xffffU, bytes.y >> 16};
+        } else {
+          all = *reinterpret_cast<const uint4*>(from);
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {  // beyond a ragged edge
+          if (at + i >= cols) continue;
+          const std::uint32_t bits = load_element<dtype>(from + i * bytes_of(dtype))
+                                     << (i % 2 * Eight<dtype>::kBits);
+          (i < 2 ? all.x : i < 4 ? all.y : i < 6 ? all.z : all.w) |= bits;
+        }
+      }
+      to.words[0] = all.x;
+      to.words[1] = all.y;
+      to.words[2] = all.z;
+      to.words[3] = all.w;
+    }
   }
 
   template <DType dtype>
@@ -181,14 +303,12 @@ class WgmmaEngine {
   // eight.
   template <DType dtype>
   __device__ void atomic_add_rows(const DeviceOp& op, unsigned char* to) {
-    const bool odd = lane_ % 2 != 0;
-    const bool upper = lane_ % 4 >= 2;
     const int col = col_ + lane_ % 4 * 8;
 #pragma unroll
     for (int block = 0; block < Shape::kBlocks; ++block) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = row_ + wave_ * 16 + lane_ / 4 + block * 64 + half * 8;
+        const int row = row_of(block, half);
 #pragma unroll
         for (int chunk = 0; chunk < Shape::kCols / 32; ++chunk) {
           std::uint32_t pairs[4];
@@ -197,14 +317,21 @@ class WgmmaEngine {
             const float* v = acc_[block] + (chunk * 4 + i) * 4 + half * 2;
             pairs[i] = pack_pair<dtype>(v[0], v[1]);
           }
-          exchange(pairs[0], pairs[1], odd, 1);
-          exchange(pairs[2], pairs[3], odd, 1);
-          exchange(pairs[0], pairs[2], upper, 2);
-          exchange(pairs[1], pairs[3], upper, 2);
+          transpose(pairs);
           if (row < op.rows) add_pairs<dtype>(op, to + std::int64_t{row} * op.pitch, col + chunk * 32, pairs);
         }
       }
     }
+  }
+
+  // Word i of lane l (of four neighbours) becomes word l of lane i.
+  __device__ void transpose(std::uint32_t (&words)[4]) const {
+    const bool odd = lane_ % 2 != 0;
+    const bool upper = lane_ % 4 >= 2;
+    exchange(words[0], words[1], odd, 1);
+    exchange(words[2], words[3], odd, 1);
+    exchange(words[0], words[2], upper, 2);
+    exchange(words[1], words[3], upper, 2);
   }
 
   // The lane `mask` away gets the second word, or the first where `takes_first`, and gives the other.
@@ -229,9 +356,16 @@ class WgmmaEngine {
 
   __device__ void store_fp32(const DeviceOp& op) {
     auto* to = reinterpret_cast<unsigned char*>(op.address);
-    for_each_element([&](int row, int col, float& value) {
+    const bool in_pairs = op.width >= 8 && op.cols % 2 == 0;
+    for_each_pair([&](int row, int col, float2 pair) {
       if (row >= op.rows || col >= op.cols) return;
-      *reinterpret_cast<float*>(to + std::int64_t{row} * op.pitch + col * 4) = value;
+      auto* at = reinterpret_cast<float*>(to + std::int64_t{row} * op.pitch + col * 4);
+      if (in_pairs) {
+        *reinterpret_cast<float2*>(at) = pair;
+        return;
+      }
+      at[0] = pair.x;
+      if (col + 1 < op.cols) at[1] = pair.y;
     });
   }
 
