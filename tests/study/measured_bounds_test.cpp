@@ -160,19 +160,18 @@ TEST(StoredMeasurements, OfAllGatherAndGemmArePredictedWithinTheseBounds) {
   EXPECT_GE(summary.pairs_in_order.value(), 0.85);
 }
 
-// Adding up is too fast in the model, most of all by workgroups that do only that in a matrix kernel
-// (docs/accuracy.md).
+// Deep K on few workgroups is too fast in the model, and adding up a little (docs/accuracy.md).
 TEST(StoredMeasurements, OfReducingPatternsArePredictedWithinTheseBounds) {
   const ValidationSummary scatter = summary_of("h100-2-gemm-reduce-scatter.csv", "h100-4", 79);
-  EXPECT_LE(scatter.errors.median_abs_error, 0.17);
-  EXPECT_LE(scatter.errors.p90_abs_error, 0.42);
+  EXPECT_LE(scatter.errors.median_abs_error, 0.11);
+  EXPECT_LE(scatter.errors.p90_abs_error, 0.25);
   EXPECT_LE(scatter.mean_regret.value(), 0.04);
   EXPECT_GE(scatter.pairs_in_order.value(), 0.80);
   const ValidationSummary everywhere = summary_of("h100-2-gemm-all-reduce.csv", "h100-4", 95);
-  EXPECT_LE(everywhere.errors.median_abs_error, 0.19);
-  EXPECT_LE(everywhere.errors.p90_abs_error, 0.36);
-  EXPECT_LE(everywhere.mean_regret.value(), 0.05);
-  EXPECT_GE(everywhere.pairs_in_order.value(), 0.79);
+  EXPECT_LE(everywhere.errors.median_abs_error, 0.10);
+  EXPECT_LE(everywhere.errors.p90_abs_error, 0.23);
+  EXPECT_LE(everywhere.mean_regret.value(), 0.02);
+  EXPECT_GE(everywhere.pairs_in_order.value(), 0.84);
 }
 
 // Rate and packet of the engines are assumed. Sums along K are loaded more slowly than the model has it; they
