@@ -37,6 +37,7 @@ struct Fault {
   std::string kind;
   std::string where;
   std::string message;
+  std::size_t count = 1;  // places
 };
 
 constexpr std::array<std::string_view, 6> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
@@ -102,7 +103,7 @@ struct Checked {
 std::vector<Fault> faults_of(const std::vector<Finding>& findings) {
   std::vector<Fault> faults;
   for (const Finding& finding : findings) {
-    faults.push_back({std::string(kind_name(finding.kind)), finding.where, finding.message});
+    faults.push_back({std::string(kind_name(finding.kind)), finding.where, finding.message, finding.count});
   }
   return faults;
 }
@@ -139,13 +140,20 @@ int run(const CheckArguments& options) {
     const Checked checked = check_source(source, options);
     const std::string& id = checked.subject.id;
     const Record record = record_of(checked.subject);
-    Table table{{{"id", "schedule"}, {"kind", "kind"}, {"where", "where"}, {"message", "message"}}, {}};
+    Table table{{{"id", "schedule"},
+                 {"kind", "kind"},
+                 {"where", "where"},
+                 {"message", "message"},
+                 {"count", "places"}},
+                {}};
     ordered_json list = ordered_json::array();
     for (const Fault& fault : checked.faults) {
-      table.add({id, fault.kind, fault.where, fault.message});
-      list.push_back({{"kind", fault.kind}, {"where", fault.where}, {"message", fault.message}});
-      outputs.print(fmt::format("{}: {}: {}\n", printable(id), styled(fault.kind, Style::bad),
-                                printable(fmt::format("{}: {}", fault.where, fault.message))));
+      table.add({id, fault.kind, fault.where, fault.message, static_cast<std::int64_t>(fault.count)});
+      list.push_back(
+          {{"kind", fault.kind}, {"where", fault.where}, {"message", fault.message}, {"count", fault.count}});
+      outputs.print(
+          fmt::format("{}: {}: {}\n", printable(id), styled(fault.kind, Style::bad),
+                      printable(fmt::format("{}: {}", fault.where, with_count(fault.message, fault.count)))));
     }
     if (checked.faults.empty()) {
       outputs.print(fmt::format("{}: {}{}\n", printable(id), styled("sound", Style::good),

@@ -74,7 +74,8 @@ void require_sound(const std::vector<Finding>& findings, const std::string& orig
   }
   std::string message = fmt::format("{}: the schedule is not sound:", origin);
   for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) {
-    message += fmt::format("\n  {}: {}", findings[i].where, findings[i].message);
+    message +=
+        fmt::format("\n  {}: {}", findings[i].where, with_count(findings[i].message, findings[i].count));
   }
   if (findings.size() > kShown) {
     message += fmt::format("\n  and {} more", findings.size() - kShown);

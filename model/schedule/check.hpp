@@ -1,6 +1,6 @@
 // The checker: rejects a schedule before anyone runs it.
 //
-// Refused, each with kernel, rank, workgroup and operation named:
+// Refused, each with kernel, rank, workgroup and operation named, all places of one cause as one finding:
 //  * references out of range: buffer, rectangle, rank, flag, index, kernel, stream, graph;
 //  * operations without meaning: matmul in a kernel without a matrix tile, a store with an empty accumulator,
 //    k ranges outside the operands, claims inside the block of another, a counter that is queue and flag;
@@ -40,11 +40,16 @@ struct Finding {
     resources
   };
   Kind kind = Kind::meaningless;
-  std::string where;    // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
-  std::string message;  // what is wrong and what would be right
+  std::string where;      // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
+  std::string message;    // what is wrong and what would be right
+  std::size_t count = 1;  // of the places with this cause (findings.hpp); the first is `where`
 };
 
-// All findings that hold on every machine, at most `limit` of them. Empty: the schedule is sound.
+// The message of a finding, with how many more places have the same cause.
+std::string with_count(const std::string& message, std::size_t count);
+
+// All findings that hold on every machine, one a cause, at most `limit` of them. Where all `limit` are used,
+// places may be left uncounted. Empty: the schedule is sound.
 std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit = 20);
 
 // Findings that depend on a machine: ranks, resources and residency.

@@ -22,10 +22,6 @@ std::string describe_event(const SyncGraph& graph, const FlagEvent& event) {
                      event.value);
 }
 
-std::string and_others(std::size_t count) {
-  return count == 0 ? "" : fmt::format(" ({} other operations wait for the same)", count);
-}
-
 void check_host_barriers(const Schedule& schedule, Findings& findings) {
   std::vector<std::size_t> counts;
   for (const auto& program : schedule.host) {
@@ -58,15 +54,15 @@ void check_satisfiable(const SyncGraph& graph, Findings& findings) {
           cell.signals.empty() ? std::string("nothing signals this flag")
                                : fmt::format("its {} signals add up to {}", cell.signals.size(), cell.total);
       findings.add(Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
-                   fmt::format("waits for {}, but {}{}", describe_event(graph, event), signals,
-                               and_others(event.waits.size() - 1)));
+                   fmt::format("waits for {}, but {}", describe_event(graph, event), signals),
+                   event.waits.size());
     } else if (event.value > cell.least) {
       findings.add(
           Kind::unsatisfiable_wait, graph.describe_vertex(event.waits.front()),
           fmt::format("waits for {}, but only {} is certain: more operations claim from a queue than "
-                      "it has items, and not all of their blocks signal this flag alike ({}){}",
-                      describe_event(graph, event), cell.least, first_skippable(graph, cell),
-                      and_others(event.waits.size() - 1)));
+                      "it has items, and not all of their blocks signal this flag alike ({})",
+                      describe_event(graph, event), cell.least, first_skippable(graph, cell)),
+          event.waits.size());
     }
   }
 }

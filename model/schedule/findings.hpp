@@ -1,12 +1,16 @@
-// Collects the findings of the checker up to a limit. Internal to model/schedule.
+// Collects the findings of the checker, one a cause, up to a limit. Internal to model/schedule.
+//
+// What differs in numbers alone (ranks, workgroups, indices, values; not in names) has one cause: the same
+// rule, broken by the same kind of operation on the same flags or buffers of kernels of the same name. The
+// first place stands for all, and they are counted.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "model/core/printable.hpp"
 #include "model/schedule/check.hpp"
 
 namespace tritax {
@@ -15,12 +19,8 @@ class Findings {
  public:
   explicit Findings(std::size_t limit) : limit_(limit) {}
 
-  // Names that they repeat may be long, or hold control characters: a finding is one line.
-  void add(Finding::Kind kind, const std::string& where, const std::string& message) {
-    if (!full()) {
-      list_.push_back({kind, presentable_line(where), presentable_line(message)});
-    }
-  }
+  // `count` places. Names that they repeat may be long, or hold control characters: a finding is one line.
+  void add(Finding::Kind kind, const std::string& where, const std::string& message, std::size_t count = 1);
   bool full() const { return list_.size() >= limit_; }
   bool empty() const { return list_.empty(); }
   std::vector<Finding> take() { return std::move(list_); }
@@ -28,6 +28,7 @@ class Findings {
  private:
   std::size_t limit_;
   std::vector<Finding> list_;
+  std::unordered_map<std::string, std::size_t> of_cause_;  // into the list
 };
 
 class SyncGraph;

@@ -128,7 +128,7 @@ TEST(CheckMeaning, FilledRegistersMayBeStoredInAnyShapeUntilSomethingElseFillsTh
     s.builder.load(s.b, {0, 0, 8, 8}, 0);
     s.builder.store(s.c, {0, 0, 8, 8}, 0);
   });
-  EXPECT_EQ(check_schedule(schedule).size(), 2U);
+  EXPECT_EQ(places_of(check_schedule(schedule)), 2U);
   schedule.kernels[0].registers_filled = true;
   expect_sound(schedule);
   schedule.ops.back().rect.rows = 4;

@@ -11,9 +11,40 @@
 namespace tritax {
 namespace {
 
+// One that nobody launches.
+void add_kernel(Schedule& schedule, const std::string& name) {
+  Kernel& kernel = schedule.kernels.emplace_back();
+  kernel.name = name;
+  kernel.workgroups.push_back({static_cast<std::uint32_t>(schedule.ops.size()), 0});
+}
+
 TEST(Check, NoMoreFindingsThanAskedFor) {
-  EXPECT_EQ(check_schedule(counted(3), 2).size(), 2U);
+  Schedule schedule = producer_consumer();
+  for (const char* name : {"k", "l", "m", "n"}) add_kernel(schedule, name);
+  EXPECT_EQ(check_schedule(schedule).size(), 4U);
+  EXPECT_EQ(check_schedule(schedule, 2).size(), 2U);
   EXPECT_EQ(check_schedule(producer_consumer(false), 1).size(), 1U);
+}
+
+TEST(Check, WhatDiffersInNumbersAloneIsOneFindingThatIsCounted) {
+  const auto findings = check_schedule(producer_consumer(false));
+  ASSERT_EQ(findings.size(), 1U) << text_of(findings);  // four workgroups wait for four flags
+  EXPECT_EQ(findings[0].where, "kernel 'scatter' rank 0 workgroup 0 operation 0 (wait)");
+  EXPECT_EQ(findings[0].count, 4U);
+  EXPECT_TRUE(with_count(findings[0].message, findings[0].count)
+                  .ends_with("flag (… and 3 more places with the same cause)"))
+      << with_count(findings[0].message, findings[0].count);
+  EXPECT_EQ(places_of(check_schedule(producer_consumer(true, false))), 4U);
+}
+
+TEST(Check, WhatDiffersInNamesHasAnotherCauseThoughTheNamesDifferInNumbers) {
+  Schedule schedule = producer_consumer();
+  for (const char* name : {"stage-2", "stage-3", "stage-3"}) add_kernel(schedule, name);
+  const auto findings = check_schedule(schedule);
+  ASSERT_EQ(findings.size(), 2U) << text_of(findings);
+  EXPECT_EQ(findings[0].count, 1U);
+  EXPECT_EQ(findings[1].count, 2U);
+  EXPECT_EQ(with_count(findings[0].message, findings[0].count), findings[0].message);
 }
 
 TEST(Check, RequireSoundNamesOriginAndFindings) {

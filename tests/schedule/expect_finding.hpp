@@ -18,6 +18,13 @@ inline std::string text_of(const std::vector<Finding>& findings) {
   return text;
 }
 
+// Of all causes.
+inline std::size_t places_of(const std::vector<Finding>& findings) {
+  std::size_t places = 0;
+  for (const Finding& finding : findings) places += finding.count;
+  return places;
+}
+
 inline void expect_sound(const Schedule& schedule) { EXPECT_EQ(text_of(check_schedule(schedule)), ""); }
 
 // The first finding is of this kind, at this place, and says this.
