@@ -23,7 +23,6 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
-#include "model/core/with_place.hpp"
 #include "model/scenario/write_scenario.hpp"
 
 namespace tritax::cli {
@@ -214,21 +213,13 @@ std::string scenarios_text(const Question& question, const Advice& advice) {
   return text;
 }
 
-// Of several questions `label` says which.
-Advice search(const Question& question, const AdviseArguments& options, const InterruptibleWork& work,
-              const std::string& label = "searching, candidates") {
-  Progress progress(label);
+AdviseOptions search_options(const AdviseArguments& options, const InterruptibleWork& work) {
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.counterfactual = options.output.json.has_value();  // nothing else shows it
-  search_options.pins = question.pins;
   search_options.stop = &work.flag();
-  search_options.progress = [&progress](const AdviseProgress& state) {
-    // How many candidates refinement will list is known when it has.
-    progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
-  };
-  return advise(question.problem, question.machine, search_options);
+  return search_options;
 }
 
 // The candidates with all that makes them records of their own.
@@ -258,12 +249,12 @@ int answer_all(const std::vector<Question>& questions, const AdviseArguments& op
     if (work.interrupted()) break;
     Answer& answer = answers.emplace_back(Answer{&question, {}, ""});
     try {
-      answer.advice = search(question, options, work,
+      answer.advice = search(question, search_options(options, work),
                              fmt::format("question {} of {}, candidates", answers.size(), questions.size()));
       add_records(records, question, answer.advice, options);
       list.push_back(advice_json(question, answer.advice, options));
     } catch (const UserError& error) {
-      answer.refusal = question.place + error.what();
+      answer.refusal = error.what();
       refused = true;
       list.push_back(ordered_json{{"schema", "tritax.advise/1"}, {"refusal", answer.refusal}});
       add_record(list.back(), record_of(question, nullptr, options));
@@ -306,7 +297,7 @@ int run(const AdviseArguments& options) {
   if (questions.size() > 1) return answer_all(questions, options, outputs);
   const Question& question = questions.front();
   const InterruptibleWork work;
-  const Advice advice = with_place(question.place, [&] { return search(question, options, work); });
+  const Advice advice = search(question, search_options(options, work), "searching, candidates");
   if (advice.interrupted) {
     tell(fmt::format("tritax: interrupted; {}\n",
                      advice.candidates.empty() ? "nothing was found yet" : "this is the best so far"));

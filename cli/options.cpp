@@ -179,6 +179,64 @@ void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, co
       ->group(group);
 }
 
+[[noreturn]] void refuse_sweep(const std::string& text) {
+  throw UserError(fmt::format(
+      "--sweep: '{}' is no range; give FIELD=FIRST:LAST:xFACTOR or FIELD=FIRST:LAST:+STEP, for example "
+      "M=1:16384:x2",
+      text));
+}
+
+// The field before "=".
+const Spec& swept_field(const Workload& workload, const std::string& text) {
+  const std::string name = text.substr(0, text.find('='));
+  std::vector<std::string> numbers;
+  for (const Spec& field : workload.fields) {
+    const bool number = field.kind == ValueKind::integer || field.kind == ValueKind::bytes;
+    if (number && !is_shape(field)) numbers.push_back(axis_name(field));
+  }
+  const Spec* field = find_field(workload, name);
+  if (field != nullptr && std::find(numbers.begin(), numbers.end(), axis_name(*field)) != numbers.end()) {
+    return *field;
+  }
+  const std::string nearest = nearest_name(name, numbers);
+  throw UserError(fmt::format("--sweep: '{}' is no number of {}{}; give one of {}", name, workload.name,
+                              nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
+                              fmt::join(numbers, ", ")));
+}
+
+// Of "1:16384:x2".
+std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& field) {
+  const std::size_t begin = text.find('=') + 1;
+  const std::size_t middle = text.find(':', begin);
+  const std::size_t end = middle == std::string::npos ? middle : text.find(':', middle + 1);
+  if (end == std::string::npos || end + 2 >= text.size()) refuse_sweep(text);
+  const char sign = text[end + 1];
+  if (sign != 'x' && sign != '+') refuse_sweep(text);
+  const auto number = [&](const std::string& part) {
+    return with_place("--sweep ", [&] { return parse_value(part, field).front(); });
+  };
+  const std::int64_t first = number(text.substr(begin, middle - begin));
+  const std::int64_t last = number(text.substr(middle + 1, end - middle - 1));
+  const std::string step_text = text.substr(end + 2);
+  Spec step = field;
+  step.low = sign == 'x' ? 2 : 1;
+  step.counts_gpus = false;
+  const std::int64_t by =
+      sign == 'x' ? parse_integer(step_text, "--sweep: factor", step.low, field.high)
+                  : with_place("--sweep: step: ", [&] { return parse_value(step_text, step).front(); });
+  if (first >= last) {
+    throw UserError(fmt::format("--sweep: '{}': the first value must lie below the last", text));
+  }
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = first; value <= last; value = sign == 'x' ? value * by : value + by) {
+    if (values.size() == kMostPoints) {
+      throw UserError(fmt::format("--sweep: '{}' has more than {} values; give fewer", text, kMostPoints));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
 // Given alone it is on; "=off" takes back what a scenario has.
 void add_switch(CLI::App& app, Asked& asked, std::size_t index) {
   const Spec& spec = asked.pins.specs()[index];
@@ -293,6 +351,28 @@ void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked) 
     const Spec& spec = workload.fields[i];
     add_value(app, asked, fields_of, i, help_of(spec, default_text(spec)), kWorkloadGroup);
   }
+}
+
+const Spec* find_field(const Workload& workload, std::string_view name) {
+  const auto found = std::find_if(workload.fields.begin(), workload.fields.end(), [&](const Spec& field) {
+    return field.name == name || axis_name(field) == name;
+  });
+  return found == workload.fields.end() ? nullptr : &*found;
+}
+
+void add_sweep(Asked& asked, const std::string& text) {
+  if (text.find('=') == std::string::npos) refuse_sweep(text);
+  const Spec& field = swept_field(*asked.problem.workload, text);
+  if (asked.problem.values.given(field.name)) {
+    throw UserError(fmt::format("--sweep: {} is given already; leave it out", field.option_name()));
+  }
+  Axis axis{AxisKind::field, axis_name(field)};
+  for (const std::int64_t value : values_of_range(text, field)) {
+    axis.values.push_back({fmt::format("{}", value), [name = field.name, value](Asked& point) {
+                             point.problem.values.give(name, value);
+                           }});
+  }
+  add_axis(asked, std::move(axis));
 }
 
 std::string required_options(const Workload& workload) {

@@ -57,6 +57,13 @@ void add_workload_option(CLI::App& app, const Workload& workload);
 // --workload and one option a field: -M, -N, -K, --dtype, --gpus. The problem becomes one of that workload.
 void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked);
 
+// The field of that name, or whose option is called so ("M"); null if there is none.
+const Spec* find_field(const Workload& workload, std::string_view name);
+
+// A range of values of a field as an axis: "M=1:16384:x2" in steps of a factor, "M=64:512:+64" of a sum.
+// Throws UserError for what is no range, and for a field that is given already.
+void add_sweep(Asked& asked, const std::string& text);
+
 // "-M, -N, -K": what has to be given.
 std::string required_options(const Workload& workload);
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <string_view>
 #include <utility>
+
+#include "cli/svg.hpp"
 
 namespace tritax::cli {
 
@@ -20,54 +20,18 @@ constexpr double kHeight = 740;
 constexpr double kLeft = 84;
 constexpr double kTop = 70;
 constexpr double kSide = 600;
-constexpr double kMarker = 4.2;  // half the size of a marker
 // Of both axes, in us: a ns to half an hour. What lies beyond is drawn at the edge.
 constexpr double kLowest = 1e-3, kHighest = 2e9;
-
-// Colours that people who see few of them tell apart (Okabe and Ito, https://jfly.uni-koeln.de/color).
-constexpr std::array<std::string_view, 6> kColours{"#0072B2", "#D55E00", "#009E73",
-                                                   "#CC79A7", "#E69F00", "#56B4E9"};
 
 struct Series {
   std::string name;
   std::vector<double> magnitudes;  // |error| of its points
 };
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-// "0.5", "20", "1 000", "50 000": thousands apart, as the axis has room.
-std::string tick_label(double value) {
-  std::string text = fmt::format("{:g}", value);
-  if (value < 1e3 || value >= 1e6) return text;
-  text = fmt::format("{:.0f}", value);
-  return text.insert(text.size() - 3, "&#8239;");
 }
 
 class Drawing {
@@ -94,9 +58,8 @@ class Drawing {
     band_and_grid();
     for (const ParityPoint& point : plot_.points) {
       put("<g><title>{}</title>", escaped(point.label));
-      marker(index_of(point.series), kLeft + kSide * edge_share(point.measured),
-             kTop + kSide * (1 - edge_share(point.predicted)));
-      put("</g>\n");
+      put("{}</g>\n", svg_marker(index_of(point.series), kLeft + kSide * edge_share(point.measured),
+                                 kTop + kSide * (1 - edge_share(point.predicted))));
     }
     put("</g>\n");
     frame();
@@ -131,14 +94,7 @@ class Drawing {
   double y_of(double value) const { return kTop + kSide * (1 - share(value)); }
 
   void begin() {
-    put(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:g} {1:g}" width="{0:g}" height="{1:g}" )"
-        R"(font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13" fill="#222">)"
-        "\n",
-        kWidth, kHeight);
-    put("<rect width=\"{:g}\" height=\"{:g}\" fill=\"#fff\"/>\n", kWidth, kHeight);
-    put("<text x=\"{:g}\" y=\"30\" font-size=\"17\" font-weight=\"bold\">{}</text>\n", kLeft,
-        escaped(plot_.title));
-    put("<text x=\"{:g}\" y=\"52\" fill=\"#555\">{}</text>\n", kLeft, escaped(plot_.subtitle));
+    put("{}", svg_head(kWidth, kHeight, kLeft, plot_.title, plot_.subtitle));
     put("<clipPath id=\"square\"><rect x=\"{0:g}\" y=\"{1:g}\" width=\"{2:g}\" "
         "height=\"{2:g}\"/></clipPath>\n",
         kLeft, kTop, kSide);
@@ -189,44 +145,6 @@ class Drawing {
         kTop + kSide / 2, escaped(plot_.y_label));
   }
 
-  void marker(std::size_t series, double x, double y) {
-    constexpr double s = kMarker;
-    const std::string style =
-        fmt::format("fill=\"{0}\" fill-opacity=\"0.45\" stroke=\"{0}\" stroke-width=\"1.1\"",
-                    kColours[series % kColours.size()]);
-    const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
-      put("<polygon points=\"");
-      for (const auto& [dx, dy] : corners) put("{:.1f},{:.1f} ", x + s * dx, y + s * dy);
-      put("\" {}/>", style);
-    };
-    switch (series % kColours.size()) {
-      case 0:
-        put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\" {}/>", x, y, s, style);
-        break;
-      case 1:
-        return polygon({{-0.9, -0.9}, {0.9, -0.9}, {0.9, 0.9}, {-0.9, 0.9}});
-      case 2:
-        return polygon({{0, -1.2}, {1.15, 0.8}, {-1.15, 0.8}});
-      case 3:
-        return polygon({{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}});
-      case 4:
-        return polygon({{0, 1.2}, {1.15, -0.8}, {-1.15, -0.8}});
-      default:
-        return polygon({{-0.45, -1.2},
-                        {0.45, -1.2},
-                        {0.45, -0.45},
-                        {1.2, -0.45},
-                        {1.2, 0.45},
-                        {0.45, 0.45},
-                        {0.45, 1.2},
-                        {-0.45, 1.2},
-                        {-0.45, 0.45},
-                        {-1.2, 0.45},
-                        {-1.2, -0.45},
-                        {-0.45, -0.45}});
-    }
-  }
-
   // In the upper left corner, where only predictions far too slow would lie.
   void legend() {
     constexpr double kRow = 21;
@@ -250,7 +168,7 @@ class Drawing {
     text(errors_at, "end", "median |error|", "#777");
     for (std::size_t i = 0; i < series_.size(); ++i) {
       y += kRow;
-      marker(i, x + 18, y);
+      put("{}", svg_marker(i, x + 18, y));
       text(x + 34, "start", escaped(series_[i].name), "#222");
       text(rows_at, "end", fmt::format("{}", series_[i].magnitudes.size()), "#222");
       text(errors_at, "end", fmt::format("{:.1f} %", 100 * median(series_[i].magnitudes)), "#222");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 
@@ -67,6 +68,16 @@ void add_questions(const SubjectOptions& point, std::vector<Question>& questions
 }
 
 }  // namespace
+
+Advice search(const Question& question, AdviseOptions options, const std::string& label) {
+  Progress progress(label);
+  options.pins = question.pins;
+  options.progress = [&progress](const AdviseProgress& state) {
+    // How many candidates refinement will list is known when it has.
+    progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
+  };
+  return with_place(question.place, [&] { return advise(question.problem, question.machine, options); });
+}
 
 std::string pins_text(const Values& pins) {
   std::string text;

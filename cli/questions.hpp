@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/subject.hpp"
+#include "sim/study/advise.hpp"
 
 namespace tritax::cli {
 
@@ -24,6 +25,10 @@ struct Question {
 // One for every problem, machine and set of knobs that scenarios hold; scenarios that differ in the pattern
 // alone are one question. Throws UserError.
 std::vector<Question> questions_of(const SubjectOptions& options);
+
+// The answer, searched with a progress bar; `label` says what is done. Pins and progress of `options` are
+// those of the question. Throws UserError.
+Advice search(const Question& question, AdviseOptions options, const std::string& label);
 
 // "tile 256x128x64, host_barriers true"; empty if everything is free.
 std::string pins_text(const Values& pins);

@@ -19,6 +19,7 @@
 #include "cli/parity_plot.hpp"
 #include "cli/report.hpp"
 #include "cli/standing.hpp"
+#include "cli/svg.hpp"
 #include "cli/terminal.hpp"
 #include "cli/validate_library.hpp"
 #include "cli/validate_ops.hpp"
@@ -383,13 +384,6 @@ std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
   return scenarios;
 }
 
-// Other endings would name a file of another format.
-void require_svg(const std::string& path) {
-  if (path.ends_with(".svg") || path.ends_with(".svg.gz")) return;
-  throw UserError(
-      fmt::format("--plot: '{}': the plot is drawn as SVG; give a name that ends in .svg or .svg.gz", path));
-}
-
 int run(const ValidateArguments& options) {
   Outputs outputs(options.output);
   outputs.require_text(options.all_rows, "--rows");
@@ -420,7 +414,6 @@ int run(const ValidateArguments& options) {
                                 outputs);
   }
   std::optional<OutputFile> plot;
-  if (options.plot == "-") throw UserError("--plot: standard output holds the tables; give a file name");
   if (!options.plot.empty()) {
     require_svg(options.plot);
     plot.emplace(options.plot, "--plot");

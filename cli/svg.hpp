@@ -1,0 +1,34 @@
+// What the pictures of the program share: colours, markers, axes' labels, the form of the file.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tritax::cli {
+
+// Colours that people who see few of them tell apart (Okabe and Ito, https://jfly.uni-koeln.de/color).
+inline constexpr std::array<std::string_view, 6> kColours{"#0072B2", "#D55E00", "#009E73",
+                                                          "#CC79A7", "#E69F00", "#56B4E9"};
+
+inline std::string_view colour_of(std::size_t series) { return kColours[series % kColours.size()]; }
+
+// Text as SVG has it.
+std::string escaped(std::string_view text);
+
+// "0.5", "20", "1 000", "50 000": thousands apart, as the axis has room.
+std::string tick_label(double value);
+
+// The first lines of a picture of that size in pixels: a white ground, a title and a smaller line below it,
+// both beginning at `left`.
+std::string svg_head(double width, double height, double left, const std::string& title,
+                     const std::string& subtitle);
+
+// The marker of a series around a point; every colour has a shape of its own.
+std::string svg_marker(std::size_t series, double x, double y);
+
+// Throws UserError for a name of --plot that is no SVG file, and for standard output.
+void require_svg(const std::string& path);
+
+}  // namespace tritax::cli

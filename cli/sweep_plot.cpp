@@ -1,0 +1,160 @@
+#include "cli/sweep_plot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+
+#include "cli/svg.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+// Of the whole picture and of the rectangle that the lines lie in, in pixels.
+constexpr double kWidth = 960;
+constexpr double kHeight = 560;
+constexpr double kLeft = 84;
+constexpr double kTop = 70;
+constexpr double kAcross = 640;
+constexpr double kDown = 420;
+
+// The logarithms that an axis spans, with room beside the outermost points.
+struct Range {
+  double low = 1e300;
+  double high = 0;
+
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  void widen() {
+    if (high <= 0) low = high = 1;
+    const double room = std::max(1.15, 2 / std::sqrt(high / low));
+    low /= room;
+    high *= room;
+  }
+  double share(double value) const { return std::log(value / low) / std::log(high / low); }
+};
+
+class Drawing {
+ public:
+  explicit Drawing(const SweepPlot& plot) : plot_(plot) {
+    for (const SweepLine& line : plot.lines) {
+      for (const auto& [value, time] : line.points) {
+        x_.take(value);
+        y_.take(time);
+      }
+    }
+    x_.widen();
+    y_.widen();
+  }
+
+  std::string draw() {
+    put("{}", svg_head(kWidth, kHeight, kLeft, plot_.title, plot_.subtitle));
+    grid(x_, true);
+    grid(y_, false);
+    for (const double value : plot_.crossovers) {
+      line(x_of(value), kTop, x_of(value), kTop + kDown, "stroke=\"#555\" stroke-dasharray=\"5 4\"");
+    }
+    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"#555\"/>\n", kLeft,
+        kTop, kAcross, kDown);
+    for (std::size_t i = 0; i < plot_.lines.size(); ++i) draw_line(i);
+    put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n",
+        kLeft + kAcross / 2, kTop + kDown + 48, escaped(plot_.x_label));
+    put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
+        "font-size=\"14\">{}</text>\n",
+        kTop + kDown / 2, escaped(plot_.y_label));
+    legend();
+    put("</svg>\n");
+    return fmt::to_string(out_);
+  }
+
+ private:
+  template <typename... Args>
+  void put(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  double x_of(double value) const { return kLeft + kAcross * x_.share(value); }
+  double y_of(double time) const { return kTop + kDown * (1 - y_.share(time)); }
+
+  void line(double x1, double y1, double x2, double y2, std::string_view style) {
+    put("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
+  }
+
+  // One line a digit of every decade; 1, 2 and 5 have numbers.
+  void grid(const Range& range, bool across) {
+    for (int decade = static_cast<int>(std::floor(std::log10(range.low))); decade <= std::log10(range.high);
+         ++decade) {
+      for (int digit = 1; digit <= 9; ++digit) {
+        const double value = digit * std::pow(10, decade);
+        if (value < range.low || value > range.high) continue;
+        const std::string_view style = digit == 1 ? "stroke=\"#c8ccd2\"" : "stroke=\"#eef0f2\"";
+        if (across) {
+          line(x_of(value), kTop, x_of(value), kTop + kDown, style);
+        } else {
+          line(kLeft, y_of(value), kLeft + kAcross, y_of(value), style);
+        }
+        if (digit == 1 || digit == 2 || digit == 5) tick(value, across);
+      }
+    }
+  }
+
+  void tick(double value, bool across) {
+    if (across) {
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(value),
+          kTop + kDown + 20, tick_label(value));
+    } else {
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 9, y_of(value) + 4.5,
+          tick_label(value));
+    }
+  }
+
+  void draw_line(std::size_t index) {
+    const SweepLine& series = plot_.lines[index];
+    std::string points;
+    for (const auto& [value, time] : series.points) {
+      points += fmt::format("{:.1f},{:.1f} ", x_of(value), y_of(time));
+    }
+    put("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" {}/>\n", points,
+        colour_of(index), dashes(index));
+    for (const auto& [value, time] : series.points) {
+      put("<g><title>{}: {:.1f} at {:g}</title>{}</g>\n", escaped(series.name), time, value,
+          svg_marker(index, x_of(value), y_of(time)));
+    }
+  }
+
+  // Lines whose colours have been used before are dashed.
+  static std::string_view dashes(std::size_t index) {
+    return index < kColours.size() ? "" : "stroke-dasharray=\"7 3\"";
+  }
+
+  void legend() {
+    const double x = kLeft + kAcross + 18;
+    double y = kTop + 10;
+    for (std::size_t i = 0; i < plot_.lines.size(); ++i, y += 22) {
+      put("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" stroke=\"{3}\" stroke-width=\"1.6\" "
+          "{4}/>{5}<text x=\"{6:g}\" y=\"{7:g}\">{8}</text>\n",
+          x, x + 26, y, colour_of(i), dashes(i), svg_marker(i, x + 13, y), x + 34, y + 4.5,
+          escaped(plot_.lines[i].name));
+    }
+    if (plot_.crossovers.empty()) return;
+    put("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" stroke=\"#555\" stroke-dasharray=\"5 4\"/>"
+        "<text x=\"{3:g}\" y=\"{4:g}\">the fastest changes</text>\n",
+        x, x + 26, y, x + 34, y + 4.5);
+  }
+
+  const SweepPlot& plot_;
+  Range x_;
+  Range y_;
+  fmt::memory_buffer out_;
+};
+
+}  // namespace
+
+std::string to_svg(const SweepPlot& plot) { return Drawing(plot).draw(); }
+
+}  // namespace tritax::cli

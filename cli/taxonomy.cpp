@@ -1,0 +1,454 @@
+// tritax taxonomy: what every pattern of a workload pays in taxes, at one size or along a sweep, and where
+// the best pattern changes.
+#include "sim/study/taxonomy.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/questions.hpp"
+#include "cli/record.hpp"
+#include "cli/report.hpp"
+#include "cli/standing.hpp"
+#include "cli/svg.hpp"
+#include "cli/sweep_plot.hpp"
+#include "cli/terminal.hpp"
+#include "cli/version.hpp"
+#include "model/core/error.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct TaxonomyArguments : SubjectOptions {
+  OutputOptions output;
+  std::optional<std::string> sweep;
+  std::string plot;
+  std::optional<int> threads;
+  std::optional<std::int64_t> seed;
+};
+
+// The answer at one value of the sweep; without a sweep there is one.
+struct Point {
+  const Question* question = nullptr;
+  Advice advice;
+  Judged judgement;
+  std::string refusal;  // why there is no answer
+
+  SweepPoint as_sweep_point(const Spec* swept) const {
+    SweepPoint point{std::nullopt, &advice.candidates, judgement.standing.residual};
+    if (swept != nullptr) point.value = static_cast<double>(question->problem[swept->name]);
+    return point;
+  }
+};
+
+struct Sweep {
+  std::string name;             // of the axis; "" without a sweep
+  const Spec* field = nullptr;  // that it sweeps, if it is a number
+  std::vector<Point> points;
+
+  std::vector<Crossover> crossovers() const {
+    std::vector<SweepPoint> sweep;
+    for (const Point& point : points) sweep.push_back(point.as_sweep_point(field));
+    return crossovers_of(sweep);
+  }
+  std::string at(const Point& point) const {
+    return point.question->at.empty() ? "" : point.question->at.front().second;
+  }
+};
+
+const std::vector<Column> kTaxColumns{
+    {"time_us", "time", "us"},         {"useful_us", "useful", "us"},
+    {"launch_us", "launch", "us"},     {"bulk_synchronous_us", "bulk-sync", "us"},
+    {"locality_us", "locality", "us"}, {"contention_us", "contention", "us"},
+    {"harness_us", "harness", "us"}};
+
+void append(std::vector<Column>& columns, const std::vector<Column>& more, bool with_harness) {
+  for (const Column& column : more) {
+    if (with_harness || column.key != "harness_us") columns.push_back(column);
+  }
+}
+
+void append_taxes(std::vector<Cell>& row, const Candidate& candidate, bool with_harness) {
+  const TimeAccount& account = candidate.taxes.account;
+  for (const double ns : {candidate.time_ns, useful_ns(account), account.launch_ns,
+                          account.bulk_synchronous_ns, account.locality_ns, account.contention_ns}) {
+    row.emplace_back(us(ns));
+  }
+  if (with_harness) row.emplace_back(us(account.harness_ns));
+}
+
+bool has_harness(const Sweep& sweep) {
+  return std::any_of(sweep.points.begin(), sweep.points.end(), [](const Point& point) {
+    const auto& found = point.advice.candidates;
+    return std::any_of(found.begin(), found.end(),
+                       [](const Candidate& one) { return one.taxes.account.harness_ns > 0; });
+  });
+}
+
+Column speedup_column(const Workload& workload) {
+  return {"speedup", workload.baseline.empty() ? "speedup" : fmt::format("vs {}", workload.baseline), "", 2};
+}
+
+Cell speedup_of(const Candidate& one) { return one.speedup ? Cell{*one.speedup} : Cell{}; }
+
+// Patterns down, taxes across.
+Table pattern_table(const Point& point, bool with_harness) {
+  Table table{{{"pattern", "pattern"}}, {}};
+  append(table.columns, kTaxColumns, with_harness);
+  for (const Column& column : {speedup_column(*point.question->problem.workload), Column{"mark", "mark"},
+                               Column{"knobs", "knobs"}}) {
+    table.columns.push_back(column);
+  }
+  for (std::size_t i = 0; i < point.advice.candidates.size(); ++i) {
+    const Candidate& one = point.advice.candidates[i];
+    std::vector<Cell> row{std::string(one.pattern->name)};
+    append_taxes(row, one, with_harness);
+    row.push_back(speedup_of(one));
+    row.emplace_back(mark_of(point.judgement, i));
+    row.emplace_back(describe(*one.pattern, one.knobs));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+// Values of the sweep down; the best pattern of each, its taxes, and the runner-up.
+Table best_table(const Sweep& sweep, bool with_harness) {
+  const Workload& workload = *sweep.points.front().question->problem.workload;
+  Table table{{{sweep.name, sweep.name}, {"pattern", "best pattern"}}, {}};
+  append(table.columns, kTaxColumns, with_harness);
+  for (const Column& column :
+       {speedup_column(workload), Column{"second", "second"}, Column{"second_percent", "slower by", "%"},
+        Column{"mark", "mark"}, Column{"knobs", "knobs of the best"}}) {
+    table.columns.push_back(column);
+  }
+  for (const Point& point : sweep.points) {
+    std::vector<Cell> row{sweep.at(point)};
+    const std::vector<Candidate>& found = point.advice.candidates;
+    if (found.empty()) {
+      row.emplace_back(std::string(point.refusal.empty() ? "not searched" : "none: see below"));
+      row.resize(table.columns.size());
+      table.add(std::move(row));
+      continue;
+    }
+    const Candidate& best = found.front();
+    const bool has_second = found.size() > 1;
+    row.emplace_back(std::string(best.pattern->name));
+    append_taxes(row, best, with_harness);
+    row.push_back(speedup_of(best));
+    row.push_back(has_second ? Cell{std::string(found[1].pattern->name)} : Cell{});
+    row.push_back(has_second ? Cell{100 * (found[1].time_ns / best.time_ns - 1)} : Cell{});
+    row.emplace_back(std::string(has_second && point.judgement.tied_with[1] == 1 ? "tie" : ""));
+    row.emplace_back(describe(*best.pattern, best.knobs));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string mark_of(const Crossover& change) {
+  if (change.tie_before && change.tie_after) return "tie on both sides";
+  if (change.tie_before) return "tie before";
+  return change.tie_after ? "tie behind" : "";
+}
+
+Table crossover_table(const Sweep& sweep, const std::vector<Crossover>& changes) {
+  Table table{{{"after", "above " + sweep.name},
+               {"until", "up to"},
+               {"at", "equal at", "", 0},
+               {"from", "best before"},
+               {"to", "best behind"},
+               {"mark", "mark"}},
+              {}};
+  for (const Crossover& change : changes) {
+    table.add({sweep.at(sweep.points[change.before]), sweep.at(sweep.points[change.after]),
+               change.at ? Cell{*change.at} : Cell{}, std::string(change.from->name),
+               std::string(change.to->name), mark_of(change)});
+  }
+  return table;
+}
+
+// "8 GPUs of mi300x-8" at a point.
+std::string place_of(const Point& point) {
+  const int gpus = point.question->problem.gpus();
+  return fmt::format("{} GPU{} of {}", gpus, gpus == 1 ? "" : "s", point.question->machine.title());
+}
+
+std::string size_of(const Point& point) {
+  return point.question->problem.workload->size_text(point.question->problem);
+}
+
+std::string heading_of(const Sweep& sweep) {
+  const Point& first = sweep.points.front();
+  const Point& last = sweep.points.back();
+  std::string heading(first.question->problem.workload->title);
+  heading += size_of(first) == size_of(last) ? ' ' + size_of(first)
+                                             : fmt::format(" {} to {}", size_of(first), size_of(last));
+  heading += " on " + place_of(first);
+  if (place_of(first) != place_of(last)) heading += " to " + place_of(last);
+  return heading;
+}
+
+void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
+  const std::vector<Crossover> changes = sweep.crossovers();
+  if (changes.empty()) {
+    outputs.print(wrapped("The best pattern is the same at all of these values."));
+    return;
+  }
+  outputs.print(
+      wrapped(fmt::format("The best pattern changes {} time{}; between two values of the sweep times are "
+                          "taken for powers of {}:",
+                          changes.size(), changes.size() == 1 ? "" : "s", sweep.name)));
+  outputs.print("\n");
+  outputs.print(crossover_table(sweep, changes));
+  outputs.print("\n");
+  const Point& first = sweep.points[changes.front().before];
+  if (first.judgement.standing.residual <= 0) return;
+  outputs.print(
+      wrapped(fmt::format("A tie: two of three predictions are within {:.1f} %, and the two patterns differ "
+                          "by less there.",
+                          100 * first.judgement.standing.residual)));
+}
+
+void print_sweep(const Sweep& sweep, const Outputs& outputs) {
+  outputs.print(styled(heading_of(sweep), Style::bold) + "\n\n");
+  if (!sweep.name.empty()) {
+    outputs.print(best_table(sweep, has_harness(sweep)));
+    outputs.print("\n");
+    print_crossovers(sweep, outputs);
+    for (const Point& point : sweep.points) {
+      if (!point.refusal.empty()) outputs.print(wrapped("No answer: " + point.refusal));
+    }
+    outputs.print(styled("All patterns at every value: --csv and --json.", Style::faint) + '\n');
+    return;
+  }
+  const Point& point = sweep.points.front();
+  outputs.print(pattern_table(point, has_harness(sweep)));
+  outputs.print("\n");
+  for (const std::string& sentence : sentences_of(point.judgement, point.advice.candidates)) {
+    outputs.print(wrapped(sentence));
+  }
+  for (const std::string& reason : point.advice.left_out) outputs.print(wrapped("Left out: " + reason));
+  if (const std::string held = pins_text(point.question->pins); !held.empty()) {
+    outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));
+  }
+}
+
+Record record_of(const Point& point, const Candidate* candidate, const TaxonomyArguments& options) {
+  Record record;
+  record.machine = &point.question->machine;
+  record.problem = &point.question->problem;
+  record.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  if (candidate != nullptr) {
+    record.pattern = candidate->pattern;
+    record.knobs = &candidate->knobs;
+  }
+  return record;
+}
+
+Table csv_table(const Sweep& sweep, const TaxonomyArguments& options) {
+  RecordTable records;
+  for (const Point& point : sweep.points) {
+    const Table rows = pattern_table(point, true);
+    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+      records.add({rows.columns, {rows.rows[i]}}, record_of(point, &point.advice.candidates[i], options));
+    }
+    if (rows.rows.empty()) records.add(rows, record_of(point, nullptr, options));
+  }
+  return records.table();
+}
+
+ordered_json pattern_json(const Point& point, std::size_t rank, const TaxonomyArguments& options) {
+  const Candidate& one = point.advice.candidates[rank];
+  const TimeAccount& account = one.taxes.account;
+  ordered_json json{{"pattern", one.pattern->name},
+                    {"time_us", us(one.time_ns)},
+                    {"useful_us", us(useful_ns(account))},
+                    {"launch_us", us(account.launch_ns)},
+                    {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
+                    {"locality_us", us(account.locality_ns)},
+                    {"contention_us", us(account.contention_ns)},
+                    {"harness_us", us(account.harness_ns)},
+                    {"speedup", json_of(one.speedup)},
+                    {"tie_with_rank", point.judgement.tied_with[rank]}};
+  const Doubt* doubt = point.judgement.doubts[rank];
+  json["uncertain"] = doubt == nullptr ? ordered_json() : ordered_json(doubt->note);
+  json["critical_path"] = json_of(account);
+  add_record(json, record_of(point, &one, options));
+  return json;
+}
+
+ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bool interrupted) {
+  ordered_json points = ordered_json::array();
+  for (const Point& point : sweep.points) {
+    ordered_json patterns = ordered_json::array();
+    for (std::size_t i = 0; i < point.advice.candidates.size(); ++i) {
+      patterns.push_back(pattern_json(point, i, options));
+    }
+    ordered_json json{{"workload", json_of(point.question->problem)}, {"patterns", std::move(patterns)}};
+    if (!sweep.name.empty()) json["at"] = sweep.at(point);
+    json["left_out"] = point.advice.left_out;
+    json["standing"] = json_of(point.judgement.standing);
+    if (!point.refusal.empty()) json["refusal"] = point.refusal;
+    points.push_back(std::move(json));
+  }
+  ordered_json changes = ordered_json::array();
+  for (const Crossover& change : sweep.crossovers()) {
+    changes.push_back({{"above", sweep.at(sweep.points[change.before])},
+                       {"up_to", sweep.at(sweep.points[change.after])},
+                       {"equal_at", json_of(change.at)},
+                       {"from", change.from->name},
+                       {"to", change.to->name},
+                       {"tie_before", change.tie_before},
+                       {"tie_behind", change.tie_after}});
+  }
+  return {{"schema", "tritax.taxonomy/1"},
+          {"version", version()},
+          {"sweep", sweep.name.empty() ? ordered_json() : ordered_json(sweep.name)},
+          {"points", std::move(points)},
+          {"crossovers", std::move(changes)},
+          {"interrupted", interrupted}};
+}
+
+SweepPlot plot_of(const Sweep& sweep) {
+  const Workload& workload = *sweep.points.front().question->problem.workload;
+  SweepPlot plot;
+  plot.title = heading_of(sweep);
+  plot.subtitle = "best knobs of every pattern";
+  plot.x_label = fmt::format("{} ({})", sweep.name, sweep.field->help);
+  plot.y_label = "predicted time (us)";
+  for (const Pattern& pattern : workload.patterns) {
+    SweepLine line{std::string(pattern.name), {}};
+    for (const Point& point : sweep.points) {
+      for (const Candidate& one : point.advice.candidates) {
+        if (one.pattern != &pattern) continue;
+        line.points.emplace_back(static_cast<double>(point.question->problem[sweep.field->name]),
+                                 us(one.time_ns));
+      }
+    }
+    if (!line.points.empty()) plot.lines.push_back(std::move(line));
+  }
+  for (const Crossover& change : sweep.crossovers()) {
+    if (change.at) plot.crossovers.push_back(*change.at);
+  }
+  return plot;
+}
+
+// What the options ask: one question, or one for each value of the only option that has several.
+std::vector<Question> questions_on(TaxonomyArguments asked, Sweep& sweep) {
+  if (asked.sweep) add_sweep(asked, *asked.sweep);
+  if (asked.axes.size() > 1) {
+    throw UserError(fmt::format("{} and {}: several values of both; a taxonomy sweeps one thing",
+                                asked.axes[0].name, asked.axes[1].name));
+  }
+  if (!asked.axes.empty()) {
+    const Axis& axis = asked.axes.front();
+    sweep.name = axis.name;
+    const Spec* field =
+        axis.kind == AxisKind::field ? find_field(*asked.problem.workload, axis.name) : nullptr;
+    const bool number =
+        field != nullptr && (field->kind == ValueKind::integer || field->kind == ValueKind::bytes);
+    if (number && field->columns() == 1) sweep.field = field;
+  }
+  if (!asked.plot.empty() && sweep.field == nullptr) {
+    throw UserError("--plot: it draws times over a number; give --sweep, or a field several values");
+  }
+  return questions_of(asked);
+}
+
+// True where all could be answered.
+bool answer(const std::vector<Question>& questions, const TaxonomyArguments& options,
+            const InterruptibleWork& work, Sweep& sweep) {
+  AdviseOptions search_options;
+  search_options.threads = options.threads.value_or(0);
+  search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  search_options.counterfactual = false;
+  search_options.stop = &work.flag();
+  bool all = true;
+  for (const Question& question : questions) {
+    Point& point = sweep.points.emplace_back(Point{&question, {}, {}, ""});
+    if (work.interrupted()) continue;
+    try {
+      point.advice = search(question, search_options,
+                            fmt::format("value {} of {}, candidates", sweep.points.size(), questions.size()));
+    } catch (const UserError& error) {
+      if (sweep.name.empty()) throw;
+      point.refusal = error.what();
+      all = false;
+    }
+    if (point.advice.interrupted) point.advice.candidates.clear();  // the best so far are not the best
+    point.judgement = judged(question.problem, question.machine, point.advice.candidates);
+  }
+  return all;
+}
+
+int run(const TaxonomyArguments& options) {
+  Outputs outputs(options.output);
+  std::optional<OutputFile> plot;
+  if (!options.plot.empty()) {
+    require_svg(options.plot);
+    plot.emplace(options.plot, "--plot");
+  }
+  Sweep sweep;
+  const std::vector<Question> questions = questions_on(options, sweep);
+  const InterruptibleWork work;
+  const bool all = answer(questions, options, work, sweep);
+  const bool interrupted = work.interrupted();
+  if (interrupted) tell("tritax: interrupted; values that are missing were not searched in full\n");
+  print_sweep(sweep, outputs);
+  outputs.csv(csv_table(sweep, options), !interrupted);
+  outputs.json(sweep_json(sweep, options, interrupted));
+  if (plot && interrupted) {
+    tell(fmt::format("tritax: --plot: '{}' is not written, since points are missing\n", options.plot));
+  } else if (plot) {
+    plot->commit(to_svg(plot_of(sweep)));
+  }
+  if (interrupted) return interrupted_exit_code();
+  return all ? 0 : kUserErrorExitCode;
+}
+
+}  // namespace
+
+Run add_taxonomy(CLI::App& program, const Workload& workload) {
+  auto options = std::make_shared<TaxonomyArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "taxonomy", "What every pattern pays in taxes, and where the best pattern changes");
+  options->command = &command;
+  add_problem_options(command, workload, *options);
+  command
+      .add_option("--sweep", options->sweep,
+                  "Values of a field: M=1:16384:x2 doubles it, M=64:512:+64 adds 64 each time")
+      ->type_name("FIELD=RANGE");
+  add_machine_options(command, *options, true);
+  add_sustained_option(command, options->sustained);
+  add_knob_options(command, workload, *options);
+  add_threads_option(command, options->threads);
+  add_seed_option(command, options->seed);
+  add_output_options(command, options->output);
+  command.add_option("--plot", options->plot, "Draw the times of all patterns over the sweep")
+      ->type_name("FILE.svg")
+      ->group(kOutputGroup);
+  command.footer(
+      "Every pattern has its best knobs, as 'advise' finds them; those that are given are held fixed. The "
+      "columns of the\n"
+      "critical path add up to the time: useful is products, memory and links, the taxes are launch, "
+      "bulk-sync and\n"
+      "locality. Several values of one option, or --sweep, give the best pattern of each value and where it "
+      "changes.\n\n"
+      "Examples:\n"
+      "  tritax taxonomy -M 8192 -N 4608 -K 36864 --machine mi300x-8\n"
+      "  tritax taxonomy --sweep M=1:16384:x2 -N 4608 -K 36864 --machine mi300x-8 --plot sweep.svg\n"
+      "  tritax taxonomy -M 64 -N 4608 -K 36864 --machine mi300x-8 --scale fabric.link=0.25,0.5,1,2\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

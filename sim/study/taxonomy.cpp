@@ -1,0 +1,58 @@
+#include "sim/study/taxonomy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/study/standing.hpp"
+
+namespace tritax {
+
+namespace {
+
+// The time of a pattern there; none where it cannot be built.
+std::optional<double> time_of(const SweepPoint& point, const Pattern& pattern) {
+  const auto found = std::find_if(point.candidates->begin(), point.candidates->end(),
+                                  [&](const Candidate& one) { return one.pattern == &pattern; });
+  return found == point.candidates->end() ? std::nullopt : std::optional(found->time_ns);
+}
+
+Crossover crossover_between(const SweepPoint& a, const SweepPoint& b) {
+  Crossover change;
+  const Candidate& first = a.candidates->front();
+  const Candidate& second = b.candidates->front();
+  change.from = first.pattern;
+  change.to = second.pattern;
+  const std::optional<double> to_before = time_of(a, *change.to);
+  const std::optional<double> from_after = time_of(b, *change.from);
+  change.tie_before = to_before && is_tie(first.time_ns, *to_before, a.residual);
+  change.tie_after = from_after && is_tie(second.time_ns, *from_after, b.residual);
+  if (!to_before || !from_after || !a.value || !b.value) return change;
+  const double behind = std::log(*to_before / first.time_ns);
+  const double ahead = std::log(*from_after / second.time_ns);
+  const double share = behind + ahead > 0 ? behind / (behind + ahead) : 0.5;  // equally fast on both sides
+  change.at = *a.value * std::pow(*b.value / *a.value, share);
+  return change;
+}
+
+}  // namespace
+
+double useful_ns(const TimeAccount& account) {
+  return account.compute_ns + account.memory_ns + account.wire_ns;
+}
+
+std::vector<Crossover> crossovers_of(const std::vector<SweepPoint>& sweep) {
+  std::vector<Crossover> changes;
+  std::optional<std::size_t> last;  // with an answer
+  for (std::size_t i = 0; i < sweep.size(); ++i) {
+    if (sweep[i].candidates->empty()) continue;
+    if (last && sweep[*last].candidates->front().pattern != sweep[i].candidates->front().pattern) {
+      Crossover& change = changes.emplace_back(crossover_between(sweep[*last], sweep[i]));
+      change.before = *last;
+      change.after = i;
+    }
+    last = i;
+  }
+  return changes;
+}
+
+}  // namespace tritax
