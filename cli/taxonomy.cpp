@@ -201,7 +201,7 @@ std::string heading_of(const Sweep& sweep) {
 void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   const std::vector<Crossover> changes = sweep.crossovers();
   if (changes.empty()) {
-    outputs.print(wrapped("The best pattern is the same at all of these values."));
+    outputs.print(wrapped("The best pattern does not change."));
     return;
   }
   outputs.print(

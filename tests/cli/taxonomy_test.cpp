@@ -46,7 +46,8 @@ TEST(Taxonomy, ColumnsOfEveryPatternAddUpToItsTime) {
 TEST(Taxonomy, ASweepHasItsValuesInStepsOfAFactorOrASum) {
   const auto values = [](const std::string& sweep) {
     std::string text;
-    for (const json& point : taxonomy_of("--sweep " + sweep)["points"]) {
+    const json result = taxonomy_of("--sweep " + sweep);
+    for (const json& point : result["points"]) {
       text += point["at"].get<std::string>() + ' ';
       EXPECT_EQ(std::to_string(point["workload"]["m"].get<int>()), point["at"]);
     }
