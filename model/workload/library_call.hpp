@@ -26,7 +26,8 @@ inline constexpr std::array<std::string_view, 6> kLibraryFormNames{"gemm cold", 
 
 // What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program
 // ("form").
-inline constexpr std::array<std::string_view, 4> kProgramForms{"gemm", "gathered", "library", "stepwise"};
+inline constexpr std::array<std::string_view, 5> kProgramForms{"gemm", "gathered", "library", "stepwise",
+                                                               "streams"};
 inline constexpr std::array<std::string_view, 2> kProgramLaunches{"eager", "graph"};
 inline constexpr std::array<std::string_view, 2> kCalls{"gemm", "all_gather"};
 inline constexpr std::array<std::string_view, 3> kCallOperands{"cold", "warm", "loop"};

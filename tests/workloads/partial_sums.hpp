@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/schedule/check.hpp"
+#include "model/schedule/items.hpp"
 #include "model/workload/workload.hpp"
 #include "sim/functional.hpp"
 #include "tests/workloads/draw.hpp"
@@ -81,7 +82,8 @@ inline std::map<int, double> sent_bytes(const Schedule& schedule) {
     return bytes_of(schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   };
   for (const Kernel& kernel : schedule.kernels) {
-    for (const Workgroup& workgroup : kernel.workgroups) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& workgroup = program_of(kernel, p);
       for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
         const Op& op = schedule.ops[workgroup.first_op + i];
         const bool puts =

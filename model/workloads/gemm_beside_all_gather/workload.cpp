@@ -1,0 +1,227 @@
+// A GEMM beside an all-gather as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/gemm_space.hpp"
+#include "model/workload/library_call.hpp"
+#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+const std::array<Spec, 7> kFields{{
+    size_field("m", "-M", "rows of A and C of every GPU"),
+    size_field("n", "-N", "columns of B and C"),
+    size_field("k", "-K", "columns of A and rows of B"),
+    size_field("rows", "--rows", "rows of a GPU's block of what is gathered"),
+    size_field("cols", "--cols", "columns of the block"),
+    dtype_field(DType::fp16, "element type of all matrices"),
+    gpus_field(2),
+}};
+
+const std::array<Spec, 12> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+GemmBesideAllGather pair_of(const Problem& problem) {
+  return {{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"])},
+          problem["rows"],
+          problem["cols"],
+          problem.gpus()};
+}
+
+double block_bytes(const GemmBesideAllGather& pair) {
+  return static_cast<double>(pair.rows) * static_cast<double>(pair.cols) * bytes_of(pair.gemm.dtype);
+}
+
+// An upper bound on the operations, before anyone allocates them: a tile is multiplied and stored, a piece
+// copied and told of.
+void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
+  const auto pieces = [](std::int64_t rows, std::int64_t cols, double height, double width) {
+    return std::ceil(static_cast<double>(rows) / height) * std::ceil(static_cast<double>(cols) / width);
+  };
+  const double tiles = pieces(pair.gemm.m, pair.gemm.n, knobs.tile_m, knobs.tile_n);
+  const double sent = pieces(pair.rows, pair.cols, knobs.comm_tile_m > 0 ? knobs.comm_tile_m : knobs.tile_m,
+                             knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
+  if (pair.gpus * 2 * (tiles + sent * pair.gpus) <= kMaxOperations) return;
+  throw UserError(fmt::format(
+      "tile, comm_tile: {:.0f} tiles a GPU and {:.0f} pieces for each of {} peers are too many to "
+      "schedule (over {:.0f} tile operations); use larger ones",
+      tiles, sent, pair.gpus - 1, kMaxOperations));
+}
+
+Schedule in_turn(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+  return build_beside_library(pair, machine, knobs, false);
+}
+
+Schedule on_two_streams(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+  return build_beside_library(pair, machine, knobs, true);
+}
+
+using Builder = Schedule (*)(const GemmBesideAllGather&, const Machine&, const GemmKnobs&);
+
+template <Builder build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  const GemmBesideAllGather pair = pair_of(problem);
+  const GemmKnobs knobs = gemm_knobs_of(values);
+  check_dtype(pair.gemm.dtype, machine);
+  check(knobs, machine.gpu);
+  const auto m = static_cast<double>(pair.gemm.m);
+  const auto n = static_cast<double>(pair.gemm.n);
+  const auto k = static_cast<double>(pair.gemm.k);
+  check_memory("this problem",
+               (m * k + k * n + m * n) * bytes_of(pair.gemm.dtype) + block_bytes(pair) * (pair.gpus + 1),
+               machine.gpu);
+  check_size(pair, knobs);
+  return build(pair, machine, knobs);
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  Values knobs = resolved_knobs(problem, machine, {});
+  const MatmulTile tile = library_tile(pair_of(problem).gemm, machine).tile;
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
+using Names = std::string_view;
+constexpr std::array<Names, 11> kStreamKnobs{"tile",       "waves",    "pipeline", "comm_tile",
+                                             "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
+                                             "peer_order", "lock",     "launch"};
+constexpr std::array<Names, 8> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
+                                                "group_m", "xcd_remap", "peer_order", "lock"};
+constexpr std::array<Names, 10> kQueueKnobs{"tile",     "waves",   "pipeline",   "comm_tile", "gemm_cus",
+                                            "comm_cus", "group_m", "peer_order", "lock",      "launch"};
+
+const std::array<Pattern, 5> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's GEMM, then the all-gather of the collective library",
+     .build = build_checked<in_turn>,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "library-streams",
+     .summary = "the same two on two streams, the all-gather posted first",
+     .build = build_checked<on_two_streams>,
+     .roles = Roles::in_two_kernels,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "streams",
+     .summary = "a GEMM kernel and a sending kernel on two streams, each with its own workgroups",
+     .knobs = kStreamKnobs,
+     .build = build_checked<build_beside_streams>,
+     .roles = Roles::in_two_kernels},
+    {.name = "copy-engine",
+     .summary = "a GEMM kernel on all compute units, and copy engines send beside it",
+     .knobs = kCopyEngineKnobs,
+     .build = build_checked<build_beside_copy_engine>},
+    {.name = "work-queues",
+     .summary =
+         "one kernel; workgroups draw tiles and pieces from two queues and help out where work is left",
+     .knobs = kQueueKnobs,
+     .build = build_checked<build_beside_queues>,
+     .roles = Roles::in_one_kernel},
+}};
+
+Work work(const Problem& problem) {
+  const GemmBesideAllGather pair = pair_of(problem);
+  return {.flops = 2.0 * static_cast<double>(pair.gemm.m) * static_cast<double>(pair.gemm.n) *
+                   static_cast<double>(pair.gemm.k) * pair.gpus,
+          .peers = pair.gpus - 1};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}x{}x{}, {}x{} gathered, {}", problem["m"], problem["n"], problem["k"],
+                     problem["rows"], problem["cols"], name_of(static_cast<DType>(problem["dtype"])));
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs(kKnobs);
+  assume(knobs, default_gemm_knobs(machine, static_cast<DType>(problem["dtype"])));
+  return knobs;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space = gemm_space(pattern, pair_of(problem).gemm, problem.gpus(), machine, Values(kKnobs), pins);
+  space.base = space.base.with(pins);
+  return space;
+}
+
+// Tiles that workgroups of the other role may help out with are no longer a chain of one role.
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                const Values& values) {
+  GemmKnobs knobs = gemm_knobs_of(values);
+  if (pattern.roles == Roles::in_one_kernel && knobs.gemm_cus > 0) {
+    knobs.gemm_cus = std::min(machine.gpu.cu_count(), knobs.gemm_cus + std::max(knobs.comm_cus, 0));
+    if (knobs.comm_cus == 0) knobs.gemm_cus = machine.gpu.cu_count();
+    knobs.comm_cus = 0;
+  }
+  return gemm_bound_ns(pattern, pair_of(problem).gemm, machine, knobs);
+}
+
+// gemm_beside_all_gather.py: the whole program on the host's clock.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, gemm_beside_all_gather(), true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if ((form != "library" && form != "streams") || graph) return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::program;
+  call.time_column = "wall_us";
+  call.problem = problem_of(gemm_beside_all_gather());
+  give_product(line, call.problem.values);
+  call.problem.values.give("rows", line.integer("rows", 1, kMaxSize));
+  call.problem.values.give("cols", line.integer("cols", 1, kMaxSize));
+  call.problem.values.give("gpus", line.integer("gpus", 2, kMaxGpus));
+  call.pattern = form == "library" ? "library" : "library-streams";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
+}  // namespace
+
+const Workload& gemm_beside_all_gather() {
+  static const Workload workload{
+      .name = "gemm-beside-all-gather",
+      .title = "GEMM beside all-gather",
+      .summary = "C = A·B on every GPU, and an all-gather that has nothing to do with it",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .left_out = left_out_cus,
+      .space = space,
+      .bound_ns = bound_ns,
+      .library_call = library_call,
+      .timed_by_host = true,
+      .computes_and_sends = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax
