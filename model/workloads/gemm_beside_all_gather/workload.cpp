@@ -124,7 +124,6 @@ const std::array<Pattern, 5> kPatterns{{
     {.name = "library-streams",
      .summary = "the same two on two streams, the all-gather posted first",
      .build = build_checked<on_two_streams>,
-     .roles = Roles::in_two_kernels,
      .vendor = true,
      .own_choice = library_choice},
     {.name = "streams",
