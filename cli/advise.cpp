@@ -368,7 +368,7 @@ Run add_advise(CLI::App& program, const Workload& workload) {
       "the\n"
       "critical path. Several values of options, and all scenarios of a file, make one table. Ctrl-C stops "
       "the search\n"
-      "and prints the best so far.\n\n"
+      "and prints the best so far, and why.\n\n"
       "Examples:\n"
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"

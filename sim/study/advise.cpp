@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -18,7 +19,7 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 struct PatternAccount {
   bool begun = false;
   CounterfactualMakespans makespans{kUnknown, kUnknown, kUnknown, kUnknown};
-  Rounds rounds;
+  std::optional<Rounds> rounds;
   std::vector<OtherTime> others;
 };
 
@@ -39,6 +40,7 @@ class Study {
   void require_an_answer() const;
   void account(std::size_t pattern);
   void find_others(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
+  void complete_rounds();
   Candidate candidate_of(std::size_t pattern) const;
   std::vector<Candidate> winners();
 
@@ -108,6 +110,14 @@ void Study::find_others(std::size_t pattern, const Values& knobs, const Simulati
   }
 }
 
+// Those that an interrupted search has not come to: they need no simulation.
+void Study::complete_rounds() {
+  evaluator_.parallel(patterns(), [&](std::size_t p) {
+    if (!evaluator_.best(p) || accounts_[p].rounds) return;
+    accounts_[p].rounds = gemm_rounds(evaluator_.build(p, evaluator_.best(p)->knobs), machine_);
+  });
+}
+
 Candidate Study::candidate_of(std::size_t pattern) const {
   const Evaluator::Best& best = *evaluator_.best(pattern);
   const PatternAccount& account = accounts_[pattern];
@@ -124,7 +134,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   }
   candidate.result = best.result;
   candidate.bound = best.bound;
-  candidate.rounds = account.rounds;
+  candidate.rounds = *account.rounds;
   candidate.others = account.others;
   return candidate;
 }
@@ -135,6 +145,7 @@ std::vector<Candidate> Study::winners() {
     if (evaluator_.best(p) && !evaluator_.stopped()) account(p);
   }
   evaluator_.finish_background();
+  complete_rounds();
   std::vector<Candidate> candidates;
   for (std::size_t p = 0; p < patterns(); ++p) {
     if (evaluator_.best(p)) candidates.push_back(candidate_of(p));
@@ -163,7 +174,7 @@ Advice Study::run() {
   advice.given_up = evaluator_.given_up();
   advice.pruned = evaluator_.pruned();
   advice.interrupted = evaluator_.stopped();
-  if (!advice.interrupted) advice.explanation = explain_winner(advice.candidates, problem_);
+  advice.explanation = explain_winner(advice.candidates, problem_);
   return advice;
 }
 

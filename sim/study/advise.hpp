@@ -57,8 +57,10 @@ struct Advice {
   std::int64_t given_up = 0;          // … of which so many were stopped early, being slower than the best
   std::int64_t pruned = 0;            // candidates that their lower bound ruled out, not simulated
   std::vector<Candidate> candidates;  // one a pattern, best first
-  std::vector<std::string> explanation;  // sentences: why the first one wins
-  std::vector<std::string> left_out;     // "pattern: reason" for patterns that cannot be built at all
+  // Sentences: why the first one wins; of an interrupted search why it is ahead so far, without what would
+  // take another simulation.
+  std::vector<std::string> explanation;
+  std::vector<std::string> left_out;  // "pattern: reason" for patterns that cannot be built at all
   bool interrupted = false;
 };
 

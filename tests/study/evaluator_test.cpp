@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -13,7 +15,8 @@ class EvaluatorTest : public testing::Test {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = problem_of(GemmAllScatter{512, 512, 512, DType::fp16, 2});
   const Choices choices = choices_of(problem, machine, {});
-  Evaluator evaluator{choices, {.threads = 2}};
+  const std::unique_ptr<Evaluator> owner = std::make_unique<Evaluator>(choices, EvaluatorOptions());
+  Evaluator& evaluator = *owner;
 
   Proposal start(std::size_t pattern) const {
     const KnobSpace& space = *choices.patterns[pattern].space;
