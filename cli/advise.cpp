@@ -2,6 +2,7 @@
 #include "sim/study/advise.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
+#include "model/select/selector.hpp"
 
 namespace tritax::cli {
 
@@ -31,10 +33,25 @@ namespace {
 
 using nlohmann::ordered_json;
 
+const Selector& selector_of(const std::string& name) {
+  return name.empty() ? selectors().front() : find_selector(name, "--selector");
+}
+
+// "search (coarse values …; usual), bounds (…)"
+std::string selectors_text() {
+  std::vector<std::string> texts;
+  for (const Selector& selector : selectors()) {
+    const bool usual = selector.name == selectors().front().name;
+    texts.push_back(fmt::format("{}{}: {}", selector.name, usual ? " (default)" : "", selector.summary));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 struct AdviseArguments : SubjectOptions {
   OutputOptions output;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
+  std::string selector;  // "": the usual one
   bool commands = false;
   std::optional<std::string> save_scenario;
 };
@@ -155,11 +172,12 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
     add_record(json, record_of(question, &candidate, options));
     candidates.push_back(std::move(json));
   }
-  ordered_json json{{"schema", "tritax.advise/1"},         {"workload", json_of(question.problem)},
-                    {"machine", question.machine.name},    {"evaluated", advice.evaluated},
-                    {"candidates", std::move(candidates)}, {"explanation", advice.explanation},
-                    {"left_out", advice.left_out},         {"pruned", advice.pruned},
-                    {"given_up", advice.given_up},         {"interrupted", advice.interrupted}};
+  ordered_json json{{"schema", "tritax.advise/1"},       {"workload", json_of(question.problem)},
+                    {"machine", question.machine.name},  {"selector", selector_of(options.selector).name},
+                    {"evaluated", advice.evaluated},     {"candidates", std::move(candidates)},
+                    {"explanation", advice.explanation}, {"left_out", advice.left_out},
+                    {"pruned", advice.pruned},           {"given_up", advice.given_up},
+                    {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement.standing);
   add_record(json, record_of(question, nullptr, options));
   return json;
@@ -218,6 +236,7 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.counterfactual = options.output.json.has_value();  // nothing else shows it
+  search_options.selector = &selector_of(options.selector);
   search_options.stop = &work.flag();
   return search_options;
 }
@@ -331,6 +350,11 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   add_knob_options(command, workload, *options);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  command
+      .add_option_function<std::string>(
+          "--selector", [options](const std::string& name) { options->selector = selector_of(name).name; },
+          "Which knobs are tried. " + selectors_text())
+      ->type_name("NAME");
   command.add_flag("--commands", options->commands, "Print the command that makes each row again");
   add_output_options(command, options->output);
   command.add_option("--save-scenario", options->save_scenario, "Write the rows as scenarios (TOML)")
@@ -344,7 +368,7 @@ Run add_advise(CLI::App& program, const Workload& workload) {
       "the\n"
       "critical path. Several values of options, and all scenarios of a file, make one table. Ctrl-C stops "
       "the search\n"
-      "and prints the best so far.\n\n"
+      "and prints the best so far, and why.\n\n"
       "Examples:\n"
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"

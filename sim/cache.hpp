@@ -22,7 +22,7 @@
 #include <limits>
 #include <vector>
 
-#include "sim/same_time.hpp"
+#include "model/core/same_time.hpp"
 
 namespace tritax {
 

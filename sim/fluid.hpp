@@ -31,8 +31,8 @@
 #include <span>
 #include <vector>
 
+#include "model/core/same_time.hpp"
 #include "sim/first_queue.hpp"
-#include "sim/same_time.hpp"
 #include "sim/tournament.hpp"
 
 namespace tritax {
@@ -71,7 +71,7 @@ class FluidNetwork {
 
   // Time of the next completion, infinity if nothing is active or everything active has rate zero. After a
   // completion and until settle() it is infinity unless something else ends at that same time
-  // (sim/same_time.hpp).
+  // (model/core/same_time.hpp).
   double next_completion_ns() const { return unsettled_completion_ ? kInfinity : next_end_.smallest(); }
 
   // Ends the activity that completes next; next_completion_ns() must be finite and not later than `now_ns`.

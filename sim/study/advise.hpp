@@ -1,15 +1,9 @@
-// The search behind `tritax advise`: which pattern, with which knobs, is fastest for a workload on a machine.
+// The answer of `tritax advise`: which pattern, with which knobs, is fastest for a problem on a machine, and
+// why.
 //
-// Coarse to fine. First the values of every pattern that decide most (tiles × CU splits, for a GEMM) are
-// simulated at the start of all others; then the neighbours of the best few of each pattern, one axis at a
-// time (model/workload/knob_space.hpp), until none is better; last, every single change of a knob of the best
-// of the patterns in reach of the fastest, so that none of them gains. A candidate is skipped when a lower
-// bound of its time (model/select/bounds.hpp) is not below the best of its own pattern, and a simulation
-// stops once it is clearly slower than that best, so the answer has the best knobs found of every pattern.
-// Of patterns that take half as long again as the fastest only what is best for others is tried.
-//
-// The answer does not depend on the number of threads: candidates go in batches of a fixed size, and what to
-// skip and when to give up is decided between batches.
+// A selector (model/select/selector.hpp) decides which candidates are simulated, an evaluator
+// (sim/study/evaluator.hpp) simulates them; this asks the first, and then finds out where the time of the
+// best of every pattern goes. The answer does not depend on the number of threads.
 #pragma once
 
 #include <atomic>
@@ -22,22 +16,19 @@
 
 #include "model/machine/machine.hpp"
 #include "model/select/bounds.hpp"
+#include "model/select/selector.hpp"
 #include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/evaluator.hpp"
 
 namespace tritax {
-
-struct AdviseProgress {
-  std::int64_t evaluated = 0;
-  std::int64_t pruned = 0;
-  std::int64_t remaining = 0;  // listed and not yet decided; refinement may list more
-};
 
 struct AdviseOptions {
   int threads = 0;  // 0: all cores
   std::uint64_t seed = 1;
-  bool counterfactual = true;  // find the second account of the taxes (Taxes) of every candidate too
-  Values pins;                 // knobs of the workload that are given are held fixed; may be empty
+  bool counterfactual = true;          // find the second account of the taxes (Taxes) of every candidate too
+  Values pins;                         // knobs of the workload that are given are held fixed; may be empty
+  const Selector* selector = nullptr;  // null: the first of selectors()
   const std::atomic<bool>* stop = nullptr;  // when it becomes true the search ends with the best so far
   std::function<void(const AdviseProgress&)> progress;  // called between batches, on the calling thread
 };
@@ -62,12 +53,14 @@ struct Candidate {
 };
 
 struct Advice {
-  std::int64_t evaluated = 0;         // simulations of different candidates that were started …
+  std::int64_t evaluated = 0;         // simulations of candidates that were started …
   std::int64_t given_up = 0;          // … of which so many were stopped early, being slower than the best
   std::int64_t pruned = 0;            // candidates that their lower bound ruled out, not simulated
   std::vector<Candidate> candidates;  // one a pattern, best first
-  std::vector<std::string> explanation;  // sentences: why the first one wins
-  std::vector<std::string> left_out;     // "pattern: reason" for patterns that cannot be built at all
+  // Sentences: why the first one wins; of an interrupted search why it is ahead so far, without what would
+  // take another simulation.
+  std::vector<std::string> explanation;
+  std::vector<std::string> left_out;  // "pattern: reason" for patterns that cannot be built at all
   bool interrupted = false;
 };
 

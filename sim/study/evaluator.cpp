@@ -3,8 +3,19 @@
 #include <tbb/info.h>
 
 #include "model/core/error.hpp"
+#include "model/core/same_time.hpp"
 
 namespace tritax {
+
+namespace {
+
+std::vector<std::int64_t> numbers_of(const Values& knobs) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < knobs.columns(); ++i) numbers.push_back(knobs.at(i));
+  return numbers;
+}
+
+}  // namespace
 
 Evaluator::Background::~Background() {
   try {
@@ -14,45 +25,123 @@ Evaluator::Background::~Background() {
   }
 }
 
-Evaluator::Evaluator(const Problem& problem, const Machine& machine, std::uint64_t seed, int threads,
-                     const std::atomic<bool>* stop)
-    : problem_(problem),
-      machine_(machine),
-      seed_(seed),
-      stop_(stop),
-      topology_(build_topology(machine, problem.gpus())),
-      threads_(threads > 0 ? threads : tbb::info::default_concurrency()),
+Evaluator::Evaluator(const Choices& choices, EvaluatorOptions options)
+    : choices_(choices),
+      options_(std::move(options)),
+      topology_(build_topology(*choices.machine, choices.problem->gpus())),
+      best_(choices.patterns.size()),
+      threads_(options_.threads > 0 ? options_.threads : tbb::info::default_concurrency()),
       thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),
       arena_(threads_),
-      background_(threads_) {}
-
-double Evaluator::least_ns(const Pattern& pattern, const Values& knobs) const {
-  const Workload& workload = *problem_.workload;
-  return workload.bound_ns == nullptr ? 0 : workload.bound_ns(pattern, problem_, machine_, knobs);
+      background_(threads_) {
+  for (const PatternChoices& row : choices.patterns) refusals_.push_back(row.refusal);
 }
 
-Evaluation Evaluator::evaluate(const Pattern& pattern, const Values& knobs, const Limits& limits) const {
+// What was found out before, if it answers the proposal too.
+const Trial* Evaluator::known(const Proposal& proposal) const {
+  const auto found = known_.find({proposal.pattern, numbers_of(proposal.knobs)});
+  if (found == known_.end()) return nullptr;
+  const Known& before = found->second;
+  switch (before.trial.outcome) {
+    case Outcome::refused:
+    case Outcome::simulated:
+      return &before.trial;
+    case Outcome::gave_up: {
+      const bool asks_no_more =
+          proposal.give_up_after_ns > 0 && proposal.give_up_after_ns <= before.gave_up_after_ns;
+      return asks_no_more ? &before.trial : nullptr;
+    }
+    case Outcome::bounded:
+    case Outcome::pruned:
+    case Outcome::stopped:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+// On any thread: it changes nothing.
+Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
   Evaluation evaluation;
+  Trial& trial = evaluation.trial;
   if (stopped()) return evaluation;
   try {
-    const Schedule schedule = build(pattern, knobs);
-    evaluation.bound = time_bound(schedule, machine_, topology_);
-    evaluation.outcome = Outcome::pruned;
-    if (evaluation.bound.total_ns >= limits.best_ns) return evaluation;
-    evaluation.outcome = Outcome::stopped;
+    const Schedule schedule = build(proposal.pattern, proposal.knobs);
+    trial.bound = time_bound(schedule, *choices_.machine, topology_);
+    trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
+    if (proposal.bound_only || trial.bound.total_ns >= proposal.worth_ns) return evaluation;
+    trial.outcome = Outcome::stopped;
     if (stopped()) return evaluation;
     SimulationOptions options;
-    options.seed = seed_;
-    options.give_up_after_ns = limits.give_up_after_ns;
-    options.stop = stop_;
-    evaluation.result = simulate(schedule, machine_, options);
+    options.seed = options_.seed;
+    options.give_up_after_ns = proposal.give_up_after_ns;
+    options.stop = options_.stop;
+    evaluation.result = simulate(schedule, *choices_.machine, options);
     if (evaluation.result.gave_up && stopped()) return evaluation;
-    evaluation.outcome = Outcome::simulated;
+    trial.outcome = evaluation.result.gave_up ? Outcome::gave_up : Outcome::simulated;
+    if (!evaluation.result.gave_up) trial.time_ns = evaluation.result.makespan_ns;
   } catch (const UserError& error) {
-    evaluation.outcome = Outcome::refused;
+    trial.outcome = Outcome::refused;
     evaluation.refusal = error.what();
   }
   return evaluation;
+}
+
+void Evaluator::refuse(std::size_t pattern, const std::string& refusal) {
+  if (refusals_[pattern].empty()) refusals_[pattern] = refusal;
+}
+
+void Evaluator::enter(const Proposal& proposal, Evaluation evaluation) {
+  const Trial& trial = evaluation.trial;
+  pruned_ += trial.outcome == Outcome::pruned;
+  evaluated_ += trial.outcome == Outcome::gave_up || trial.outcome == Outcome::simulated;
+  given_up_ += trial.outcome == Outcome::gave_up;
+  if (trial.outcome == Outcome::refused) refuse(proposal.pattern, evaluation.refusal);
+  known_[{proposal.pattern, numbers_of(proposal.knobs)}] = {trial, proposal.give_up_after_ns};
+  if (trial.outcome != Outcome::simulated) return;
+  std::optional<Best>& best = best_[proposal.pattern];
+  const bool faster = !best || later(best->time_ns(), trial.time_ns);  // rounding decides nothing
+  if (faster) best = Best{proposal.knobs, trial.bound, std::move(evaluation.result)};
+}
+
+std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
+  std::vector<Trial> trials(proposals.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const Trial* before = known(proposals[i]);
+    if (before == nullptr) {
+      open.push_back(i);
+    } else {
+      trials[i] = *before;
+    }
+  }
+  std::vector<Evaluation> evaluations(open.size());
+  parallel(open.size(), [&](std::size_t i) { evaluations[i] = find_out(proposals[open[i]]); });
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    trials[open[i]] = evaluations[i].trial;
+    enter(proposals[open[i]], std::move(evaluations[i]));
+  }
+  return trials;
+}
+
+std::optional<double> Evaluator::least_ns(std::size_t pattern, const Values& knobs) {
+  const Workload& workload = *choices_.problem->workload;
+  if (workload.bound_ns == nullptr) return 0;
+  try {
+    return workload.bound_ns(*choices_.patterns[pattern].pattern, *choices_.problem, *choices_.machine,
+                             knobs);
+  } catch (const UserError& error) {
+    refuse(pattern, error.what());
+    return std::nullopt;
+  }
+}
+
+void Evaluator::report(std::int64_t ruled_out, std::int64_t remaining) {
+  pruned_ += ruled_out;
+  if (options_.progress) options_.progress({evaluated_, pruned_, remaining});
+}
+
+void Evaluator::settled(std::size_t pattern) {
+  if (options_.settled) options_.settled(pattern);
 }
 
 }  // namespace tritax

@@ -1,6 +1,7 @@
-// Evaluates candidates of a search: builds the schedule of a pattern with some knobs, bounds it, and
-// simulates it unless the bound rules it out. Batches run in parallel; what is evaluated does not depend on
-// the number of threads.
+// Evaluates what a selector proposes (model/select/selector.hpp): builds the schedule of a pattern with some
+// knobs, bounds it, and simulates it unless the bound rules it out or it turns out too slow. What is known
+// already is not found out twice. Batches run in parallel; what is evaluated does not depend on the number of
+// threads. Of every pattern the fastest run is kept.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -11,50 +12,65 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/machine/topology.hpp"
-#include "model/select/bounds.hpp"
-#include "model/workload/workload.hpp"
+#include "model/select/selector.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
 
-// What a candidate has to beat.
-struct Limits {
-  double best_ns = 0;           // one whose lower bound is not below it is not simulated
-  double give_up_after_ns = 0;  // a simulation that takes longer stops; 0: never
+struct AdviseProgress {
+  std::int64_t evaluated = 0;
+  std::int64_t pruned = 0;
+  std::int64_t remaining = 0;  // listed and not yet decided; the selector may list more
 };
 
-enum class Outcome : std::uint8_t { stopped, refused, pruned, simulated };
-
-struct Evaluation {
-  Outcome outcome = Outcome::stopped;
-  TimeBound bound;
-  std::string refusal;  // why it cannot be built
-  SimulationResult result;
+struct EvaluatorOptions {
+  std::uint64_t seed = 1;
+  int threads = 0;                          // 0: all cores
+  const std::atomic<bool>* stop = nullptr;  // once it is true, what has not begun is left out; may be null
+  std::function<void(const AdviseProgress&)>
+      progress;                                      // between batches, on the calling thread; may be empty
+  std::function<void(std::size_t pattern)> settled;  // Trials::settled; may be empty
 };
 
-class Evaluator {
+class Evaluator final : public Trials {
  public:
-  // `threads`: 0 for all cores. When `stop` becomes true, what has not begun is left out.
-  Evaluator(const Problem& problem, const Machine& machine, std::uint64_t seed, int threads,
-            const std::atomic<bool>* stop);
+  // The fastest run of a pattern; of equal ones the first.
+  struct Best {
+    Values knobs;
+    TimeBound bound;
+    SimulationResult result;
+    double time_ns() const { return result.makespan_ns; }
+  };
 
-  const Problem& problem() const { return problem_; }
-  const Machine& machine() const { return machine_; }
-  std::uint64_t seed() const { return seed_; }
-  bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+  // `choices`, and the problem and machine that they name, must outlive it.
+  Evaluator(const Choices& choices, EvaluatorOptions options);
 
-  Schedule build(const Pattern& pattern, const Values& knobs) const {
-    return build_schedule(pattern, problem_, machine_, knobs);
+  std::vector<Trial> evaluate(std::span<const Proposal> proposals) override;
+  std::optional<double> least_ns(std::size_t pattern, const Values& knobs) override;
+  void report(std::int64_t ruled_out, std::int64_t remaining) override;
+  void settled(std::size_t pattern) override;
+  bool stopped() const override {
+    return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
-  // A time below which no schedule of the knobs comes, without building one. Throws UserError for knobs that
-  // cannot be.
-  double least_ns(const Pattern& pattern, const Values& knobs) const;
 
-  // On any thread: it changes nothing.
-  Evaluation evaluate(const Pattern& pattern, const Values& knobs, const Limits& limits) const;
+  const std::optional<Best>& best(std::size_t pattern) const { return best_[pattern]; }
+  // Why nothing of it could be built, as far as was tried; "" if nothing was refused.
+  const std::string& refusal(std::size_t pattern) const { return refusals_[pattern]; }
+  std::int64_t evaluated() const { return evaluated_; }  // simulations that were started
+  std::int64_t given_up() const { return given_up_; }    // … of which so many were stopped early
+  std::int64_t pruned() const { return pruned_; }        // candidates that their lower bound ruled out
+
+  Schedule build(std::size_t pattern, const Values& knobs) const {
+    return build_schedule(*choices_.patterns[pattern].pattern, *choices_.problem, *choices_.machine, knobs);
+  }
 
   // Calls `body(i)` for i in [0, count) on the threads of the evaluator.
   template <typename Body>
@@ -91,15 +107,34 @@ class Evaluator {
     tbb::task_group tasks;
   };
 
-  const Problem& problem_;
-  const Machine& machine_;
-  std::uint64_t seed_;
-  const std::atomic<bool>* stop_;
-  Topology topology_;
+  struct Evaluation {
+    Trial trial;
+    std::string refusal;
+    SimulationResult result;
+  };
+  // What is known of a candidate, and how long it was waited for if it gave up.
+  struct Known {
+    Trial trial;
+    double gave_up_after_ns = 0;
+  };
+  using Key = std::pair<std::size_t, std::vector<std::int64_t>>;
+
+  const Trial* known(const Proposal& proposal) const;
+  Evaluation find_out(const Proposal& proposal) const;
+  void enter(const Proposal& proposal, Evaluation evaluation);
+  void refuse(std::size_t pattern, const std::string& refusal);
+
+  const Choices& choices_;
+  const EvaluatorOptions options_;
+  const Topology topology_;
+  std::vector<std::optional<Best>> best_;
+  std::vector<std::string> refusals_;
+  std::map<Key, Known> known_;
+  std::int64_t evaluated_ = 0, given_up_ = 0, pruned_ = 0;
   const int threads_;
   tbb::global_control thread_limit_;  // of search and background together
   tbb::task_arena arena_;
-  Background background_;
+  Background background_;  // last: its tasks may use the others
 };
 
 }  // namespace tritax

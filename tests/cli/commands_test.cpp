@@ -82,6 +82,30 @@ TEST(Advise, AnswersTheSameOnAnyNumberOfThreads) {
             run_json("advise " + kSmallSearch + "--threads 2"));
 }
 
+TEST(Advise, TriesWhatTheSelectorProposes) {
+  const json usual = run_json("advise " + kSmallSearch);
+  EXPECT_EQ(usual.at("selector"), "search");
+  EXPECT_EQ(run_json("advise " + kSmallSearch + "--selector search"), usual);
+  const json defaults = run_json("advise " + kSmallSearch + "--selector defaults");
+  EXPECT_EQ(defaults.at("selector"), "defaults");
+  EXPECT_EQ(defaults.at("evaluated"), defaults.at("candidates").size());
+  const json bounds = run_json("advise " + kSmallSearch + "--selector bounds");
+  EXPECT_LT(bounds.at("evaluated").get<int>(), usual.at("evaluated").get<int>());
+  const auto best_us = [](const json& advice) {
+    return advice.at("candidates").at(0).at("time_us").get<double>();
+  };
+  EXPECT_LE(best_us(bounds), best_us(defaults));
+  EXPECT_LE(best_us(usual), best_us(bounds));
+}
+
+TEST(Advise, RefusesAnUnknownSelectorWithTheList) {
+  const Outcome outcome = run_tritax("advise " + kSmallSearch + "--selector serch");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err,
+            "tritax: --selector: there is no selector 'serch', did you mean 'search'?; the selectors are "
+            "search, bounds, defaults\n");
+}
+
 TEST(Advise, HoldsTheKnobsThatAreGiven) {
   const json advice = run_json("advise " + kSmallSearch + "--tile 128x128x64 --launch graph");
   for (const json& candidate : advice.at("candidates")) {

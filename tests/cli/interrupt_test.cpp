@@ -34,6 +34,8 @@ TEST(Interrupt, CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar) {
   const json advice = json::parse(read_file(file));
   EXPECT_TRUE(advice.at("interrupted").get<bool>());
   EXPECT_FALSE(advice.at("candidates").empty());
+  EXPECT_NE(outcome.out.find("of link time"), std::string::npos) << outcome.out;  // why it is ahead
+  EXPECT_FALSE(advice.at("explanation").empty());
 }
 
 TEST(Interrupt, BeingTerminatedIsLikeCtrlCButEndsWith143) {

@@ -13,7 +13,8 @@
 namespace tritax {
 namespace {
 
-const std::array<Pattern, 3> kPatterns{{{.name = "a"}, {.name = "b"}, {.name = "c"}}};
+const std::array<Pattern, 3> kPatterns{
+    {{.name = "a", .summary = ""}, {.name = "b", .summary = ""}, {.name = "c", .summary = ""}}};
 
 // Times of the patterns in order; 0: it cannot be built.
 std::vector<Candidate> candidates_of(const std::vector<double>& times_ns) {

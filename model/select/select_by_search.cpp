@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <set>
+
+#include "model/core/same_time.hpp"
+#include "model/select/selectors.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::size_t kBatch = 16;  // candidates between two pruning decisions, for any number of threads
+constexpr std::size_t kFrontier =
+    2;                           // shapes of tiles of a pattern, of which the best's neighbours are tried
+constexpr int kRefinements = 4;  // rounds of that, while there is something to gain
+// Then every single change of a knob is tried on the best of the patterns that are so near to the fastest …
+constexpr double kInReach = 1.05;
+constexpr int kPolishings = 6;            // … in so many rounds at most
+constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
+// Neither does it matter how exactly a pattern takes so many times as long as the fastest.
+constexpr double kFarBehind = 1.5;
+// A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
+constexpr double kHopelessFactor = 1.03;
+
+struct Contender {
+  std::size_t pattern = 0;
+  KnobChoice choice;
+  Values knobs;
+  std::optional<double> least_ns;  // known before it is built; nothing if it cannot be
+  double time_ns = kNever;         // of a full simulation
+  bool expanded = false;           // its neighbours have been listed
+};
+
+struct PatternSearch {
+  const PatternChoices* row = nullptr;
+  std::set<std::vector<std::int64_t>> known;  // the knobs that have been listed
+  std::optional<std::size_t> best;
+  // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose
+  // neighbours are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
+  std::vector<std::size_t> frontier;
+  double refined_ns = kNever;           // time of the best when its neighbours were last listed
+  std::optional<std::size_t> polished;  // the best when all its single changes were listed
+  bool settled = false;                 // nothing more of it is tried
+  const KnobSpace& space() const { return *row->space; }
+};
+
+std::vector<std::int64_t> numbers_of(const Values& knobs) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < knobs.columns(); ++i) numbers.push_back(knobs.at(i));
+  return numbers;
+}
+
+class Search {
+ public:
+  Search(const Choices& choices, Trials& trials);
+  void run();
+
+ private:
+  void list(std::size_t pattern, std::vector<Option> found);
+  void evaluate_listed();
+  std::vector<std::size_t> by_promise(std::size_t first) const;
+  void evaluate_batch(const std::vector<std::size_t>& batch);
+  void take(std::size_t contender, double time_ns);
+  double give_up_after_ns(const Contender& contender) const;
+  bool refine();
+  bool polish();
+  void settle(std::size_t pattern);
+  void list_best_of_others(std::size_t pattern);
+  double best_ns(std::size_t pattern) const;
+  double worth_ns(std::size_t pattern) const;
+  bool same_group(const Contender& a, const Contender& b) const;
+  double fastest_ns() const;
+  bool in_reach(std::size_t pattern) const;
+  bool far_behind(std::size_t pattern) const;
+
+  Trials& trials_;
+  std::vector<PatternSearch> searches_;
+  std::vector<Contender> contenders_;
+  std::size_t listed_ = 0;  // contenders before this one have been decided
+  bool polishing_ = false;  // only what gains is of use
+};
+
+Search::Search(const Choices& choices, Trials& trials) : trials_(trials) {
+  for (const PatternChoices& row : choices.patterns) searches_.emplace_back().row = &row;
+}
+
+double Search::best_ns(std::size_t pattern) const {
+  const PatternSearch& search = searches_[pattern];
+  return search.best ? contenders_[*search.best].time_ns : kNever;
+}
+
+// What a contender has to beat to be of use.
+double Search::worth_ns(std::size_t pattern) const {
+  return (polishing_ ? 1 - kWorthRefining : 1) * best_ns(pattern);
+}
+
+bool Search::same_group(const Contender& a, const Contender& b) const {
+  const KnobSpace& space = searches_[a.pattern].space();
+  return group_of(space, a.choice) == group_of(space, b.choice);
+}
+
+// Adds the knobs that have not been listed before.
+void Search::list(std::size_t pattern, std::vector<Option> found) {
+  PatternSearch& search = searches_[pattern];
+  for (Option& wanted : found) {
+    if (!search.known.insert(numbers_of(wanted.knobs)).second) continue;
+    Contender contender;
+    contender.pattern = pattern;
+    contender.choice = std::move(wanted.choice);
+    contender.knobs = std::move(wanted.knobs);
+    contender.least_ns = trials_.least_ns(pattern, contender.knobs);
+    contenders_.push_back(std::move(contender));
+  }
+}
+
+// The contenders from `first` on: the most promising of every pattern, then the second of every pattern, …
+// At the start of the search the default knobs go first: from then on there is an answer, and a time to beat.
+std::vector<std::size_t> Search::by_promise(std::size_t first) const {
+  std::vector<std::vector<std::size_t>> queues(searches_.size());
+  for (std::size_t i = first; i < contenders_.size(); ++i) {
+    if (contenders_[i].least_ns) queues[contenders_[i].pattern].push_back(i);
+  }
+  std::size_t longest = 0;
+  for (auto& queue : queues) {
+    const auto sorted = queue.begin() + (first == 0 && !queue.empty() ? 1 : 0);
+    std::stable_sort(sorted, queue.end(), [&](std::size_t a, std::size_t b) {
+      return *contenders_[a].least_ns < *contenders_[b].least_ns;
+    });
+    longest = std::max(longest, queue.size());
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t place = 0; place < longest; ++place) {
+    for (const auto& queue : queues) {
+      if (place < queue.size()) order.push_back(queue[place]);
+    }
+  }
+  return order;
+}
+
+// How long it may take to be of use: to be the fastest of its pattern, or of a group of the frontier.
+double Search::give_up_after_ns(const Contender& contender) const {
+  const PatternSearch& search = searches_[contender.pattern];
+  if (!search.best) return 0;
+  if (polishing_) return worth_ns(contender.pattern);
+  const double hopeless = std::min(kHopelessFactor * best_ns(contender.pattern), kFarBehind * fastest_ns());
+  for (const std::size_t member : search.frontier) {
+    if (same_group(contenders_[member], contender)) {
+      return std::min(hopeless, contenders_[member].time_ns);
+    }
+  }
+  if (search.frontier.size() < kFrontier) return hopeless;
+  return std::min(hopeless, contenders_[search.frontier.back()].time_ns);
+}
+
+// Enters a full simulation of a contender.
+void Search::take(std::size_t index, double time_ns) {
+  Contender& contender = contenders_[index];
+  PatternSearch& search = searches_[contender.pattern];
+  contender.time_ns = time_ns;
+  if (later(best_ns(contender.pattern), time_ns)) search.best = index;  // rounding decides nothing
+  auto& frontier = search.frontier;
+  const auto same = std::find_if(frontier.begin(), frontier.end(), [&](std::size_t member) {
+    return same_group(contenders_[member], contender);
+  });
+  if (same == frontier.end()) {
+    frontier.push_back(index);
+  } else if (later(contenders_[*same].time_ns, contender.time_ns)) {
+    *same = index;
+  }
+  std::stable_sort(frontier.begin(), frontier.end(), [&](std::size_t a, std::size_t b) {
+    return contenders_[a].time_ns < contenders_[b].time_ns;
+  });
+  if (frontier.size() > kFrontier) frontier.resize(kFrontier);
+}
+
+void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
+  std::vector<Proposal> proposals;
+  for (const std::size_t index : batch) {
+    const Contender& contender = contenders_[index];
+    proposals.push_back({contender.pattern, contender.knobs, false, worth_ns(contender.pattern),
+                         give_up_after_ns(contender)});
+  }
+  const std::vector<Trial> trials = trials_.evaluate(proposals);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (trials[i].outcome == Outcome::simulated) take(batch[i], trials[i].time_ns);
+  }
+}
+
+// Decides every contender that has been listed since the last call.
+void Search::evaluate_listed() {
+  const std::vector<std::size_t> order = by_promise(listed_);
+  const bool starts = listed_ == 0;
+  listed_ = contenders_.size();
+  std::size_t next = 0;
+  while (next < order.size() && !trials_.stopped()) {
+    std::vector<std::size_t> batch;
+    std::int64_t ruled_out = 0;
+    // The first batch is small: nothing can be given up before each pattern has a best.
+    const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
+    for (; next < order.size() && batch.size() < size; ++next) {
+      const Contender& contender = contenders_[order[next]];
+      if (*contender.least_ns >= worth_ns(contender.pattern)) {
+        ++ruled_out;
+      } else {
+        batch.push_back(order[next]);
+      }
+    }
+    evaluate_batch(batch);
+    trials_.report(ruled_out, static_cast<std::int64_t>(order.size() - next));
+  }
+}
+
+// Lists the pattern's best with what is best for the other patterns and does not depend on the pattern: the
+// tiles.
+void Search::list_best_of_others(std::size_t pattern) {
+  const PatternSearch& search = searches_[pattern];
+  const KnobChoice own = contenders_[*search.best].choice;
+  for (const PatternSearch& other : searches_) {
+    if (&other == &search || !other.best || other.row->pattern->own_choice != nullptr) continue;
+    auto found = with_travelling(search.space(), own, other.space(), contenders_[*other.best].choice);
+    if (found) list(pattern, {std::move(*found)});
+  }
+}
+
+// Lists the neighbours of the best few of every pattern that still gains, and what is best for the other
+// patterns; false if there is nothing new.
+bool Search::refine() {
+  const std::size_t first = contenders_.size();
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    PatternSearch& search = searches_[p];
+    if (!search.best || search.settled) continue;
+    const std::size_t listed = contenders_.size();
+    if (!far_behind(p) && best_ns(p) <= (1 - kWorthRefining) * search.refined_ns) {
+      search.refined_ns = best_ns(p);
+      for (const std::size_t member : search.frontier) {
+        if (contenders_[member].expanded) continue;
+        contenders_[member].expanded = true;
+        list(p, neighbours(search.space(), contenders_[member].choice));
+      }
+    }
+    list_best_of_others(p);
+    if (contenders_.size() == listed && !in_reach(p)) settle(p);  // its best stays the best
+  }
+  return contenders_.size() > first;
+}
+
+// Whether the pattern may still become the fastest.
+bool Search::in_reach(std::size_t pattern) const { return best_ns(pattern) <= kInReach * fastest_ns(); }
+
+bool Search::far_behind(std::size_t pattern) const { return best_ns(pattern) > kFarBehind * fastest_ns(); }
+
+double Search::fastest_ns() const {
+  double fastest_ns = kNever;
+  for (std::size_t p = 0; p < searches_.size(); ++p) fastest_ns = std::min(fastest_ns, best_ns(p));
+  return fastest_ns;
+}
+
+// Lists every single change of a knob of the best of the patterns in reach, so that none is left that gains;
+// false if there is nothing new.
+bool Search::polish() {
+  polishing_ = true;
+  const std::size_t first = contenders_.size();
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    PatternSearch& search = searches_[p];
+    if (!search.best || search.settled) continue;
+    if (!in_reach(p)) {
+      settle(p);
+      continue;
+    }
+    const bool gained =
+        !search.polished || best_ns(p) <= (1 - kWorthRefining) * contenders_[*search.polished].time_ns;
+    if (gained) {
+      search.polished = search.best;
+      list(p, neighbours(search.space(), contenders_[*search.best].choice, Reach::all));
+    }
+    list_best_of_others(p);
+  }
+  return contenders_.size() > first;
+}
+
+void Search::settle(std::size_t pattern) {
+  searches_[pattern].settled = true;
+  trials_.settled(pattern);
+}
+
+void Search::run() {
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (searches_[p].row->space) list(p, coarse_choices(searches_[p].space()));
+  }
+  evaluate_listed();
+  for (int round = 0; round < kRefinements && !trials_.stopped() && refine(); ++round) evaluate_listed();
+  for (int round = 0; round < kPolishings && !trials_.stopped() && polish(); ++round) evaluate_listed();
+}
+
+}  // namespace
+
+void select_by_search(const Choices& choices, Trials& trials) { Search(choices, trials).run(); }
+
+}  // namespace tritax

@@ -1,0 +1,65 @@
+#include "model/select/selector.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/select/selectors.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::array<Selector, 3> kSelectors{{
+    {"search", "coarse values of all knobs, then the neighbours of the best, until none gains",
+     select_by_search},
+    {"bounds", "the few of every pattern whose lower bounds are lowest, and its default knobs",
+     select_by_bound},
+    {"defaults", "the default knobs of every pattern", select_defaults},
+}};
+
+KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                   const Values& pins) {
+  const Workload& workload = *problem.workload;
+  if (workload.space != nullptr) return workload.space(pattern, problem, machine, pins);
+  KnobSpace space;
+  space.base = resolved_knobs(problem, machine, pins);
+  return space;
+}
+
+}  // namespace
+
+Choices choices_of(const Problem& problem, const Machine& machine, const Values& given) {
+  const Values pins = given.columns() > 0 ? given : Values(problem.workload->knobs);
+  Choices choices;
+  choices.problem = &problem;
+  choices.machine = &machine;
+  for (const Pattern& pattern : problem.workload->patterns) {
+    PatternChoices& row = choices.patterns.emplace_back();
+    row.pattern = &pattern;
+    try {
+      row.space = space_of(pattern, problem, machine, pins);
+    } catch (const UserError& error) {
+      row.refusal = error.what();
+    }
+  }
+  return choices;
+}
+
+std::span<const Selector> selectors() { return kSelectors; }
+
+const Selector& find_selector(std::string_view name, const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const Selector& selector : kSelectors) {
+    if (selector.name == name) return selector;
+    names.push_back(selector.name);
+  }
+  const std::string nearest = nearest_name(std::string(name), names);
+  throw UserError(fmt::format("{}: there is no selector '{}'{}; the selectors are {}", where, name,
+                              nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
+                              fmt::join(names, ", ")));
+}
+
+}  // namespace tritax
