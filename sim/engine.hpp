@@ -148,7 +148,7 @@ class Engine : private EngineState {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
-  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
+  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
   void find_busy_copies();
   double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
@@ -258,19 +258,12 @@ class Engine : private EngineState {
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
   void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
-  double workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const;
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
   void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
                  double now);
   void note_write(const WorkgroupState& wg, double now);
   double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
-  // What the way to a GPU of another node takes longer than to one of the same.
-  double between_nodes_ns(std::int32_t from, std::int32_t to) const {
-    if (from == to || machine_.fabric.network_latency_ns == 0) return 0;
-    const std::int32_t per_node = machine_.gpus_per_node;
-    return from / per_node != to / per_node ? machine_.fabric.network_latency_ns : 0;
-  }
   double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   double unit_random(std::uint64_t what) const;
@@ -302,12 +295,9 @@ class Engine : private EngineState {
   double write_cost() const;
 
   // engine_links.cpp
-  double ragged_ns(const KernelCosts& costs, const Op& op) const;
-  double link_cost_of(const WorkgroupState& wg, const Op& op) const;
-  bool crowds(const WorkgroupState& wg, const Op& op) const;
+  bool crowds(const WorkgroupState& wg, const DataPath& path) const;
   void join_crowd(DataPath& path);
   void leave_crowd(const WorkgroupState& wg);
-  double load_rate_alone(const DataPath& path) const;
   double service_weight(const WorkgroupState& wg, std::uint32_t op) const;
 
   // engine_outlook.cpp
@@ -328,6 +318,7 @@ class Engine : private EngineState {
   const SimulationOptions options_;
   HostCosts host_costs_;  // with free launches: all zero but barrier and first turns
   Topology topology_;
+  const MoveCosts moves_;
   ServiceWeights service_weights_;
   Crowding crowding_;
   double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/machine/check_machine.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -110,19 +110,13 @@ void Engine::move_copy(std::uint32_t id, double now) {
   transfer.lost_ns = fluid_.lost_on_links_ns(class_id);
 }
 
-// Pushed if the engine is of the GPU that has the source, else pulled by the one that has the target.
 Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
-  DataPath path{.rank = op.rank, .peer = op.src_rank};
-  path.kind = op.rank == op.src_rank ? DataPath::Kind::local_copy : DataPath::Kind::engine_get;
-  if (op.src_rank == rank && op.rank != rank) {
-    path.kind = DataPath::Kind::engine_put;
-    std::swap(path.rank, path.peer);
-  }
+  DataPath path{move_by_engine(op, rank)};
   path.source = Level::hbm;
-  path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+  path.bytes = tile_bytes(schedule_, op);
   path.cap_gb_per_s = copy_engines_.gb_per_s;
   path.written_back = written_back(op, costs_[path.profile], path.bytes);
-  if (op.rank != op.src_rank) sent_bytes(op.src_rank, op.rank) += path.bytes;
+  if (path.peer != path.rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, -1);
   return path;
 }

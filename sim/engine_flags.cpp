@@ -58,7 +58,7 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
     free_arrivals_.pop_back();
     arrivals_[slot] = arrival;
   }
-  const double between_ns = between_nodes_ns(rank, op.rank);
+  const double between_ns = between_nodes_ns(machine_, rank, op.rank);
   const double latency = machine_.fabric.flag_latency_ns + between_ns;
   if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op)) {
     sender_of(wg).signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;

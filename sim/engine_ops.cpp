@@ -186,9 +186,8 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
 }
 
 // Whether an operation is a copy out of own memory that overlaps no other: none is right before it.
-bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
-  using Kind = DataPath::Kind;
-  if (path.kind != Kind::remote_copy && path.kind != Kind::local_copy) return false;
+bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
+  if (!move.copies_own()) return false;
   const std::uint32_t first = begin_of_program(wg, op_index);
   const auto stands_for_order = [&](const Op& op) {
     return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
@@ -208,42 +207,18 @@ void Engine::find_busy_copies() {
   }
 }
 
-// What one workgroup moves in a transfer that nothing holds up: the latency of its first bytes and then the
-// rest of the tile at the workgroup's own rate.
+// What one workgroup moves in a transfer that nothing holds up.
 double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
-  const Op& op = schedule_.ops[op_index];
-  const double bytes = path.bytes;
-  const bool stores = writes_out(op.kind);
   const KernelCosts& costs = costs_of(wg);
-  const bool asked_before = costs.asks_ahead && op.kind == OpKind::reduce;
   const GpuState& gpu = gpus_[path.rank];
-  const bool in_matmul_kernel = schedule_.kernels[wg.kernel].tile.m > 0;
-  const bool busy = costs.busy_copy_ns > 0 && gpu.busy_matrix_cus > 0;
-  const bool lone = (busy || costs.knows_guarded_copies()) && is_lone_copy(wg, op_index, path);
-  // The kernel has the registers that would let it overlap.
-  const bool guarded = lone && !in_matmul_kernel && costs.knows_guarded_copies();
-  const double op_ns = guarded ? costs.guarded_op_ns() : costs.copy_op_ns;
-  double latency = (asked_before ? 0 : latency_of(path.source)) + (stores ? costs.store_op_ns : op_ns);
-  latency += ragged_ns(costs, op);
-  if (lone) latency += costs.busy_copy_ns * busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
-  if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0) latency += bytes / costs.accumulate_gb_per_s;
-  double rate = path.cap_gb_per_s;
-  if (path.kind == DataPath::Kind::remote_load || path.kind == DataPath::Kind::remote_get) {
-    latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(path.rank, path.peer);
-    rate = std::min(rate, load_rate_alone(path));
-  }
-  if (guarded && costs.guarded_copy_gb_per_s > 0) {
-    rate = std::min(rate, costs.guarded_copy_gb_per_s);
-  }
+  const bool multiplies = gpu.busy_matrix_cus > 0;
+  MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = latency_of(path.source)};
+  met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
+             is_lone_copy(wg, op_index, path);
+  met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
-  const double clock_share = gpu.busy_matrix_cus > 0 ? gpu.clock_share : 1;
-  double moving_ns = bytes / rate;
-  if (guarded) moving_ns = std::max(moving_ns, costs.guarded_copy_least_ns - op_ns);
-  double cap = bytes > 0 ? clock_share * bytes / (latency + moving_ns) : path.cap_gb_per_s;
-  if (!stores && in_matmul_kernel && costs.specialised_copy_efficiency > 0) {
-    cap *= costs.specialised_copy_efficiency;
-  }
-  return cap;
+  if (multiplies) met.clock_share = gpu.clock_share;
+  return moves_.gb_per_s_alone(schedule_.kernels[wg.kernel], schedule_.ops[op_index], path, met);
 }
 
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
@@ -252,7 +227,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const double bytes = path.bytes;
   const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);
-  const bool counts = crowds(wg, op);
+  const bool counts = crowds(wg, path);
   if (counts) join_crowd(path);
   const std::int32_t class_id = data_class(path);
   const double alone = bytes / path.cap_gb_per_s;
@@ -277,7 +252,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
       __builtin_prefetch(wg.stored, 1);
     }
     wg.remote_dirty = wg.remote_dirty || remote;
-    wg.far_dirty = wg.far_dirty || between_nodes_ns(path.rank, path.peer) > 0;
+    wg.far_dirty = wg.far_dirty || between_nodes_ns(machine_, path.rank, path.peer) > 0;
   } else {
     wg.op_alone_ns = alone;
     wg.op_reread_ns = reread;
@@ -286,7 +261,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   }
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
-  const bool common = path.kind == DataPath::Kind::remote_store && wg.has_sender && coalesces(wg);
+  const bool common = path.kind == MoveKind::remote_store && wg.has_sender && coalesces(wg);
   const double weight = !fluid_.contended(class_id) ? 1
                         : common                    ? weight_in_port(wg, op_index)
                                                     : service_weight(wg, op_index);

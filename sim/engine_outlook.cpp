@@ -18,56 +18,23 @@ namespace {
 constexpr double kRoundedUp = 1 + 1e-10;
 }  // namespace
 
-// Shortest time of an operation that moves data: latency and limit of the workgroup as in begin_transfer, and
-// its own arbitration weight, should the link be full.
+// Shortest time of an operation that moves data: alone on its compute unit, out of the nearest memory, at the
+// boost clock, and with its own arbitration weight, should the link be full.
 double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
                                 std::uint32_t op_index) const {
-  const Gpu& gpu = machine_.gpu;
-  const KernelCosts& costs = costs_.of(kernel);
   const Op& op = schedule_.ops[op_index];
-  const bool stores = writes_out(op.kind);
-  const std::int32_t source = op.kind == OpKind::copy ? op.src_rank : op.rank;
-  const bool copies = op.kind == OpKind::copy;
-  const double op_ns = copies ? std::min(costs.guarded_op_ns(), costs.copy_op_ns) : costs.copy_op_ns;
-  double latency = stores ? costs.store_op_ns : op_ns;
-  latency += ragged_ns(costs, op);
-  const double least_read_ns = costs.asks_ahead ? 0 : least_read_ns_;
-  if (!stores) latency += source == kernel.rank ? least_read_ns : machine_.fabric.load_round_trip_ns;
-  double limit = 0;
-  switch (op.kind) {
-    case OpKind::load:
-    case OpKind::reduce:
-      limit = source == kernel.rank ? gpu.cu_load_gb_per_s : gpu.cu_remote_load_gb_per_s;
-      break;
-    case OpKind::store:
-      limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_store_gb_per_s;
-      break;
-    case OpKind::copy:
-      limit = source != kernel.rank ? gpu.cu_remote_load_gb_per_s
-                                    : cu_copy_gb_per_s(gpu, costs, op.rank != kernel.rank);
-      break;
-    case OpKind::atomic_add:
-      limit = op.rank == kernel.rank ? gpu.cu_store_gb_per_s : gpu.cu_remote_atomic_gb_per_s;
-      break;
-    default:
-      return 0;
-  }
-  if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
-  const bool pushes = op.kind == OpKind::store || (op.kind == OpKind::copy && source == kernel.rank);
-  if (pushes && op.rank != kernel.rank && kernel.remote_store_gb_per_s > 0) {
-    limit = std::min(limit, kernel.remote_store_gb_per_s);
-  }
-  const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  if (limit <= 0 || bytes <= 0) return 0;
-  double shortest = latency + bytes / limit;
-  if (!stores && kernel.tile.m > 0 && costs.specialised_copy_efficiency > 0) {
-    shortest /= costs.specialised_copy_efficiency;
-  }
+  if (!moves_data(op.kind)) return 0;
+  const Move move = move_of(op, kernel.rank);
+  const MoveConditions best{.gb_per_s = moves_.workgroup_gb_per_s(kernel, move.kind),
+                            .read_ns = least_read_ns_,
+                            .lone = is_lone_copy(wg, op_index, move)};
+  const double rate = moves_.gb_per_s_alone(kernel, op, move, best);
+  if (rate <= 0) return 0;
   // What a port gives a store is known when the workgroup has a compute unit.
   const bool of_port = coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
   const double weight =
       of_port ? ServiceWeights::highest(machine_.fabric.arbitration_spread) : service_weight(wg, op_index);
-  return shortest / std::max(1.0, weight);
+  return tile_bytes(schedule_, op) / rate / std::max(1.0, weight);
 }
 
 // Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the

@@ -43,6 +43,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       options_(options),
       host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
+      moves_(schedule, machine_, costs_, topology_),
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
       traffic_(schedule.ranks, machine.gpu.xcds, schedule.buffers.size()),
@@ -78,48 +79,45 @@ EngineState::GpuState::GpuState(const Gpu& gpu)
 // A resource that gives kernels of different profiles different rates has the highest of them, and a byte of
 // who gets less counts for more.
 void Engine::find_shares() {
-  StorePorts widest;
+  const auto stores = [&](KernelProfile profile) -> const LinkRates& {
+    return moves_.links(profile, Traffic::stores);
+  };
+  double egress_gb_per_s = 0, ingress_gb_per_s = 0;
   for (const KernelProfile profile : profiles_) {
-    Shares& shares = shares_[static_cast<std::size_t>(profile)];
-    shares.ports = store_ports(machine_, costs_[profile], schedule_.ranks);
-    shares.store_efficiency = store_efficiency(machine_.fabric, costs_[profile]);
-    widest.egress_gb_per_s = std::max(widest.egress_gb_per_s, shares.ports.egress_gb_per_s);
-    widest.ingress_gb_per_s = std::max(widest.ingress_gb_per_s, shares.ports.ingress_gb_per_s);
+    egress_gb_per_s = std::max(egress_gb_per_s, stores(profile).egress_gb_per_s);
+    ingress_gb_per_s = std::max(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
     l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
   }
   const auto share = [](double most, double own) { return own > 0 ? most / own : 1; };
+  constexpr auto port = static_cast<std::size_t>(Ports::store);
   for (const KernelProfile profile : profiles_) {
     Shares& shares = shares_[static_cast<std::size_t>(profile)];
     shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
-    shares.store_egress = share(widest.egress_gb_per_s, shares.ports.egress_gb_per_s);
-    shares.store_ingress = share(widest.ingress_gb_per_s, shares.ports.ingress_gb_per_s);
+    shares.egress[port] = share(egress_gb_per_s, stores(profile).egress_gb_per_s);
+    shares.ingress[port] = share(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
   }
 }
 
 void Engine::add_resources() {
   const Gpu& gpu = machine_.gpu;
-  const Fabric& fabric = machine_.fabric;
   const auto wire = [&](double capacity) { return fluid_.add_resource(capacity, true); };
   const auto memory = [&](double capacity) { return fluid_.add_resource(capacity); };
-  // A port that its links cannot fill limits nothing.
-  const auto port = [&](double capacity, double links_gb_per_s) {
-    return links_gb_per_s > capacity ? wire(capacity) : FluidNetwork::kNone;
-  };
   const auto raw_sum = [&](auto edges) {
     double sum = 0;
     for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
     return sum;
   };
   find_shares();
-  // One that limits kernels of any profile.
-  const auto store_port = [&](double StorePorts::*rate, double raw_gb_per_s) {
+  // A port that its links cannot fill, with what goes through it, limits nothing.
+  const auto port = [&](Ports ports, double LinkRates::*rate, double raw_gb_per_s) {
     bool limits = false;
     double most = 0;
     for (const KernelProfile profile : profiles_) {
-      const Shares& shares = shares_[static_cast<std::size_t>(profile)];
-      const double payload = std::max(shares.store_efficiency, fabric.atomic_efficiency);
-      limits |= raw_gb_per_s * payload > shares.ports.*rate;
-      most = std::max(most, shares.ports.*rate);
+      for (const LinkRates& links : moves_.links(profile)) {
+        if (links.ports != ports) continue;
+        limits |= raw_gb_per_s * links.efficiency > links.*rate;
+        most = std::max(most, links.*rate);
+      }
     }
     return limits ? wire(most) : FluidNetwork::kNone;
   };
@@ -137,10 +135,12 @@ void Engine::add_resources() {
     const auto vertex = static_cast<std::size_t>(rank);
     const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
     const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
-    state.store_egress = store_port(&StorePorts::egress_gb_per_s, out);
-    state.store_ingress = store_port(&StorePorts::ingress_gb_per_s, in);
-    state.load_ingress = port(fabric.load_ingress_gb_per_s, in * fabric.load_efficiency);
-    state.load_egress = port(fabric.load_egress_gb_per_s, out * fabric.load_efficiency);
+    state.egress.fill(FluidNetwork::kNone);
+    state.ingress.fill(FluidNetwork::kNone);
+    for (const Ports ports : {Ports::store, Ports::load}) {
+      state.egress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::egress_gb_per_s, out);
+      state.ingress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::ingress_gb_per_s, in);
+    }
     gpus_.push_back(std::move(state));
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
+#include "model/cost/move_cost.hpp"
 #include "model/machine/topology.hpp"
 #include "sim/cache.hpp"
 #include "sim/cache_traffic.hpp"
@@ -314,7 +315,7 @@ struct EngineState {
     std::array<double, kDTypeCount> clock_factors{};  // of those that are computed with
     std::vector<std::int32_t> matmul_classes;         // for clock changes
     std::int32_t hbm = 0, llc_port = 0;
-    std::int32_t store_egress = 0, store_ingress = 0, load_ingress = 0, load_egress = 0;  // or kNone
+    std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports, or kNone
     std::int32_t atomic_units = FluidNetwork::kNone;
     std::vector<std::int32_t> l2_port;
     bool l2_can_fill = true;  // any of l2_port, at the present clock
@@ -322,10 +323,8 @@ struct EngineState {
 
   // Of what kernels of a profile get of resources that others get at another rate; see find_shares().
   struct Shares {
-    double l2 = 1;                               // of the port of an L2, by byte
-    double store_egress = 1, store_ingress = 1;  // likewise
-    StorePorts ports{};                          // what a GPU's ports give to its stores
-    double store_efficiency = 1;                 // payload on links
+    double l2 = 1;                                                      // of the port of an L2, by byte
+    std::array<double, kPortsCount> egress{1, 1, 1}, ingress{1, 1, 1};  // by Ports, likewise
   };
 
   struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length
@@ -371,24 +370,8 @@ struct EngineState {
     }
   };
 
-  struct DataPath {  // what a data operation loads, and how fast one workgroup can drive it
-    enum class Kind : std::uint8_t {
-      local_load,
-      local_store,
-      local_copy,
-      remote_load,
-      remote_store,
-      remote_copy,
-      remote_get,
-      remote_atomic,
-      local_atomic,
-      engine_put,  // by a copy engine, as remote_copy and remote_get
-      engine_get
-    };
-    Kind kind = Kind::local_store;
+  struct DataPath : Move {  // what a data operation loads, and how fast one workgroup can drive it
     KernelProfile profile = KernelProfile::interpreter;
-    std::int32_t rank = 0;  // the workgroup's GPU
-    std::int32_t peer = 0;
     Level source = Level::chip;
     bool rereads = false;  // the source is a tile that was written before, not an input
     double bytes = 0;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -158,16 +159,6 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   return id;
 }
 
-// What one workgroup gets of its compute unit's issue limit: the limit is shared by the data workgroups on
-// it.
-double Engine::workgroup_cap(const WorkgroupState& wg, double cu_gb_per_s) const {
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  const GpuState& gpu = gpus_[kernel.rank];
-  const std::int32_t residents = gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
-  const double share = cu_gb_per_s / std::max(1, residents);
-  return kernel.workgroup_gb_per_s > 0 ? std::min(share, kernel.workgroup_gb_per_s) : share;
-}
-
 Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row,
                                       std::int32_t col) {
   const TileGrid& grid = tile_grid_[static_cast<std::size_t>(buffer)];
@@ -223,13 +214,11 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
 }
 
 Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
-  const Gpu& gpu = machine_.gpu;
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
-  const KernelCosts& costs = costs_of(wg);
-  DataPath path{.profile = wg.profile, .rank = rank, .peer = rank};
-  path.bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  double cu_limit = gpu.cu_store_gb_per_s;
+  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  DataPath path{move_of(op, rank), wg.profile};
+  path.bytes = tile_bytes(schedule_, op);
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
@@ -238,57 +227,16 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
     blame_boundary(wg, record);
     note_read(record, rank, die, path.source, bytes, now);
   };
-  using Kind = DataPath::Kind;
-  switch (op.kind) {
-    case OpKind::load:
-    case OpKind::reduce:
-      if (op.rank == rank) {
-        path.kind = Kind::local_load;
-        cu_limit = gpu.cu_load_gb_per_s;
-        read_locally(op.buffer, op.rect.row, op.rect.col);
-      } else {
-        path.kind = Kind::remote_load;
-        path.peer = op.rank;
-        cu_limit = gpu.cu_remote_load_gb_per_s;
-      }
-      break;
-    case OpKind::store:
-      path.kind = op.rank == rank ? Kind::local_store : Kind::remote_store;
-      path.peer = op.rank;
-      if (op.rank != rank) cu_limit = gpu.cu_remote_store_gb_per_s;
-      break;
-    case OpKind::copy:
-      if (op.src_rank != rank) {
-        path.kind = Kind::remote_get;
-        path.peer = op.src_rank;
-        cu_limit = gpu.cu_remote_load_gb_per_s;
-      } else {
-        path.kind = op.rank == rank ? Kind::local_copy : Kind::remote_copy;
-        path.peer = op.rank;
-        read_locally(op.src_buffer, op.src_row, op.src_col);
-        cu_limit = cu_copy_gb_per_s(gpu, costs, op.rank != rank);
-      }
-      break;
-    case OpKind::atomic_add:
-      path.kind = op.rank == rank ? Kind::local_atomic : Kind::remote_atomic;
-      path.peer = op.rank;
-      if (op.rank != rank) cu_limit = gpu.cu_remote_atomic_gb_per_s;
-      break;
-    default:
-      TRITAX_ASSERT(false, "not a data operation");
-  }
-  path.cap_gb_per_s = workgroup_cap(wg, cu_limit);
-  if (path.kind == Kind::remote_store || path.kind == Kind::remote_copy) {
-    path.link_cost = link_cost_of(wg, op);
-    const double limit = schedule_.kernels[wg.kernel].remote_store_gb_per_s;
-    if (limit > 0) path.cap_gb_per_s = std::min(path.cap_gb_per_s, limit);
+  if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
+  if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
+  const std::int32_t residents = gpus_[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
+  path.cap_gb_per_s = moves_.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
+  if (path.traffic() == Traffic::stores) {
+    path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store);
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
-    path.written_back = written_back(op, costs, path.bytes);
-  if (path.peer != rank) {
-    const bool pulls = path.kind == Kind::remote_load || path.kind == Kind::remote_get;
-    sent_bytes(pulls ? path.peer : rank, pulls ? rank : path.peer) += path.bytes;
-  }
+    path.written_back = written_back(op, costs_of(wg), path.bytes);
+  if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, die);
   return path;
 }
@@ -317,89 +265,47 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
 
 // What a byte of the operation loads: ports, links and memories on both sides.
 std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
-  using Kind = DataPath::Kind;
-  const GpuState& own = gpus_[path.rank];
-  const GpuState& peer = gpus_[path.peer];
-  const Fabric& fabric = machine_.fabric;
+  const GpuState& from = gpus_[path.from()];
+  const GpuState& to = gpus_[path.to()];
+  const LinkRates& links = moves_.links(path.profile, path.traffic());
+  const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
   std::vector<FluidNetwork::Use> uses;
-  const auto reads = [&](const GpuState& gpu, double llc, double hbm) {
+  const auto memory = [&](const GpuState& gpu, double llc, double hbm) {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
   };
-  const auto through = [&](std::int32_t port, double share = 1) {
-    if (port != FluidNetwork::kNone) uses.push_back({port, path.link_cost * share});
+  const auto through = [&](const auto& ports, const auto& share) {
+    const auto port = static_cast<std::size_t>(links.ports);
+    if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], path.link_cost * share[port]});
   };
-  const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
-  const double written_back = write_cost() * path.written_back / kWrittenBackParts;
-  const auto writes = [&](const GpuState& gpu) { reads(gpu, 1, written_back); };
-  const auto adds = [&](const GpuState& gpu) {
-    reads(gpu, 2, 1 + write_cost());
-    if (gpu.atomic_units != FluidNetwork::kNone) uses.push_back({gpu.atomic_units, 1});
-  };
-  const auto route = [&](std::int32_t from, std::int32_t to, double efficiency) {
-    const auto& edges = topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  // Reading what was loaded or written before: from the last-level cache or from HBM.
+  const double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
+  const double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
+  const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
+  const double to_llc = loads ? 0 : 1;
+  const double to_hbm = write_cost() * path.written_back / kWrittenBackParts;
+  const bool local = path.peer == path.rank;
+  if (!local) {
+    if (!path.adds()) memory(from, from_llc, from_hbm);
+    through(from.egress, shares.egress);
+    const auto& edges =
+        topology_.routes[static_cast<std::size_t>(path.from())][static_cast<std::size_t>(path.to())];
     for (const int edge : edges) {
       const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
                                  : edge == edges.back() ? path.crowd_in
                                                         : std::uint8_t{0};
       uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
-                      crowding_.cost(crowd) * path.link_cost / efficiency});
+                      crowding_.cost(crowd) * path.link_cost / links.efficiency});
     }
-  };
-  // Reading what was loaded or written before: from the last-level cache or from HBM.
-  const double from_llc = path.source == Level::llc || path.source == Level::hbm ? 1 : 0;
-  const double from_hbm = path.source == Level::hbm ? 1 : 0;
-  switch (path.kind) {
-    case Kind::local_load:
-      reads(own, from_llc, from_hbm);
-      break;
-    case Kind::local_store:
-      writes(own);
-      break;
-    case Kind::local_copy:
-      reads(own, 1 + from_llc, written_back + from_hbm);
-      break;
-    case Kind::local_atomic:
-      adds(own);
-      break;
-    case Kind::remote_store:
-    case Kind::remote_copy:
-      reads(own, from_llc, from_hbm);
-      through(own.store_egress, shares.store_egress);
-      route(path.rank, path.peer, shares.store_efficiency);
-      through(peer.store_ingress, shares.store_ingress);
-      writes(peer);
-      break;
-    case Kind::engine_put:
-    case Kind::engine_get: {
-      const bool puts = path.kind == Kind::engine_put;
-      const GpuState& from = puts ? own : peer;
-      const GpuState& to = puts ? peer : own;
-      const EngineLinks links =
-          engine_links(machine_, puts ? shares.store_efficiency : fabric.load_efficiency);
-      reads(from, 1, 1);
-      if (links.have_ports && puts) through(from.store_egress, shares.store_egress);
-      if (links.have_ports && !puts) through(from.load_egress);
-      route(puts ? path.rank : path.peer, puts ? path.peer : path.rank, links.efficiency);
-      if (links.have_ports && puts) through(to.store_ingress, shares.store_ingress);
-      if (links.have_ports && !puts) through(to.load_ingress);
-      writes(to);
-      break;
-    }
-    case Kind::remote_atomic:
-      through(own.store_egress, shares.store_egress);
-      route(path.rank, path.peer, fabric.atomic_efficiency);
-      through(peer.store_ingress, shares.store_ingress);
-      adds(peer);
-      break;
-    case Kind::remote_load:
-    case Kind::remote_get:
-      reads(peer, 1, 1);
-      through(peer.load_egress);
-      route(path.peer, path.rank, fabric.load_efficiency);
-      through(own.load_ingress);
-      if (path.kind == Kind::remote_get) writes(own);
-      break;
+    through(to.ingress, shares.ingress);
+  }
+  if (path.adds()) {
+    memory(to, 2, 1 + write_cost());
+    if (to.atomic_units != FluidNetwork::kNone) uses.push_back({to.atomic_units, 1});
+  } else if (local) {
+    memory(to, from_llc + to_llc, from_hbm + to_hbm);
+  } else if (!loads) {
+    memory(to, to_llc, to_hbm);
   }
   return uses;
 }

@@ -57,13 +57,6 @@ inline double l2_gb_per_s(const Gpu& gpu, const KernelCosts& costs) {
   return costs.multicasts && gpu.l2_lock_step_gb_per_s > 0 ? gpu.l2_lock_step_gb_per_s : gpu.l2_gb_per_s;
 }
 
-// Of one CU that copies out of its own GPU's memory, to there or to a peer. Where it is known what a copy
-// takes alone, its loads are part of that, and those of the next hide behind its stores.
-inline double cu_copy_gb_per_s(const Gpu& gpu, const KernelCosts& costs, bool to_peer) {
-  const double stores = to_peer ? gpu.cu_remote_store_gb_per_s : gpu.cu_store_gb_per_s;
-  return costs.guarded_copy_gb_per_s > 0 ? stores : std::min(gpu.cu_load_gb_per_s, stores);
-}
-
 // Of results into the staging area; 0: no cost.
 inline double stage_rate_gb_per_s(const Gpu& gpu, const KernelCosts& costs, DType dtype) {
   const double own = costs.stages_by_dtype ? gpu.rate(dtype).stage_gb_per_s : 0;

@@ -140,10 +140,4 @@ Topology build_topology(const Machine& machine, int gpus) {
   return topology;
 }
 
-EngineLinks engine_links(const Machine& machine, double efficiency) {
-  if (machine.fabric.kind != LinkKind::mesh) return {true, efficiency};
-  const double reached = machine.copy_engine.gb_per_s / machine.fabric.link_raw_gb_per_s;
-  return {false, std::max(efficiency, std::min(1.0, reached))};
-}
-
 }  // namespace tritax

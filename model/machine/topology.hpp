@@ -55,15 +55,6 @@ StorePorts store_ports(const Machine& machine, const KernelCosts& costs, int gpu
 // Payload of stores to peers by such kernels, by byte of a link.
 double store_efficiency(const Fabric& fabric, const KernelCosts& costs);
 
-// How copy engines find the links. On a mesh the ports of a GPU are limits of what compute units have under
-// way, so engines pass them; behind a switch they are those of the part. An engine that is known to be faster
-// than `efficiency` of a link leaves that much payload on it.
-struct EngineLinks {
-  bool have_ports = false;
-  double efficiency = 1;
-};
-EngineLinks engine_links(const Machine& machine, double efficiency);
-
 // Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between
 // them. Throws UserError if gpus < 1 or more than the machine has.
 Topology build_topology(const Machine& machine, int gpus);

@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
+#include "model/cost/move_cost.hpp"
 #include "model/parts/kernels.hpp"
 
 namespace tritax {
@@ -53,7 +54,8 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   const DType stored = choice.parts > 1 ? DType::fp32 : gemm.dtype;
   const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, 0);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
-  const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) / gpu.cu_store_gb_per_s;
+  const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) /
+                          unit_gb_per_s(gpu, vendor, MoveKind::local_store);
   const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
   const double e = bytes_of(gemm.dtype);
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);

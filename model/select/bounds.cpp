@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
+#include "model/cost/move_cost.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
 #include "model/schedule/items.hpp"
@@ -19,64 +19,12 @@ namespace tritax {
 
 namespace {
 
-enum class Traffic : std::uint8_t { local, store, load, atomic };
-
-// Which way the bytes of a data operation go, and to or from which rank.
-struct Move {
-  Traffic traffic = Traffic::local;
-  int peer = 0;
-};
-
-Move move_of(const Op& op, int rank) {
-  switch (op.kind) {
-    case OpKind::copy:
-      if (op.src_rank != rank) return {Traffic::load, op.src_rank};
-      return {op.rank == rank ? Traffic::local : Traffic::store, op.rank};
-    case OpKind::store:
-      return {op.rank == rank ? Traffic::local : Traffic::store, op.rank};
-    case OpKind::atomic_add:
-      return {op.rank == rank ? Traffic::local : Traffic::atomic, op.rank};
-    case OpKind::load:
-    case OpKind::reduce:
-      return {op.rank == rank ? Traffic::local : Traffic::load, op.rank};
-    default:
-      return {};
-  }
-}
-
-// Rate limit of one compute unit for a data operation; what the simulator allows one workgroup is not above
-// it.
-double unit_gb_per_s(const Gpu& gpu, const Op& op, const Move& move) {
-  switch (move.traffic) {
-    case Traffic::store:
-      return gpu.cu_remote_store_gb_per_s;
-    case Traffic::load:
-      return gpu.cu_remote_load_gb_per_s;
-    case Traffic::atomic:
-      return gpu.cu_remote_atomic_gb_per_s;
-    case Traffic::local:
-      break;
-  }
-  return loads_tile(op.kind) ? gpu.cu_load_gb_per_s : gpu.cu_store_gb_per_s;
-}
-
-// Shortest time of a data operation that a full link serves with `weight`.
-double move_ns(const Schedule& schedule, const Machine& machine, const Kernel& kernel, const Op& op,
-               const Move& move, double weight) {
-  double limit = unit_gb_per_s(machine.gpu, op, move);
-  if (kernel.workgroup_gb_per_s > 0) limit = std::min(limit, kernel.workgroup_gb_per_s);
-  if (move.traffic == Traffic::store && kernel.remote_store_gb_per_s > 0) {
-    limit = std::min(limit, kernel.remote_store_gb_per_s);
-  }
-  return tile_bytes(schedule, op) / (limit * weight);
-}
-
 struct Chain {
   MatmulWork matmuls;
   double total_ns = 0;  // matmuls at the highest clock, with what the workgroup moves
 };
 
-Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& kernel,
+Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, const Kernel& kernel,
                const Workgroup& workgroup, MatmulTimes& matmul_times) {
   Chain chain;
   const double highest_weight = ServiceWeights::highest(machine.fabric.arbitration_spread);
@@ -94,7 +42,13 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const Kernel& k
       chain.matmuls.draw += work.draw;
       now += work.ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
-      const double ns = move_ns(schedule, machine, kernel, op, move_of(op, kernel.rank), highest_weight);
+      MoveKind kind = move_of(op, kernel.rank).kind;
+      // Of a copy only the stores count here, at what a unit can store: a looser bound, and a simpler one.
+      if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
+      if (kind == MoveKind::remote_copy) kind = MoveKind::remote_store;
+      // A full link serves it at most with that weight.
+      const double rate = moves.workgroup_gb_per_s(kernel, kind) * highest_weight;
+      const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
     } else if (op.kind == OpKind::signal) {
       now += machine.gpu.release_ns;
@@ -109,14 +63,14 @@ struct KernelBound {
   double total_ns = 0;
 };
 
-KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const KernelCosts& costs,
-                          const Kernel& kernel, bool may_share) {
-  MatmulTimes matmul_times(schedule, machine.gpu, costs, kernel);
+KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const CostTable& costs,
+                          const MoveCosts& moves, const Kernel& kernel, bool may_share) {
+  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
-    const Chain chain = chain_of(schedule, machine, kernel, program_of(kernel, p), matmul_times);
+    const Chain chain = chain_of(schedule, machine, moves, kernel, program_of(kernel, p), matmul_times);
     if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
     longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);
@@ -132,98 +86,75 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
 // Shortest time of links and ports for the bytes that go over them, in ns of each.
 class Wires {
  public:
-  Wires(const Schedule& schedule, const Machine& machine, const CostTable& costs, const Topology& topology)
-      : schedule_(schedule),
-        machine_(machine),
-        costs_(costs),
-        topology_(topology),
-        edge_ns_(topology.edges.size(), 0.0) {
-    port_ns_.fill(std::vector<double>(static_cast<std::size_t>(schedule.ranks), 0.0));
+  Wires(const Schedule& schedule, const Topology& topology, const MoveCosts& moves)
+      : schedule_(schedule), topology_(topology), moves_(moves), edge_ns_(topology.edges.size(), 0.0) {
+    const std::vector<double> idle(static_cast<std::size_t>(schedule.ranks), 0.0);
+    egress_ns_.fill(idle);
+    ingress_ns_.fill(idle);
   }
 
   void add(const Kernel& kernel) {
-    // Bytes by peer and kind first: there are far more operations than pairs.
-    std::vector<std::array<double, 4>> bytes(static_cast<std::size_t>(schedule_.ranks), {0, 0, 0, 0});
+    // Bytes by peer and traffic first: there are far more operations than pairs.
+    std::vector<std::array<double, kTrafficCount>> bytes(static_cast<std::size_t>(schedule_.ranks));
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
         if (!moves_data(op.kind)) continue;
         const Move move = move_of(op, kernel.rank);
-        bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic)] +=
+        bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic())] +=
             tile_bytes(schedule_, op);
       }
     }
-    const Fabric& fabric = machine_.fabric;
     for (int peer = 0; peer < schedule_.ranks; ++peer) {
-      if (peer == kernel.rank) continue;
-      const auto& [local, stored, loaded, added] = bytes[static_cast<std::size_t>(peer)];
-      const KernelCosts& costs = costs_.of(kernel);
-      send(kernel.rank, peer, stored, store_efficiency(fabric, costs), store_ports(costs));
-      send(kernel.rank, peer, added, fabric.atomic_efficiency, store_ports(costs));
-      send(peer, kernel.rank, loaded, fabric.load_efficiency, load_ports());
+      for (const Traffic traffic : {Traffic::stores, Traffic::atomics, Traffic::loads}) {
+        const bool pulls = traffic == Traffic::loads;
+        send(pulls ? peer : kernel.rank, pulls ? kernel.rank : peer,
+             bytes[static_cast<std::size_t>(peer)][static_cast<std::size_t>(traffic)],
+             moves_.links(kernel.profile, traffic));
+      }
     }
   }
 
-  // Those of copy engines; who posts a copy of its own data to a peer stores, everybody else loads.
+  // Those of copy engines.
   void add_transfers() {
-    const Fabric& fabric = machine_.fabric;
     for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
       for (const HostOp& host : schedule_.host[rank]) {
         if (host.kind != HostOpKind::copy) continue;
         const Op& op = schedule_.transfers[static_cast<std::size_t>(host.transfer)];
-        if (op.rank == op.src_rank) continue;
-        const bool pushes = op.src_rank == static_cast<std::int32_t>(rank);
-        const EngineLinks links =
-            engine_links(machine_, pushes ? fabric.store_efficiency : fabric.load_efficiency);
-        constexpr double none = std::numeric_limits<double>::infinity();
-        const Ports ports = !links.have_ports ? Ports{0, 1, none, none}
-                            : pushes          ? store_ports(machine_.interpreter)
-                                              : load_ports();
-        send(op.src_rank, op.rank, tile_bytes(schedule_, op), links.efficiency, ports);
+        const Move move = move_by_engine(op, static_cast<std::int32_t>(rank));
+        send(move.from(), move.to(), tile_bytes(schedule_, op),
+             moves_.links(KernelProfile::interpreter, move.traffic()));
       }
     }
   }
 
   double busiest_ns() const {
     double busiest = edge_ns_.empty() ? 0 : *std::max_element(edge_ns_.begin(), edge_ns_.end());
-    for (const auto& port : port_ns_)
-      busiest = std::max(busiest, *std::max_element(port.begin(), port.end()));
+    for (const auto* ports : {&egress_ns_, &ingress_ns_}) {
+      for (const auto& port : *ports)
+        busiest = std::max(busiest, *std::max_element(port.begin(), port.end()));
+    }
     return busiest;
   }
 
  private:
-  struct Ports {
-    std::size_t out = 0;
-    std::size_t in = 0;
-    double out_gb_per_s = 0;
-    double in_gb_per_s = 0;
-  };
-  Ports store_ports(const KernelCosts& costs) const {
-    const StorePorts ports = tritax::store_ports(machine_, costs, schedule_.ranks);
-    return {0, 1, ports.egress_gb_per_s, ports.ingress_gb_per_s};
-  }
-  Ports load_ports() const {
-    return {2, 3, machine_.fabric.load_egress_gb_per_s, machine_.fabric.load_ingress_gb_per_s};
-  }
-
-  void send(int from, int to, double bytes, double efficiency, const Ports& ports) {
+  void send(int from, int to, double bytes, const LinkRates& links) {
     if (bytes == 0) return;
     const auto f = static_cast<std::size_t>(from);
     const auto t = static_cast<std::size_t>(to);
     for (const auto edge : topology_.routes[f][t]) {
       const auto e = static_cast<std::size_t>(edge);
-      edge_ns_[e] += bytes / (efficiency * topology_.edges[e].raw_gb_per_s);
+      edge_ns_[e] += bytes / (links.efficiency * topology_.edges[e].raw_gb_per_s);
     }
-    port_ns_[ports.out][f] += bytes / ports.out_gb_per_s;
-    port_ns_[ports.in][t] += bytes / ports.in_gb_per_s;
+    egress_ns_[static_cast<std::size_t>(links.ports)][f] += bytes / links.egress_gb_per_s;
+    ingress_ns_[static_cast<std::size_t>(links.ports)][t] += bytes / links.ingress_gb_per_s;
   }
 
   const Schedule& schedule_;
-  const Machine& machine_;
-  const CostTable& costs_;
   const Topology& topology_;
+  const MoveCosts& moves_;
   std::vector<double> edge_ns_;
-  std::array<std::vector<double>, 4> port_ns_;
+  std::array<std::vector<double>, kPortsCount> egress_ns_, ingress_ns_;
 };
 
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
@@ -284,6 +215,7 @@ bool may_share_units(const Schedule& schedule, const Machine& machine, std::size
 
 TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
   const CostTable costs(machine);
+  const MoveCosts moves(schedule, machine, costs, topology);
   std::vector<std::uint8_t> may_share;
   std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
@@ -293,13 +225,13 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
   }
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
-  Wires all(schedule, machine, costs, topology);
+  Wires all(schedule, topology, moves);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
-    const KernelBound compute = compute_bound(schedule, machine, costs.of(kernel), kernel, share);
-    Wires one(schedule, machine, costs, topology);
+    const KernelBound compute = compute_bound(schedule, machine, costs, moves, kernel, share);
+    Wires one(schedule, topology, moves);
     one.add(kernel);
     all.add(kernel);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
@@ -339,10 +271,8 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
     }
     if (moves_data(op.kind)) {
       const double bytes = tile_bytes(schedule, op);
-      const bool from_peer = op.kind == OpKind::copy ? op.src_rank != kernel.rank
-                                                     : loads_tile(op.kind) && op.rank != kernel.rank;
-      if (from_peer) share.fetched_bytes += bytes;
-      if (!from_peer && op.rank != kernel.rank) share.sent_bytes += bytes;
+      const Move move = move_of(op, kernel.rank);
+      if (move.peer != move.rank) (move.pulls() ? share.fetched_bytes : share.sent_bytes) += bytes;
     }
     if (!writes_out(op.kind) || product_ns == 0) continue;
     ++share.products;

@@ -1,0 +1,141 @@
+#include "model/cost/move_cost.hpp"
+
+#include <algorithm>
+
+#include "model/core/error.hpp"
+#include "model/cost/link_packets.hpp"
+#include "model/schedule/op_traits.hpp"
+
+namespace tritax {
+
+namespace {
+
+LinkRates link_rates(const Machine& machine, const KernelCosts& costs, int gpus, Traffic traffic) {
+  if (traffic == Traffic::none) return {};
+  const Fabric& fabric = machine.fabric;
+  const StorePorts ports = store_ports(machine, costs, gpus);
+  const bool loads = traffic == Traffic::loads || traffic == Traffic::engine_loads;
+  LinkRates rates{store_efficiency(fabric, costs), Ports::store, ports.egress_gb_per_s,
+                  ports.ingress_gb_per_s};
+  if (loads) {
+    rates = {fabric.load_efficiency, Ports::load, fabric.load_egress_gb_per_s, fabric.load_ingress_gb_per_s};
+  }
+  if (traffic == Traffic::atomics) rates.efficiency = fabric.atomic_efficiency;
+  const bool by_engine = traffic == Traffic::engine_stores || traffic == Traffic::engine_loads;
+  if (!by_engine || fabric.kind != LinkKind::mesh) return rates;
+  // On a mesh the ports are limits of what compute units have under way, so engines pass them; behind a
+  // switch they are those of the part. An engine that is known to be faster leaves that much payload.
+  const double reached = machine.copy_engine.gb_per_s / fabric.link_raw_gb_per_s;
+  return {std::max(rates.efficiency, std::min(1.0, reached))};
+}
+
+}  // namespace
+
+Move move_of(const Op& op, std::int32_t rank) {
+  const auto to_or_from = [&](MoveKind local, MoveKind remote) {
+    return Move{op.rank == rank ? local : remote, rank, op.rank};
+  };
+  switch (op.kind) {
+    case OpKind::load:
+    case OpKind::reduce:
+      return to_or_from(MoveKind::local_load, MoveKind::remote_load);
+    case OpKind::store:
+      return to_or_from(MoveKind::local_store, MoveKind::remote_store);
+    case OpKind::copy:
+      if (op.src_rank != rank) return {MoveKind::remote_get, rank, op.src_rank};
+      return to_or_from(MoveKind::local_copy, MoveKind::remote_copy);
+    case OpKind::atomic_add:
+      return to_or_from(MoveKind::local_atomic, MoveKind::remote_atomic);
+    default:
+      break;
+  }
+  TRITAX_ASSERT(false, "not a data operation");
+}
+
+Move move_by_engine(const Op& transfer, std::int32_t rank) {
+  if (transfer.rank == transfer.src_rank) return {MoveKind::engine_copy, transfer.rank, transfer.rank};
+  if (transfer.src_rank == rank) return {MoveKind::engine_put, rank, transfer.rank};
+  return {MoveKind::engine_get, transfer.rank, transfer.src_rank};
+}
+
+double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind) {
+  TRITAX_ASSERT(kind < MoveKind::engine_copy, "a copy engine is no compute unit");
+  const Traffic traffic = traffic_of(kind);
+  if (traffic == Traffic::loads) return gpu.cu_remote_load_gb_per_s;
+  if (traffic == Traffic::atomics) return gpu.cu_remote_atomic_gb_per_s;
+  if (kind == MoveKind::local_load) return gpu.cu_load_gb_per_s;
+  const double stores = traffic == Traffic::stores ? gpu.cu_remote_store_gb_per_s : gpu.cu_store_gb_per_s;
+  const bool loads_first = Move{kind}.copies_own() && costs.guarded_copy_gb_per_s <= 0;
+  return loads_first ? std::min(gpu.cu_load_gb_per_s, stores) : stores;
+}
+
+MoveCosts::MoveCosts(const Schedule& schedule, const Machine& machine, const CostTable& costs,
+                     const Topology& topology)
+    : schedule_(schedule), machine_(machine), costs_(costs), topology_(topology) {
+  for (std::size_t p = 0; p < links_.size(); ++p) {
+    for (std::size_t t = 0; t < kTrafficCount; ++t) {
+      links_[p][t] =
+          link_rates(machine, costs[static_cast<KernelProfile>(p)], schedule.ranks, static_cast<Traffic>(t));
+    }
+  }
+}
+
+double MoveCosts::workgroup_gb_per_s(const Kernel& kernel, MoveKind kind, std::int32_t sharers) const {
+  double rate = unit_gb_per_s(machine_.gpu, costs_.of(kernel), kind) / sharers;
+  if (kernel.workgroup_gb_per_s > 0) rate = std::min(rate, kernel.workgroup_gb_per_s);
+  const bool limited = kernel.remote_store_gb_per_s > 0 && traffic_of(kind) == Traffic::stores;
+  return limited ? std::min(rate, kernel.remote_store_gb_per_s) : rate;
+}
+
+double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
+                                 const MoveConditions& met) const {
+  const KernelCosts& costs = costs_.of(kernel);
+  const double bytes = tile_bytes(schedule_, op);
+  const bool stores = writes_out(op.kind);
+  const bool multiplies = kernel.tile.m > 0;
+  // A kernel that multiplies has the registers that let a copy overlap others.
+  const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
+  const bool asked_before = costs.asks_ahead && op.kind == OpKind::reduce;
+  const double op_ns = stores ? costs.store_op_ns : guarded ? costs.guarded_op_ns() : costs.copy_op_ns;
+  double latency = (move.reads_own() && !asked_before ? met.read_ns : 0) + op_ns;
+  if (op.kind == OpKind::copy && costs.ragged_copy_ns > 0 && is_ragged(op)) latency += costs.ragged_copy_ns;
+  if (met.lone) latency += costs.busy_copy_ns * met.busy_share;
+  if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0) latency += bytes / costs.accumulate_gb_per_s;
+  double rate = met.gb_per_s;
+  if (move.pulls()) {
+    latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(machine_, move.rank, move.peer);
+    rate = std::min(rate, way_gb_per_s(move, links(kernel.profile, move.traffic())));
+  }
+  if (guarded && costs.guarded_copy_gb_per_s > 0) rate = std::min(rate, costs.guarded_copy_gb_per_s);
+  double moving_ns = bytes / rate;
+  if (guarded) moving_ns = std::max(moving_ns, costs.guarded_copy_least_ns - op_ns);
+  const double alone = bytes > 0 ? met.clock_share * bytes / (latency + moving_ns) : met.gb_per_s;
+  const bool beside_matmuls = multiplies && !stores && costs.specialised_copy_efficiency > 0;
+  return beside_matmuls ? alone * costs.specialised_copy_efficiency : alone;
+}
+
+// What the fabric gives a move that has it for itself.
+double MoveCosts::way_gb_per_s(const Move& move, const LinkRates& links) const {
+  double rate = std::min(links.ingress_gb_per_s, links.egress_gb_per_s);
+  const auto from = static_cast<std::size_t>(move.from());
+  for (const int edge : topology_.routes[from][static_cast<std::size_t>(move.to())]) {
+    rate = std::min(rate, topology_.edges[static_cast<std::size_t>(edge)].raw_gb_per_s * links.efficiency);
+  }
+  return rate;
+}
+
+bool MoveCosts::is_ragged(const Op& op) const {
+  if (op.rect.cols == 0) return false;
+  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  return packets_of_row(op.rect.col * element, op.rect.cols * element, false).ragged_ends > 0;
+}
+
+double MoveCosts::link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const {
+  const KernelCosts& costs = costs_.of(kernel);
+  const bool none = costs.split_line_bytes == 0 && costs.sector_end_bytes == 0 && costs.ragged_end_bytes == 0;
+  if (none || op.rect.cols == 0) return 1;
+  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
+  return stored_row_cost(costs, op.rect.col * element, op.rect.cols * element, in_boxes);
+}
+
+}  // namespace tritax

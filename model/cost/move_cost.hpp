@@ -1,0 +1,153 @@
+// How fast one workgroup, or one copy engine, moves a tile: for the simulator, for what it expects of the
+// rest of a run, and for lower bounds of schedules.
+//
+// A workgroup has the first bytes after a latency and the rest at a rate of its own:
+//
+//   time = (latency + bytes / rate) / share
+//
+//   latency  of the operation, and of the own memory or of the peer that it reads
+//   rate     the least of what its compute unit can have in flight for such a move (bytes in flight over
+//            latency, which machine files have as a rate), shared by the workgroups on it; what its kernel
+//            allows itself; and, of a peer's memory, the narrowest link or port on the way
+//   share    of the boost clock, and of the rate of a kernel that does nothing else
+//
+// That is the rate that a move has alone. What a byte takes of the links and ports that moves share is in
+// LinkRates; what memories take, and who gets what of a full one, is the simulator's
+// (sim/engine_traffic.cpp).
+//
+// Example: a copy of 32 KiB to a peer at 26 GB/s out of a memory of 600 ns with 400 for the operation takes
+// 600 + 400 + 1260 ns, 14.5 GB/s. No bound may take it for slower than that, and `workgroup_gb_per_s`, which
+// knows no latency, has it at 26.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "model/cost/kernel_costs.hpp"
+#include "model/machine/machine.hpp"
+#include "model/machine/topology.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+enum class MoveKind : std::uint8_t {
+  local_load,
+  local_store,
+  local_copy,
+  local_atomic,
+  remote_load,
+  remote_store,
+  remote_copy,
+  remote_get,  // a copy out of a peer's memory
+  remote_atomic,
+  engine_copy,  // by a copy engine, as local_copy, remote_copy and remote_get; the last ones
+  engine_put,
+  engine_get,
+};
+
+// What moves are to links and ports.
+enum class Traffic : std::uint8_t { none, stores, atomics, loads, engine_stores, engine_loads };
+inline constexpr std::size_t kTrafficCount = 6;
+
+constexpr Traffic traffic_of(MoveKind kind) {
+  constexpr std::array<Traffic, 12> by_kind{
+      Traffic::none,    Traffic::none,   Traffic::none,          Traffic::none,
+      Traffic::loads,   Traffic::stores, Traffic::stores,        Traffic::loads,
+      Traffic::atomics, Traffic::none,   Traffic::engine_stores, Traffic::engine_loads,
+  };
+  return by_kind[static_cast<std::size_t>(kind)];
+}
+
+struct Move {
+  MoveKind kind = MoveKind::local_store;
+  std::int32_t rank = 0;  // of the workgroup, or of the memory that a copy engine pushes from or pulls to
+  std::int32_t peer = 0;  // the other side, `rank` itself if there is none
+
+  Traffic traffic() const { return traffic_of(kind); }
+  bool pulls() const { return traffic() == Traffic::loads || traffic() == Traffic::engine_loads; }
+  std::int32_t from() const { return pulls() ? peer : rank; }
+  std::int32_t to() const { return pulls() ? rank : peer; }
+  bool adds() const { return kind == MoveKind::local_atomic || kind == MoveKind::remote_atomic; }
+  // A workgroup copies out of the memory of its own GPU.
+  bool copies_own() const { return kind == MoveKind::local_copy || kind == MoveKind::remote_copy; }
+  bool reads_own() const { return kind == MoveKind::local_load || copies_own(); }
+};
+
+// Of an operation that moves data, by a workgroup of `rank`.
+Move move_of(const Op& op, std::int32_t rank);
+
+// Of a transfer that the host of `rank` has posted: the engine pushes if it is of the GPU that has the
+// source, else the one that has the target pulls.
+Move move_by_engine(const Op& transfer, std::int32_t rank);
+
+// What one compute unit has at most. `kind` is not of a copy engine. Where it is known what a copy out of own
+// memory takes alone, its loads are part of that, and those of the next hide behind its stores.
+double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind);
+
+// What the way to a GPU of another node takes longer than to one of the same.
+inline double between_nodes_ns(const Machine& machine, std::int32_t from, std::int32_t to) {
+  if (from == to || machine.fabric.network_latency_ns == 0) return 0;
+  return from / machine.gpus_per_node != to / machine.gpus_per_node ? machine.fabric.network_latency_ns : 0;
+}
+
+// The ports of a GPU; two of each, out and in.
+enum class Ports : std::uint8_t { none, store, load };
+inline constexpr std::size_t kPortsCount = 3;
+
+struct LinkRates {
+  double efficiency = 1;  // payload by byte of a link
+  Ports ports = Ports::none;
+  double egress_gb_per_s = std::numeric_limits<double>::infinity();  // of ports
+  double ingress_gb_per_s = std::numeric_limits<double>::infinity();
+};
+
+// What a move that nothing else holds up meets.
+struct MoveConditions {
+  double gb_per_s = 0;     // workgroup_gb_per_s()
+  double read_ns = 0;      // latency of own memory, for those that read it
+  double busy_share = 0;   // of the compute units, those at a matmul
+  double clock_share = 1;  // of the boost clock
+  bool lone = false;       // a copy out of own memory right behind anything but a copy, or behind nothing
+};
+
+// The moves of a schedule on a machine.
+class MoveCosts {
+ public:
+  // All outlive it; `topology` is that of the ranks of the schedule.
+  MoveCosts(const Schedule& schedule, const Machine& machine, const CostTable& costs,
+            const Topology& topology);
+
+  // One of `sharers` workgroups of the kernel on a compute unit, once its bytes flow; no move of theirs is
+  // faster.
+  double workgroup_gb_per_s(const Kernel& kernel, MoveKind kind, std::int32_t sharers = 1) const;
+
+  // From the start of a move to its end, by byte. 0: as fast as can be, where a rate is not known.
+  double gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
+                        const MoveConditions& met) const;
+
+  // By Traffic.
+  const std::array<LinkRates, kTrafficCount>& links(KernelProfile profile) const {
+    return links_[static_cast<std::size_t>(profile)];
+  }
+  const LinkRates& links(KernelProfile profile, Traffic traffic) const {
+    return links(profile)[static_cast<std::size_t>(traffic)];
+  }
+
+  // Bytes on a link by byte that an operation stores to a peer (link_packets.hpp).
+  double link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const;
+
+ private:
+  double way_gb_per_s(const Move& move, const LinkRates& links) const;
+  bool is_ragged(const Op& op) const;
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const CostTable& costs_;
+  const Topology& topology_;
+  std::array<std::array<LinkRates, kTrafficCount>, kKernelProfileCount> links_;
+};
+
+}  // namespace tritax
