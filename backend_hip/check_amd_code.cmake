@@ -1,8 +1,9 @@
 # Run as a test of the AMD build: the device code must multiply with matrix instructions, keep no accumulator in scratch
 # memory between them, and touch flags at system scope.
 #
-#   cmake -DMATMUL=kernels_bf16.s -DVECTOR=kernels_vector.s -P check_amd_code.cmake
+#   cmake -DMATMUL=kernels_bf16.s -DMATMUL_FP32=kernels_fp32.s -DVECTOR=kernels_vector.s -P check_amd_code.cmake
 file(READ ${MATMUL} matmul)
+file(READ ${MATMUL_FP32} matmul_fp32)
 file(READ ${VECTOR} vector)
 
 function(require text pattern what)
@@ -13,6 +14,7 @@ function(require text pattern what)
 endfunction()
 
 require("${matmul}" "v_mfma_f32_32x32x8" "MFMA instructions")
+require("${matmul_fp32}" "v_mfma_f32_32x32x2_f32" "MFMA instructions of fp32")
 require("${vector}" "_load_dword [^\n]*sc0 sc1" "system-scope loads of flags")
 require("${vector}" "_store_dword [^\n]*sc0 sc1" "system-scope stores of flags")
 require("${vector}" "buffer_wbl2 sc0 sc1" "system-scope releases")
@@ -26,7 +28,7 @@ endif()
 # What does not fit into a lane's registers lies in scratch memory. In the kernels of 256x256 tiles 128 of 256 registers are
 # accumulators, and what an operation needs between two of its steps does not all fit beside them: 112 at most, moved when an
 # operation begins or ends and never within a K step. No other kernel spills.
-string(REGEX MATCHALL "\\.name: +_Z[^\n]*matmul_kernel[^\n]*|\\.vgpr_spill_count: +[0-9]+" facts "${matmul}")
+string(REGEX MATCHALL "\\.name: +_Z[^\n]*matmul_kernel[^\n]*|\\.vgpr_spill_count: +[0-9]+" facts "${matmul}${matmul_fp32}")
 set(kernel "")
 set(kernels 0)
 foreach(fact ${facts})
@@ -44,7 +46,7 @@ foreach(fact ${facts})
     endif()
   endif()
 endforeach()
-if(kernels LESS 6)
-  message(FATAL_ERROR "the device code lists ${kernels} matmul kernels, not six")
+if(kernels LESS 11)
+  message(FATAL_ERROR "the device code lists ${kernels} matmul kernels, not eleven")
 endif()
 message(STATUS "found ${kernels} matmul kernels within their registers")
