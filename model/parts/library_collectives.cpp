@@ -13,9 +13,6 @@ namespace {
 
 constexpr LockProtocol kLock = LockProtocol::load_store;
 
-// From a release to its sight by the waiting peer.
-double flag_ns(const Fabric& fabric) { return std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns); }
-
 Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
   const int peers = plan.ranks - 1;
   const int phases = plan.everywhere ? 2 : 1;

@@ -37,40 +37,88 @@ double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
   return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
 }
 
-std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
-                                const std::function<void(std::int32_t)>& end_channel) {
-  const std::int32_t channels = library_channels(machine);
-  const int peers = gather.ranks - 1;
-  const CollectiveProtocol protocol =
-      collective_protocol(machine.library, gather.ranks, gather.widest_bytes * peers, channels);
+namespace {
+
+Kernel sending_kernel(const LibraryAllToAll& plan, const CollectiveProtocol& protocol, double most_gb_per_s) {
   Kernel kernel;
-  kernel.name = gather.kernel;
+  kernel.name = plan.kernel;
   kernel.profile = KernelProfile::vendor;
-  kernel.rank = gather.rank;
+  kernel.rank = plan.rank;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = protocol.start_ns;
-  kernel.remote_store_gb_per_s =
-      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, gather.ranks, channels));
+  kernel.remote_store_gb_per_s = std::min(protocol.channel_gb_per_s, most_gb_per_s);
+  return kernel;
+}
+
+void copy_share(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer, std::int32_t channel,
+                std::int32_t channels) {
+  const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
+  const Rect& place = plan.places[static_cast<std::size_t>(peer)];
+  const Rect share = piece_of(block, channel, channels);
+  const std::int32_t chunks = std::min(chunks_of_channel(plan.widest_bytes / channels), share.rows);
+  for (std::int32_t i = 0; i < chunks; ++i) {
+    const Rect chunk = piece_of(share, i, chunks);
+    const Rect to{place.row + chunk.row - block.row, place.col + chunk.col - block.col, chunk.rows,
+                  chunk.cols};
+    builder.copy(plan.received, to, peer, plan.own, chunk.row, chunk.col, plan.rank);
+  }
+}
+
+std::int32_t add_copies(ScheduleBuilder& builder, const LibraryAllToAll& plan, Kernel kernel,
+                        std::int32_t channels, const std::function<void(std::int32_t)>& end_channel) {
   const std::int32_t id = builder.kernel(std::move(kernel));
-  const Rect block{0, 0, gather.slot.rows, gather.slot.cols};
+  const int peers = plan.ranks - 1;
   for (std::int32_t channel = 0; channel < channels; ++channel) {
-    const Rect share = piece_of(block, channel, channels);
-    if (share.rows == 0 && !end_channel) continue;
+    const bool idle = std::all_of(plan.blocks.begin(), plan.blocks.end(), [&](const Rect& block) {
+      return piece_of(block, channel, channels).rows == 0;
+    });
+    if (idle && !end_channel) continue;
     builder.workgroup(id);
-    const std::int32_t chunks = std::min(chunks_of_channel(gather.widest_bytes / channels), share.rows);
-    for (int step = 0; step <= peers; ++step) {
-      const int peer =
-          step == peers ? gather.rank : (gather.rank + 1 + (channel + step) % peers) % gather.ranks;
-      for (std::int32_t i = 0; i < chunks; ++i) {
-        const Rect chunk = piece_of(share, i, chunks);
-        const Rect to{gather.slot.row + chunk.row, gather.slot.col + chunk.col, chunk.rows, chunk.cols};
-        builder.copy(gather.gathered, to, peer, gather.own, chunk.row, chunk.col, gather.rank);
-      }
-    }
+    for (int step = 0; step < peers; ++step)
+      copy_share(builder, plan, (plan.rank + 1 + (channel + step) % peers) % plan.ranks, channel, channels);
+    copy_share(builder, plan, plan.rank, channel, channels);
     if (end_channel) end_channel(channel);
   }
   return id;
+}
+
+}  // namespace
+
+std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
+                                const std::function<void(std::int32_t)>& end_channel) {
+  const std::int32_t channels = library_channels(machine);
+  const auto ranks = static_cast<std::size_t>(gather.ranks);
+  const Rect block{0, 0, gather.slot.rows, gather.slot.cols};
+  const LibraryAllToAll same_for_all{gather.kernel,
+                                     gather.rank,
+                                     gather.ranks,
+                                     gather.own,
+                                     gather.gathered,
+                                     std::vector<Rect>(ranks, block),
+                                     std::vector<Rect>(ranks, gather.slot),
+                                     gather.widest_bytes};
+  const CollectiveProtocol protocol =
+      collective_protocol(machine.library, gather.ranks, gather.widest_bytes * (gather.ranks - 1), channels);
+  Kernel kernel = sending_kernel(same_for_all, protocol, ring_gb_per_s(machine, gather.ranks, channels));
+  return add_copies(builder, same_for_all, std::move(kernel), channels, end_channel);
+}
+
+double flag_ns(const Fabric& fabric) { return std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns); }
+
+std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
+                                    const LibraryAllToAll& exchange) {
+  constexpr int steps = 1;
+  const std::int32_t channels = library_channels(machine);
+  const CollectiveProtocol protocol = collective_protocol(
+      machine.library, exchange.ranks, exchange.widest_bytes * (exchange.ranks - 1), channels, steps);
+  Kernel kernel = sending_kernel(exchange, protocol, std::numeric_limits<double>::max());
+  kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric));
+  const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
+  return add_copies(builder, exchange, std::move(kernel), channels, [&](std::int32_t channel) {
+    exchange_arrivals(builder, peers, exchange.ranks, exchange.rank, channel, exchange.arrived,
+                      LockProtocol::load_store);
+  });
 }
 
 std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, const SliceCopy& copy) {

@@ -1,11 +1,13 @@
-// The all-gather kernel of a vendor's collective library.
+// The kernels of a vendor's collective library that only move data: all-gather and all-to-all.
 //
 //   one workgroup a channel, all resident:
-//       for peers, then here: for chunks of the channel: copy chunk of `own` -> slot of `gathered` there
+//       for peers, then here: for chunks of the channel: copy chunk of the block for them -> its place there
 //
 // Channels start at different peers, so that all links are busy from the start. Frameworks gather into other
 // memory than they gather from, so that the own block is copied as well; only what crosses a link keeps the
-// pace of the protocol (model/cost/collective_cost.hpp).
+// pace of the protocol (model/cost/collective_cost.hpp). An all-gather goes around rings; the blocks of an
+// all-to-all are sends and receives of their own, each straight to its peer in one step (NCCL and RCCL:
+// ncclSend, ncclRecv).
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,26 @@ struct LibraryGather {
 // that have nothing to copy are left out.
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t channel)>& end_channel = {});
+
+struct LibraryAllToAll {
+  std::string kernel;  // name
+  int rank = 0;
+  int ranks = 1;
+  std::int16_t own = -1;       // buffer of what the rank sends
+  std::int16_t received = -1;  // buffer of what it gets
+  std::vector<Rect> blocks;    // of `own`, by the rank that gets them
+  std::vector<Rect> places;    // of those in `received` there
+  double widest_bytes = 0;     // of the largest block of all ranks: they take one protocol
+  std::int16_t arrived = -1;   // flags (channel, rank), with which it ends: all blocks are there
+};
+
+// The same for an all-to-all. What its flags take comes off the time before the first byte, which was taken
+// from whole calls on messages of nearly nothing.
+std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
+                                    const LibraryAllToAll& exchange);
+
+// From a release to its sight by the waiting peer.
+double flag_ns(const Fabric& fabric);
 
 // A framework's copy of gathered blocks into slices of columns of one matrix.
 struct SliceCopy {

@@ -11,6 +11,7 @@
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_all_to_all/patterns.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
@@ -18,9 +19,9 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 7> all{
+  static const std::array<const Workload*, 8> all{
       &gemm_all_scatter(), &all_gather_gemm(), &gemm_reduce_scatter(), &gemm_all_reduce(),
-      &library_gemm(),     &remote_access(),   &all_gather()};
+      &gemm_all_to_all(),  &library_gemm(),    &remote_access(),       &all_gather()};
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/workloads/registry.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax::gpu {
@@ -460,6 +461,50 @@ RC_GTEST_PROP(Lowering, keeps_every_address_of_every_pattern_inside_a_heap, ()) 
                  : 4;
         RC_ASSERT(op.address - base + bytes <= heap.bytes);
         if (op.width > 0) RC_ASSERT(op.address % op.width == 0U);
+      }
+    }
+  }
+}
+
+// Sizes that tiles divide, so that the copy engine takes them; tiles that the device has.
+Problem even_problem(const Workload& workload) {
+  Problem problem = problem_of(workload);
+  for (const Spec& field : workload.fields) {
+    if (field.counts_gpus) {
+      problem.values.give(field.name, 4);
+    } else if (field.required && field.kind == ValueKind::name) {
+      problem.values.give(field.name, static_cast<std::int64_t>(field.names.size()) - 1);
+    } else if (field.required) {
+      problem.values.give(field.name, field.kind == ValueKind::bytes ? 1 << 16 : 1024);
+    }
+  }
+  if (problem.values.has("dtype")) problem.values.give("dtype", static_cast<std::int64_t>(DType::bf16));
+  complete_problem(problem, "test");
+  return problem;
+}
+
+// What stands for a vendor's library is measured by scripts.
+TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
+  const Machine machine = find_machine("h200-4");
+  const DeviceTraits device = device_with_copy_engine();
+  for (const Workload* workload : workloads()) {
+    const Problem problem = even_problem(*workload);
+    Values knobs(workload->knobs);
+    for (const auto& [column, value] :
+         {std::pair{"tile_m", 128}, {"tile_n", 128}, {"tile_k", 64}, {"comm_cus", 8}}) {
+      if (knobs.has(column)) knobs.give(column, value);
+    }
+    for (const Pattern& pattern : workload->patterns) {
+      if (pattern.vendor) continue;
+      for (int transport = 0; transport < (pattern.uses("transport") ? 2 : 1); ++transport) {
+        SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name));
+        if (pattern.uses("transport")) knobs.give("transport", transport);
+        const Schedule schedule =
+            build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, knobs));
+        const HeapLayout heap = lay_out_heap(schedule, device);
+        std::vector<std::uint64_t> bases;
+        for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
+        for (int r = 0; r < schedule.ranks; ++r) EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
       }
     }
   }

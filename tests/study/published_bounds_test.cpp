@@ -144,6 +144,7 @@ void expect_groups() {
   expect_spread("gemm-all-scatter", {25, 0.10, 0.65, 1.55});
   expect_spread("gemm-all-scatter-early", {14, 0.22, 0.60, 0.90});
   expect_spread("gemm-all-scatter-few-rows", {51, 0.15, 0.27, 0.56});
+  expect_spread("gemm-all-to-all", {16, 0.29, 0.38, 0.40});
   expect_spread("gemm-collective-baseline", {42, 0.08, 0.13, 0.14});
   expect_spread("gemm-collective-small", {36, 0.18, 1.35, 1.9});
   expect_spread("gemm-library", {61, 0.08, 0.17, 0.70});

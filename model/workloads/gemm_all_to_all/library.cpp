@@ -1,0 +1,120 @@
+// Library baseline: the vendor's GEMM, then the all-to-all of the collective library.
+//
+//   stream 0, GEMM:        the vendor's kernel: product = A_r·B
+//   stream 0, COPY:        columns of the owners -> contiguous blocks, for a collective sends contiguous
+//   blocks stream 0, ALL-TO-ALL:  model/parts/library_gather.hpp; what a rank gets are rows of its C
+//
+// Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
+// GEMM in bf16: libraries multiply fp8 into bf16.
+#include <vector>
+
+#include "model/parts/library_collectives.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/parts/library_gemm.hpp"
+#include "model/workloads/gemm_all_to_all/draft.hpp"
+
+namespace tritax {
+
+namespace {
+
+DType dtype_of_product(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
+
+ExchangeKnobs knobs_of(const LibraryTile& library, const ExchangeKnobs& asked) {
+  ExchangeKnobs knobs;
+  knobs.tile_m = library.tile.m;
+  knobs.tile_n = library.tile.n;
+  knobs.tile_k = library.tile.k;
+  knobs.waves = library.tile.waves;
+  knobs.pipeline = library.tile.pipeline;
+  knobs.host_barriers = asked.host_barriers;
+  return knobs;
+}
+
+// What goes from `source` to `owner`: a block of the product, and where it lies before and after.
+Rect block_of_product(const GemmAllToAll& problem, int source, int owner) {
+  const Share columns = own_columns(problem, owner);
+  return {0, static_cast<std::int32_t>(columns.begin),
+          static_cast<std::int32_t>(own_rows(problem, source).size()),
+          static_cast<std::int32_t>(columns.size())};
+}
+
+Rect contiguous_block(const GemmAllToAll& problem, int source, int owner) {
+  Rect block = block_of_product(problem, source, owner);
+  block.row = owner * static_cast<std::int32_t>(own_rows(problem, 0).size());
+  block.col = 0;
+  return block;
+}
+
+Rect received_block(const GemmAllToAll& problem, int source, int owner) {
+  Rect block = block_of_product(problem, source, owner);
+  block.row = static_cast<std::int32_t>(own_rows(problem, source).begin);
+  block.col = 0;
+  return block;
+}
+
+// Copy into blocks and all-to-all of a rank.
+std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std::int16_t product,
+                                             std::int16_t blocks) {
+  const GemmAllToAll& problem = draft.problem;
+  BlockCopy copy{rank, product, blocks, {}, {}};
+  LibraryAllToAll exchange;
+  exchange.kernel = "all_to_all";
+  exchange.rank = rank;
+  exchange.ranks = draft.ranks();
+  exchange.own = blocks;
+  exchange.received = draft.c;
+  exchange.arrived = draft.arrived;
+  exchange.widest_bytes = static_cast<double>(own_rows(problem, 0).size() * own_columns(problem, 0).size()) *
+                          bytes_of(dtype_of_product(problem.dtype));
+  for (int owner = 0; owner < draft.ranks(); ++owner) {
+    copy.blocks.push_back(block_of_product(problem, rank, owner));
+    copy.places.push_back(contiguous_block(problem, rank, owner));
+    exchange.blocks.push_back(contiguous_block(problem, rank, owner));
+    exchange.places.push_back(received_block(problem, rank, owner));
+  }
+  return {add_block_copy(draft.builder, draft.machine, copy),
+          add_library_all_to_all(draft.builder, draft.machine, exchange)};
+}
+
+}  // namespace
+
+LibraryTile exchange_library_tile(const GemmAllToAll& problem, const Machine& machine) {
+  return library_tile({own_rows(problem, 0).size(), problem.n, problem.k, problem.dtype}, machine);
+}
+
+Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& machine,
+                                const ExchangeKnobs& asked) {
+  const LibraryTile library = exchange_library_tile(problem, machine);
+  const DType dtype = dtype_of_product(problem.dtype);
+  ExchangeDraft draft("library", problem, machine, knobs_of(library, asked), dtype);
+  ScheduleBuilder& builder = draft.builder;
+  const auto n = static_cast<std::int32_t>(problem.n);
+  const auto rows = static_cast<std::int32_t>(own_rows(problem, 0).size());
+  const std::int16_t parts = add_buffer_of_parts(builder, library, rows, n);
+  std::int16_t product = draft.c;
+  std::int16_t blocks = -1;
+  if (draft.sends()) {
+    product = builder.buffer({"product", dtype, rows, n, draft.tile.m, draft.tile.n});
+    const auto columns = static_cast<std::int32_t>(own_columns(problem, 0).size());
+    blocks = builder.buffer({"blocks", dtype, rows * draft.ranks(), columns, draft.tile.m, draft.tile.n});
+    draft.arrived = builder.flags("arrived", library_channels(machine) * draft.ranks());
+  }
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const Rect rect{0, 0, static_cast<std::int32_t>(own_rows(problem, rank).size()), n};
+    const std::vector<std::int32_t> gemm =
+        add_library_gemm(builder, machine,
+                         {rank, draft.a, draft.b, static_cast<std::int32_t>(problem.k), product, rect, parts,
+                          problem.dtype, library});
+    std::vector<std::int32_t> collective;
+    if (draft.sends()) collective = collective_kernels(draft, rank, product, blocks);
+    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+    for (const std::int32_t kernel : gemm) builder.launch(rank, kernel, 0);
+    if (draft.sends()) builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    for (const std::int32_t kernel : collective) builder.launch(rank, kernel, 0);
+    builder.host(rank, HostOpKind::device_synchronize);
+    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+  }
+  return builder.finish();
+}
+
+}  // namespace tritax

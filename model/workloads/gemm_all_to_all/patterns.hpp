@@ -1,0 +1,50 @@
+// GEMM + all-to-all: A (M×K) is sharded over the ranks by rows, B (K×N) is on every rank; rank r multiplies
+// its rows of A with all of B, and ends with all rows of its columns of C = A·B.
+//
+// The way into attention under sequence parallelism (DeepSpeed-Ulysses, arXiv:2309.14509 §3): tokens are
+// sharded, the projections to Q, K and V have weights for all heads, and each rank goes on with all tokens of
+// its heads. Rank r sends what the others own of its rows: M_r·(N - N_r) elements.
+#pragma once
+
+#include <cstdint>
+
+#include "model/core/dtype.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/parts/library_tile.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+struct GemmAllToAll {
+  std::int64_t m = 0;  // of all ranks together
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  DType dtype = DType::fp16;  // of A, B and C; accumulation is fp32
+  int gpus = 1;
+};
+
+struct ExchangeKnobs : GemmKnobs {
+  std::int32_t chunks = 2;  // pieces of the own rows
+};
+
+// Rows of A that a rank has, and columns of C that it ends with; rank 0 has most of both.
+Share own_rows(const GemmAllToAll& problem, int rank);
+Share own_columns(const GemmAllToAll& problem, int rank);
+
+// One builder a pattern; each is called with checked knobs.
+Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& machine,
+                                const ExchangeKnobs& knobs);
+Schedule build_exchange_fused(const GemmAllToAll& problem, const Machine& machine,
+                              const ExchangeKnobs& knobs);
+Schedule build_exchange_chunked(const GemmAllToAll& problem, const Machine& machine,
+                                const ExchangeKnobs& knobs);
+Schedule build_exchange_copy_engine(const GemmAllToAll& problem, const Machine& machine,
+                                    const ExchangeKnobs& knobs);
+
+// The tile of the library's GEMM, whatever the knobs say.
+LibraryTile exchange_library_tile(const GemmAllToAll& problem, const Machine& machine);
+
+// The workload as the rest of the program sees it.
+const Workload& gemm_all_to_all();
+
+}  // namespace tritax

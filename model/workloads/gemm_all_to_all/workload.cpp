@@ -1,0 +1,232 @@
+// GEMM + all-to-all as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/gemm_space.hpp"
+#include "model/workload/library_call.hpp"
+#include "model/workloads/gemm_all_to_all/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxChunks = 1024;
+
+const std::array<Spec, 5> kFields{{
+    size_field("m", "-M", "rows of A and C, of all GPUs together"),
+    size_field("n", "-N", "columns of B and C, of all GPUs together"),
+    size_field("k", "-K", "columns of A and rows of B"),
+    dtype_field(DType::fp16, "element type of A, B and C"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 13> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    {.name = "chunks",
+     .help = "pieces of a GPU's rows; a GEMM kernel computes one while the one before is sent",
+     .high = kMaxChunks,
+     .usual = {2},
+     .varies_by_doubling = true,
+     .shown = "{} chunks"},
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+GemmAllToAll product_of(const Problem& problem) {
+  return {problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), problem.gpus()};
+}
+
+GemmShape widest(const Problem& problem) {
+  const GemmAllToAll product = product_of(problem);
+  return {own_rows(product, 0).size(), product.n, product.k, product.dtype};
+}
+
+ExchangeKnobs exchange_knobs_of(const Values& values) {
+  ExchangeKnobs knobs;
+  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
+  knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
+  return knobs;
+}
+
+// An upper bound on the operations, before anyone allocates them: a tile is multiplied and stored, a piece of
+// it copied.
+void check_size(const GemmAllToAll& product, const ExchangeKnobs& knobs) {
+  const auto pieces = [&](double height, double width) {
+    const auto rows = static_cast<double>(own_rows(product, 0).size());
+    return (std::ceil(rows / height) + knobs.chunks) *
+           (std::ceil(static_cast<double>(product.n) / width) + product.gpus);
+  };
+  const double tiles = pieces(knobs.tile_m, knobs.tile_n);
+  const double items = pieces(knobs.comm_tile_m > 0 ? knobs.comm_tile_m : knobs.tile_m,
+                              knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
+  if (product.gpus * (2 * tiles + items) <= kMaxOperations) return;
+  throw UserError(
+      fmt::format("tile, comm_tile, chunks: {:.0f} tiles a GPU in {:.0f} pieces are too many to schedule "
+                  "(over {:.0f} tile "
+                  "operations); use larger tiles or fewer chunks",
+                  tiles, items, kMaxOperations));
+}
+
+using Builder = Schedule (*)(const GemmAllToAll&, const Machine&, const ExchangeKnobs&);
+
+template <Builder build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  const GemmAllToAll product = product_of(problem);
+  const ExchangeKnobs knobs = exchange_knobs_of(values);
+  check_dtype(product.dtype, machine);
+  check(knobs, machine.gpu);
+  if (knobs.chunks < 1)
+    throw UserError(fmt::format("chunks: {} is not allowed; it must be at least 1", knobs.chunks));
+  const auto rows = static_cast<double>(own_rows(product, 0).size());
+  const auto columns = static_cast<double>(own_columns(product, 0).size());
+  const auto n = static_cast<double>(product.n);
+  // A, B, C, and the own product, which a library holds twice.
+  const double elements = (rows + n) * static_cast<double>(product.k) +
+                          static_cast<double>(product.m) * columns + (product.gpus > 1 ? 2 * rows * n : 0);
+  check_memory("this problem", elements * bytes_of(product.dtype), machine.gpu);
+  check_size(product, knobs);
+  return build(product, machine, knobs);
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  Values knobs = resolved_knobs(problem, machine, {});
+  const MatmulTile tile = exchange_library_tile(product_of(problem), machine).tile;
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
+using Names = std::string_view;
+constexpr std::array<Names, 9> kFusedKnobs{"tile",      "waves",      "pipeline", "gemm_cus", "group_m",
+                                           "xcd_remap", "peer_order", "lock",     "launch"};
+constexpr std::array<Names, 11> kChunkedKnobs{"tile",      "waves",      "pipeline", "comm_tile",
+                                              "gemm_cus",  "comm_cus",   "chunks",   "group_m",
+                                              "xcd_remap", "peer_order", "lock"};
+constexpr std::array<Names, 9> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "chunks",
+                                                "group_m", "xcd_remap", "peer_order", "lock"};
+
+const std::array<Pattern, 4> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's GEMM, a copy into blocks, then the all-to-all of the collective library",
+     .build = build_checked<build_exchange_library>,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "fused-stores",
+     .summary = "one kernel; every workgroup stores its tile straight to the owner out of registers",
+     .knobs = kFusedKnobs,
+     .build = build_checked<build_exchange_fused>},
+    {.name = "chunked",
+     .summary = "a GEMM kernel a piece of the rows, beside it a kernel that sends the piece before",
+     .knobs = kChunkedKnobs,
+     .build = build_checked<build_exchange_chunked>,
+     .roles = Roles::in_two_kernels},
+    {.name = "copy-engine",
+     .summary = "a GEMM kernel a piece of the rows, and copy engines send the pieces behind them",
+     .knobs = kCopyEngineKnobs,
+     .build = build_checked<build_exchange_copy_engine>},
+}};
+
+void complete(Problem& problem, const FieldPlace& place) {
+  for (const std::string_view side : {std::string_view("m"), std::string_view("n")}) {
+    if (problem[side] >= problem.gpus()) continue;
+    throw UserError(fmt::format("{}: {} = {} is less than there are GPUs ({}); every GPU must have a part",
+                                place(side), side, problem[side], problem.gpus()));
+  }
+}
+
+Work work(const Problem& problem) {
+  const GemmAllToAll product = product_of(problem);
+  return {.flops = 2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
+                   static_cast<double>(product.k),
+          .peers = product.gpus - 1};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs(kKnobs);
+  assume(knobs, default_gemm_knobs(machine, static_cast<DType>(problem["dtype"])));
+  return knobs;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space = gemm_space(pattern, widest(problem), problem.gpus(), machine, Values(kKnobs), pins);
+  space.base = space.base.with(pins);
+  if (problem.gpus() == 1 || !pattern.uses("chunks") || pins.given("chunks")) return space;
+  Axis chunks = column_axis("chunks", {1, 2, 4, 8, 16});
+  chunks.near = Axis::Near::next;
+  chunks.start = 1;
+  space.axes.push_back(std::move(chunks));
+  return space;
+}
+
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
+  return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs));
+}
+
+double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
+  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+}
+
+// gemm_all_to_all.py: the whole program on the host's clock.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, gemm_all_to_all(), true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if (form != "library" || graph) return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::program;
+  call.time_column = "wall_us";
+  call.problem = problem_of(gemm_all_to_all());
+  give_product(line, call.problem.values);
+  call.problem.values.give("gpus", line.integer("gpus", 1, kMaxGpus));
+  call.pattern = "library";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
+}  // namespace
+
+const Workload& gemm_all_to_all() {
+  static const Workload workload{
+      .name = "gemm-all-to-all",
+      .title = "GEMM + all-to-all",
+      .summary = "C = A·B, A sharded by rows over the GPUs; every GPU ends with all rows of its columns of C",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = product_text,
+      .default_knobs = default_knobs,
+      .left_out = left_out_cus,
+      .space = space,
+      .bound_ns = bound_ns,
+      .call_ns = call_ns,
+      .library_call = library_call,
+      .timed_by_host = true,
+      .computes_and_sends = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax
