@@ -17,7 +17,7 @@ namespace {
 
 std::vector<MatmulKernel> all_matmul_kernels() {
   std::vector<MatmulKernel> all = matmul_kernels_bf16();
-  for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8()}) {
+  for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8(), matmul_kernels_fp32()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -17,6 +17,7 @@ struct MatmulKernel {
 std::vector<MatmulKernel> matmul_kernels_bf16();
 std::vector<MatmulKernel> matmul_kernels_fp16();
 std::vector<MatmulKernel> matmul_kernels_fp8();
+std::vector<MatmulKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
 
 // The kernel without matmul for workgroups of `threads`.
 const void* vector_kernel_for(int threads);

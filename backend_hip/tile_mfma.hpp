@@ -8,9 +8,9 @@
 //   because a lane
 //             of MFMA takes neighbouring k of one column
 //
-// v_mfma_f32_32x32x8 (16-bit) and 32x32x16 (fp8): lane l holds 8 bytes of A row l mod 32 and of B column l
-// mod 32, k in the half l div 32; accumulator i of lane l is row 8·(i div 4) + 4·(l div 32) + i mod 4, column
-// l mod 32 (AMD Instinct MI300 ISA, "Matrix Arithmetic Instructions").
+// v_mfma_f32_32x32x8 (16-bit), 32x32x16 (fp8) and twice 32x32x2 (fp32): lane l holds 8 bytes of A row l mod
+// 32 and of B column l mod 32, k in the half l div 32; accumulator i of lane l is row 8·(i div 4) + 4·(l div
+// 32) + i mod 4, column l mod 32 (AMD Instinct MI300 ISA, "Matrix Arithmetic Instructions").
 #pragma once
 
 #include "backend_hip/interpreter.hpp"
@@ -48,6 +48,13 @@ __device__ inline Accumulator32x32 mfma(std::uint64_t a, std::uint64_t b, Accumu
     using Vec = short __attribute__((ext_vector_type(4)));
     return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(__builtin_bit_cast(Vec, a), __builtin_bit_cast(Vec, b), c,
                                                     0, 0, 0);
+  } else if constexpr (dtype ==
+                       DType::fp32) {  // k of a lane's half and, with it, the next: any order adds up
+    using Vec = float __attribute__((ext_vector_type(2)));
+    const Vec row = __builtin_bit_cast(Vec, a);
+    const Vec col = __builtin_bit_cast(Vec, b);
+    return __builtin_amdgcn_mfma_f32_32x32x2f32(
+        row[1], col[1], __builtin_amdgcn_mfma_f32_32x32x2f32(row[0], col[0], c, 0, 0, 0), 0, 0, 0);
   } else if constexpr (dtype == DType::fp16) {
     using Vec = _Float16 __attribute__((ext_vector_type(4)));
     return __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(Vec, a), __builtin_bit_cast(Vec, b), c, 0,
@@ -238,7 +245,7 @@ class MfmaEngine {
   // Element `col` of row `k` of a patch.
   __device__ static std::uint64_t element_of(const uint4 (&patch)[kPatchK], int k, int col) {
     const int bit = col * Shape::kElement * 8;
-    const std::uint32_t mask = Shape::kElement == 2 ? 0xffffU : 0xffU;
+    constexpr std::uint32_t mask = 0xffffffffU >> (32 - 8 * Shape::kElement);
     return (word_of(patch[k], bit / 32) >> (bit % 32)) & mask;
   }
 
