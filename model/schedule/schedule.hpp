@@ -131,8 +131,12 @@ struct MatmulTile {
 enum class Placement : std::uint8_t {
   dispatch,    // the hardware sends workgroups in order, round robin over dies, as slots become free
   persistent,  // same, but all workgroups must be resident at once (they may wait for each other)
+  gang,        // none starts before there is room for all, then all do, as after a cooperative launch
 };
-inline constexpr std::array<std::string_view, 2> kPlacementNames{"dispatch", "persistent"};
+inline constexpr std::array<std::string_view, 3> kPlacementNames{"dispatch", "persistent", "gang"};
+
+// Whether all workgroups are resident at once.
+constexpr bool all_resident(Placement placement) { return placement != Placement::dispatch; }
 
 struct Workgroup {
   std::uint32_t first_op = 0;  // into Schedule::ops

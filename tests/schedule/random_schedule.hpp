@@ -84,7 +84,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.rank = below(ranks);
   kernel.resources = {1 + natural() / 2, natural(), natural()};
   kernel.tile = {natural(), below(300), below(300), below(16), static_cast<Pipeline>(below(2))};
-  kernel.placement = static_cast<Placement>(below(2));
+  kernel.placement = static_cast<Placement>(below(3));
   kernel.profile = static_cast<KernelProfile>(below(kKernelProfileCount));
   kernel.cu_begin = below(100);
   kernel.cu_end = below(300);
