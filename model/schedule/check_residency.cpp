@@ -72,14 +72,12 @@ class ResidencyChecker {
   ResidencyChecker(const SyncGraph& graph, const Machine& machine, Findings& findings)
       : graph_(graph), machine_(machine), findings_(findings) {}
 
-  void check() {
+  LaunchOrders check() {
     check_persistent();
     if (findings_.empty()) {
       check_groups();
     }
-    if (findings_.empty()) {
-      check_places(graph_, machine_.gpu, findings_);
-    }
+    return findings_.empty() ? check_places(graph_, machine_.gpu, findings_) : LaunchOrders::one;
   }
 
  private:
@@ -178,7 +176,8 @@ class ResidencyChecker {
 
 }  // namespace
 
-std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit) {
+std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit,
+                                       LaunchOrders* orders) {
   Findings findings(limit);
   check_ranges(schedule, findings);
   if (!findings.empty()) {
@@ -195,7 +194,8 @@ std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& 
     const SyncGraph graph(schedule);
     check_progress(graph, findings);
     if (findings.empty()) {
-      ResidencyChecker(graph, machine, findings).check();
+      const LaunchOrders checked = ResidencyChecker(graph, machine, findings).check();
+      if (orders != nullptr) *orders = checked;
     }
   }
   return findings.take();
