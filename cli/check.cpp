@@ -40,8 +40,9 @@ struct Fault {
   std::size_t count = 1;  // places
 };
 
-constexpr std::array<std::string_view, 6> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
-                                                     "deadlock",     "unordered-read", "resources"};
+constexpr std::array<std::string_view, 7> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
+                                                     "deadlock",     "unordered-read", "resources",
+                                                     "flag-race"};
 
 std::string_view kind_name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 

@@ -9,6 +9,7 @@
 //  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain
 //    of program order, signal and wait, kernel end, stream order or host barrier that orders the write
 //    before;
+//  * a signal that sets a counter while another may change it or may not have seen it (flag_phases.hpp);
 //  * with a machine: buffers that its memory does not hold, workgroups that do not fit a compute unit
 //    (threads, registers, LDS), persistent kernels that cannot all be resident together, workgroups that may
 //    never get a place because others hold all of them and spin, for whatever they wait, in whatever order
@@ -41,7 +42,8 @@ struct Finding {
     unsatisfiable_wait,
     deadlock,
     unordered_read,
-    resources
+    resources,
+    flag_race
   };
   Kind kind = Kind::meaningless;
   std::string where;      // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
