@@ -78,22 +78,6 @@ TEST(LaunchOrders, AreOneWhereNoRankHasTwoStreams) {
   EXPECT_EQ(orders, LaunchOrders::one);
 }
 
-// `count` kernels on streams of their own; each fills both GPUs until its twin on the other has signalled.
-Schedule twins(int count) {
-  Places s(2);
-  for (int rank = 0; rank < 2; ++rank) {
-    for (int i = 0; i < count; ++i) {
-      const auto kernel = s.add("twin", rank);
-      for (int w = 0; w < kUnits; ++w) {
-        s.builder.workgroup(kernel);
-        s.signal(i, 1 - rank, 1, Scope::system);
-        s.wait(i, kUnits, Scope::system);
-      }
-    }
-  }
-  return s.builder.finish();
-}
-
 TEST(LaunchOrders, AreTriedInEveryPermutationThatAllRanksShareUpToFiveStreams) {
   for (const int count : {2, 5, 6}) {
     LaunchOrders orders = LaunchOrders::one;

@@ -77,4 +77,20 @@ struct Places : SmallSchedule {
   }
 };
 
+// `count` kernels on streams of their own; each fills both GPUs until its twin on the other has signalled.
+inline Schedule twins(int count) {
+  Places s(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int i = 0; i < count; ++i) {
+      const auto kernel = s.add("twin", rank);
+      for (int w = 0; w < kUnits; ++w) {
+        s.builder.workgroup(kernel);
+        s.signal(i, 1 - rank, 1, Scope::system);
+        s.wait(i, kUnits, Scope::system);
+      }
+    }
+  }
+  return s.builder.finish();
+}
+
 }  // namespace tritax

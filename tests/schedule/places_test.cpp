@@ -293,6 +293,17 @@ Schedule in_another_order(Schedule schedule, LaunchOrders orders, std::mt19937& 
   return schedule;
 }
 
+TEST(CheckPlaces, TwinsEndInEveryOrderThatBothRanksKeep) {
+  bool all_end = true;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    const Schedule schedule = twins(2 + static_cast<int>(seed % 4));
+    EXPECT_TRUE(AnyOrder(in_another_order(schedule, LaunchOrders::alike, random), seed).ends()) << seed;
+    all_end = AnyOrder(in_another_order(schedule, LaunchOrders::every, random), seed).ends() && all_end;
+  }
+  EXPECT_FALSE(all_end);  // where ranks differ some wait for each other
+}
+
 RC_GTEST_PROP(CheckPlaces, WhatPassesEndsInWhateverOrderThingsHappen, ()) {
   const Schedule schedule = any_spinning_schedule();
   RC_PRE(check_schedule(schedule).empty());
