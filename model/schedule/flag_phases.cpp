@@ -13,7 +13,7 @@ namespace tritax {
 
 namespace {
 
-using Counter = std::tuple<std::int32_t, std::int16_t, std::int32_t>;  // rank, flag array, index
+using FlagCounter = std::tuple<std::int32_t, std::int16_t, std::int32_t>;  // rank, flag array, index
 
 // A signal to a counter that is set somewhere, or a wait for it.
 struct Member {
@@ -25,19 +25,19 @@ using Members = std::vector<Member>;
 
 // By counter that is set. Vertices of signals and waits are the same in all graphs of a schedule: events come
 // last.
-std::map<Counter, Members> members_of(const SyncGraph& graph) {
-  std::set<Counter> set;
+std::map<FlagCounter, Members> members_of(const SyncGraph& graph) {
+  std::set<FlagCounter> set;
   for (const Op& op : graph.schedule().ops) {
     if (sets_flag(op)) set.emplace(op.rank, op.flag, op.index);
   }
-  std::map<Counter, Members> members;
+  std::map<FlagCounter, Members> members;
   for (std::uint32_t vertex = 0; vertex < graph.vertices().size(); ++vertex) {
     const SyncVertex& v = graph.vertices()[vertex];
     const bool signal = v.kind == SyncVertex::Kind::signal;
     if (!signal && v.kind != SyncVertex::Kind::wait) continue;
     const Op& op = graph.op_of(vertex);
     const std::int32_t own = graph.runs()[graph.workgroups()[v.owner].run].rank;
-    const Counter counter{signal ? op.rank : own, op.flag, op.index};
+    const FlagCounter counter{signal ? op.rank : own, op.flag, op.index};
     if (set.count(counter) != 0) members[counter].push_back({vertex, {v.owner, v.op}, &op});
   }
   return members;
@@ -46,7 +46,7 @@ std::map<Counter, Members> members_of(const SyncGraph& graph) {
 // Executes a schedule in which those counters rise and fall, settings as late as can be.
 class LiveExecution : public Execution {
  public:
-  LiveExecution(const SyncGraph& graph, const std::map<Counter, Members>& members) : Execution(graph) {
+  LiveExecution(const SyncGraph& graph, const std::map<FlagCounter, Members>& members) : Execution(graph) {
     for (const auto& [counter, its] : members) {
       for (const Member& member : its) {
         counter_of_[member.vertex] = counters_.size();
@@ -243,7 +243,7 @@ bool sets_flags(const Schedule& schedule) {
 FlagPhases find_phases(const Schedule& schedule) {
   // Without their events, so that nothing about these counters is taken for certain.
   FlagPhases phases;
-  std::map<Counter, Members> members;
+  std::map<FlagCounter, Members> members;
   {
     const SyncGraph all(schedule, phases);
     members = members_of(all);
@@ -264,7 +264,7 @@ FlagPhases find_phases(const Schedule& schedule) {
 }
 
 std::vector<FlagRace> find_races(const SyncGraph& graph, const FlagPhases& phases) {
-  const std::map<Counter, Members> members = members_of(graph);
+  const std::map<FlagCounter, Members> members = members_of(graph);
   std::vector<DoneQuery> queries;
   std::vector<CounterChecker> counters;
   for (const auto& [counter, its] : members) {
