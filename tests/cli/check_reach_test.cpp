@@ -13,23 +13,23 @@ using test::Outcome;
 using test::run_tritax;
 using test::ScratchDirectory;
 
-const std::string kSmallProblem = "-M 512 -N 512 -K 256 --gpus 2 --machine mi300x-8";
+const std::string kTwoGpuProblem = "-M 512 -N 512 -K 256 --gpus 2 --machine mi300x-8";
 
 TEST(CheckReach, SaysInWhichOrdersOfItsStreamsAScheduleIsSound) {
-  const Outcome text = run_tritax("check --pattern producer-consumer " + kSmallProblem);
+  const Outcome text = run_tritax("check --pattern producer-consumer " + kTwoGpuProblem);
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(text.out.find("sound in whatever order its streams start\n"), std::string::npos) << text.out;
   for (const auto& [pattern, orders] :
        {std::pair{"producer-consumer", "every"}, {"bulk-synchronous", "one"}}) {
     const Outcome outcome =
-        run_tritax("check --pattern " + std::string(pattern) + " --json - " + kSmallProblem);
+        run_tritax("check --pattern " + std::string(pattern) + " --json - " + kTwoGpuProblem);
     EXPECT_EQ(json::parse(outcome.out).at("schedules").at(0).at("launch_orders"), orders) << pattern;
   }
 }
 
 TEST(CheckReach, CountsThePlacesOfOneCause) {
   const ScratchDirectory scratch;
-  json schedule = json::parse(run_tritax("schedule --pattern producer-consumer " + kSmallProblem).out);
+  json schedule = json::parse(run_tritax("schedule --pattern producer-consumer " + kTwoGpuProblem).out);
   for (json& kernel : schedule.at("kernels")) {
     for (json& workgroup : kernel.at("workgroups")) {
       json& ops = workgroup.at("ops");
