@@ -15,7 +15,7 @@ enum OpBits : std::uint8_t {
   kStaged = 2,       // store: the tile lies converted in shared memory, from an earlier store of it
   kTensor = 4,       // store: the copy engine may write it (it clips where its tensor map ends)
   kJoin = 8,         // the workgroup touched the same memory before: all its waves must meet first
-  kAlone = 16,       // signal: no other signal touches this counter, so setting it equals adding to it
+  kAlone = 16,       // signal: it sets the counter, or no other touches it, so that setting equals adding
   kKeep = 32,        // store: another store of the same staged tile follows
   kTeamWrites = 64,  // signal: it covers stores by the threads that compute, not only staged tiles
   kRemote = 128,     // store: to another rank
@@ -32,7 +32,7 @@ struct alignas(128) DeviceOp {
   std::uint8_t dtype = 0;  // tritax::DType of the data at `address`
   std::uint8_t width = 0;
   std::uint8_t ends_run = 0;  // store, copy, atomic_add: the next operation is of another kind; see OpStamp
-  std::uint8_t spare = 0;
+  std::uint8_t relaxed = 0;   // signal: nothing that the workgroup did before need be visible first
   std::int32_t rows = 0;
   std::int32_t cols = 0;
   std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, or the flag

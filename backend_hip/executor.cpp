@@ -167,8 +167,15 @@ void Executor::Impl::launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t
   Launch& launch = rank.launches[static_cast<std::size_t>(kernel)];
   if (launch.function == nullptr) return;  // a kernel without workgroups
   void* arguments[] = {&launch.params};
-  TRITAX_GPU_CHECK(hipLaunchKernel(launch.function, dim3(launch.blocks), dim3(launch.threads), arguments,
-                                   launch.shared_bytes, rank.streams.at(stream)));
+  const dim3 grid(launch.blocks);
+  const dim3 block(launch.threads);
+  const hipStream_t on = rank.streams.at(stream);
+  if (launch.gang) {
+    TRITAX_GPU_CHECK(
+        hipLaunchCooperativeKernel(launch.function, grid, block, arguments, launch.shared_bytes, on));
+  } else {
+    TRITAX_GPU_CHECK(hipLaunchKernel(launch.function, grid, block, arguments, launch.shared_bytes, on));
+  }
 }
 
 // By whatever engine the runtime takes for a copy between two places that every GPU can address.

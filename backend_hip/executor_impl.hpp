@@ -65,6 +65,7 @@ class Executor::Impl {
     unsigned int blocks = 0;
     unsigned int threads = 0;
     unsigned int shared_bytes = 0;
+    bool gang = false;  // a cooperative launch
     LaunchParams params;
   };
 

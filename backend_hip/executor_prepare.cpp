@@ -185,7 +185,8 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   void* board = nullptr;
   TRITAX_GPU_CHECK(hipHostGetDevicePointer(&board, board_.get(), 0));
   launch.params.board = static_cast<FailureBoard*>(board);
-  if (schedule_.kernels[k].placement == Placement::persistent) require_resident(k, launch, properties);
+  launch.gang = schedule_.kernels[k].placement == Placement::gang;
+  if (all_resident(schedule_.kernels[k].placement)) require_resident(k, launch, properties);
   return launch;
 }
 
@@ -196,9 +197,20 @@ void Executor::Impl::require_resident(std::size_t k, const Launch& launch,
       &per_unit, launch.function, static_cast<int>(launch.threads), launch.shared_bytes));
   const std::int64_t resident = std::int64_t{per_unit} * properties.multiProcessorCount;
   if (static_cast<std::int64_t>(launch.blocks) > resident) {
-    throw UserError(
-        fmt::format("kernel '{}' is persistent with {} workgroups; {} of them are resident at once on {}",
-                    schedule_.kernels[k].name, launch.blocks, resident, properties.name));
+    throw UserError(fmt::format("kernel '{}' is {} with {} workgroups; {} of them are resident at once on {}",
+                                schedule_.kernels[k].name,
+                                kPlacementNames[static_cast<std::size_t>(schedule_.kernels[k].placement)],
+                                launch.blocks, resident, properties.name));
+  }
+  int cooperative = 1;
+  if (launch.gang) {
+    int device = 0;
+    TRITAX_GPU_CHECK(hipGetDevice(&device));
+    TRITAX_GPU_CHECK(hipDeviceGetAttribute(&cooperative, hipDeviceAttributeCooperativeLaunch, device));
+  }
+  if (cooperative == 0) {
+    throw UserError(fmt::format("kernel '{}' is gang; {} knows no cooperative launch",
+                                schedule_.kernels[k].name, properties.name));
   }
 }
 
@@ -225,6 +237,11 @@ hipGraphExec_t Executor::Impl::build_graph(const Graph& graph, Rank& rank) const
   for (const GraphNode& node : graph) {
     Launch& launch = rank.launches[static_cast<std::size_t>(node.kernel)];
     if (launch.function == nullptr) continue;
+    if (launch.gang) {  // of the runtimes only some know cooperative launches as nodes of a graph
+      throw UserError(
+          fmt::format("kernel '{}' is gang and a node of a graph; GPUs start a gang by a launch of its own",
+                      schedule_.kernels[static_cast<std::size_t>(node.kernel)].name));
+    }
     void* arguments[] = {&launch.params};
     hipKernelNodeParams params{};
     params.func = const_cast<void*>(launch.function);

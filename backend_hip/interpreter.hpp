@@ -359,6 +359,10 @@ __device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine,
 template <class Engine>
 __device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
   const auto scope = static_cast<Scope>(op.scope);
+  if (op.relaxed != 0) {
+    if (engine.thread() == 0) set_flag(op);
+    return;
+  }
   release_by_wave(scope);
   engine.team_barrier();
   if (engine.thread() == 0) {

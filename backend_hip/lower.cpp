@@ -390,7 +390,15 @@ class Lowering {
     const int home = op.kind == OpKind::signal ? op.rank : rank_;
     out.address = counter_address(home, op.flag, op.index);
     if (op.kind == OpKind::signal) {
-      if (uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
+      // A swap of 0 would do nothing to a counter that is set again.
+      if (sets_flag(op) && op.protocol == LockProtocol::compare_and_swap) {
+        out.protocol = static_cast<std::uint8_t>(LockProtocol::exchange);
+      }
+      if (sets_flag(op) || uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
+      if (is_relaxed(op)) {
+        out.relaxed = 1;
+        return;
+      }
       if (team_wrote_) out.bits |= kTeamWrites;
       team_wrote_ = false;
       return;

@@ -40,8 +40,9 @@ struct Fault {
   std::size_t count = 1;  // places
 };
 
-constexpr std::array<std::string_view, 6> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
-                                                     "deadlock",     "unordered-read", "resources"};
+constexpr std::array<std::string_view, 7> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
+                                                     "deadlock",     "unordered-read", "resources",
+                                                     "flag-race"};
 
 std::string_view kind_name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
@@ -85,19 +86,10 @@ std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std
   return faults;
 }
 
-std::vector<Finding> findings_of(const Schedule& schedule, const Machine* machine) {
-  std::vector<Finding> findings = check_schedule(schedule);
-  // Resources of a schedule with dangling references mean nothing.
-  if (machine != nullptr && findings.empty()) {
-    findings = check_schedule_on(schedule, *machine);
-  }
-  return findings;
-}
-
 struct Checked {
   Subject subject;
   std::vector<Fault> faults;
-  bool on_machine = false;
+  std::optional<LaunchOrders> orders;  // of what is sound on a machine
 };
 
 std::vector<Fault> faults_of(const std::vector<Finding>& findings) {
@@ -120,15 +112,28 @@ Checked check_source(const Source& source, const CheckArguments& options) {
     subject.file = source.schedule_file;
     subject.schedule = read_schedule(source.schedule_file);
     subject.id = subject.schedule.name;
-    std::vector<Fault> faults = faults_of(findings_of(subject.schedule, nullptr));
-    return {std::move(subject), std::move(faults), false};
+    std::vector<Fault> faults = faults_of(check_schedule(subject.schedule));
+    return {std::move(subject), std::move(faults), {}};
   }
   Subject subject = load_subject(source, false);
-  std::vector<Fault> faults = faults_of(findings_of(subject.schedule, &subject.machine));
+  LaunchOrders orders = LaunchOrders::one;
+  std::vector<Fault> faults = faults_of(check_schedule(subject.schedule));
+  // Resources of a schedule with dangling references mean nothing.
+  if (faults.empty()) {
+    faults = faults_of(check_schedule_on(subject.schedule, subject.machine, 20, &orders));
+  }
   if (options.execute && faults.empty()) {
     faults = execute(subject.schedule, subject.machine, static_cast<std::uint64_t>(options.seed.value_or(1)));
   }
-  return {std::move(subject), std::move(faults), true};
+  return {std::move(subject), std::move(faults), orders};
+}
+
+// How far "sound" reaches.
+std::string reach_of(const Checked& checked, bool executed) {
+  std::string text;
+  if (!checked.orders) return "; give --machine to check resources as well";
+  if (*checked.orders != LaunchOrders::one) text += " " + describe(*checked.orders);
+  return text + (executed ? ", and its results are right" : "");
 }
 
 int run(const CheckArguments& options) {
@@ -157,11 +162,12 @@ int run(const CheckArguments& options) {
     }
     if (checked.faults.empty()) {
       outputs.print(fmt::format("{}: {}{}\n", printable(id), styled("sound", Style::good),
-                                options.execute      ? ", and its results are right"
-                                : checked.on_machine ? ""
-                                                     : "; give --machine to check resources as well"));
+                                reach_of(checked, options.execute)));
     }
     ordered_json json{{"id", id}, {"sound", checked.faults.empty()}, {"findings", std::move(list)}};
+    if (checked.faults.empty() && checked.orders) {
+      json["launch_orders"] = kLaunchOrdersNames[static_cast<std::size_t>(*checked.orders)];
+    }
     add_record(json, record);
     schedules.push_back(std::move(json));
     sound = sound && checked.faults.empty();

@@ -5,7 +5,8 @@
 // own workgroups in order as slots become free, so a slow die is not helped by the others. Within a die they
 // go to its shader engines in turn (model/schedule/shader_engines.hpp), there to the least loaded compute
 // unit with room (ties: lowest number); the hardware's order is not documented. Kernels of different streams
-// are served in launch order; a kernel whose next workgroup does not fit does not block the others.
+// are served in launch order; a kernel whose next workgroup does not fit, or a gang that does not as a whole
+// (engine_gang.cpp), does not block the others.
 #pragma once
 
 #include <cstdint>

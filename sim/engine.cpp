@@ -168,6 +168,10 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
     dispatch_by_place(rank, die, now);
   } else {
     for (const std::uint32_t k : gpu.running) {
+      if (is_gang(k)) {
+        start_gang(k, now);
+        continue;
+      }
       KernelState& state = kernels_[k];
       const Kernel& kernel = schedule_.kernels[k];
       std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
@@ -197,6 +201,9 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
 // A compute unit each in turn, as the dispatcher fills them.
 void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = gpus_[rank];
+  for (const std::uint32_t k : gpu.running) {
+    if (is_gang(k)) start_gang_by_place(k, now);
+  }
   const std::int32_t first = die * machine_.gpu.cus_per_xcd;
   for (bool sent = true; sent;) {
     sent = false;
@@ -205,7 +212,7 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
       if (queue.head == queue.workgroups.size()) continue;
       const Placed& placed = queue.workgroups[queue.head];
       const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
-      const bool started = kernel != gpu.running.end();
+      const bool started = kernel != gpu.running.end() && !is_gang(placed.kernel);
       if (!started || !gpu.dispatcher.has_room(cu, kernels_[placed.kernel].demand)) continue;
       send(placed, now);
       ++queue.head;

@@ -94,6 +94,9 @@ class Engine : private EngineState {
     if (of_workgroup) prefetch(event.id);
   }
   void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
+  void start_gang(std::uint32_t kernel, double now);
+  void start_gang_by_place(std::uint32_t kernel, double now);
+  bool is_gang(std::uint32_t kernel) const { return schedule_.kernels[kernel].placement == Placement::gang; }
   void send(const Placed& placed, double now);
   void start_sent(double now);
   void start_workgroup(std::uint32_t wg, double now);

@@ -13,18 +13,22 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
-// Time until the counter can be set: what the workgroup stored and signalled to peers must be there before.
+// Time until the counter can be set: what the workgroup stored and signalled to peers must be there before,
+// unless the signal is relaxed.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
-  double cost = machine_.gpu.release_ns;
-  if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
-  if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
-  if (machine_.fabric.signal_round_trip_ns > 0) cost = std::max(cost, sender_of(wg).signals_known_ns - now);
-  // The releasing access queues behind the atomics of those who spin on the same word.
+  double cost = 0;
+  if (!is_relaxed(op)) {
+    cost = machine_.gpu.release_ns;
+    if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
+    if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
+    if (machine_.fabric.signal_round_trip_ns > 0) cost = std::max(cost, sender_of(wg).signals_known_ns - now);
+    wg.remote_dirty = wg.far_dirty = false;
+  }
+  // The access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
-  wg.remote_dirty = wg.far_dirty = false;
   return cost;
 }
 
@@ -44,7 +48,7 @@ void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
 // The counter is set: here at once, at a peer after the latency of the fabric.
 void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now) {
   const std::int32_t rank = wg.rank;
-  Arrival arrival{flag_of(op.rank, op), op.value, -1, path};
+  Arrival arrival{flag_of(op.rank, op), op.value, -1, op.change, path};
   if (op.rank == rank) {
     arrival.from_die = wg.die;
     raise_flag(arrival, now);
@@ -101,7 +105,8 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
 }
 
 void Engine::raise_flag(const Arrival& arrival, double now) {
-  flags_[arrival.flag].value += arrival.value;
+  FlagState& flag = flags_[arrival.flag];
+  flag.value = (arrival.change == FlagChange::set ? 0 : flag.value) + arrival.value;
   wake_waiters(arrival.flag, arrival, now);
 }
 

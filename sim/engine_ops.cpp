@@ -34,7 +34,7 @@ void Engine::step(std::uint32_t id, double now) {
       wg.waiting = Waiting::store;
       return;
     }
-    if (wg.has_sender && is_sent(op.kind)) {
+    if (wg.has_sender && is_sent(op)) {
       if (stages_or_passes(id, op, now)) return;
       hand_over(id, now);
       continue;
@@ -60,7 +60,7 @@ void Engine::step(std::uint32_t id, double now) {
 // stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
   if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
-  if (drains(op.kind) || (machine_.gpu.loads_wait_for_stores && loads(op.kind))) return true;
+  if (drains(op) || (machine_.gpu.loads_wait_for_stores && loads(op.kind))) return true;
   return machine_.gpu.loads_queue_behind_stores && loads(op.kind) && op.kind != OpKind::matmul;
 }
 

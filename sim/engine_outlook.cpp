@@ -57,7 +57,8 @@ void Engine::index_outlook() {
     for (std::uint32_t o = state.pc; o < state.end; ++o) {
       const Op& op = schedule_.ops[o];
       if (op.kind == OpKind::signal) {
-        ++flags[flag_of(op.rank, op)].signals;
+        flags[flag_of(op.rank, op)].signals +=
+            sets_flag(op) ? 2 : 1;  // nobody waits for one of several alone
         raises[state.kernel] = 1;
       } else if (op.kind == OpKind::claim) {
         sure = false;
@@ -87,7 +88,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
   double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
   for (std::uint32_t o = state.end; o-- > state.pc;) {
     const Op& op = schedule_.ops[o];
-    const bool sent = state.has_sender && is_sent(op.kind);
+    const bool sent = state.has_sender && is_sent(op);
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
     } else if (op.kind == OpKind::matmul) {
@@ -97,11 +98,11 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
-      const double release = is_free(op) ? 0 : machine_.gpu.release_ns;
+      const double release = is_free(op) || is_relaxed(op) ? 0 : machine_.gpu.release_ns;
       if (!sent) rest += release;
       if (flags != nullptr)
         rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));
-      if (!sent) rest_of_drain = rest;
+      if (!sent && drains(op)) rest_of_drain = rest;
     } else if (op.kind == OpKind::wait) {
       // Of its own GPU it sees a flag with the first poll at the earliest.
       if (op.scope != Scope::system) rest += poll_ns(op);

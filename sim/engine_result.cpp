@@ -42,8 +42,10 @@ void Engine::report_stall(double now) const {
     const std::size_t to_send = kernels_[k].to_send;
     if (kernels_[k].launched && to_send > 0) {
       ++listed;
-      text += fmt::format("\n  kernel '{}' rank {}: {} of {} workgroups wait for a free compute unit",
-                          schedule_.kernels[k].name, schedule_.kernels[k].rank, to_send, total);
+      text += fmt::format(
+          "\n  kernel '{}' rank {}: {} of {} workgroups wait for {}", schedule_.kernels[k].name,
+          schedule_.kernels[k].rank, to_send, total,
+          is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
     }
   }
   for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {

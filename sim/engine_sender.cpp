@@ -29,7 +29,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
     case OpKind::matmul:
       return false;
     case OpKind::signal:
-      return own_store;
+      return own_store && !is_relaxed(op);
     case OpKind::barrier:  // its fence holds until stores are performed
       return wg.sender_busy || own_store;
     case OpKind::store:
@@ -147,7 +147,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
   SenderState& sender = senders_[id];
   for (; sender.pc < wg.pc; ++sender.pc) {
     const Op& op = schedule_.ops[sender.pc];
-    if (!is_sent(op.kind)) continue;
+    if (!is_sent(op)) continue;
     wg.sender_busy = true;
     ++totals_.tile_operations;
     if (options_.observer) options_.observer->op_started(place_of(wg, sender.pc), now);

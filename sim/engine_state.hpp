@@ -252,6 +252,7 @@ struct EngineState {
     std::uint32_t flag = 0;
     std::int32_t value = 0;
     std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
+    FlagChange change = FlagChange::add;
     Path path;
   };
 

@@ -283,18 +283,22 @@ void HappensBefore::release(Agent& agent, int rank, std::uint32_t op_index, cons
                                  [&](const OpenSignal& signal) { return signal.op == op_index; });
   TRITAX_ASSERT(open != agent.open_signals.end(), "a signal ended that had not started");
   Flag& flag = flag_at(op.flag, op.rank, op.index);
+  if (sets_flag(op)) {
+    flag = {};
+    flag.was_set = true;
+  }
   flag.value += op.value;
-  flag.releases.push_back({open->epoch, std::move(open->clock), op.value, rank, op.scope});
+  flag.releases.push_back({open->epoch, std::move(open->clock), op.value, rank, op.scope, !is_relaxed(op)});
   agent.open_signals.erase(open);
 }
 
 void HappensBefore::acquire(Agent& agent, int rank, const Op& op) {
   const Flag& flag = flag_at(op.flag, rank, op.index);
-  TRITAX_ASSERT(flag.value >= op.value, "a wait ended before its flag was set");
-  if (op.scope == Scope::workgroup) {
-    return;
-  }
+  TRITAX_ASSERT(flag.value >= op.value || flag.was_set, "a wait ended before its flag was set");
+  // It was set anew before the wait that had seen it ended.
+  if (flag.value < op.value || op.scope == Scope::workgroup) return;
   for (const Release& release : flag.releases) {
+    if (!release.publishes) continue;
     const bool same_gpu = release.rank == rank && release.scope != Scope::workgroup;
     const bool system = release.scope == Scope::system && op.scope == Scope::system;
     if (!same_gpu && !system) {

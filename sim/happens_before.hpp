@@ -17,6 +17,9 @@
 //   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
 //                    arrived.
 //
+// A relaxed signal counts and orders nothing. One that sets the counter begins anew: what was signalled
+// before is forgotten, and a wait that sees the counter only after that takes over nothing of it.
+//
 // Scopes (schedule.hpp): a signal orders a wait on the same GPU if both have gpu scope or wider, a wait on
 // another GPU only if both have system scope.
 //
@@ -114,10 +117,12 @@ class HappensBefore {
     std::int64_t value = 0;
     int rank = 0;  // of the signalling workgroup
     Scope scope = Scope::gpu;
+    bool publishes = true;  // is not relaxed
   };
   struct Flag {
     std::int64_t value = 0;
-    std::vector<Release> releases;
+    bool was_set = false;
+    std::vector<Release> releases;  // since it was set last, that included
   };
 
   // Workgroups of a kernel, then its items.

@@ -4,6 +4,8 @@
 // Roles: r own rank, W ranks, p workgroup number, G workgroups of a grid.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -67,6 +69,24 @@ std::vector<int> peers_of(PeerOrder order, int ranks, int rank, std::int32_t wor
 
 // The same with the own rank: in its place (fixed) or last.
 std::vector<int> ranks_from(PeerOrder order, int ranks, int rank, std::int32_t workgroup);
+
+// Lists of things by peer as one: list after list, or one of each in turn.
+template <typename T>
+std::vector<T> merged(const std::vector<std::vector<T>>& by_peer, bool in_turn) {
+  std::vector<T> all;
+  if (!in_turn) {
+    for (const std::vector<T>& list : by_peer) all.insert(all.end(), list.begin(), list.end());
+    return all;
+  }
+  std::size_t longest = 0;
+  for (const std::vector<T>& list : by_peer) longest = std::max(longest, list.size());
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (const std::vector<T>& list : by_peer) {
+      if (i < list.size()) all.push_back(list[i]);
+    }
+  }
+  return all;
+}
 
 // Adds the end of communicating workgroup `index`: tells its counterpart on every peer that its data are
 // there, and waits until those of all peers are. `arrived` holds one flag for every (index, source rank).

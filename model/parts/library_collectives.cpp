@@ -75,7 +75,74 @@ void add_share(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t
   }
 }
 
+std::int32_t chunks_of_broadcast(const Machine& machine, double bytes) {
+  return chunks_of_channel(bytes / library_channels(machine));
+}
+
+// What a channel sends first to `peer`: a part of the channel's share.
+Rect first_part(const LibraryBroadcast& plan, std::int32_t channel, std::int32_t channels, int peer) {
+  const Rect share = piece_of(plan.whole, channel, channels);
+  const int part = (peer - plan.root - 1 + plan.ranks) % plan.ranks;
+  return share.rows == 0 ? share : piece_of(share, part, plan.ranks - 1);
+}
+
+void broadcast_channel(ScheduleBuilder& builder, const LibraryBroadcast& plan, std::int32_t channel,
+                       std::int32_t channels, std::int32_t chunks) {
+  const std::vector<int> peers = peers_of(PeerOrder::staggered, plan.ranks, plan.rank, channel);
+  for (std::int32_t i = 0; i < chunks; ++i) {
+    const std::int32_t flag = channel * chunks + i;
+    const auto chunk_of_part = [&](int peer) {
+      const Rect part = first_part(plan, channel, channels, peer);
+      return part.rows == 0 ? part : piece_of(part, i, chunks);
+    };
+    if (plan.rank == plan.root) {
+      for (const int peer : peers) {
+        const Rect chunk = chunk_of_part(peer);
+        if (chunk.rows == 0) continue;
+        builder.copy(plan.data, chunk, peer, plan.data, chunk.row, chunk.col, plan.rank);
+        builder.signal(plan.arrived, flag, 1, peer, Scope::system, kLock);
+      }
+      continue;
+    }
+    const Rect chunk = chunk_of_part(plan.rank);
+    if (chunk.rows == 0) continue;
+    builder.wait(plan.arrived, flag, 1, Scope::system, kLock);
+    for (const int peer : peers) {
+      if (peer == plan.root) continue;
+      builder.copy(plan.data, chunk, peer, plan.data, chunk.row, chunk.col, plan.rank);
+    }
+  }
+}
+
 }  // namespace
+
+std::int32_t broadcast_flags(const Machine& machine, double bytes) {
+  return library_channels(machine) * chunks_of_broadcast(machine, bytes);
+}
+
+std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& machine,
+                                   const LibraryBroadcast& plan) {
+  constexpr int flags = 2;  // that one after the other cross a link
+  const std::int32_t channels = library_channels(machine);
+  const CollectiveProtocol protocol = collective_protocol(machine.library, plan.ranks, plan.bytes, channels);
+  Kernel kernel;
+  kernel.name = plan.kernel;
+  kernel.rank = plan.rank;
+  kernel.profile = KernelProfile::vendor;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
+  kernel.remote_store_gb_per_s =
+      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, channels));
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, 0);
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
+    builder.workgroup(id);
+    broadcast_channel(builder, plan, channel, channels, chunks_of_broadcast(machine, plan.bytes));
+    exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.done, kLock);
+  }
+  return id;
+}
 
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
   const std::int32_t channels = library_channels(machine);

@@ -1,4 +1,4 @@
-// The reduce-scatter and the all-reduce of a vendor's collective library.
+// The reduce-scatter, the all-reduce and the broadcast of a vendor's collective library.
 //
 //   one workgroup a channel, all resident; its part of every block of the own matrix:
 //       for peers: for chunks: copy chunk -> slot at the owner of the block; arrived += 1 there
@@ -45,6 +45,29 @@ struct LibraryReduce {
 
 // Adds the kernel and gives its number.
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan);
+
+// The broadcast of a vendor's collective library, in place: every rank ends with what the root has.
+//
+//   root, a channel:    for chunks: for peers: copy chunk of the peer's part -> there; arrived[chunk] += 1
+//   there others, a channel:  for chunks of the own part: wait arrived; for peers but the root: copy chunk ->
+//   there all:                tell all peers, wait for all peers
+//
+// As above, chunks take the way of no ring, but no port carries more than in rings: what the root has leaves
+// it once, over all of its links, and everybody else passes on what it got first.
+struct LibraryBroadcast {
+  std::string kernel;  // name
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;
+  std::int16_t data = -1;     // buffer, all of which is sent
+  Rect whole;                 // of it
+  double bytes = 0;           // of that
+  std::int16_t arrived = -1;  // flags (channel, chunk): broadcast_flags() of them
+  std::int16_t done = -1;     // flags (channel, rank)
+};
+std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& machine,
+                                   const LibraryBroadcast& plan);
+std::int32_t broadcast_flags(const Machine& machine, double bytes);
 
 // A framework's copy of blocks of one matrix to places where each lies for itself, for a collective scatters
 // contiguous blocks. Adds the kernel "copy_into_blocks" and gives its number.

@@ -75,30 +75,25 @@ TileIndex size_of_item(const SumDraft& draft, std::int64_t most) {
   return size;
 }
 
-// Lists of the same things by owner, in the order of the owners; staggered: one of each in turn.
-std::vector<const SumTile*> merged(const std::vector<std::vector<const SumTile*>>& by_owner, bool in_turn) {
-  std::vector<const SumTile*> all;
-  if (!in_turn) {
-    for (const auto& list : by_owner) all.insert(all.end(), list.begin(), list.end());
-    return all;
-  }
-  std::size_t longest = 0;
-  for (const auto& list : by_owner) longest = std::max(longest, list.size());
-  for (std::size_t i = 0; i < longest; ++i) {
-    for (const auto& list : by_owner) {
-      if (i < list.size()) all.push_back(list[i]);
-    }
-  }
-  return all;
-}
-
 std::int64_t elements_of_item(const SumDraft& draft) {
   const TileIndex size = size_of_item(draft, kMostOfReducer);
   return std::int64_t{size.row} * size.col;
 }
 
-// Inputs, and Σ over ranks s of A_s·B_s: blocks on their owners, or all of it everywhere.
+// Inputs, and their sum over the ranks: blocks on their owners, or all of it everywhere.
+void add_reference_alone(SumDraft& draft) {
+  ScheduleBuilder& builder = draft.builder;
+  builder.input(builder.whole(draft.partial));
+  for (int owner = 0; owner < draft.ranks(); ++owner) {
+    const Rect block = block_of(draft.problem, owner);
+    builder.expect_sum({draft.c, draft.everywhere ? kEveryRank : owner, draft.place_in_c(owner, block)},
+                       {draft.partial, kEveryRank, block});
+  }
+}
+
+// The same of Σ over ranks s of A_s·B_s.
 void add_reference(SumDraft& draft) {
+  if (draft.alone()) return add_reference_alone(draft);
   ScheduleBuilder& builder = draft.builder;
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
@@ -122,6 +117,18 @@ void add_reference(SumDraft& draft) {
                              source > 0);
     }
   }
+}
+
+// What a workgroup has in its accumulator at a time: a GEMM tile, or a piece that is moved as one.
+MatmulTile tile_of(const PartialSums& problem, const SumKnobs& knobs) {
+  if (problem.k > 0) return matmul_tile(knobs);
+  return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone,
+          knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kPieceAlone, 0, 0};
+}
+
+Resources resources_of(const PartialSums& problem, const Machine& machine, const MatmulTile& tile) {
+  if (problem.k > 0) return matmul_resources(machine.gpu, machine.interpreter, problem.dtype, tile);
+  return tile_copy_resources(machine.gpu, copy_resources().threads, std::int64_t{tile.m} * tile.n);
 }
 
 }  // namespace
@@ -172,15 +179,19 @@ SumDraft::SumDraft(std::string_view pattern, const PartialSums& problem_, const 
       machine(machine_),
       knobs(knobs_),
       everywhere(everywhere_),
-      tile(matmul_tile(knobs_)),
-      gemm_resources(matmul_resources(machine_.gpu, machine_.interpreter, problem_.dtype, tile)),
+      tile(tile_of(problem_, knobs_)),
+      gemm_resources(resources_of(problem_, machine_, tile)),
       builder(std::string(pattern), problem_.gpus) {
   const auto m = static_cast<std::int32_t>(problem.m);
   const auto n = static_cast<std::int32_t>(problem.n);
   const std::int32_t k = depth_of(problem, 0);
   const Rect block = everywhere ? Rect{0, 0, m, n} : block_of(problem, 0);
-  a = builder.buffer({"A", problem.dtype, m, k, tile.m, tile.k});
-  b = builder.buffer({"B", problem.dtype, k, n, tile.k, tile.n});
+  if (alone()) {
+    partial = builder.buffer({"own", problem.dtype, m, n, tile.m, tile.n});
+  } else {
+    a = builder.buffer({"A", problem.dtype, m, k, tile.m, tile.k});
+    b = builder.buffer({"B", problem.dtype, k, n, tile.k, tile.n});
+  }
   c = builder.buffer({"C", c_dtype, block.rows, block.cols, tile.m, tile.n});
   builder.result(c);
   add_reference(*this);
@@ -211,8 +222,8 @@ void SumDraft::add_partial() {
 void SumDraft::add_slots() {
   if (!sends()) return;
   const Rect widest = block_of(problem, 0);
-  slots =
-      builder.buffer({"slots", sum_dtype(problem.dtype), widest.rows * ranks(), widest.cols, tile.m, tile.n});
+  const DType dtype = alone() ? problem.dtype : sum_dtype(problem.dtype);
+  slots = builder.buffer({"slots", dtype, widest.rows * ranks(), widest.cols, tile.m, tile.n});
 }
 
 std::vector<SumTile> cut_tiles(const SumDraft& draft) {
@@ -306,6 +317,7 @@ std::vector<const SumTile*> walk_of_items(const std::vector<const SumTile*>& wal
 }
 
 void multiply(SumDraft& draft, int rank, const Rect& rect) {
+  if (draft.alone()) return draft.builder.load(draft.partial, rect, rank);
   draft.builder.matmul(draft.a, draft.b, rect, 0, depth_of(draft.problem, rank));
 }
 
@@ -380,7 +392,7 @@ void add_item(SumDraft& draft, int rank, const SumTile& item, const SumFlags& fl
   const bool pushed = draft.knobs.transport == Transport::push;
   const std::int32_t peers = draft.ranks() - 1;
   await_tiles(draft, item, flags);
-  if (pushed) {
+  if (pushed && draft.sends()) {
     draft.builder.wait(flags.arrived, item.number, peers, Scope::system, draft.knobs.lock);
   } else if (flags.lock >= 0) {
     for (const std::int32_t tile : item.tiles)
@@ -461,6 +473,7 @@ std::int32_t adding_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   for (std::int32_t q = 0; q < workgroups; ++q) {
     draft.builder.workgroup(id);
+    if (draft.alone()) tell_opened(draft, rank, q == 0);  // else the GEMM kernel does
     send_and_add(draft, rank, q, workgroups, items, flags);
     exchange_done(draft, rank, q);
   }

@@ -11,6 +11,9 @@
 //
 // Partial sums keep the dtype of C on their way; those of fp8 are fp32, for no GPU adds fp8.
 //
+// Without a product (k = 0) every rank has a matrix that is its summand: a collective alone. Patterns then
+// take their tiles out of it instead of multiplying them, and summands keep their dtype on their way.
+//
 // Between two runs nobody writes where a peer may still read: who begins opens its slots to its peers, and
 // they wait for that before their first store (SumDraft::opens). Host barriers make that needless.
 #pragma once
@@ -50,7 +53,7 @@ void check_sum_knobs(const SumKnobs& knobs);
 struct PartialSums {
   std::int64_t m = 0;
   std::int64_t n = 0;
-  std::int64_t k = 0;         // of all ranks together
+  std::int64_t k = 0;         // of all ranks together; 0: no product
   DType dtype = DType::fp16;  // of A, B and C; accumulation is fp32
   Blocks blocks = Blocks::rows;
   int gpus = 1;
@@ -79,8 +82,12 @@ struct SumFlags {
   std::int16_t arrived = -1;  // pushed: one an item, pulled: one a GEMM tile; how many ranks have it ready
 };
 
-// A schedule in the making. A and B are inputs, C the result: the own block from its corner on, or all of C
-// on every rank.
+// Rows and columns of a piece where there is no product and the knobs do not say (ROCm/iris
+// iris/ccl/config.py).
+inline constexpr std::int32_t kPieceAlone = 128;
+
+// A schedule in the making. A and B, or the summands, are inputs, C the result: the own block from its corner
+// on, or all of C on every rank.
 struct SumDraft {
   // `everywhere`: every rank ends with all of C. Checks that the GEMM tile fits a compute unit; adds inputs,
   // reference and buffers. `c_dtype`: of the result; left out, that of the operands.
@@ -99,13 +106,16 @@ struct SumDraft {
   std::int16_t a = -1;
   std::int16_t b = -1;
   std::int16_t c = -1;
-  std::int16_t partial = -1;  // all of C, as far as the own share of K goes; C itself with one rank
+  std::int16_t partial = -1;  // all of C, as far as the own share of K goes; C itself with one rank; without
+                              // a product the summand
   std::int16_t slots = -1;    // of the own block, one of each rank, one below the other
   std::int16_t opened = -1;   // one flag a rank: its slots and what it pulls may be overwritten
   std::int16_t done = -1;     // (workgroup, rank), where a run ends with an exchange
 
   int ranks() const { return problem.gpus; }
   bool sends() const { return ranks() > 1; }
+  bool alone() const { return problem.k == 0; }
+  MatmulTile kernel_tile() const { return alone() ? MatmulTile{} : tile; }
   std::vector<int> peers_of(int rank, std::int32_t workgroup) const {
     return tritax::peers_of(knobs.peer_order, ranks(), rank, workgroup);
   }
@@ -142,7 +152,7 @@ std::vector<const SumTile*> walk_of(const SumDraft& draft, int rank, const std::
 std::vector<const SumTile*> walk_of_items(const std::vector<const SumTile*>& walk,
                                           const std::vector<SumTile>& items, int rank);
 
-// Adds the product of a tile into the accumulator.
+// Adds the product of a tile into the accumulator; without a product, loads the own summand.
 void multiply(SumDraft& draft, int rank, const Rect& rect);
 
 // Adds the stores of a finished sum of the own block: into the own C, or into that of all ranks.

@@ -13,7 +13,7 @@ std::int32_t fused_kernel(SumDraft& draft, int rank, const char* name) {
   kernel.name = name;
   kernel.rank = rank;
   kernel.resources = draft.gemm_resources;
-  kernel.tile = draft.tile;
+  kernel.tile = draft.kernel_tile();
   kernel.placement = Placement::persistent;
   return draft.builder.kernel(std::move(kernel));
 }
@@ -135,7 +135,7 @@ void add_ring(SumDraft& draft) {
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
   if (draft.everywhere && draft.opens()) add_done(draft, workgroups);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
-    const std::int32_t id = fused_kernel(draft, rank, "gemm_ring");
+    const std::int32_t id = fused_kernel(draft, rank, draft.alone() ? "ring" : "gemm_ring");
     const std::vector<RingTile> walk = ring_walk(draft, rank, tiles);
     for (std::int32_t p = 0; p < workgroups; ++p) {
       draft.builder.workgroup(id);

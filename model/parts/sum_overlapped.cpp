@@ -13,6 +13,7 @@ void add_end(SumDraft& draft, std::int32_t workgroups) {
 }
 
 // The adding kernel begins when the GEMM of its rank has ended: that is what it tells its counterparts.
+// `ready` < 0: the host has.
 std::int32_t pulling_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
                             const std::vector<const SumTile*>& items, std::int16_t ready) {
   Kernel kernel;
@@ -23,8 +24,10 @@ std::int32_t pulling_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   for (std::int32_t q = 0; q < workgroups; ++q) {
     draft.builder.workgroup(id);
-    exchange_arrivals(draft.builder, draft.peers_of(rank, q), draft.ranks(), rank, q, ready,
-                      draft.knobs.lock);
+    if (ready >= 0) {
+      exchange_arrivals(draft.builder, draft.peers_of(rank, q), draft.ranks(), rank, q, ready,
+                        draft.knobs.lock);
+    }
     send_and_add(draft, rank, q, workgroups, items, {});
     exchange_done(draft, rank, q);
   }
@@ -58,6 +61,29 @@ void add_bulk_synchronous(SumDraft& draft) {
                          0});
     }
     host_program(draft.builder, rank, draft.knobs, kernels);
+  }
+}
+
+void add_direct(SumDraft& draft) {
+  const bool pushed = draft.knobs.transport == Transport::push;
+  const std::vector<SumTile> items = cut_tiles(draft);
+  const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  SumFlags flags;
+  std::int16_t ready = -1;
+  if (pushed) {
+    draft.add_slots();
+    add_opened(draft);
+    if (draft.sends())
+      flags.arrived = draft.builder.flags("arrived", static_cast<std::int32_t>(items.size()));
+  } else if (draft.opens()) {
+    ready = draft.builder.flags("ready", workgroups * draft.ranks());
+  }
+  if (draft.opens() && (draft.everywhere || !pushed)) add_done(draft, workgroups);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const std::vector<const SumTile*> order = walk_of(draft, rank, items);
+    const std::int32_t kernel = pushed ? adding_kernel(draft, rank, workgroups, order, flags)
+                                       : pulling_kernel(draft, rank, workgroups, order, ready);
+    host_program(draft.builder, rank, draft.knobs, {{kernel, 0}});
   }
 }
 

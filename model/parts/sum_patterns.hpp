@@ -18,6 +18,11 @@ namespace tritax {
 //                          partial there; store C
 void add_bulk_synchronous(SumDraft& draft);
 
+// The second of them alone, on summands that are there (PartialSums without a product). Pushed, a rank opens
+// its slots at its start; pulled, the counterparts exchange arrivals at the start, for all have their
+// summands, and at the end, for all have been read.
+void add_direct(SumDraft& draft);
+
 // The same kernels on two streams; locks[t] within the GPU, one arrival a pushed item or a pulled tile.
 void add_producer_consumer(SumDraft& draft);
 

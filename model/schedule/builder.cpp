@@ -207,7 +207,7 @@ void ScheduleBuilder::copy(std::int16_t buffer, Rect rect, int rank, std::int16_
 }
 
 void ScheduleBuilder::signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
-                             LockProtocol protocol) {
+                             LockProtocol protocol, MemoryOrder order) {
   Op& op = add(OpKind::signal);
   op.flag = flag;
   op.index = index;
@@ -215,6 +215,13 @@ void ScheduleBuilder::signal(std::int16_t flag, std::int32_t index, std::int32_t
   op.rank = narrow(rank);
   op.scope = scope;
   op.protocol = protocol;
+  op.order = order;
+}
+
+void ScheduleBuilder::set_flag(std::int16_t flag, std::int32_t index, std::int32_t value, int rank,
+                               Scope scope, LockProtocol protocol, MemoryOrder order) {
+  signal(flag, index, value, rank, scope, protocol, order);
+  schedule_.ops.back().change = FlagChange::set;
 }
 
 void ScheduleBuilder::wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope,

@@ -60,7 +60,10 @@ class ScheduleBuilder {
   void reduce(std::int16_t buffer, Rect rect, int rank);
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
   void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
-              LockProtocol protocol);
+              LockProtocol protocol, MemoryOrder order = MemoryOrder::release);
+  // A signal that sets the counter, to 0 for example, whatever it holds.
+  void set_flag(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
+                LockProtocol protocol, MemoryOrder order = MemoryOrder::release);
   void wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope, LockProtocol protocol);
   void barrier();
   void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);

@@ -9,9 +9,11 @@
 //  * a read (load, reduce, copy source, matmul operand) of data that some workgroup writes, without a chain
 //    of program order, signal and wait, kernel end, stream order or host barrier that orders the write
 //    before;
+//  * a signal that sets a counter while another may change it or may not have seen it (flag_phases.hpp);
 //  * with a machine: buffers that its memory does not hold, workgroups that do not fit a compute unit
 //    (threads, registers, LDS), persistent kernels that cannot all be resident together, workgroups that may
-//    never get a place because others hold all of them and spin, for whatever they wait (check_places.cpp).
+//    never get a place because others hold all of them and spin, for whatever they wait, in whatever order
+//    independent streams start (check_places.cpp).
 //
 // Dependences are a Boost.Graph graph of host operations, kernel starts and ends, signals and waits
 // (sync_graph.hpp): order is reachability in it, a deadlock is a cycle among what an execution without time
@@ -22,7 +24,10 @@
 // them count; what they have waited for orders nothing behind them).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -37,7 +42,8 @@ struct Finding {
     unsatisfiable_wait,
     deadlock,
     unordered_read,
-    resources
+    resources,
+    flag_race
   };
   Kind kind = Kind::meaningless;
   std::string where;      // "kernel 'scatter' rank 2 workgroup 5 operation 3 (wait)"
@@ -52,9 +58,23 @@ std::string with_count(const std::string& message, std::size_t count);
 // places may be left uncounted. Empty: the schedule is sound.
 std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit = 20);
 
-// Findings that depend on a machine: ranks, resources and residency.
+// In which orders kernels on independent streams may start without a deadlock for want of a place
+// (check_places.cpp). A GPU promises none: in mirage-project/mirage issue 761 the first workgroups of the
+// second launch took the places that the first one needed.
+enum class LaunchOrders : std::uint8_t {
+  one,    // there is one only: no rank has two streams
+  every,  // on every rank in any order
+  alike,  // in any order of the streams, which are counted by their first launch, the same on all ranks
+  some,   // as `alike`, but of more streams than all orders are tried of: as launched, and backwards
+};
+// "in any order", "in any order that is the same on all ranks", …; empty where there is one only.
+std::string describe(LaunchOrders orders);
+inline constexpr std::array<std::string_view, 4> kLaunchOrdersNames{"one", "every", "alike", "some"};
+
+// Findings that depend on a machine: ranks, resources and residency. Without findings `orders`, if given,
+// becomes those for which that holds.
 std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine,
-                                       std::size_t limit = 20);
+                                       std::size_t limit = 20, LaunchOrders* orders = nullptr);
 
 // Throws UserError with the first findings, if there are any. `origin` is the file or pattern to blame.
 void require_sound(const std::vector<Finding>& findings, const std::string& origin);

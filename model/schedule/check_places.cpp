@@ -7,18 +7,29 @@
 // been reached before has happened, only those that may spin still hold places, the dispatcher leaves no room
 // empty that somebody waits for, and so the workgroup has its place. The rest may deadlock, and is refused.
 //
+// The workgroups of a gang (Placement::gang) begin together: the place of one is certain if those of all are.
+//
 // A workgroup may spin for ever while one of its waits, or of the items that it may draw, is for something
 // not yet reached. Against kernel T it is left out if its own kernel
 //  * is of the same stream, or starts only after all of T that has no place yet has begun;
-//  * is served after T: launched later, needing all that T needs, and either T finds room wherever it does
-//    or T finds the GPU empty (whoever runs beside T is served after it) and fills the places that it leaves;
+//  * is served after T: of a later turn, needing all that T needs, and either T finds room wherever it does
+//    and is no gang, or T finds the GPU empty (whoever runs beside T is served after it) and fills the places
+//    that it leaves;
 //  * shares a stream with another kernel that spins meanwhile. All choices of one kernel a stream are tried
 //    if they are few; else all count together, which refuses more than can deadlock.
+//
+// Turns. A GPU serves kernels of independent streams in no order that it promises. First nobody has a turn,
+// and the rule of those that are served later says nothing: what passes holds in every order. Else kernels
+// take turns as they are launched, and by streams in every permutation: streams are counted on each rank by
+// their first launch, and all ranks permute alike, for a rank that serves another kernel first than its peers
+// is what collectives rule out. A kernel then waits until those of earlier turns have started that do not
+// depend on it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "model/core/error.hpp"
@@ -34,12 +45,16 @@ namespace {
 using Runs = std::vector<std::uint32_t>;
 
 constexpr std::size_t kMostChoices = 64;
+constexpr std::size_t kMostStreams = 5;  // of which all permutations are tried
+
+using Turns = std::vector<std::uint64_t>;  // by run, less comes first; empty: nobody has a turn
 
 class PlaceChecker {
  public:
-  PlaceChecker(const SyncGraph& graph, const Gpu& gpu)
+  PlaceChecker(const SyncGraph& graph, const Gpu& gpu, const Turns& turns)
       : graph_(graph),
         gpu_(gpu),
+        turns_(turns),
         execution_(graph),
         open_waits_(graph.workgroups().size(), 0),
         has_place_(graph.workgroups().size(), 0),
@@ -54,10 +69,8 @@ class PlaceChecker {
     }
   }
 
-  void check(Findings& findings) {
-    if (graph_.events().empty()) {
-      return;  // nobody spins
-    }
+  // Whether all that starts ends.
+  bool check() {
     for (bool more = true; more;) {
       close_waits(execution_.advance());
       more = false;
@@ -65,7 +78,39 @@ class PlaceChecker {
         more = (is_dispatching(run) && give_certain_places(run)) || more;
       }
     }
-    report(findings);
+    for (std::uint32_t run = 0; run < graph_.runs().size(); ++run) {
+      if (is_dispatching(run)) return false;
+    }
+    return true;
+  }
+
+  // After a check that failed. One finding: the others follow from it. `names_turns`: with who starts first.
+  void report(bool names_turns, Findings& findings) {
+    std::uint32_t stuck = kNoVertex;
+    std::uint32_t wait = kNoVertex;
+    for (std::uint32_t run = 0; run < graph_.runs().size() && wait == kNoVertex; ++run) {
+      if (is_dispatching(run)) {
+        stuck = run;
+        wait = nearest_wait_for(begin_of(first_without_place(run)));
+      }
+    }
+    TRITAX_ASSERT(stuck != kNoVertex, "what failed has a kernel that waits for places");
+    const std::string begin =
+        graph_.describe_run(stuck) +
+        (is_gang(stuck) ? fmt::format(" as a whole ({} workgroups)", size_of(stuck))
+                        : fmt::format(" workgroup {}", first_without_place(stuck) - first_of(stuck)));
+    const std::string why = describe_holders(stuck, names_turns);
+    if (wait == kNoVertex) {  // nobody needs this very workgroup, as far as is certain
+      findings.add(Finding::Kind::resources, begin,
+                   fmt::format("may never get a place on {}: {}", gpu_.name, why));
+      return;
+    }
+    const Op& op = graph_.op_of(wait);
+    findings.add(
+        Finding::Kind::resources, graph_.describe_vertex(wait),
+        fmt::format("waits for {} >= {}, but {}, on which that depends, may never get a place on {}: {}",
+                    describe_flag(graph_.schedule(), op.flag, op.index, graph_.runs()[run_of(wait)].rank),
+                    op.value, begin, gpu_.name, why));
   }
 
  private:
@@ -80,6 +125,7 @@ class PlaceChecker {
   std::uint32_t begin_of(std::uint32_t workgroup) const {
     return graph_.workgroups()[workgroup].first_vertex;
   }
+  bool is_gang(std::uint32_t run) const { return kernel_of(run).placement == Placement::gang; }
   bool is_dispatching(std::uint32_t run) const {
     return without_place_[run] > 0 && execution_.reached(graph_.runs()[run].start);
   }
@@ -145,7 +191,7 @@ class PlaceChecker {
   }
 
   // By workgroup of `run`: does it find room once those that may spin in `holders` and, before it in its own
-  // kernel, have taken theirs? Others of its kernel end and leave theirs.
+  // kernel, have taken theirs? Others of its kernel end and leave theirs, but all of a gang begin at once.
   std::vector<char> places_beside(std::uint32_t run, const Runs& holders) const {
     ResidentWorkgroups resident(gpu_);
     for (const std::uint32_t holder : holders) {
@@ -162,11 +208,14 @@ class PlaceChecker {
     for (std::uint32_t w = 0; w < size_of(run); ++w) {
       const bool spins = open_waits_[first_of(run) + w] > 0;
       if (spins || has_place_[first_of(run) + w] == 0) {
+        const bool takes = spins || is_gang(run);
         places[w] =
-            full[w % dies] == 0 && (spins ? resident.add_workgroup(kernel, w) : resident.has_room(kernel, w));
+            full[w % dies] == 0 && (takes ? resident.add_workgroup(kernel, w) : resident.has_room(kernel, w));
         full[w % dies] = places[w] == 0;  // a die takes its workgroups in order
       }
     }
+    const bool all = std::find(places.begin(), places.end(), 0) == places.end();
+    if (is_gang(run) && !all) places.assign(places.size(), 0);
     return places;
   }
 
@@ -223,16 +272,20 @@ class PlaceChecker {
 
   bool is_served_first(std::uint32_t run, std::uint32_t other) {
     return starts_first(run, other) &&
-           (fits_wherever(gpu_, kernel_of(run), kernel_of(other)) || finds_empty_gpu(run));
+           ((!is_gang(run) && fits_wherever(gpu_, kernel_of(run), kernel_of(other))) || finds_empty_gpu(run));
   }
 
-  // True if whatever the start of `run` needs, the start of `other` needs as well, and it was launched first.
+  // True if `run` has the earlier turn, and whatever its start needs that of `other` needs as well. Its
+  // launch may be later: `other` then waits for it, unless it depends on `other`.
   bool starts_first(std::uint32_t run, std::uint32_t other) {
+    if (turns_.empty() || turns_[run] >= turns_[other]) return false;
     const std::vector<bool>& past = past_of_start(other);
+    const bool depends = past_of_start(run)[graph_.runs()[other].start];
     const auto [begin, end] = boost::in_edges(graph_.runs()[run].start, graph_.graph());
-    return run < other && std::all_of(begin, end, [&](const auto& edge) {
-             return past[boost::source(edge, graph_.graph())];
-           });
+    return std::all_of(begin, end, [&](const auto& edge) {
+      const auto before = boost::source(edge, graph_.graph());
+      return past[before] || (!depends && graph_.vertices()[before].kind == SyncVertex::Kind::host);
+    });
   }
 
   bool finds_empty_gpu(std::uint32_t run) {
@@ -255,34 +308,6 @@ class PlaceChecker {
       entry->second.assign(past.begin(), past.end());
     }
     return entry->second;
-  }
-
-  // One finding: the others follow from it.
-  void report(Findings& findings) {
-    std::uint32_t stuck = kNoVertex;
-    std::uint32_t wait = kNoVertex;
-    for (std::uint32_t run = 0; run < graph_.runs().size() && wait == kNoVertex; ++run) {
-      if (is_dispatching(run)) {
-        stuck = run;
-        wait = nearest_wait_for(begin_of(first_without_place(run)));
-      }
-    }
-    if (stuck == kNoVertex) {
-      return;
-    }
-    const std::string begin = graph_.describe_run(stuck) +
-                              fmt::format(" workgroup {}", first_without_place(stuck) - first_of(stuck));
-    if (wait == kNoVertex) {  // nobody needs this very workgroup, as far as is certain
-      findings.add(Finding::Kind::resources, begin,
-                   fmt::format("may never get a place on {}: {}", gpu_.name, describe_holders(stuck)));
-      return;
-    }
-    const Op& op = graph_.op_of(wait);
-    findings.add(
-        Finding::Kind::resources, graph_.describe_vertex(wait),
-        fmt::format("waits for {} >= {}, but {}, on which that depends, may never get a place on {}: {}",
-                    describe_flag(graph_.schedule(), op.flag, op.index, graph_.runs()[run_of(wait)].rank),
-                    op.value, begin, gpu_.name, describe_holders(stuck)));
   }
 
   std::uint32_t first_without_place(std::uint32_t run) const {
@@ -313,7 +338,7 @@ class PlaceChecker {
     return kNoVertex;
   }
 
-  std::string describe_holders(std::uint32_t run) {
+  std::string describe_holders(std::uint32_t run, bool names_turns) {
     const std::vector<Runs> choices = choices_of_holders(run);
     const std::uint32_t workgroup = first_without_place(run) - first_of(run);
     const auto found = std::find_if(choices.begin(), choices.end(), [&](const Runs& holders) {
@@ -330,12 +355,47 @@ class PlaceChecker {
                           graph_.describe_run(holder));
     }
     return text +
-           " can take every place that it could have, and spin; launch fewer of those, let each take "
-           "less, or launch first what they wait for";
+           (is_gang(run) ? " can take places that it needs" : " can take every place that it could have") +
+           ", and spin; launch fewer of those, let each take less, or launch first what they wait for" +
+           describe_other_order(run, holders) + (names_turns ? describe_turns(run, holders) : "");
+  }
+
+  // Who comes before whom, where that decides.
+  std::string describe_turns(std::uint32_t run, const Runs& holders) const {
+    for (const std::uint32_t holder : holders) {
+      if (turns_.empty() || turns_[holder] >= turns_[run]) continue;
+      return fmt::format(
+          "; so it is if '{}' starts before '{}', as independent streams may, whichever is launched "
+          "first: let an event order them, or leave room for both",
+          kernel_of(holder).name, kernel_of(run).name);
+    }
+    return "";
+  }
+
+  // Where another rank launches the same kernels the other way round.
+  std::string describe_other_order(std::uint32_t run, const Runs& holders) const {
+    const std::vector<Run>& runs = graph_.runs();
+    const auto same_kernels = [&](std::uint32_t one, std::uint32_t other) {
+      return kernel_of(one).name == kernel_of(other).name && runs[one].rank != runs[other].rank;
+    };
+    for (const std::uint32_t holder : holders) {
+      for (std::uint32_t i = 0; i < runs.size() && holder != run; ++i) {
+        if (!same_kernels(i, run)) continue;
+        for (std::uint32_t j = 0; j < runs.size(); ++j) {
+          if (!same_kernels(j, holder) || runs[i].rank != runs[j].rank || (run < holder) == (i < j)) continue;
+          return fmt::format(
+              "; rank {} launches '{}' before '{}', rank {} after it: keep one order on all ranks",
+              runs[run].rank, kernel_of(std::min(run, holder)).name, kernel_of(std::max(run, holder)).name,
+              runs[i].rank);
+        }
+      }
+    }
+    return "";
   }
 
   const SyncGraph& graph_;
   const Gpu& gpu_;
+  const Turns turns_;
   Execution execution_;
   std::vector<std::uint32_t> open_waits_;     // by workgroup run: waits for what is not certain
   std::vector<char> has_place_;               // by workgroup run
@@ -345,10 +405,83 @@ class PlaceChecker {
   std::unordered_map<std::uint32_t, std::vector<bool>> past_of_start_;  // by run
 };
 
+// Of every rank and run the stream's place in the order of first launches.
+struct StreamPlaces {
+  std::vector<std::uint32_t> of_run;
+  std::uint32_t most = 0;  // streams of a rank
+};
+
+StreamPlaces stream_places(const SyncGraph& graph) {
+  StreamPlaces places;
+  std::map<std::int32_t, std::map<std::int32_t, std::uint32_t>> known;  // by rank and stream
+  for (const Run& run : graph.runs()) {
+    auto& streams = known[run.rank];
+    const auto place = streams.emplace(run.stream, static_cast<std::uint32_t>(streams.size())).first->second;
+    places.of_run.push_back(place);
+    places.most = std::max(places.most, place + 1);
+  }
+  return places;
+}
+
+// As launched, then by streams in other orders: all of them, or backwards alone.
+std::vector<Turns> turns_to_try(const StreamPlaces& places) {
+  const std::size_t runs = places.of_run.size();
+  Turns turns(runs);
+  std::iota(turns.begin(), turns.end(), 0);
+  std::vector<Turns> all{turns};
+  std::vector<std::uint64_t> order(places.most);
+  std::iota(order.begin(), order.end(), 0);
+  const auto add = [&] {
+    for (std::size_t run = 0; run < runs; ++run) turns[run] = order[places.of_run[run]] * runs + run;
+    all.push_back(turns);
+  };
+  if (places.most > kMostStreams) {
+    std::reverse(order.begin(), order.end());
+    add();
+    return all;
+  }
+  while (std::next_permutation(order.begin(), order.end())) add();
+  return all;
+}
+
 }  // namespace
 
-void check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings) {
-  PlaceChecker(graph, gpu).check(findings);
+LaunchOrders check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings) {
+  const StreamPlaces places = stream_places(graph);
+  const LaunchOrders any = places.most > 1 ? LaunchOrders::every : LaunchOrders::one;
+  // Where nobody spins all find a place some time.
+  if (graph.events().empty() || PlaceChecker(graph, gpu, {}).check()) return any;
+  const std::vector<Turns> all = turns_to_try(places);
+  const Turns* failing = nullptr;
+  bool any_passes = false;
+  for (const Turns& turns : all) {
+    if (PlaceChecker(graph, gpu, turns).check()) {
+      any_passes = true;
+    } else if (failing == nullptr) {
+      failing = &turns;
+    }
+    if (any_passes && failing != nullptr) break;
+  }
+  if (failing == nullptr) return places.most > kMostStreams ? LaunchOrders::some : LaunchOrders::alike;
+  PlaceChecker checker(graph, gpu, *failing);
+  checker.check();
+  checker.report(any_passes, findings);
+  return any;
+}
+
+std::string describe(LaunchOrders orders) {
+  switch (orders) {
+    case LaunchOrders::one:
+      return "";
+    case LaunchOrders::every:
+      return "in whatever order its streams start";
+    case LaunchOrders::alike:
+      return "in any order of its streams that is the same on all ranks";
+    case LaunchOrders::some:
+      return "if its streams start in the order of their launches or the reverse, the same on all ranks; of "
+             "more than 5 streams other orders are not tried";
+  }
+  return "";
 }
 
 }  // namespace tritax

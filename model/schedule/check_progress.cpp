@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/schedule/progress.hpp"
 #include "model/schedule/sync_graph.hpp"
 
@@ -104,6 +105,25 @@ void check_scopes(const SyncGraph& graph, Findings& findings) {
         }
       }
     }
+  }
+}
+
+// A setting that may come between a signal and who waits for it loses one or the other.
+void check_races(const SyncGraph& graph, Findings& findings) {
+  for (const FlagRace& race : graph.races()) {
+    const Op& setting = graph.op_at(race.setting);
+    const Op& other = graph.op_at(race.other);
+    const std::string flag = describe_flag(graph.schedule(), setting.flag, setting.index, setting.rank);
+    const std::string does = other.kind == OpKind::wait ? fmt::format("waits for it to be {}", other.value)
+                             : sets_flag(other)         ? fmt::format("sets it to {}", other.value)
+                                                        : fmt::format("adds {} to it", other.value);
+    findings.add(
+        Kind::flag_race, graph.describe(race.setting),
+        fmt::format(
+            "sets {} to {}, and {} {}; nothing orders one before the other, so {} may be lost: signal "
+            "another flag between them and wait for it, or use a counter that only grows",
+            flag, setting.value, graph.describe(race.other), does,
+            other.kind == OpKind::wait ? "what it waits for" : "either"));
   }
 }
 
@@ -232,6 +252,7 @@ void check_progress(const SyncGraph& graph, Findings& findings) {
   check_host_barriers(graph.schedule(), findings);
   check_scopes(graph, findings);
   check_queues(graph, findings);
+  check_races(graph, findings);
   check_overflow(graph, findings);
   check_satisfiable(graph, findings);
   if (!findings.empty()) {

@@ -286,9 +286,16 @@ class RangeChecker {
     if (!check_rank(op.rank) || !check_flag(op)) {
       return;
     }
-    if (op.value < 1) {
-      refuse(Kind::meaningless,
-             fmt::format("adds {} to its flag; counters only grow, give at least 1", op.value));
+    if (sets_flag(op) && place_.op < claim_.end) {
+      refuse(
+          Kind::meaningless,
+          fmt::format("sets a flag in the block of operation {} (claim), which may be skipped; set it before "
+                      "or behind the block",
+                      claim_.op));
+    } else if (sets_flag(op) && op.value < 0) {
+      refuse(Kind::meaningless, fmt::format("sets its flag to {}; give at least 0", op.value));
+    } else if (!sets_flag(op) && op.value < 1) {
+      refuse(Kind::meaningless, fmt::format("adds {} to its flag; give at least 1, or set it", op.value));
     }
     if (op.scope == Scope::workgroup) {
       refuse(Kind::meaningless,

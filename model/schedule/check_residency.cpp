@@ -1,7 +1,7 @@
 // Findings that depend on a machine: ranks, memory, resources of a workgroup, and residency.
 //
 // Residency, per rank:
-//  * all workgroups of a persistent kernel must be resident at once;
+//  * all workgroups of a persistent kernel, or of a gang, must be resident at once;
 //  * so must persistent kernels that can run at the same time and of which one spins on flags that another
 //    one sets, also by way of other ranks;
 //  * no workgroup may be kept from its place by those that spin on it (check_places.cpp).
@@ -72,20 +72,18 @@ class ResidencyChecker {
   ResidencyChecker(const SyncGraph& graph, const Machine& machine, Findings& findings)
       : graph_(graph), machine_(machine), findings_(findings) {}
 
-  void check() {
+  LaunchOrders check() {
     check_persistent();
     if (findings_.empty()) {
       check_groups();
     }
-    if (findings_.empty()) {
-      check_places(graph_, machine_.gpu, findings_);
-    }
+    return findings_.empty() ? check_places(graph_, machine_.gpu, findings_) : LaunchOrders::one;
   }
 
  private:
   const Kernel& kernel_of(std::uint32_t run) const { return graph_.kernel_of(graph_.runs()[run]); }
   std::size_t size_of(std::uint32_t run) const { return kernel_of(run).workgroups.size(); }
-  bool persistent(std::uint32_t run) const { return kernel_of(run).placement == Placement::persistent; }
+  bool persistent(std::uint32_t run) const { return all_resident(kernel_of(run).placement); }
   std::string name_of(std::uint32_t run) const {
     return describe_kernel(graph_.schedule(), graph_.runs()[run].kernel);
   }
@@ -98,11 +96,11 @@ class ResidencyChecker {
       }
       const std::uint64_t places = ResidentWorkgroups(machine_.gpu).add(kernel_of(run), size_of(run));
       if (places < size_of(run)) {
-        findings_.add(
-            Kind::resources, name_of(run),
-            fmt::format("is persistent with {} workgroups, but only {} of them are resident at once on {}; "
-                        "launch fewer or let each take less",
-                        size_of(run), places, machine_.gpu.name));
+        findings_.add(Kind::resources, name_of(run),
+                      fmt::format("is {} with {} workgroups, but only {} of them are resident at once on {}; "
+                                  "launch fewer or let each take less",
+                                  kPlacementNames[static_cast<std::size_t>(kernel_of(run).placement)],
+                                  size_of(run), places, machine_.gpu.name));
       }
     }
   }
@@ -178,7 +176,8 @@ class ResidencyChecker {
 
 }  // namespace
 
-std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit) {
+std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& machine, std::size_t limit,
+                                       LaunchOrders* orders) {
   Findings findings(limit);
   check_ranges(schedule, findings);
   if (!findings.empty()) {
@@ -195,7 +194,8 @@ std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& 
     const SyncGraph graph(schedule);
     check_progress(graph, findings);
     if (findings.empty()) {
-      ResidencyChecker(graph, machine, findings).check();
+      const LaunchOrders checked = ResidencyChecker(graph, machine, findings).check();
+      if (orders != nullptr) *orders = checked;
     }
   }
   return findings.take();

@@ -44,7 +44,7 @@ void check_overflow(const SyncGraph& graph, Findings& findings);
 void check_progress(const SyncGraph& graph, Findings& findings);
 void check_order(const SyncGraph& graph, Findings& findings);
 // Needs workgroups that each fit an empty GPU.
-void check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings);
+LaunchOrders check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings);
 
 // "workgroup 5" or "item 5" of a kernel, by the number of program_of() (items.hpp).
 std::string describe_program(const Kernel& kernel, std::size_t number);

@@ -250,6 +250,13 @@ class Reader {
           op.protocol = static_cast<LockProtocol>(value.at("protocol").one_of(kLockProtocolNames));
         }
         return;
+      case OpField::form:
+        if (value.has("change")) {
+          op.change = static_cast<FlagChange>(value.at("change").one_of(kFlagChangeNames));
+        }
+        if (value.has("order"))
+          op.order = static_cast<MemoryOrder>(value.at("order").one_of(kMemoryOrderNames));
+        return;
       case OpField::items:
         return read_items(value, op);
       case OpField::limit:

@@ -265,6 +265,14 @@ class Writer {
           put(R"(, "protocol": "{}")", kLockProtocolNames[static_cast<std::size_t>(op.protocol)]);
         }
         return;
+      case OpField::form:
+        if (op.change != FlagChange::add) {
+          put(R"(, "change": "{}")", kFlagChangeNames[static_cast<std::size_t>(op.change)]);
+        }
+        if (op.order != MemoryOrder::release) {
+          put(R"(, "order": "{}")", kMemoryOrderNames[static_cast<std::size_t>(op.order)]);
+        }
+        return;
       case OpField::items:
         if (draws_items(op)) put(R"(, "items": [{}, {}])", op.k_begin, op.k_end);
         return;

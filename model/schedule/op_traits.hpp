@@ -32,6 +32,7 @@ enum class OpField : std::uint8_t {
   value,
   home,      // rank
   ordering,  // scope, protocol
+  form,      // change, order
   items,     // k_begin, k_end; without them:
   limit,     // value
   skip,      // rect.rows
@@ -98,7 +99,7 @@ constexpr auto op_traits_table() {
       OpTraits{K::reduce, "reduce", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
       OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile}, {}, W::onto, A::written_out, drains},
       OpTraits{K::attend, "attend", {F::rect}},
-      OpTraits{K::signal, "signal", {F::counter, F::value, F::home, F::ordering}, {}, {}, {}, sent},
+      OpTraits{K::signal, "signal", {F::counter, F::value, F::home, F::ordering, F::form}, {}, {}, {}, sent},
       OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering}, {}, {}, {}, loads},
       OpTraits{K::barrier, "barrier", {}, {}, {}, {}, drains},
       OpTraits{K::claim, "claim", {F::counter, F::items, F::limit, F::skip}},
@@ -164,6 +165,11 @@ constexpr bool loads(OpKind kind) {
 constexpr bool is_sent(OpKind kind) {
   return has(kind, [](auto& row) { return row.order.sent; });
 }
+// A relaxed signal waits for no store, and is none that is sent behind one.
+inline bool is_relaxed(const Op& op) { return op.kind == OpKind::signal && op.order == MemoryOrder::relaxed; }
+inline bool drains(const Op& op) { return drains(op.kind) && !is_relaxed(op); }
+inline bool is_sent(const Op& op) { return is_sent(op.kind) && !is_relaxed(op); }
+inline bool sets_flag(const Op& op) { return op.kind == OpKind::signal && op.change == FlagChange::set; }
 // Stores, copies and atomic adds: whatever writes drains beside the operations behind it.
 constexpr bool is_asynchronous(OpKind kind) {
   return has(kind, [](auto& row) { return row.writes != Writes{}; });

@@ -39,11 +39,13 @@ std::vector<std::uint32_t> Execution::advance() {
   while (!ready_.empty()) {
     const std::uint32_t vertex = ready_.back();
     ready_.pop_back();
+    if (!may_happen(vertex)) continue;
     reached_[vertex] = 1;
     news.push_back(vertex);
     if (vertices_[vertex].kind == SyncVertex::Kind::signal) {
       count(vertex);
     }
+    happened(vertex);
     if (!queues_.empty()) note_queues(vertex);
     const auto [begin, end] = boost::out_edges(vertex, graph_.graph());
     for (auto edge = begin; edge != end; ++edge) {
@@ -73,6 +75,7 @@ void Execution::release(std::uint32_t vertex) {
 
 void Execution::count(std::uint32_t signal) {
   const std::uint32_t cell = graph_.cell_of_signal(signal);
+  if (cell == kNoVertex) return;  // of a phase that is not known
   // Which of the blocks behind a queue is executed is known of none, so they count together, the least.
   if (!vertices_[signal].may_be_skipped) {
     counters_[cell] += graph_.op_of(signal).value;

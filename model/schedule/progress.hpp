@@ -1,7 +1,7 @@
 // Runs a schedule without time: what can happen does, until nothing more can. Internal to model/schedule.
 //
-// Counters only grow, so the order does not matter: what is not reached in one such execution is reached in
-// none.
+// Counters only grow (one that is set is a cell of its own in each phase, flag_phases.hpp), so the order does
+// not matter: what is not reached in one such execution is reached in none.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ namespace tritax {
 class Execution {
  public:
   explicit Execution(const SyncGraph& graph);
+  virtual ~Execution() = default;
 
   // To be called once for every workgroup that gets one; items need none.
   void give_place(std::uint32_t workgroup_run);
@@ -29,6 +30,12 @@ class Execution {
   std::vector<std::uint32_t> advance();
 
   bool reached(std::uint32_t vertex) const { return reached_[vertex] != 0; }
+
+ protected:
+  // Asked of a vertex before which all has happened; who says no has to make it ready() later.
+  virtual bool may_happen(std::uint32_t) { return true; }
+  virtual void happened(std::uint32_t) {}
+  void ready(std::uint32_t vertex) { ready_.push_back(vertex); }
 
  private:
   std::uint32_t skippable_signals_of(std::uint32_t event) const;

@@ -284,7 +284,9 @@ std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule) {
   return kernels;
 }
 
-bool keeps_boundaries(const Schedule& schedule) { return !schedule.transfers.empty(); }
+bool keeps_boundaries(const Schedule& schedule) {
+  return !schedule.transfers.empty() || sets_flags(schedule);
+}
 
 Schedule with_tile_dependences(const Schedule& schedule) {
   Findings findings(1);

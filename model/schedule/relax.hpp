@@ -24,7 +24,8 @@ inline constexpr std::string_view kTileDependences = "tile-dependences";
 std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule);
 
 // Whether nothing can stand for the boundaries of a schedule: a copy engine knows no flags, so what it copies
-// is ordered by streams, events and hosts alone. Such a schedule stays as it is.
+// is ordered by streams, events and hosts alone; and where flags are set, a boundary may be what keeps a
+// signal from being lost. Such a schedule stays as it is.
 bool keeps_boundaries(const Schedule& schedule);
 
 // Kernels come in that order, one for every launch; each rank ends with one device synchronisation if it

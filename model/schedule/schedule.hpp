@@ -5,12 +5,13 @@
 // machine.
 //
 // Memory model (arXiv:2511.12500 §2.1.3, §3.3.2; ROCm/iris examples): data operations are relaxed. `signal`
-// is a release: all earlier stores of the workgroup are drained and visible in its scope before the flag
-// changes. `wait` is an acquire: later reads of the workgroup see what was released. The end of a kernel
-// releases everything it wrote at gpu scope, a host barrier at system scope; so does the end of a copy by a
-// copy engine, which takes its turn in a stream as a kernel does. What follows in the stream, or waits for
-// an event recorded behind it, sees what it wrote. A workgroup has one store in
-// flight: the next operation that is not a store starts while it drains, the next store waits for it.
+// is a release unless it says otherwise: all earlier stores of the workgroup are drained and visible in its
+// scope before the flag changes. A relaxed one waits for nothing and publishes nothing. `wait` is an acquire:
+// later reads of the workgroup see what was released. The end of a kernel releases everything it wrote at gpu
+// scope, a host barrier at system scope; so does the end of a copy by a copy engine, which takes its turn in
+// a stream as a kernel does. What follows in the stream, or waits for an event recorded behind it, sees what
+// it wrote. A workgroup has one store in flight: the next operation that is not a store starts while it
+// drains, the next store waits for it.
 //
 // A workgroup has one accumulator: `matmul` adds into it, `load` replaces it, `reduce` adds a tile to it,
 // `store` and `atomic_add` write it out. `store` keeps it, so that it can be stored to several ranks; a
@@ -63,7 +64,7 @@ enum class OpKind : std::uint8_t {
   reduce,      // accumulator += `buffer`[rect] of `rank`
   atomic_add,  // `buffer`[rect] of `rank` += accumulator
   attend,      // accumulator = softmax(Q·Kᵀ)·V of rect: reserved for attention workloads
-  signal,      // `flag`[index] of `rank` += value, after a release in `scope`
+  signal,      // `flag`[index] of `rank` += value, or = value, after a release in `scope`
   wait,        // until `flag`[index] of the own rank >= value, then an acquire in `scope`
   barrier,     // all waves of the workgroup
   claim,       // n = `flag`[index]++ of the own rank; k_begin + n < k_end: run that item, then claim again.
@@ -78,15 +79,22 @@ enum class LockProtocol : std::uint8_t { load_store, exchange, compare_and_swap 
 inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store", "exchange",
                                                                     "compare-and-swap"};
 
+// What a signal does with the counter, and whether it publishes what its workgroup did before.
+enum class FlagChange : std::uint8_t { add, set };
+inline constexpr std::array<std::string_view, 2> kFlagChangeNames{"add", "set"};
+enum class MemoryOrder : std::uint8_t { release, relaxed };
+inline constexpr std::array<std::string_view, 2> kMemoryOrderNames{"release", "relaxed"};
+
 // One tile operation. Which fields count depends on `kind` (see OpKind); the others stay at their defaults. A
 // simulator looks them up at random: aligned, none takes two cache lines.
 struct alignas(64) Op {
   OpKind kind = OpKind::barrier;
   Scope scope = Scope::gpu;
   LockProtocol protocol = LockProtocol::load_store;
-  std::int8_t spare = 0;
-  std::int16_t rank = 0;      // the other side; the own rank for local operations
-  std::int16_t src_rank = 0;  // copy
+  FlagChange change = FlagChange::add;       // signal
+  MemoryOrder order = MemoryOrder::release;  // signal
+  std::int16_t rank = 0;                     // the other side; the own rank for local operations
+  std::int16_t src_rank = 0;                 // copy
   std::int16_t buffer = -1;
   std::int16_t src_buffer = -1;  // copy: source; matmul: A
   std::int16_t b_buffer = -1;    // matmul: B
@@ -131,8 +139,12 @@ struct MatmulTile {
 enum class Placement : std::uint8_t {
   dispatch,    // the hardware sends workgroups in order, round robin over dies, as slots become free
   persistent,  // same, but all workgroups must be resident at once (they may wait for each other)
+  gang,        // none starts before there is room for all, then all do, as after a cooperative launch
 };
-inline constexpr std::array<std::string_view, 2> kPlacementNames{"dispatch", "persistent"};
+inline constexpr std::array<std::string_view, 3> kPlacementNames{"dispatch", "persistent", "gang"};
+
+// Whether all workgroups are resident at once.
+constexpr bool all_resident(Placement placement) { return placement != Placement::dispatch; }
 
 struct Workgroup {
   std::uint32_t first_op = 0;  // into Schedule::ops

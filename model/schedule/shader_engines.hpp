@@ -10,7 +10,7 @@
 // eight rounds of 0.39 MB a workgroup: what one of them needs for all its 43 tiles, not for the last six. 32
 // and 6 workgroups a die are one too many for an engine of nine.
 //
-// Only kernels whose workgroups stay (Placement::persistent) are dealt so here. Of others a workgroup takes
+// Only kernels whose workgroups stay (all_resident()) are dealt so here. Of others a workgroup takes
 // any room on its die: how long it would wait for its engine depends on how long workgroups last, and where
 // one stands for many small ones (model/workloads/remote_access/schedule.cpp) that would be far too long.
 #pragma once
@@ -37,7 +37,7 @@ std::int32_t workgroups_beside(const Gpu& gpu, std::int32_t taken);
 
 // Whether the workgroups of a kernel are dealt so: they stay, and may have any compute unit.
 inline bool goes_in_turn(const Kernel& kernel) {
-  return kernel.placement == Placement::persistent && kernel.cu_begin == 0 && kernel.cu_end == 0;
+  return all_resident(kernel.placement) && kernel.cu_begin == 0 && kernel.cu_end == 0;
 }
 
 }  // namespace tritax

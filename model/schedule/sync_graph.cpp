@@ -26,6 +26,8 @@ struct SignalRecord {
   std::uint32_t claim_cell = kNone;  // of the claim that guards it
   std::uint32_t claim_block = 0;     // unique number of the guarded block
   std::int64_t claim_limit = 0;
+  bool publishes = true;
+  bool sets = false;
 };
 
 struct CellRecords {
@@ -186,13 +188,17 @@ class SyncGraphBuilder {
         const std::uint32_t vertex =
             add_vertex(is_signal ? SyncVertex::Kind::signal : SyncVertex::Kind::wait, workgroup_run, i);
         add_edge(vertex - 1, vertex);
-        const std::uint32_t cell = cell_index(is_signal ? op.rank : own, op.flag, op.index);
+        const std::uint32_t phase = graph_.phases_.of({workgroup_run, i});
+        if (phase == FlagPhases::kNone) continue;
+        const std::uint32_t cell = cell_index(is_signal ? op.rank : own, op.flag, op.index, phase);
         if (is_signal) {
           SignalRecord record = i < guarded_until ? guard : SignalRecord{};
           record.vertex = vertex;
           record.value = op.value;
           record.run = run;
           record.workgroup_run = workgroup_run;
+          record.publishes = !is_relaxed(op);
+          record.sets = sets_flag(op);
           records_[cell].signals.push_back(record);
           graph_.cells_[cell].signals.push_back(vertex);
         } else {
@@ -266,20 +272,25 @@ class SyncGraphBuilder {
     }
   }
 
-  std::uint32_t cell_index(std::int32_t rank, std::int32_t flag, std::int32_t index) {
+  std::uint32_t cell_index(std::int32_t rank, std::int32_t flag, std::int32_t index,
+                           std::uint32_t phase = 0) {
     const auto high = static_cast<std::uint64_t>(static_cast<std::uint32_t>(rank) << 16 |
                                                  static_cast<std::uint32_t>(flag & 0xffff));
     const std::uint64_t key = high << 32 | static_cast<std::uint32_t>(index);
-    const auto [entry, added] = cell_of_key_.emplace(key, static_cast<std::uint32_t>(graph_.cells_.size()));
-    if (added) {
+    const auto next = static_cast<std::uint32_t>(graph_.cells_.size());
+    std::uint32_t& cell_of_key =
+        phase == 0 ? cell_of_key_.emplace(key, next).first->second
+                   : cell_of_later_phase_.emplace(std::pair(key, phase), next).first->second;
+    if (cell_of_key == next) {
       FlagCell cell;
       cell.rank = rank;
       cell.flag = flag;
       cell.index = index;
+      cell.phase = phase;
       graph_.cells_.push_back(std::move(cell));
       records_.emplace_back();
     }
-    return entry->second;
+    return cell_of_key;
   }
 
   void add_host_programs() {
@@ -446,7 +457,9 @@ class SyncGraphBuilder {
         later_in_block += signal.value;
         behind = later_in_block;
       }
-      const auto event = std::upper_bound(values.begin(), values.end(), total - behind);
+      // The setting of a counter precedes all else of its phase.
+      const auto event = std::upper_bound(values.begin(), values.end(), signal.sets ? 0 : total - behind);
+      if (!signal.publishes) continue;
       if (event != values.end()) {
         const std::uint32_t index =
             graph_.cells_[cell].events[static_cast<std::size_t>(event - values.begin())];
@@ -460,12 +473,19 @@ class SyncGraphBuilder {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
   std::vector<CellRecords> records_;  // by cell
   std::unordered_map<std::uint64_t, std::uint32_t> cell_of_key_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> cell_of_later_phase_;
   std::uint32_t claim_blocks_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> queue_of_cell_;
   std::vector<std::map<std::uint32_t, std::int64_t>> waited_by_all_;  // by queue: cell and least value
 };
 
-SyncGraph::SyncGraph(const Schedule& schedule) : schedule_(schedule) {
+SyncGraph::SyncGraph(const Schedule& schedule)
+    : SyncGraph(schedule, sets_flags(schedule) ? find_phases(schedule) : FlagPhases{}) {
+  if (sets_flags(schedule)) races_ = find_races(*this, phases_);
+}
+
+SyncGraph::SyncGraph(const Schedule& schedule, FlagPhases phases)
+    : schedule_(schedule), phases_(std::move(phases)) {
   copy_kernel_.name = "copy engine";
   copy_kernel_.resources = {0, 0, 0};
   copy_kernel_.workgroups.push_back({0, 1});

@@ -17,6 +17,10 @@
 // later kernels of its stream), s precedes the event if v > total - behind(s). In the usual case v == total
 // and every signal precedes.
 //
+// A signal that sets its counter begins a phase of it (flag_phases.hpp); each phase is a cell of its own, to
+// which the setting signal adds its value, before all events. A relaxed signal counts, but has no edge to an
+// event.
+//
 // Operations behind a `claim` are done by whichever workgroup got the item: of all blocks that claim from one
 // queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
 // executed. What a block has waited for orders nothing behind the block, for it may be skipped; see
@@ -35,6 +39,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/schedule/flag_phases.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
@@ -98,17 +103,12 @@ struct SkippedWaits {
   std::uint32_t end_op = 0;  // one past the block
 };
 
-// A place in an execution: operation `op` of a workgroup run.
-struct OpPoint {
-  std::uint32_t workgroup_run = 0;
-  std::uint32_t op = 0;
-};
-
 // One flag counter that somebody signals, waits for or claims from.
 struct FlagCell {
   std::int32_t rank = 0;
   std::int32_t flag = 0;
   std::int32_t index = 0;
+  std::uint32_t phase = 0;              // of the counter
   std::int64_t total = 0;               // highest value that the counter can reach
   std::int64_t least = 0;               // that it reaches once all is done, whoever got the items
   std::int64_t least_of_skippable = 0;  // of that, what signals add that may be skipped
@@ -141,6 +141,9 @@ class SyncGraph {
   // The schedule must have passed check_ranges and outlive the graph.
   explicit SyncGraph(const Schedule& schedule);
 
+  // With the phases of counters that are set given. Signals and waits without one are in no cell.
+  SyncGraph(const Schedule& schedule, FlagPhases phases);
+
   const Schedule& schedule() const { return schedule_; }
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<WorkgroupRun>& workgroups() const { return workgroups_; }
@@ -148,6 +151,7 @@ class SyncGraph {
   const std::vector<FlagCell>& cells() const { return cells_; }
   const std::vector<FlagEvent>& events() const { return events_; }
   const std::vector<WorkQueue>& queues() const { return queues_; }
+  const std::vector<FlagRace>& races() const { return races_; }
   const Graph& graph() const { return graph_; }
 
   // Of a copy: one that takes nothing.
@@ -179,6 +183,8 @@ class SyncGraph {
  private:
   friend class SyncGraphBuilder;
   const Schedule& schedule_;
+  FlagPhases phases_;
+  std::vector<FlagRace> races_;
   Kernel copy_kernel_;
   std::vector<Run> runs_;
   std::vector<WorkgroupRun> workgroups_;
@@ -201,6 +207,13 @@ struct OrderQuery {
 
 // Answers many questions at once: one backward search per kernel execution, continued per workgroup.
 std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries);
+
+// Is a signal or wait, by its vertex, done before `after` begins?
+struct DoneQuery {
+  std::uint32_t vertex = 0;
+  OpPoint after;
+};
+std::vector<char> are_done(const SyncGraph& graph, const std::vector<DoneQuery>& queries);
 
 // How do operations of one workgroup run, in program order, stand to `point`?
 struct SideQuery {

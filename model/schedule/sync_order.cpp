@@ -1,5 +1,6 @@
 // Questions of order: reachability in the graph of sync_graph.hpp.
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -35,10 +36,9 @@ class BackwardSearch {
     }
     return vertex != kNoVertex;
   }
-
- private:
   bool knows(std::uint32_t vertex) const { return base_[vertex] == run_ || own_[vertex] == workgroup_run_; }
 
+ private:
   void visit(std::uint32_t root, std::vector<std::uint32_t>& marks, std::uint32_t mark) {
     if (knows(root)) {
       return;
@@ -175,6 +175,16 @@ std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQue
       graph, std::move(between_workgroups), [&](std::uint32_t i) { return queries[i].after; },
       [&](std::uint32_t i, const BackwardSearch& search) { ordered[i] = search.knows(queries[i].before); });
   return ordered;
+}
+
+std::vector<char> are_done(const SyncGraph& graph, const std::vector<DoneQuery>& queries) {
+  std::vector<char> done(queries.size(), 0);
+  std::vector<std::uint32_t> all(queries.size());
+  std::iota(all.begin(), all.end(), 0);
+  search_by_point(
+      graph, std::move(all), [&](std::uint32_t i) { return queries[i].after; },
+      [&](std::uint32_t i, const BackwardSearch& search) { done[i] = search.knows(queries[i].vertex); });
+  return done;
 }
 
 std::vector<Sides> sides_of(const SyncGraph& graph, const std::vector<SideQuery>& queries) {

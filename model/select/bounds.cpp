@@ -34,8 +34,8 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
   const bool has_sender = machine.gpu.async_tile_store && kernel.tile.m > 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
-    if (has_sender && is_sent(op.kind)) continue;
-    if (drains(op.kind)) now = std::max(now, store_done);
+    if (has_sender && is_sent(op)) continue;
+    if (drains(op)) now = std::max(now, store_done);
     if (op.kind == OpKind::matmul) {
       const MatmulWork work = matmul_times(op);
       chain.matmuls.ns += work.ns;
@@ -50,7 +50,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       const double rate = moves.workgroup_gb_per_s(kernel, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
-    } else if (op.kind == OpKind::signal) {
+    } else if (op.kind == OpKind::signal && !is_relaxed(op)) {
       now += machine.gpu.release_ns;
     }
   }

@@ -9,21 +9,26 @@
 #include "model/core/error.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
 #include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/all_reduce/workload.hpp"
+#include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "model/workloads/gemm_all_to_all/patterns.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
+#include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 9> all{
-      &gemm_all_scatter(), &all_gather_gemm(), &gemm_reduce_scatter(),
-      &gemm_all_reduce(),  &gemm_all_to_all(), &gemm_beside_all_gather(),
-      &library_gemm(),     &remote_access(),   &all_gather()};
+  static const std::array<const Workload*, 13> all{
+      &gemm_all_scatter(), &all_gather_gemm(),        &gemm_reduce_scatter(), &gemm_all_reduce(),
+      &gemm_all_to_all(),  &gemm_beside_all_gather(), &library_gemm(),        &remote_access(),
+      &all_gather(),       &reduce_scatter(),         &all_reduce(),          &all_to_all(),
+      &broadcast()};
   return all;
 }
 

@@ -86,9 +86,9 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
   LibraryFile file;
   file.origin = origin;
   UniqueRows once(
-      "workload,form,what,launch,operands,gpus,m,n,k,dtype,sharding,bytes_per_rank,device_us,kernel_us,wall_"
-      "us");
-  file.remarks = read_csv(csv, origin, "launch,gpus,m,n,k,dtype", kLibraryWriter, [&](const CsvRow& line) {
+      "workload,form,what,launch,operands,gpus,m,n,k,rows,cols,dtype,sharding,bytes_per_rank,device_us,"
+      "kernel_us,wall_us");
+  file.remarks = read_csv(csv, origin, "launch,gpus,dtype", kLibraryWriter, [&](const CsvRow& line) {
     std::optional<LibraryRow> row = read_row(line);
     check_times(line);
     once.add(line);

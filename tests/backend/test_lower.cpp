@@ -276,6 +276,32 @@ TEST(Lowering, only_a_counter_with_one_signal_may_be_set_by_a_plain_store) {
   EXPECT_TRUE(has(program.ops[3], kAlone));
 }
 
+TEST(Lowering, a_signal_that_sets_its_counter_stores_whoever_else_changes_it) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.set_flag(test.flag, 0, 0, 1, Scope::system, LockProtocol::load_store);
+  test.builder.set_flag(test.flag, 0, 3, 1, Scope::system, LockProtocol::compare_and_swap);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[0], kAlone));
+  EXPECT_TRUE(has(program.ops[1], kAlone));
+  EXPECT_EQ(program.ops[1].value, 0);
+  EXPECT_TRUE(has(program.ops[2], kAlone));
+  EXPECT_EQ(static_cast<LockProtocol>(program.ops[2].protocol),
+            LockProtocol::exchange);  // it holds more than 0
+}
+
+TEST(Lowering, a_relaxed_signal_covers_nothing_and_leaves_it_to_the_next) {
+  OneKernel test;
+  test.builder.copy(test.c, {128, 0, 128, 128}, 1, test.a, 0, 0, 0);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store, MemoryOrder::relaxed);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_EQ(program.ops[1].relaxed, 1);
+  EXPECT_FALSE(has(program.ops[1], kTeamWrites));
+  EXPECT_EQ(program.ops[2].relaxed, 0);
+  EXPECT_TRUE(has(program.ops[2], kTeamWrites));
+}
+
 TEST(Lowering, a_kernel_that_is_launched_twice_has_no_lone_signals) {
   OneKernel test;
   test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);

@@ -13,9 +13,9 @@
 namespace tritax {
 
 inline auto fields_of(const Op& op) {
-  return std::tuple(op.kind, op.scope, op.protocol, op.rank, op.src_rank, op.buffer, op.src_buffer,
-                    op.b_buffer, op.flag, op.rect.row, op.rect.col, op.rect.rows, op.rect.cols, op.src_row,
-                    op.src_col, op.k_begin, op.k_end, op.index, op.value);
+  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.rank, op.src_rank, op.buffer,
+                    op.src_buffer, op.b_buffer, op.flag, op.rect.row, op.rect.col, op.rect.rows, op.rect.cols,
+                    op.src_row, op.src_col, op.k_begin, op.k_end, op.index, op.value);
 }
 
 inline int below(int limit) { return *rc::gen::inRange(0, limit); }
@@ -41,8 +41,13 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
       return builder.reduce(buffer(), random_rect(), below(ranks));
     case OpKind::atomic_add:
       return builder.atomic_add(buffer(), random_rect(), below(ranks));
-    case OpKind::signal:
-      return builder.signal(flag(), natural(), natural(), below(ranks), scope(), protocol());
+    case OpKind::signal: {
+      const auto order = static_cast<MemoryOrder>(below(2));
+      if (below(3) == 0) {
+        return builder.set_flag(flag(), natural(), natural(), below(ranks), scope(), protocol(), order);
+      }
+      return builder.signal(flag(), natural(), natural(), below(ranks), scope(), protocol(), order);
+    }
     case OpKind::wait:
       return builder.wait(flag(), natural(), natural(), scope(), protocol());
     case OpKind::claim:
@@ -84,7 +89,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.rank = below(ranks);
   kernel.resources = {1 + natural() / 2, natural(), natural()};
   kernel.tile = {natural(), below(300), below(300), below(16), static_cast<Pipeline>(below(2))};
-  kernel.placement = static_cast<Placement>(below(2));
+  kernel.placement = static_cast<Placement>(below(3));
   kernel.profile = static_cast<KernelProfile>(below(kKernelProfileCount));
   kernel.cu_begin = below(100);
   kernel.cu_end = below(300);

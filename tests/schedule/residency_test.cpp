@@ -176,7 +176,13 @@ TEST(CheckResidency, AGridNeedsAPlaceOnEachDieBesideThePersistentKernelThatSpins
 }
 
 TEST(CheckResidency, ASpinningGridMayOnlyFillTheMachineBehindItsProducer) {
-  expect_fits(two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, false));
+  Schedule ordered = two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, false);
+  for (HostOp& op : ordered.host[0]) op.stream = 0;
+  expect_fits(ordered);
+  // Independent streams promise no order.
+  expect_finding(two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, false),
+                 "kernel 'consumer' rank 0 workgroup 0 operation 0 (wait)",
+                 "so it is if 'consumer' starts before 'producer'");
   expect_finding(two_kernels(Placement::dispatch, 16, Placement::dispatch, 16, true),
                  "kernel 'consumer' rank 0 workgroup 0 operation 0 (wait)", "may never get a place");
 }

@@ -95,21 +95,9 @@ std::vector<OwnedTile> pieces_of(const ExchangeDraft& draft, int rank, Share row
            owner});
     }
   }
-  std::vector<OwnedTile> walk;
   const std::vector<OwnedTile> own = std::move(by_owner.back());
   by_owner.pop_back();
-  if (draft.knobs.peer_order == PeerOrder::staggered) {
-    for (std::size_t i = 0, left = by_owner.size(); left > 0; ++i) {
-      left = 0;
-      for (const std::vector<OwnedTile>& list : by_owner) {
-        if (i >= list.size()) continue;
-        walk.push_back(list[i]);
-        ++left;
-      }
-    }
-  } else {
-    for (const std::vector<OwnedTile>& list : by_owner) walk.insert(walk.end(), list.begin(), list.end());
-  }
+  std::vector<OwnedTile> walk = merged(by_owner, draft.knobs.peer_order == PeerOrder::staggered);
   walk.insert(walk.end(), own.begin(), own.end());
   return walk;
 }

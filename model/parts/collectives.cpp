@@ -1,0 +1,244 @@
+#include "model/parts/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMostWorkgroups = std::int64_t{1} << 16;
+
+// Tables of workloads are filled from it before main() begins: it is made when it is first asked for.
+const std::array<Spec, 7>& all_knobs() {
+  static const std::array<Spec, 7> knobs{{
+      {.name = "comm_tile",
+       .help = "piece that a workgroup moves at a time, for example 64x256; left out: 128x128",
+       .low = kTileStep,
+       .high = kMaxCommTile,
+       .parts = {"m", "n"},
+       .step = kTileStep,
+       .varies_by_doubling = true,
+       .shown = "pieces of {}",
+       .not_shown = 0},
+      {.name = "comm_cus",
+       .help = "workgroups of a GPU; left out: one a compute unit",
+       .high = kMostWorkgroups,
+       .allowed = kAllowedCus,
+       .varies_by_doubling = true,
+       .shown = "{} workgroups",
+       .not_shown = 0},
+      {.name = "transport",
+       .help =
+           "who moves data: those who have them store them (push), or those who need them load them (pull)",
+       .kind = ValueKind::name,
+       .names = kTransportNames,
+       .shown = "{}"},
+      sum_knob("rings"),
+      gemm_knob("peer_order"),
+      gemm_knob("lock"),
+      gemm_knob("host_barriers"),
+  }};
+  return knobs;
+}
+
+// Strides that reach all ranks.
+std::int64_t most_rings(int gpus) {
+  std::int64_t strides = 0;
+  for (int stride = 1; stride < gpus; ++stride) strides += std::gcd(stride, gpus) == 1 ? 1 : 0;
+  return std::max<std::int64_t>(1, strides);
+}
+
+std::int64_t usual_rings(const Problem& problem, const Machine& machine) {
+  return machine.fabric.kind == LinkKind::mesh ? most_rings(problem.gpus()) : 1;
+}
+
+Axis workgroup_axis(const Machine& machine) {
+  constexpr std::array<std::int64_t, 9> fewer{8, 16, 24, 32, 48, 64, 96, 128, 192};
+  const std::int64_t cus = machine.gpu.cu_count();
+  Axis axis;
+  axis.name = "comm_cus";
+  axis.near = Axis::Near::next;
+  for (const std::int64_t count : fewer) {
+    if (count < cus) axis.values.push_back(column_value("comm_cus", count));
+  }
+  axis.values.push_back(column_value("comm_cus", cus));
+  axis.start = axis.values.size() - 1;
+  for (std::size_t i = 0; i < axis.values.size(); ++i) axis.coarse.push_back(i);
+  return axis;
+}
+
+// Pieces that the accumulator of a workgroup holds.
+Axis piece_axis() {
+  constexpr std::array<std::array<std::int64_t, 2>, 7> shapes{
+      {{128, 128}, {64, 256}, {64, 128}, {32, 128}, {32, 64}, {16, 64}, {16, 512}}};
+  Axis axis;
+  axis.name = "comm_tile";
+  for (const std::array<std::int64_t, 2>& shape : shapes) {
+    axis.values.push_back({{shape[0], shape[1]}, 0, [shape](Values& knobs) {
+                             knobs.assume("comm_tile_m", shape[0]);
+                             knobs.assume("comm_tile_n", shape[1]);
+                             return true;
+                           }});
+  }
+  return axis;
+}
+
+Axis name_axis(std::string_view column, std::span<const std::string_view> names, std::int64_t usual) {
+  std::vector<std::int64_t> values{usual};
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(names.size()); ++i) {
+    if (i != usual) values.push_back(i);
+  }
+  return column_axis(column, values);
+}
+
+}  // namespace
+
+Collective collective_of(const Problem& problem) {
+  return {problem["rows"], problem["cols"], static_cast<DType>(problem["dtype"]), problem.gpus()};
+}
+
+std::array<Spec, 4> collective_fields(std::string_view rows_help, std::string_view cols_help, int least) {
+  return {size_field("rows", "--rows", rows_help), size_field("cols", "--cols", cols_help),
+          dtype_field(DType::fp16, "element type"), gpus_field(least)};
+}
+
+const Spec& collective_knob(std::string_view name) {
+  const Spec* found = find_spec(all_knobs(), name);
+  TRITAX_ASSERT(found != nullptr, "no such knob of collectives");
+  return *found;
+}
+
+SumKnobs collective_knobs_of(const Values& values) {
+  SumKnobs knobs = sum_knobs_of(values);
+  knobs.gemm_cus = knobs.comm_cus;  // a kernel of one role, whatever patterns call it
+  knobs.xcd_remap = false;
+  return knobs;
+}
+
+void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
+                      double copies) {
+  check(knobs, machine.gpu);
+  check_sum_knobs(knobs);
+  check_memory("this collective", copies * collective.bytes(), machine.gpu);
+  const TileIndex piece = piece_size(knobs);
+  const auto pieces = [&](std::int64_t size, std::int32_t of) {
+    return std::ceil(static_cast<double>(size) / of);
+  };
+  const double all =
+      (pieces(collective.rows, piece.row) + collective.gpus) * pieces(collective.cols, piece.col);
+  if (all * collective.gpus <= kMaxOperations) return;
+  throw UserError(fmt::format(
+      "comm_tile: {:.0f} pieces of {}x{} a GPU are too many to schedule (over {:.0f} tile operations); use "
+      "larger ones",
+      all, piece.row, piece.col, kMaxOperations));
+}
+
+void require_rows(Problem& problem, const FieldPlace& place) {
+  if (problem["rows"] >= problem.gpus()) return;
+  throw UserError(fmt::format("{}: rows = {} is less than there are GPUs ({}); every GPU must have a row",
+                              place("rows"), problem["rows"], problem.gpus()));
+}
+
+std::string collective_size_text(const Problem& problem) {
+  return fmt::format("{}x{} {}", problem["rows"], problem["cols"],
+                     name_of(static_cast<DType>(problem["dtype"])));
+}
+
+Values default_collective_knobs(const Values& table, const Problem& problem, const Machine& machine) {
+  Values knobs = table;
+  if (knobs.has("rings")) knobs.assume("rings", usual_rings(problem, machine));
+  knobs.assume("host_barriers", 0);
+  return knobs;
+}
+
+KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                           const Values& table, const Values& pins) {
+  KnobSpace space;
+  space.base = default_collective_knobs(table, problem, machine).with(pins);
+  if (pins.has("comm_cus") && pins.given("comm_cus")) check_cus(pins["comm_cus"], "comm_cus", machine.gpu);
+  const auto varies = [&](std::string_view knob, std::string_view column) {
+    return pattern.uses(knob) && !pins.given(column);
+  };
+  if (varies("comm_cus", "comm_cus")) space.axes.push_back(workgroup_axis(machine));
+  if (varies("comm_tile", "comm_tile_m") && !pins.given("comm_tile_n")) space.axes.push_back(piece_axis());
+  if (problem.gpus() == 1) return space;
+  if (varies("transport", "transport")) {
+    space.axes.push_back(name_axis("transport", kTransportNames, 0));
+    space.axes.back().coarse = {0, 1};
+  }
+  if (varies("rings", "rings") && most_rings(problem.gpus()) > 1) {
+    const bool all = usual_rings(problem, machine) > 1;
+    const std::int64_t most = most_rings(problem.gpus());
+    space.axes.push_back(all ? column_axis("rings", {most, 1}) : column_axis("rings", {1, most}));
+  }
+  if (varies("peer_order", "peer_order")) {
+    space.axes.push_back(
+        name_axis("peer_order", kPeerOrderNames, static_cast<std::int64_t>(PeerOrder::staggered)));
+  }
+  if (varies("lock", "lock")) space.axes.push_back(name_axis("lock", kLockProtocolNames, 0));
+  return space;
+}
+
+std::optional<LibraryCall> collective_library_call(const CsvRow& line, const Workload& workload) {
+  if (!is_of_program(line, workload, true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if (form != "library" || graph) return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::program;
+  call.time_column = "wall_us";
+  call.problem = problem_of(workload);
+  Values& values = call.problem.values;
+  for (const char* side : {"rows", "cols"}) values.give(side, line.integer(side, 1, kMaxSize));
+  values.give("dtype", static_cast<std::int64_t>(line.choice("dtype", kDTypeNames)));
+  values.give("gpus", line.integer("gpus", 1, kMaxGpus));
+  call.pattern = "library";
+  call.knobs = Values(workload.knobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
+std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width) {
+  std::vector<Rect> pieces;
+  for (std::int32_t row = 0; row < whole.rows; row += height) {
+    for (std::int32_t col = 0; col < whole.cols; col += width) {
+      pieces.push_back({whole.row + row, whole.col + col, std::min(height, whole.rows - row),
+                        std::min(width, whole.cols - col)});
+    }
+  }
+  return pieces;
+}
+
+TileIndex piece_size(const SumKnobs& knobs) {
+  return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone,
+          knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kPieceAlone};
+}
+
+std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int rank, std::string name,
+                           const SumKnobs& knobs) {
+  const TileIndex piece = piece_size(knobs);
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.rank = rank;
+  kernel.resources =
+      tile_copy_resources(machine.gpu, copy_resources().threads, std::int64_t{piece.row} * piece.col);
+  kernel.placement = Placement::persistent;
+  return builder.kernel(std::move(kernel));
+}
+
+void library_program(ScheduleBuilder& builder, const Machine& machine, int rank, std::int32_t kernel,
+                     bool host_barriers) {
+  if (host_barriers) builder.host(rank, HostOpKind::barrier);
+  builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+  builder.launch(rank, kernel);
+  builder.host(rank, HostOpKind::device_synchronize);
+  if (host_barriers) builder.host(rank, HostOpKind::barrier);
+}
+
+}  // namespace tritax

@@ -1,0 +1,20 @@
+// One-shot: every rank adds up everything itself.
+//
+//   pushed, G workgroups:  for pieces p, p+G, …: load; for peers: store -> slot there; arrived[piece] += 1
+//   there
+//                          for the same pieces:  wait arrived; load; for peers: reduce slot; store C
+//   pulled, G workgroups:  exchange arrivals: all have their summands
+//                          for pieces:           load; for peers: reduce their summand; store C
+//                          exchange arrivals: all have been read
+//
+// One step where two shots have two, for W/2 times the bytes: for small matrices.
+#pragma once
+
+#include "model/parts/partial_sums.hpp"
+
+namespace tritax {
+
+// `draft`: without a product, summed up everywhere.
+void add_one_shot(SumDraft& draft);
+
+}  // namespace tritax

@@ -1,0 +1,169 @@
+// All-reduce alone.
+//
+//   library   the vendor's kernel: model/parts/library_collectives.hpp
+//   one-shot  every GPU adds up everything itself: one_shot.hpp
+//   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, who adds them up and stores the sum to
+//   all ring      the same: every piece goes once around all GPUs, the last of which stores the sum to all
+#include "model/workloads/all_reduce/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/collectives.hpp"
+#include "model/parts/library_collectives.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/parts/sum_patterns.hpp"
+#include "model/workloads/all_reduce/one_shot.hpp"
+
+namespace tritax {
+
+namespace {
+
+const std::array<Spec, 4> kFields =
+    collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
+
+const std::array<Spec, 7> kKnobs{{
+    collective_knob("comm_tile"),
+    collective_knob("comm_cus"),
+    collective_knob("transport"),
+    collective_knob("rings"),
+    collective_knob("peer_order"),
+    collective_knob("lock"),
+    collective_knob("host_barriers"),
+}};
+
+// A matrix is one array here and is cut as its sides allow. `copies`: buffers of its size that a GPU needs.
+SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machine& machine,
+                  const Values& values, double copies) {
+  const Collective collective = collective_of(problem);
+  const SumKnobs knobs = collective_knobs_of(values);
+  check_collective(collective, machine, knobs, copies);
+  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
+  return {pattern,
+          {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus},
+          machine,
+          knobs,
+          true};
+}
+
+Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
+  SumDraft draft = draft_of("one-shot", problem, machine, values, 2.0 + (slots ? problem.gpus() : 0));
+  add_one_shot(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("two-shot", problem, machine, values, 3);
+  add_direct(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_ring(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("ring", problem, machine, values, 3);
+  add_ring(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("library", problem, machine, values, 3);
+  ScheduleBuilder& builder = draft.builder;
+  draft.add_slots();
+  LibraryReduce reduce;
+  const Rect widest = block_of(draft.problem, 0);
+  const std::int32_t flags = library_channels(machine) * draft.ranks();
+  reduce.kernel = "all_reduce";
+  reduce.ranks = draft.ranks();
+  reduce.everywhere = true;
+  reduce.own = draft.partial;
+  reduce.slots = draft.slots;
+  reduce.result = draft.c;
+  reduce.slot_rows = widest.rows;
+  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
+  reduce.arrived = builder.flags("arrived", flags);
+  reduce.done = builder.flags("done", flags);
+  for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    reduce.rank = rank;
+    reduce.place = reduce.blocks[static_cast<std::size_t>(rank)];
+    library_program(builder, machine, rank, add_library_reduce(builder, machine, reduce),
+                    draft.knobs.host_barriers);
+  }
+  return builder.finish();
+}
+
+using Names = std::string_view;
+constexpr std::array<Names, 5> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order", "lock"};
+constexpr std::array<Names, 5> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "lock"};
+
+const std::array<Pattern, 4> kPatterns{{
+    {.name = "library",
+     .summary = "the all-reduce of the vendor's collective library",
+     .build = build_library,
+     .vendor = true},
+    {.name = "one-shot",
+     .summary = "every GPU adds up everything itself, from slots or from its peers",
+     .knobs = kShotKnobs,
+     .build = build_one_shot},
+    {.name = "two-shot",
+     .summary =
+         "pieces go into slots of their owner, or it loads them; it adds them up and stores the sum to all",
+     .knobs = kShotKnobs,
+     .build = build_two_shot},
+    {.name = "ring",
+     .summary = "every piece goes around all GPUs, the last of which stores the sum to all",
+     .knobs = kRingKnobs,
+     .build = build_ring},
+}};
+
+void complete(Problem& problem, const FieldPlace& place) {
+  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
+  throw UserError(fmt::format(
+      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
+      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
+}
+
+// Both ways, as bus bandwidths count them.
+Work work(const Problem& problem) {
+  const Collective collective = collective_of(problem);
+  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
+          .peers = collective.gpus - 1};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  return default_collective_knobs(Values(kKnobs), problem, machine);
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  return collective_space(pattern, problem, machine, Values(kKnobs), pins);
+}
+
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  return collective_library_call(line, all_reduce());
+}
+
+}  // namespace
+
+const Workload& all_reduce() {
+  static const Workload workload{
+      .name = "all-reduce",
+      .title = "All-reduce",
+      .summary = "every GPU has a matrix, and ends with the sum of all",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = collective_size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .library_call = library_call,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,141 @@
+// Reduce-scatter alone.
+//
+//   library  the vendor's kernel: model/parts/library_collectives.hpp
+//   direct   model/parts/sum_patterns.hpp: one workgroup sends and adds, or fetches and adds
+//   ring     the same: every piece goes once around all GPUs, each of which adds its own
+#include "model/workloads/reduce_scatter/workload.hpp"
+
+#include <array>
+
+#include "model/parts/collectives.hpp"
+#include "model/parts/library_collectives.hpp"
+#include "model/parts/library_gather.hpp"
+#include "model/parts/sum_patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+const std::array<Spec, 4> kFields = collective_fields(
+    "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
+
+const std::array<Spec, 7> kKnobs{{
+    collective_knob("comm_tile"),
+    collective_knob("comm_cus"),
+    collective_knob("transport"),
+    collective_knob("rings"),
+    collective_knob("peer_order"),
+    collective_knob("lock"),
+    collective_knob("host_barriers"),
+}};
+
+SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machine& machine,
+                  const Values& values) {
+  const Collective collective = collective_of(problem);
+  const SumKnobs knobs = collective_knobs_of(values);
+  check_collective(collective, machine, knobs, 3);  // summands, slots or what arrives, and the sum
+  return {pattern,
+          {collective.rows, collective.cols, 0, collective.dtype, Blocks::rows, collective.gpus},
+          machine,
+          knobs,
+          false};
+}
+
+Schedule build_direct(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("direct", problem, machine, values);
+  add_direct(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_ring(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("ring", problem, machine, values);
+  add_ring(draft);
+  return draft.builder.finish();
+}
+
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of("library", problem, machine, values);
+  ScheduleBuilder& builder = draft.builder;
+  draft.add_slots();
+  LibraryReduce reduce;
+  const Rect widest = block_of(draft.problem, 0);
+  const std::int32_t flags = library_channels(machine) * draft.ranks();
+  reduce.kernel = "reduce_scatter";
+  reduce.ranks = draft.ranks();
+  reduce.own = draft.partial;
+  reduce.slots = draft.slots;
+  reduce.result = draft.c;
+  reduce.slot_rows = widest.rows;
+  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
+  reduce.arrived = builder.flags("arrived", flags);
+  if (draft.opens()) reduce.opened = builder.flags("opened", flags);
+  for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const Rect& block = reduce.blocks[static_cast<std::size_t>(rank)];
+    reduce.rank = rank;
+    reduce.place = {0, 0, block.rows, block.cols};
+    library_program(builder, machine, rank, add_library_reduce(builder, machine, reduce),
+                    draft.knobs.host_barriers);
+  }
+  return builder.finish();
+}
+
+constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
+                                                       "lock"};
+constexpr std::array<std::string_view, 4> kRingKnobs{"comm_tile", "comm_cus", "rings", "lock"};
+
+const std::array<Pattern, 3> kPatterns{{
+    {.name = "library",
+     .summary = "the reduce-scatter of the vendor's collective library",
+     .build = build_library,
+     .vendor = true},
+    {.name = "direct",
+     .summary = "every GPU sends pieces into slots of their owner, who adds them up, or loads them itself",
+     .knobs = kDirectKnobs,
+     .build = build_direct},
+    {.name = "ring",
+     .summary = "every piece goes around all GPUs, each of which adds its own",
+     .knobs = kRingKnobs,
+     .build = build_ring},
+}};
+
+Work work(const Problem& problem) {
+  const Collective collective = collective_of(problem);
+  return {.bytes_per_gpu = collective.bytes() * (collective.gpus - 1) / collective.gpus,
+          .peers = collective.gpus - 1};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  return default_collective_knobs(Values(kKnobs), problem, machine);
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  return collective_space(pattern, problem, machine, Values(kKnobs), pins);
+}
+
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  return collective_library_call(line, reduce_scatter());
+}
+
+}  // namespace
+
+const Workload& reduce_scatter() {
+  static const Workload workload{
+      .name = "reduce-scatter",
+      .title = "Reduce-scatter",
+      .summary = "every GPU has a matrix, and ends with its rows of the sum of all",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = require_rows,
+      .work = work,
+      .size_text = collective_size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .library_call = library_call,
+  };
+  return workload;
+}
+
+}  // namespace tritax

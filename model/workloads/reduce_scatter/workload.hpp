@@ -1,0 +1,11 @@
+#pragma once
+
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+// Reduce-scatter alone: every GPU has a matrix of rows × cols, and ends with its rows of the sum of all.
+// Every GPU sends what the others own of its matrix: rows·cols·(W-1)/W elements.
+const Workload& reduce_scatter();
+
+}  // namespace tritax

@@ -1,0 +1,54 @@
+// Kernels that start whole or not at all (Placement::gang), as after a cooperative launch. One that finds no
+// room waits; kernels launched later go ahead of it.
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+// Sends all workgroups of a gang, or none.
+void Engine::start_gang(std::uint32_t k, double now) {
+  const Kernel& kernel = schedule_.kernels[k];
+  KernelState& state = kernels_[k];
+  if (state.to_send == 0) return;
+  Dispatcher& dispatcher = gpus_[kernel.rank].dispatcher;
+  const auto size = static_cast<std::uint32_t>(kernel.workgroups.size());
+  const std::int32_t first_die = kernel.cu_begin / machine_.gpu.cus_per_xcd;
+  std::vector<Placed> places;
+  while (places.size() < size) {
+    const auto w = static_cast<std::uint32_t>(places.size());
+    const auto die = first_die + static_cast<std::int32_t>(w % state.dies);
+    const std::int32_t cu = dispatcher.place(die, w / state.dies, state.demand);
+    if (cu < 0) break;
+    dispatcher.take(cu, state.demand);
+    places.push_back({k, w, cu});
+  }
+  for (const Placed& placed : places) dispatcher.release(placed.cu, state.demand);
+  if (places.size() < size) return;
+  for (const Placed& placed : places) send(placed, now);
+}
+
+// Likewise where places were given: each is next on its compute unit, and has room.
+void Engine::start_gang_by_place(std::uint32_t k, double now) {
+  const KernelState& state = kernels_[k];
+  GpuState& gpu = gpus_[schedule_.kernels[k].rank];
+  std::uint32_t ready = 0;
+  for (std::size_t cu = 0; cu < gpu.place_queues.size(); ++cu) {
+    const PlaceQueue& queue = gpu.place_queues[cu];
+    std::int32_t here = 0;
+    for (std::size_t i = queue.head; i < queue.workgroups.size() && queue.workgroups[i].kernel == k; ++i)
+      ++here;
+    Demand all = state.demand;
+    all.waves *= here;
+    all.registers *= here;
+    all.lds *= here;
+    if (here > 0 && !gpu.dispatcher.has_room(static_cast<std::int32_t>(cu), all)) return;
+    ready += static_cast<std::uint32_t>(here);
+  }
+  if (ready < state.to_send) return;
+  for (PlaceQueue& queue : gpu.place_queues) {
+    while (queue.head < queue.workgroups.size() && queue.workgroups[queue.head].kernel == k) {
+      send(queue.workgroups[queue.head++], now);
+    }
+  }
+}
+
+}  // namespace tritax

@@ -1,0 +1,226 @@
+// Collectives alone: every pattern leaves every rank what it must have, whatever the shape, and the checker
+// finds nothing over three runs; what crosses links is what the algorithm says.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+
+#include "model/core/csv.hpp"
+#include "model/core/error.hpp"
+#include "model/workload/library_call.hpp"
+#include "model/workloads/all_reduce/workload.hpp"
+#include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/broadcast/workload.hpp"
+#include "model/workloads/reduce_scatter/workload.hpp"
+#include "sim/simulate.hpp"
+#include "tests/workloads/partial_sums.hpp"
+
+namespace tritax {
+namespace {
+
+namespace sums = partial_sums_test;
+
+Problem collective_of(const Workload& workload, std::int64_t rows, std::int64_t cols, DType dtype, int gpus) {
+  Problem problem = problem_of(workload);
+  problem.values.give("rows", rows);
+  problem.values.give("cols", cols);
+  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
+  problem.values.give("gpus", gpus);
+  complete_problem(problem, "test");
+  return problem;
+}
+
+int least_gpus(const Workload& workload) { return static_cast<int>(find_spec(workload.fields, "gpus")->low); }
+
+// Small pieces, so that few rows and columns make several.
+Values small_pieces(const Workload& workload) {
+  Values knobs(workload.knobs);
+  knobs.give("comm_tile_m", 16);
+  knobs.give("comm_tile_n", 32);
+  return knobs;
+}
+
+std::map<int, double> sent_by(const Workload& workload, std::string_view pattern, std::int64_t transport,
+                              const Problem& asked) {
+  Values knobs = small_pieces(workload);
+  knobs.give("transport", transport);
+  return sums::sent_bytes(
+      sums::built(find_pattern(workload, pattern, "test"), asked, find_machine("mi300x-8"), knobs));
+}
+
+Machine small_machine() {
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = 2;  // so that workgroups take turns
+  machine.gpu.cus_per_xcd = 3;
+  return machine;
+}
+
+class EveryCollective : public testing::TestWithParam<const Workload*> {
+ protected:
+  const Workload& workload() const { return *GetParam(); }
+};
+
+TEST_P(EveryCollective, IsSoundAndRightInEveryDTypeOnUpToEightRanks) {
+  const Machine machine = small_machine();
+  for (int gpus = least_gpus(workload()); gpus <= 8; ++gpus) {
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
+      if (dtype != DType::fp16 && gpus > 3 && gpus < 8) continue;
+      const Problem asked = collective_of(workload(), 35, 50, dtype, gpus);
+      for (const bool host_barriers : {false, true}) {
+        Values knobs = small_pieces(workload());
+        knobs.give("host_barriers", host_barriers);
+        for (const Pattern& pattern : workload().patterns) {
+          for (int transport = 0; transport < (pattern.uses("transport") ? 2 : 1); ++transport) {
+            knobs.give("transport", transport);
+            EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
+          }
+        }
+      }
+    }
+  }
+}
+
+// No schedule is faster than its bytes through the links of a GPU.
+TEST_P(EveryCollective, TakesNoLessThanItsBytesNeedOnTheLinks) {
+  const Machine machine = find_machine("mi300x-8");
+  const Problem asked = collective_of(workload(), 2048, 2048, DType::bf16, 8);
+  const double links_gb_per_s = 7 * machine.fabric.link_raw_gb_per_s;
+  for (const Pattern& pattern : workload().patterns) {
+    const Schedule schedule = sums::built(pattern, asked, machine, Values(workload().knobs));
+    const double time_ns = simulate(schedule, machine).makespan_ns;
+    EXPECT_GT(time_ns, work_of(asked).bytes_per_gpu / links_gb_per_s) << pattern.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryCollective,
+                         testing::Values(&reduce_scatter(), &all_reduce(), &all_to_all(), &broadcast()),
+                         [](const auto& workload) {
+                           std::string name(workload.param->name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+RC_GTEST_PROP(Collectives, AreSoundAndRightOnRaggedShapesWithAnyKnobs, ()) {
+  constexpr std::array all{reduce_scatter, all_reduce, all_to_all, broadcast};
+  const Workload& workload = all[static_cast<std::size_t>(between(0, 3))]();
+  const int gpus = between(least_gpus(workload), 8);
+  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const Problem asked = collective_of(workload, gpus + between(0, 90), between(1, 90), dtype, gpus);
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = between(1, 3);
+  machine.gpu.cus_per_xcd = between(2, 5);
+  machine.library.channels = between(1, 9);
+  Values knobs(workload.knobs);
+  if (coin()) knobs.give("comm_tile_m", 16 * between(1, 3));
+  if (coin()) knobs.give("comm_tile_n", 16 * between(1, 3));
+  if (coin()) knobs.give("comm_cus", between(1, machine.gpu.cu_count()));
+  if (knobs.has("rings")) knobs.give("rings", between(1, 4));
+  knobs.give("transport", between(0, 1));
+  knobs.give("peer_order", between(0, 2));
+  knobs.give("lock", between(0, 2));
+  knobs.give("host_barriers", between(0, 1));
+  for (const Pattern& pattern : workload.patterns) {
+    const std::string wrong = sums::what_is_wrong(pattern, asked, machine, knobs);
+    if (!wrong.empty()) RC_LOG() << workload.name << ": " << wrong;
+    RC_ASSERT(wrong.empty());
+  }
+}
+
+constexpr double kMatrix = 256.0 * 192 * 2;
+
+TEST(ReduceScatter, EveryRankSendsAllButItsOwnRowsOnce) {
+  const Problem asked = collective_of(reduce_scatter(), 256, 192, DType::bf16, 4);
+  for (const Pattern& pattern : reduce_scatter().patterns) {
+    for (const int transport : {0, 1}) {
+      const auto bytes = sent_by(reduce_scatter(), pattern.name, transport, asked);
+      ASSERT_EQ(bytes.size(), 4U) << pattern.name;
+      for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, kMatrix * 3 / 4) << pattern.name << rank;
+    }
+  }
+}
+
+TEST(AllReduce, SendsWhatItsShotsNeed) {
+  const Problem asked = collective_of(all_reduce(), 256, 192, DType::bf16, 4);
+  for (const Pattern& pattern : all_reduce().patterns) {
+    for (const int transport : {0, 1}) {
+      const auto bytes = sent_by(all_reduce(), pattern.name, transport, asked);
+      ASSERT_EQ(bytes.size(), 4U) << pattern.name;
+      const double shots = pattern.name == "one-shot" ? 3.0 : 2 * 3.0 / 4;
+      for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, kMatrix * shots) << pattern.name << rank;
+    }
+  }
+}
+
+TEST(AllReduce, OfFewRowsIsOwnedByColumns) {
+  const Problem asked = collective_of(all_reduce(), 3, 64, DType::fp16, 8);
+  for (const Pattern& pattern : all_reduce().patterns)
+    EXPECT_EQ(sums::what_is_wrong(pattern, asked, small_machine(), small_pieces(all_reduce())), "");
+  EXPECT_THROW(collective_of(all_reduce(), 3, 3, DType::fp16, 4), UserError);
+}
+
+TEST(AllToAll, EveryRankSendsAllButItsOwnBlockOnce) {
+  const Problem asked = collective_of(all_to_all(), 256, 192, DType::bf16, 4);
+  for (const Pattern& pattern : all_to_all().patterns) {
+    const auto bytes = sent_by(all_to_all(), pattern.name, 0, asked);
+    ASSERT_EQ(bytes.size(), 4U) << pattern.name;
+    const double own = pattern.name == "copy-engine" ? kMatrix / 4 : 0;  // transfers count the own block
+    for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, kMatrix * 3 / 4 + own) << pattern.name << rank;
+  }
+}
+
+// Direct, the root sends everything to everybody; else once, and the others pass it on.
+TEST(Broadcast, TheRootSendsEverythingOnceOrToEverybody) {
+  const Problem asked = collective_of(broadcast(), 256, 192, DType::bf16, 4);
+  const auto direct = sent_by(broadcast(), "direct", 0, asked);
+  ASSERT_EQ(direct.size(), 1U);
+  EXPECT_EQ(direct.at(0), 3 * kMatrix);
+  for (const char* pattern : {"scatter-gather", "library"}) {
+    const auto bytes = sent_by(broadcast(), pattern, 0, asked);
+    ASSERT_EQ(bytes.size(), 4U) << pattern;
+    double all = 0;
+    for (const auto& [rank, sent] : bytes) all += sent;
+    EXPECT_EQ(bytes.at(0), kMatrix) << pattern;
+    EXPECT_EQ(all, 3 * kMatrix) << pattern;
+  }
+}
+
+// One shot has one step, two have a W/2-th of the bytes.
+TEST(AllReduce, OneShotIsAsGoodAsTwoForFewBytesAndFarFromItForMany) {
+  const Machine machine = find_machine("mi300x-8");
+  const auto time_ns = [&](const char* pattern, std::int64_t side) {
+    const Problem asked = collective_of(all_reduce(), side, side, DType::bf16, 8);
+    const Values knobs = side < 128 ? small_pieces(all_reduce()) : Values(all_reduce().knobs);
+    return simulate(sums::built(find_pattern(all_reduce(), pattern, "test"), asked, machine, knobs), machine)
+        .makespan_ns;
+  };
+  EXPECT_LT(time_ns("one-shot", 64), 1.2 * time_ns("two-shot", 64));
+  EXPECT_GT(time_ns("one-shot", 2048), 2 * time_ns("two-shot", 2048));
+}
+
+// What the scripts of backend_hip/baselines write.
+TEST(Collectives, AreKnownInTablesOfTheirScripts) {
+  for (const Workload* workload : {&reduce_scatter(), &all_reduce(), &all_to_all(), &broadcast()}) {
+    std::vector<LibraryCall> calls;
+    const std::string table = "workload,form,launch,gpus,rows,cols,dtype,wall_us\n" +
+                              std::string(workload->name) + ",library,eager,4,512,256,bf16,7\n" +
+                              std::string(workload->name) + ",library,graph,4,512,256,bf16,6\n" +
+                              "another,library,eager,4,512,256,bf16,7\n";
+    read_csv(table, "f.csv", "launch", "test", [&](const CsvRow& line) {
+      if (const auto call = workload->library_call(line)) calls.push_back(*call);
+    });
+    ASSERT_EQ(calls.size(), 1U) << workload->name;
+    EXPECT_EQ(calls[0].problem, collective_of(*workload, 512, 256, DType::bf16, 4));
+    EXPECT_EQ(calls[0].pattern, "library");
+    EXPECT_EQ(calls[0].time_column, "wall_us");
+  }
+}
+
+TEST(Collectives, AreRefusedWhereAGpuWouldHaveNothing) {
+  EXPECT_THROW(collective_of(reduce_scatter(), 3, 64, DType::fp16, 4), UserError);
+  EXPECT_THROW(collective_of(all_to_all(), 3, 64, DType::fp16, 4), UserError);
+  EXPECT_NO_THROW(collective_of(all_to_all(), 4, 1, DType::fp16, 4));
+}
+
+}  // namespace
+}  // namespace tritax
