@@ -325,6 +325,9 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
     found.workers = std::max(found.workers, workers);
     found.rounds += rounds;
   }
+  for (const Op& copy : schedule.transfers) {  // by copy engines
+    if (copy.src_rank == 0 && copy.rank != 0) found.sent_bytes += tile_bytes(schedule, copy);
+  }
   if (found.tiles > 0 && products % found.tiles == 0) {
     found.parts = products / found.tiles;
   } else {

@@ -73,6 +73,14 @@ TEST(GemmRounds, CountTheBytesThatARankSends) {
   }
 }
 
+TEST(GemmRounds, CountWhatCopyEnginesSend) {
+  ScheduleBuilder builder("copies", 2);
+  const std::int16_t x = builder.buffer({"X", DType::fp16, 64, 32, 64, 32});
+  builder.host_copy(0, 1, x, {0, 0, 64, 32}, 1, x, 0, 0, 0);
+  builder.host_copy(1, 1, x, {0, 0, 32, 32}, 0, x, 0, 0, 1);
+  EXPECT_DOUBLE_EQ(gemm_rounds(builder.finish(), find_machine("mi300x-8")).sent_bytes, 64 * 32 * 2);
+}
+
 TEST(TimeBound, OfTheWireIsTheBytesOverTheEgressRate) {
   const Machine machine = find_machine("mi300x-8");
   const GemmAllScatter workload{8192, 4608, 1024, DType::fp16, 8};
