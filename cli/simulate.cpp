@@ -17,12 +17,14 @@
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/standing.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "sim/study/explain.hpp"
+#include "sim/study/spread.hpp"
 
 namespace tritax::cli {
 
@@ -52,6 +54,7 @@ struct Simulated {
   std::vector<std::string> buffers;  // their names
   SimulationResult result;
   Taxes taxes;  // if they are wanted
+  Spread spread;
   double flops = 0;
 };
 
@@ -71,6 +74,10 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     options.observer = watch;
     run.result = simulate(subject.schedule, subject.machine, options);
     options.observer = nullptr;
+    const bool shown = watch != nullptr || arguments.output.json.has_value();
+    if (shown) {
+      run.spread = spread_of(subject.schedule, subject.machine, options, run.result.makespan_ns);
+    }
     if (!with_taxes) return;
     CounterfactualMakespans makespans;
     simulate_in_order(subject.schedule, subject.machine, options, makespans);
@@ -132,6 +139,9 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   if (run.flops > 0) {
     outputs.print(fmt::format(", {:.1f} TFLOP/s", run.flops / result.makespan_ns / 1000));
   }
+  if (run.spread.worth_saying()) {
+    outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
+  }
   outputs.print("\n\n");
   outputs.print(account_table(result.account));
   outputs.print("\n");
@@ -168,6 +178,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
                     {"machine", run.subject.machine.name},
                     {"time_us", us(result.makespan_ns)},
                     {"kernels_us", us(result.kernels_ns)},
+                    {"spread", json_of(run.spread)},
                     {"flops", run.flops},
                     {"critical_path", json_of(result.account)},
                     {"taxes", json_of(run.taxes)},
