@@ -139,6 +139,7 @@ ordered_json candidate_json(const Question& question, const Candidate& candidate
                     {"counterfactual", json_of(candidate.taxes).at("counterfactual")},
                     {"kernels_us", us(candidate.result.kernels_ns)},
                     {"lower_bound_us", us(candidate.bound.total_ns)},
+                    {"spread", json_of(candidate.spread)},
                     {"command", command_again(scenario_of(question, candidate), other_options)}};
   if (candidate.pattern->own_choice != nullptr) json["parts_of_k"] = candidate.rounds.parts;
   if (candidate.speedup) {
@@ -178,7 +179,7 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"explanation", advice.explanation}, {"left_out", advice.left_out},
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
-  json["standing"] = json_of(judgement.standing);
+  json["standing"] = json_of(judgement);
   add_record(json, record_of(question, nullptr, options));
   return json;
 }

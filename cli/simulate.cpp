@@ -12,16 +12,19 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/effort.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/standing.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "sim/study/explain.hpp"
+#include "sim/study/spread.hpp"
 
 namespace tritax::cli {
 
@@ -34,9 +37,13 @@ struct SimulateArguments {
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
+  std::optional<std::int64_t> max_operations;
   bool links = false;
   bool caches = false;
   bool counterfactual = false;
+
+  // Whether the second account of the taxes is shown anywhere: five more runs.
+  bool wants_taxes() const { return counterfactual || output.json.has_value(); }
 };
 
 // A run without its schedule, which is large.
@@ -46,16 +53,36 @@ struct Simulated {
   int gpus = 0;
   std::vector<std::string> buffers;  // their names
   SimulationResult result;
-  Taxes taxes;
+  Taxes taxes;  // if they are wanted
+  Spread spread;
   double flops = 0;
 };
 
-Simulated simulate_source(const Source& source, const SimulationOptions& options) {
+// At most: two in order, two by dependences, each of which may need a run for its places.
+constexpr int kRunsForTaxes = 6;
+
+// `watch` is told of the operations; may be null.
+Simulated simulate_source(const Source& source, const SimulateArguments& arguments, SimulationOptions options,
+                          ProgressOfOperations* watch) {
   Subject subject = load_subject(source);
   Simulated run;
   with_place(subject.place, [&] {
+    const bool with_taxes = arguments.wants_taxes();
+    require_effort(subject.schedule, with_taxes ? 1 + kRunsForTaxes : 1, arguments.max_operations,
+                   with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
+    if (watch != nullptr) watch->expect(subject.schedule.ops.size());
+    options.observer = watch;
     run.result = simulate(subject.schedule, subject.machine, options);
-    run.taxes = account_taxes(subject.schedule, subject.machine, options);
+    options.observer = nullptr;
+    const bool shown = watch != nullptr || arguments.output.json.has_value();
+    if (shown) {
+      run.spread = spread_of(subject.schedule, subject.machine, options, run.result.makespan_ns);
+    }
+    if (!with_taxes) return;
+    CounterfactualMakespans makespans;
+    simulate_in_order(subject.schedule, subject.machine, options, makespans);
+    simulate_by_dependences(subject.schedule, subject.machine, options, makespans);
+    run.taxes = taxes_of(run.result, makespans);
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
   run.gpus = subject.schedule.ranks;
@@ -68,21 +95,23 @@ Simulated simulate_source(const Source& source, const SimulationOptions& options
 
 // In the order of the sources, without those that were interrupted. Of several errors the first source's is
 // thrown, whichever core found one first.
-std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulationOptions& options,
-                                    const InterruptibleWork& work) {
+std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulateArguments& arguments,
+                                    const SimulationOptions& options, const InterruptibleWork& work) {
   std::vector<std::optional<Simulated>> found(sources.size());
   std::vector<std::exception_ptr> errors(sources.size());
   std::atomic<std::size_t> done{0};
-  Progress progress("simulating");
+  const bool several = sources.size() > 1;
+  Progress progress(several ? "simulating" : "simulating, operations");
+  ProgressOfOperations watch(progress);
   tbb::parallel_for(std::size_t{0}, sources.size(), [&](std::size_t i) {
     if (work.interrupted()) return;
     try {
-      Simulated run = simulate_source(sources[i], options);
+      Simulated run = simulate_source(sources[i], arguments, options, several ? nullptr : &watch);
       if (!work.interrupted()) found[i] = std::move(run);
     } catch (...) {
       errors[i] = std::current_exception();
     }
-    progress.update(++done, sources.size());
+    if (several) progress.update(++done, sources.size());
   });
   for (const std::exception_ptr& error : errors) {
     if (error) {
@@ -109,6 +138,9 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
                             us(result.kernels_ns)));
   if (run.flops > 0) {
     outputs.print(fmt::format(", {:.1f} TFLOP/s", run.flops / result.makespan_ns / 1000));
+  }
+  if (run.spread.worth_saying()) {
+    outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
   }
   outputs.print("\n\n");
   outputs.print(account_table(result.account));
@@ -146,6 +178,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
                     {"machine", run.subject.machine.name},
                     {"time_us", us(result.makespan_ns)},
                     {"kernels_us", us(result.kernels_ns)},
+                    {"spread", json_of(run.spread)},
                     {"flops", run.flops},
                     {"critical_path", json_of(result.account)},
                     {"taxes", json_of(run.taxes)},
@@ -219,7 +252,7 @@ int run(const SimulateArguments& options) {
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
   const InterruptibleWork work;
   simulation.stop = &work.flag();
-  const std::vector<Simulated> simulated_runs = simulate_all(sources, simulation, work);
+  const std::vector<Simulated> simulated_runs = simulate_all(sources, options, simulation, work);
   const bool complete = simulated_runs.size() == sources.size();
   if (!complete) {
     tell(fmt::format("tritax: interrupted; {} of {} runs are missing\n",
@@ -257,6 +290,7 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  add_max_operations_option(command, options->max_operations);
   command.add_flag("--links", options->links, "List every link");
   command.add_flag("--caches", options->caches, "Say what caches and memories had, by buffer and by die");
   command.add_flag("--counterfactual", options->counterfactual,

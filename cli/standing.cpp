@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/report.hpp"
+
 namespace tritax::cli {
 
 using nlohmann::ordered_json;
@@ -17,7 +19,10 @@ Judged judged(const Problem& problem, const Machine& machine, const std::vector<
     times_ns.push_back(candidate.time_ns);
     judgement.doubts.push_back(doubt_of(problem, candidate.pattern->name, machine));
   }
-  judgement.tied_with = ranks_with_ties(times_ns, judgement.standing.residual);
+  const double residual = judgement.standing.residual;
+  const double luck = candidates.empty() ? 0 : candidates.front().spread.relative();
+  judgement.band = residual > 0 ? widened(residual, luck) : 0;
+  judgement.tied_with = ranks_with_ties(times_ns, judgement.band);
   return judgement;
 }
 
@@ -34,13 +39,18 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
   if (standing.residual > 0) {
     const std::string band =
-        fmt::format("two of three predictions are within {:.1f} %", 100 * standing.residual);
+        fmt::format("two of three predictions are within {:.1f} %", 100 * judgement.band);
     sentences.push_back(tied > 1
                             ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, band)
                             : fmt::format("The first is ahead by more than the model is off: {}.", band));
   } else {
     sentences.emplace_back(
         "How far predictions for this machine are off is not known, so nothing is called a tie.");
+  }
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.spread.worth_saying()) continue;
+    sentences.push_back(fmt::format("The time of {} depends on who gets what share of a full link: {}.",
+                                    candidate.pattern->name, text_of(candidate.spread)));
   }
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (judgement.doubts[i] == nullptr) continue;
@@ -55,6 +65,28 @@ ordered_json json_of(const Standing& standing) {
   return {{"residual", standing.residual > 0 ? ordered_json(standing.residual) : ordered_json()},
           {"source", standing.source},
           {"cautions", standing.cautions}};
+}
+
+ordered_json json_of(const Judged& judgement) {
+  ordered_json json = json_of(judgement.standing);
+  json["band"] = judgement.band > 0 ? ordered_json(judgement.band) : ordered_json();
+  return json;
+}
+
+ordered_json json_of(const Spread& spread) {
+  if (!spread.known()) return nullptr;
+  ordered_json seeds = ordered_json::array();
+  ordered_json times = ordered_json::array();
+  for (std::size_t i = 0; i < spread.times_ns.size(); ++i) {
+    seeds.push_back(spread.first_seed + i);
+    times.push_back(us(spread.times_ns[i]));
+  }
+  return {{"seeds", std::move(seeds)}, {"times_us", std::move(times)}, {"relative", spread.relative()}};
+}
+
+std::string text_of(const Spread& spread) {
+  return fmt::format("seeds {} to {} give {:.1f} to {:.1f} us", spread.first_seed, spread.last_seed(),
+                     us(spread.low_ns()), us(spread.high_ns()));
 }
 
 Table compared_table(const std::vector<MachineComparisons>& sets) {

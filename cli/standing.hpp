@@ -14,6 +14,7 @@ namespace tritax::cli {
 // What is said of the answer to a question.
 struct Judged {
   Standing standing;
+  double band = 0;                   // the residual, widened by the luck of the first candidate; 0: unknown
   std::vector<int> tied_with;        // of every candidate the first rank that the band cannot part it from
   std::vector<const Doubt*> doubts;  // of every candidate; nullptr for most
 };
@@ -29,6 +30,15 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
 
 // {"residual", "source", "cautions"}; a residual that is not known is null.
 nlohmann::ordered_json json_of(const Standing& standing);
+
+// The same and "band", likewise.
+nlohmann::ordered_json json_of(const Judged& judgement);
+
+// {"seeds", "times_us", "relative"}; null if not known.
+nlohmann::ordered_json json_of(const Spread& spread);
+
+// "seeds 1 to 5 give 226.0 to 265.1 us"
+std::string text_of(const Spread& spread);
 
 // Residual and ranges of what was compared, one line a machine and workload: what [[compared]] of a machine
 // file says.

@@ -41,6 +41,7 @@ class Study {
   void account(std::size_t pattern);
   void find_others(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
   void complete_rounds();
+  void find_spreads(std::vector<Candidate>& candidates);
   Candidate candidate_of(std::size_t pattern) const;
   std::vector<Candidate> winners();
 
@@ -139,6 +140,19 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   return candidate;
 }
 
+// How far luck goes in the two times that people compare.
+void Study::find_spreads(std::vector<Candidate>& candidates) {
+  SimulationOptions options;
+  options.seed = options_.seed;
+  options.stop = options_.stop;
+  evaluator_.parallel(candidates.size(), [&](std::size_t i) {
+    Candidate& candidate = candidates[i];
+    if (evaluator_.stopped() || (i > 0 && candidate.pattern->name != problem_.workload->baseline)) return;
+    const Schedule schedule = build_schedule(*candidate.pattern, problem_, machine_, candidate.knobs);
+    candidate.spread = spread_of(schedule, machine_, options, candidate.time_ns);
+  });
+}
+
 // The best of every pattern with its taxes, best first.
 std::vector<Candidate> Study::winners() {
   for (std::size_t p = 0; p < patterns(); ++p) {
@@ -157,6 +171,7 @@ std::vector<Candidate> Study::winners() {
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
+  find_spreads(candidates);
   return candidates;
 }
 

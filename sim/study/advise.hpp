@@ -20,6 +20,7 @@
 #include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/evaluator.hpp"
+#include "sim/study/spread.hpp"
 
 namespace tritax {
 
@@ -50,6 +51,7 @@ struct Candidate {
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;
+  Spread spread;  // of the winner and the baseline, unless interrupted
 };
 
 struct Advice {

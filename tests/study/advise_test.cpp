@@ -380,6 +380,22 @@ TEST(Advise, WorksOnOneGpuAndOnTinyMatrices) {
             gemm_all_scatter().patterns.size());
 }
 
+// The two times that a speedup compares.
+TEST(Advise, DrawsTheWinnerAndTheBaselineWithOtherSeedsToo) {
+  const Machine machine = find_machine("mi300x-8");
+  const std::vector<Candidate> candidates = advise(kSmall, machine, threads(2)).candidates;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& one = candidates[i];
+    EXPECT_EQ(one.spread.known(), i == 0 || one.pattern->name == "library") << one.pattern->name;
+    if (!one.spread.known()) continue;
+    EXPECT_EQ(one.spread.times_ns.front(), one.time_ns);
+    SimulationOptions options;
+    options.seed = 2;
+    const Schedule schedule = build_schedule(*one.pattern, problem_of(kSmall), machine, one.knobs);
+    EXPECT_EQ(one.spread.times_ns[1], simulate(schedule, machine, options).makespan_ns);
+  }
+}
+
 // Every number of the explanation comes from the run; the first sentence has the winner's tiles and rounds.
 TEST(Advise, ExplainsTheWinnerWithItsOwnNumbers) {
   const Advice advice = advise(kSmall, find_machine("mi300x-8"), threads(2));

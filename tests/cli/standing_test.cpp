@@ -1,0 +1,63 @@
+// What is said of an answer: ties, the band that makes them, and luck.
+#include "cli/standing.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "model/workloads/registry.hpp"
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class Standings : public testing::Test {
+ protected:
+  const Machine machine = find_machine("mi300x-8");
+  const Problem problem = problem_of(*workloads().front());
+
+  // A second candidate that is slower by this share.
+  std::vector<Candidate> candidates_apart(double share) const {
+    std::vector<Candidate> candidates(2);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      candidates[i].pattern = &problem.workload->patterns[i];
+      candidates[i].time_ns = i == 0 ? 100e3 : 100e3 * (1 + share);
+    }
+    return candidates;
+  }
+};
+
+TEST_F(Standings, LuckOfTheFirstWidensTheBandAndMakesTies) {
+  const double residual = standing_of(problem, machine).residual;
+  std::vector<Candidate> candidates = candidates_apart(1.1 * residual);
+  EXPECT_EQ(judged(problem, machine, candidates).tied_with, (std::vector<int>{1, 2}));
+  candidates[0].spread = {1, {100e3, 100e3 * (1 + 2 * residual)}};
+  const Judged judgement = judged(problem, machine, candidates);
+  EXPECT_DOUBLE_EQ(judgement.band, widened(residual, candidates[0].spread.relative()));
+  EXPECT_EQ(judgement.tied_with, (std::vector<int>{1, 1}));
+  const std::string said = sentences_of(judgement, candidates)[0];
+  EXPECT_THAT(said, HasSubstr(fmt::format("within {:.1f} %", 100 * judgement.band)));
+}
+
+TEST_F(Standings, LuckIsToldWhereItIsMoreThanNoise) {
+  std::vector<Candidate> candidates = candidates_apart(0.5);
+  candidates[0].spread = {1, {100e3, 100.5e3, 100.2e3}};
+  candidates[1].spread = {1, {150e3, 165e3, 152e3}};
+  const Judged judgement = judged(problem, machine, candidates);
+  std::string all;
+  for (const std::string& sentence : sentences_of(judgement, candidates)) all += sentence + '\n';
+  EXPECT_THAT(all, HasSubstr("seeds 1 to 3 give 150.0 to 165.0 us"));
+  EXPECT_THAT(all, testing::Not(HasSubstr("100.5")));
+}
+
+// The library's gather on four H200, whose links stay full to the end.
+TEST(Luck, ARunSaysHowFarOtherSeedsGo) {
+  const test::Outcome outcome =
+      test::run_tritax("simulate --pattern library -M 4096 -N 4096 -K 512 --machine h200-4 --gpus 4");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("luck: seeds 1 to 5 give "));
+}
+
+}  // namespace
+}  // namespace tritax::cli
