@@ -159,6 +159,10 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
       launch.function = kernel.function;
     }
   }
+  // Else code is loaded when it is launched first, and that waits for what runs: for ever where a kernel
+  // spins on one that is launched after it.
+  hipFuncAttributes attributes{};
+  TRITAX_GPU_CHECK(hipFuncGetAttributes(&attributes, launch.function));
   if (lowered.shared_bytes > 48 * 1024) {
     TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
                                          lowered.shared_bytes));
