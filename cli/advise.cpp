@@ -2,7 +2,6 @@
 #include "sim/study/advise.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -33,25 +32,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const Selector& selector_of(const std::string& name) {
-  return name.empty() ? selectors().front() : find_selector(name, "--selector");
-}
-
-// "search (coarse values …; usual), bounds (…)"
-std::string selectors_text() {
-  std::vector<std::string> texts;
-  for (const Selector& selector : selectors()) {
-    const bool usual = selector.name == selectors().front().name;
-    texts.push_back(fmt::format("{}{}: {}", selector.name, usual ? " (default)" : "", selector.summary));
-  }
-  return fmt::format("{}", fmt::join(texts, "; "));
-}
-
 struct AdviseArguments : SubjectOptions {
   OutputOptions output;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
-  std::string selector;  // "": the usual one
+  const Selector* selector = &selectors().front();
   bool commands = false;
   std::optional<std::string> save_scenario;
 };
@@ -174,7 +159,7 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
     candidates.push_back(std::move(json));
   }
   ordered_json json{{"schema", "tritax.advise/1"},       {"workload", json_of(question.problem)},
-                    {"machine", question.machine.name},  {"selector", selector_of(options.selector).name},
+                    {"machine", question.machine.name},  {"selector", options.selector->name},
                     {"evaluated", advice.evaluated},     {"candidates", std::move(candidates)},
                     {"explanation", advice.explanation}, {"left_out", advice.left_out},
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
@@ -237,7 +222,7 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.counterfactual = options.output.json.has_value();  // nothing else shows it
-  search_options.selector = &selector_of(options.selector);
+  search_options.selector = options.selector;
   search_options.stop = &work.flag();
   return search_options;
 }
@@ -351,11 +336,7 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   add_knob_options(command, workload, *options);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
-  command
-      .add_option_function<std::string>(
-          "--selector", [options](const std::string& name) { options->selector = selector_of(name).name; },
-          "Which knobs are tried. " + selectors_text())
-      ->type_name("NAME");
+  add_selector_option(command, options->selector, "search");
   command.add_flag("--commands", options->commands, "Print the command that makes each row again");
   add_output_options(command, options->output);
   command.add_option("--save-scenario", options->save_scenario, "Write the rows as scenarios (TOML)")

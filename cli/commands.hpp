@@ -25,6 +25,7 @@ Run add_advise(CLI::App& program, const Workload& workload);
 Run add_calibrate(CLI::App& program, const Workload& workload);
 Run add_check(CLI::App& program, const Workload& workload);
 Run add_explain(CLI::App& program, const Workload& workload);
+Run add_layer(CLI::App& program, const Workload& workload);
 Run add_machines(CLI::App& program, const Workload& workload);
 Run add_measure(CLI::App& program, const Workload& workload);
 Run add_patterns(CLI::App& program, const Workload& workload);

@@ -1,7 +1,9 @@
 #include "cli/questions.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/terminal.hpp"
@@ -77,6 +79,16 @@ Advice search(const Question& question, AdviseOptions options, const std::string
     progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
   };
   return with_place(question.place, [&] { return advise(question.problem, question.machine, options); });
+}
+
+void add_selector_option(CLI::App& app, const Selector*& selector, const std::string& usual) {
+  std::vector<std::string> texts;
+  for (const Selector& one : selectors()) texts.push_back(fmt::format("{}: {}", one.name, one.summary));
+  app.add_option_function<std::string>(
+         "--selector",
+         [&selector](const std::string& name) { selector = &find_selector(name, "--selector"); },
+         fmt::format("Which knobs are tried (default: {}). {}", usual, fmt::join(texts, "; ")))
+      ->type_name("NAME");
 }
 
 std::string pins_text(const Values& pins) {

@@ -23,6 +23,7 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
+#include "model/select/selector.hpp"
 
 namespace tritax::cli {
 
@@ -36,6 +37,7 @@ struct TaxonomyArguments : SubjectOptions {
   std::string plot;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
+  const Selector* selector = &selectors().front();
 };
 
 // The answer at one value of the sweep; without a sweep there is one.
@@ -313,6 +315,7 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
   }
   return {{"schema", "tritax.taxonomy/1"},
           {"version", version()},
+          {"selector", options.selector->name},
           {"sweep", sweep.name.empty() ? ordered_json() : ordered_json(sweep.name)},
           {"points", std::move(points)},
           {"crossovers", std::move(changes)},
@@ -372,6 +375,7 @@ bool answer(const std::vector<Question>& questions, const TaxonomyArguments& opt
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   search_options.counterfactual = false;
+  search_options.selector = options.selector;
   search_options.stop = &work.flag();
   bool all = true;
   for (const Question& question : questions) {
@@ -433,6 +437,7 @@ Run add_taxonomy(CLI::App& program, const Workload& workload) {
   add_knob_options(command, workload, *options);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  add_selector_option(command, options->selector, "search");
   add_output_options(command, options->output);
   command.add_option("--plot", options->plot, "Draw the times of all patterns over the sweep")
       ->type_name("FILE.svg")

@@ -73,6 +73,26 @@ struct Work {
   int peers = 0;  // that each active GPU moves data to or from
 };
 
+// Which step a workload is of a layer Y = X·W whose weights W are split over the GPUs: tensor parallelism
+// (arXiv:1909.08053 §3), and with it sequence parallelism, where rows of X and Y are split too
+// (arXiv:2205.05198 §4.2).
+enum class Projection : std::uint8_t {
+  none,              // it is no such step as it stands
+  columns,           // W split by columns, all of X on every GPU: a product alone
+  columns_gathered,  // W split by columns, X by rows, which are gathered first
+  rows_reduced,      // W split by rows, X by columns; every GPU ends with the sum of all products
+  rows_scattered,    // the same, but every GPU ends with some rows of the sum
+};
+
+// The fields that say the size of the product of such a step.
+struct ProjectionFields {
+  Projection projection = Projection::none;
+  std::string_view rows = "m";
+  std::string_view columns = "n";  // of one GPU
+  std::string_view depth = "k";
+  bool depth_of_all = false;  // the depth of all GPUs together; else what one GPU multiplies
+};
+
 struct Workload {
   std::string_view name;     // "gemm-all-scatter"
   std::string_view title;    // "GEMM + all-scatter"
@@ -110,6 +130,7 @@ struct Workload {
   bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
   bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for
   bool back_to_back = false;        // in a busy stream it is one of many equal calls
+  ProjectionFields projection = {};
 };
 
 // A problem of the workload with everything at its usual value.

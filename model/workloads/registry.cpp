@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -42,6 +43,13 @@ const Workload& find_workload(std::string_view name, const std::string& where) {
   throw UserError(fmt::format("{}: there is no workload '{}'{}; the workloads are {}", where, name,
                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
                               fmt::join(names, ", ")));
+}
+
+const Workload* find_workload(Projection projection) {
+  const auto found = std::find_if(workloads().begin(), workloads().end(), [&](const Workload* workload) {
+    return workload->projection.projection == projection;
+  });
+  return found == workloads().end() ? nullptr : *found;
 }
 
 }  // namespace tritax

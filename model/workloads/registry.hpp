@@ -16,4 +16,7 @@ std::span<const Workload* const> workloads();
 // blame.
 const Workload& find_workload(std::string_view name, const std::string& where);
 
+// The first that is this step of a layer; null if none is.
+const Workload* find_workload(Projection projection);
+
 }  // namespace tritax

@@ -42,8 +42,9 @@ TEST_P(EveryCommand, HelpShowsExamplesAndEndsWithZero) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, EveryCommand,
-                         testing::Values("advise", "taxonomy", "simulate", "explain", "trace", "check",
-                                         "schedule", "patterns", "machines", "reproduce", "validate"));
+                         testing::Values("advise", "taxonomy", "layer", "simulate", "explain", "trace",
+                                         "check", "schedule", "patterns", "machines", "reproduce",
+                                         "validate"));
 
 TEST(Program, VersionAndHelpEndWithZero) {
   EXPECT_EQ(run_tritax("--version").exit_code, 0);

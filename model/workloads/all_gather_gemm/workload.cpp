@@ -299,6 +299,7 @@ const Workload& all_gather_gemm() {
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,
+      .projection = {.projection = Projection::columns_gathered},
   };
   return workload;
 }

@@ -255,6 +255,7 @@ const Workload& gemm_all_reduce() {
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,
+      .projection = {.projection = Projection::rows_reduced, .depth_of_all = true},
   };
   return workload;
 }

@@ -220,6 +220,7 @@ const Workload& gemm_reduce_scatter() {
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,
+      .projection = {.projection = Projection::rows_scattered, .depth_of_all = true},
   };
   return workload;
 }

@@ -206,6 +206,7 @@ const Workload& library_gemm() {
       .call_ns = call_ns,
       .library_call = library_call,
       .back_to_back = true,
+      .projection = {.projection = Projection::columns},
   };
   return workload;
 }

@@ -1,0 +1,467 @@
+// tritax layer: the products of a language model's layer on several GPUs, each with its communication, and
+// where it pays to fuse the two.
+#include "sim/study/layer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/questions.hpp"
+#include "cli/record.hpp"
+#include "cli/report.hpp"
+#include "cli/standing.hpp"
+#include "cli/terminal.hpp"
+#include "cli/version.hpp"
+#include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
+#include "model/select/selector.hpp"
+#include "sim/study/taxonomy.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
+constexpr std::int32_t kMaxSplit = 1024;
+constexpr std::int64_t kUsualBatch = 16;
+constexpr std::int64_t kUsualSequence = 4096;
+
+struct LayerArguments {
+  OutputOptions output;
+  Asked asked;  // the machine and its changes
+  bool sustained = false;
+  std::string model;
+  std::optional<std::int32_t> tp;
+  std::string phase{kPhaseNames.front()};
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> sequence;
+  std::string dtype;
+  bool sequence_parallel = false;
+  std::optional<int> threads;
+  std::optional<std::int64_t> seed;
+  const Selector* selector = nullptr;  // null: by the phase
+};
+
+// What is asked, and the answers so far.
+struct Study {
+  LanguageModel model;
+  DType dtype = DType::bf16;
+  Deployment deployment;
+  Machine machine;
+  Layers layers;
+  std::vector<Question> questions;  // one a step
+  std::vector<StepAnswer> answers;  // likewise, all unless interrupted
+
+  bool complete() const { return answers.size() == questions.size(); }
+};
+
+Machine machine_of(const LayerArguments& options) {
+  if (options.asked.machine.empty()) throw UserError("--machine: missing; give --model and --machine");
+  Source source;
+  source.machine = options.asked.machine;
+  source.changes = options.asked.changes;
+  source.sustained = options.sustained;
+  return machine_of(source);
+}
+
+Deployment deployment_of(const LayerArguments& options, const Machine& machine) {
+  Deployment deployment;
+  const std::int64_t most = machine.gpu_count();
+  if (most < 2) {
+    throw UserError(fmt::format("--machine: '{}' has 1 GPU; a layer is split over 2 or more", machine.name));
+  }
+  deployment.gpus = options.tp.value_or(static_cast<std::int32_t>(most));
+  if (deployment.gpus > most) {
+    throw UserError(fmt::format("--tp: {} is more than the machine '{}' has; give 2 to {}", deployment.gpus,
+                                machine.name, most));
+  }
+  deployment.phase = static_cast<Phase>(parse_name(options.phase, "--phase", kPhaseNames));
+  deployment.sequence_parallel = options.sequence_parallel;
+  deployment.tokens = options.batch.value_or(kUsualBatch);
+  if (deployment.phase == Phase::decode) {
+    if (options.sequence) {
+      throw UserError(
+          "--sequence: it changes nothing in decode, where every sequence has one token; leave it out");
+    }
+    return deployment;
+  }
+  deployment.tokens *= options.sequence.value_or(kUsualSequence);
+  if (deployment.tokens <= kMostTokens) return deployment;
+  throw UserError(fmt::format("--batch --sequence: {} tokens are out of range; give up to {} together",
+                              deployment.tokens, kMostTokens));
+}
+
+Study study_of(const LayerArguments& options) {
+  if (options.model.empty()) {
+    throw UserError(
+        fmt::format("--model: missing; give one of {}, or a TOML file", fmt::join(shipped_models(), ", ")));
+  }
+  Study study;
+  study.model = with_place("--model: ", [&] { return find_model(options.model); });
+  study.machine = machine_of(options);
+  study.deployment = deployment_of(options, study.machine);
+  study.dtype = options.dtype.empty() ? study.model.dtype
+                                      : static_cast<DType>(parse_name(options.dtype, "--dtype", kDTypeNames));
+  study.layers = layers_of(study.model, study.deployment, "--tp");
+  const std::string place = study.deployment.phase == Phase::decode ? "--batch" : "--batch --sequence";
+  for (const Step& step : study.layers.steps) {
+    Question& question = study.questions.emplace_back();
+    question.id = step.name;
+    question.problem = problem_of(step, study.deployment, study.dtype, place);
+    question.machine = study.machine;
+    question.machine_name = options.asked.machine;
+    question.changes = options.asked.changes;
+    question.place = fmt::format("{}: ", step.name);
+  }
+  return study;
+}
+
+// A search of the large products of prefill takes minutes.
+const Selector& selector_of(const LayerArguments& options, Phase phase) {
+  if (options.selector != nullptr) return *options.selector;
+  return phase == Phase::decode ? selectors().front() : find_selector("bounds", "--selector");
+}
+
+void answer(Study& study, const LayerArguments& options, const InterruptibleWork& work) {
+  AdviseOptions search_options;
+  search_options.threads = options.threads.value_or(0);
+  search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  search_options.counterfactual = false;
+  search_options.selector = &selector_of(options, study.deployment.phase);
+  search_options.stop = &work.flag();
+  for (const Question& question : study.questions) {
+    Advice advice = search(question, search_options, fmt::format("{}, candidates", question.id));
+    if (advice.interrupted) return;  // the best so far are not the best
+    study.answers.push_back(with_place(
+        question.place, [&] { return judge(question.problem, std::move(advice), question.machine); }));
+  }
+}
+
+const std::vector<Column> kTaxColumns{{"useful_us", "useful", "us"},
+                                      {"launch_us", "launch", "us"},
+                                      {"bulk_synchronous_us", "bulk-sync", "us"},
+                                      {"locality_us", "locality", "us"},
+                                      {"contention_us", "contention", "us"}};
+
+void append_taxes(std::vector<Cell>& row, const TimeAccount& account) {
+  for (const double ns : {useful_ns(account), account.launch_ns, account.bulk_synchronous_ns,
+                          account.locality_ns, account.contention_ns}) {
+    row.emplace_back(us(ns));
+  }
+}
+
+// "pays, uncertain library".
+std::string mark_of(const StepAnswer& answer, const Machine& machine) {
+  std::string mark(name_of(answer.verdict));
+  for (const Candidate& one : answer.advice.candidates) {
+    if (doubt_of(answer.problem, one.pattern->name, machine) == nullptr) continue;
+    mark += fmt::format(", uncertain {}", one.pattern->name);
+  }
+  return mark;
+}
+
+std::string product_of(const Step& step) {
+  return fmt::format("{}x{}x{}", step.rows, step.columns, step.depth);
+}
+
+// One line; what was not answered has only its sizes.
+std::vector<Cell> step_row(const Study& study, std::size_t index, std::size_t width) {
+  const Step& step = study.layers.steps[index];
+  std::vector<Cell> row{std::string(step.name), step.layers, product_of(step),
+                        std::string(study.questions[index].problem.workload->name)};
+  if (index < study.answers.size()) {
+    const StepAnswer& answer = study.answers[index];
+    row.emplace_back(std::string(answer.best().pattern->name));
+    row.emplace_back(us(answer.best().time_ns));
+    append_taxes(row, answer.best().taxes.account);
+    row.emplace_back(us(answer.libraries_ns));
+    row.emplace_back(answer.libraries_ns / answer.best().time_ns);
+    row.emplace_back(mark_of(answer, study.machine));
+    row.emplace_back(describe(*answer.best().pattern, answer.best().knobs));
+  }
+  row.resize(width);
+  return row;
+}
+
+Table step_table(const Study& study) {
+  Table table{{{"step", "step"},
+               {"layers", "layers"},
+               {"product", "product of a GPU"},
+               {"computed_by", "workload"},
+               {"best_pattern", "best pattern"},
+               {"time_us", "time", "us"}},
+              {}};
+  table.columns.insert(table.columns.end(), kTaxColumns.begin(), kTaxColumns.end());
+  for (const Column& column : {Column{"libraries_us", "libraries", "us"}, Column{"speedup", "speedup", "", 2},
+                               Column{"verdict", "fuse?"}, Column{"best_knobs", "knobs"}}) {
+    table.columns.push_back(column);
+  }
+  for (std::size_t i = 0; i < study.layers.steps.size(); ++i) {
+    table.add(step_row(study, i, table.columns.size()));
+  }
+  return table;
+}
+
+struct NamedSum {
+  std::string name;
+  std::int64_t layers = 1;
+  LayerSum sum;
+};
+
+std::vector<NamedSum> sums_of(const Study& study) {
+  std::vector<NamedSum> sums;
+  for (const LayerKind& kind : study.layers.kinds) {
+    sums.push_back({fmt::format("one {}", kind.name), 1, sum_of(kind, study.answers)});
+  }
+  sums.push_back({"model", study.model.layers, sum_of(study.layers, study.answers)});
+  return sums;
+}
+
+Table sum_table(const std::vector<NamedSum>& sums) {
+  Table table{{{"sum", "sum of"},
+               {"layers", "layers"},
+               {"libraries_us", "libraries", "us"},
+               {"chosen_us", "fused where it pays", "us"},
+               {"speedup", "speedup", "", 2},
+               {"best_us", "best patterns", "us"}},
+              {}};
+  table.columns.insert(table.columns.end(), kTaxColumns.begin(), kTaxColumns.end());
+  for (const auto& [name, layers, sum] : sums) {
+    std::vector<Cell> row{
+        name,           layers, us(sum.libraries_ns), us(sum.chosen_ns), sum.libraries_ns / sum.chosen_ns,
+        us(sum.best_ns)};
+    append_taxes(row, sum.account);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+// "Fusing pays for down (two-shot, 1.16x)."
+std::vector<std::string> sentences_of(const Study& study) {
+  constexpr std::array<std::pair<Verdict, std::string_view>, 4> kTexts{{
+      {Verdict::pays, "Fusing pays for {}."},
+      {Verdict::tie, "The model cannot part the best pattern from the libraries for {}: leave it to them."},
+      {Verdict::libraries, "The libraries are fastest for {}."},
+      {Verdict::alone, "Nothing is communicated for {}: products of the library."},
+  }};
+  std::vector<std::string> sentences;
+  for (const auto& [verdict, text] : kTexts) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < study.answers.size(); ++i) {
+      const StepAnswer& answer = study.answers[i];
+      if (answer.verdict != verdict) continue;
+      const bool named = verdict == Verdict::pays || verdict == Verdict::tie;
+      names.push_back(named ? fmt::format("{} ({}, {:.2f}x)", study.layers.steps[i].name,
+                                          answer.best().pattern->name,
+                                          answer.libraries_ns / answer.best().time_ns)
+                            : std::string(study.layers.steps[i].name));
+    }
+    if (!names.empty()) {
+      sentences.push_back(fmt::format(fmt::runtime(text), fmt::format("{}", fmt::join(names, ", "))));
+    }
+  }
+  for (const StepAnswer& answer : study.answers) {
+    if (answer.verdict == Verdict::alone) continue;
+    for (const std::string& caution : answer.standing.cautions) {
+      if (std::find(sentences.begin(), sentences.end(), caution) == sentences.end())
+        sentences.push_back(caution);
+    }
+  }
+  const bool unknown = std::any_of(study.answers.begin(), study.answers.end(), [](const StepAnswer& one) {
+    return one.verdict != Verdict::alone && one.standing.residual <= 0;
+  });
+  if (unknown) {
+    sentences.emplace_back(
+        "How far predictions for this machine are off is not known, so whatever is ahead of the libraries "
+        "pays.");
+  }
+  sentences.push_back(fmt::format("Not modelled: {}.", fmt::join(study.layers.left_out, ", ")));
+  sentences.emplace_back(
+      "Every step is timed alone, from its first host call on; a graph of a whole layer pays for fewer "
+      "launches.");
+  return sentences;
+}
+
+void print_study(const Study& study, const Outputs& outputs) {
+  const Deployment& deployment = study.deployment;
+  outputs.print(styled(fmt::format("{}, {} of {} token{} in {}, tensor-parallel{} over {} GPUs of {}",
+                                   study.model.name, kPhaseNames[static_cast<std::size_t>(deployment.phase)],
+                                   deployment.tokens, deployment.tokens == 1 ? "" : "s", name_of(study.dtype),
+                                   deployment.sequence_parallel ? " and sequence-parallel" : "",
+                                   deployment.gpus, study.machine.title()),
+                       Style::bold) +
+                "\n\n");
+  outputs.print(step_table(study));
+  outputs.print("\n");
+  if (!study.complete()) return;
+  outputs.print(sum_table(sums_of(study)));
+  outputs.print("\n");
+  for (const std::string& sentence : sentences_of(study)) outputs.print(wrapped(sentence));
+}
+
+Record record_of(const Study& study, std::size_t step, const LayerArguments& options) {
+  Record record;
+  record.machine = &study.machine;
+  record.problem = &study.questions[step].problem;
+  record.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  if (step < study.answers.size()) {
+    record.pattern = study.answers[step].best().pattern;
+    record.knobs = &study.answers[step].best().knobs;
+  }
+  return record;
+}
+
+Table csv_table(const Study& study, const LayerArguments& options) {
+  RecordTable records;
+  const Table rows = step_table(study);
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    records.add({rows.columns, {rows.rows[i]}}, record_of(study, i, options));
+  }
+  return records.table();
+}
+
+ordered_json taxes_json(const TimeAccount& account) {
+  return {{"useful_us", us(useful_ns(account))},
+          {"launch_us", us(account.launch_ns)},
+          {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
+          {"locality_us", us(account.locality_ns)},
+          {"contention_us", us(account.contention_ns)}};
+}
+
+ordered_json step_json(const Study& study, std::size_t index, const LayerArguments& options) {
+  const Step& step = study.layers.steps[index];
+  ordered_json json{{"step", step.name},
+                    {"layers", step.layers},
+                    {"rows", step.rows},
+                    {"columns", step.columns},
+                    {"depth", step.depth}};
+  if (index < study.answers.size()) {
+    const StepAnswer& answer = study.answers[index];
+    json["time_us"] = us(answer.best().time_ns);
+    json["libraries_us"] = us(answer.libraries_ns);
+    json["chosen_us"] = us(answer.chosen_ns());
+    json["verdict"] = name_of(answer.verdict);
+    json["taxes"] = taxes_json(answer.best().taxes.account);
+    ordered_json patterns = ordered_json::array();
+    for (const Candidate& one : answer.advice.candidates) {
+      patterns.push_back({{"pattern", one.pattern->name}, {"time_us", us(one.time_ns)}});
+    }
+    json["patterns"] = std::move(patterns);
+    json["standing"] = json_of(answer.standing);
+  }
+  add_record(json, record_of(study, index, options));
+  return json;
+}
+
+ordered_json study_json(const Study& study, const LayerArguments& options) {
+  ordered_json steps = ordered_json::array();
+  for (std::size_t i = 0; i < study.layers.steps.size(); ++i) steps.push_back(step_json(study, i, options));
+  ordered_json sums = ordered_json::array();
+  if (study.complete()) {
+    for (const auto& [name, layers, sum] : sums_of(study)) {
+      sums.push_back({{"sum", name},
+                      {"layers", layers},
+                      {"libraries_us", us(sum.libraries_ns)},
+                      {"chosen_us", us(sum.chosen_ns)},
+                      {"best_us", us(sum.best_ns)},
+                      {"taxes", taxes_json(sum.account)}});
+    }
+  }
+  const Deployment& deployment = study.deployment;
+  return {{"schema", "tritax.layer/1"},
+          {"version", version()},
+          {"model", study.model.name},
+          {"source", study.model.source},
+          {"machine", study.machine.name},
+          {"phase", kPhaseNames[static_cast<std::size_t>(deployment.phase)]},
+          {"tokens", deployment.tokens},
+          {"dtype", name_of(study.dtype)},
+          {"tp", deployment.gpus},
+          {"sequence_parallel", deployment.sequence_parallel},
+          {"selector", selector_of(options, deployment.phase).name},
+          {"steps", std::move(steps)},
+          {"sums", std::move(sums)},
+          {"not_modelled", study.layers.left_out},
+          {"interrupted", !study.complete()}};
+}
+
+int run(const LayerArguments& options) {
+  Outputs outputs(options.output);
+  Study study = study_of(options);
+  const InterruptibleWork work;
+  answer(study, options, work);
+  if (!study.complete()) {
+    tell(fmt::format("tritax: interrupted; {} of {} steps were searched in full\n", study.answers.size(),
+                     study.questions.size()));
+  }
+  print_study(study, outputs);
+  outputs.csv(csv_table(study, options), study.complete());
+  outputs.json(study_json(study, options));
+  return study.complete() ? 0 : interrupted_exit_code();
+}
+
+void add_model_options(CLI::App& command, const std::shared_ptr<LayerArguments>& options) {
+  command
+      .add_option("--model", options->model,
+                  fmt::format("A shipped language model ({}) or a model file (TOML)",
+                              fmt::join(shipped_models(), ", ")))
+      ->type_name("NAME|FILE");
+  add_integer(command, "--tp", options->tp,
+              "GPUs that share every product, tensor-parallel (default: all of the machine)", 2, kMaxSplit);
+  command.add_option("--phase", options->phase, "decode (default): a token of each sequence; prefill: all")
+      ->type_name("NAME");
+  add_integer(command, "--batch", options->batch, "Sequences in flight (default: 16)", 1, kMostTokens);
+  add_integer(command, "--sequence", options->sequence, "Tokens of a sequence, in prefill (default: 4096)", 1,
+              kMostTokens);
+  command
+      .add_option(
+          "--dtype", options->dtype,
+          fmt::format("Of weights and activations: {} (default: the model's)", fmt::join(kDTypeNames, ", ")))
+      ->type_name("NAME");
+  command.add_flag(
+      "--sequence-parallel", options->sequence_parallel,
+      "Rows are split between the pairs: gathered before, scattered behind, instead of all-reduced");
+}
+
+}  // namespace
+
+Run add_layer(CLI::App& program, const Workload& /*workload*/) {
+  auto options = std::make_shared<LayerArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "layer", "Where fusing pays in a language model: every product of a layer with its communication");
+  add_model_options(command, options);
+  add_machine_options(command, options->asked, false);
+  add_sustained_option(command, options->sustained);
+  add_threads_option(command, options->threads);
+  add_seed_option(command, options->seed);
+  add_selector_option(command, options->selector, "search in decode, bounds in prefill");
+  add_output_options(command, options->output);
+  command.footer(
+      "Products are those of one GPU, rows x columns x depth. 'libraries' is the vendor's GEMM and "
+      "collective; "
+      "fusing\n"
+      "pays where the best pattern is ahead of them by more than the predictions are off. What of a layer is "
+      "not\n"
+      "modelled stands below the table.\n\n"
+      "Examples:\n"
+      "  tritax layer --model llama-3-70b --machine mi300x-8\n"
+      "  tritax layer --model llama-3-70b --tp 8 --phase prefill --batch 1 --sequence 4096 --machine "
+      "mi300x-8\n"
+      "  tritax layer --model deepseek-v3 --batch 64 --sequence-parallel --machine h200-8 --json -\n"
+      "  tritax layer --model my-model.toml --tp 4 --machine h100-4\n");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,116 @@
+// A layer of a language model on several GPUs: its products with the communication that belongs to each, the
+// best pattern of every pair, and whether it pays to write it.
+//
+// Tensor parallelism splits the weights W of Y = X·W (arXiv:1909.08053 §3): those of queries, keys and values
+// and of gate and up by columns, with all of X on every GPU; those of the attention's output and of down by
+// rows, so that the products have to be summed over the GPUs. Sequence parallelism (arXiv:2205.05198 §4.2)
+// splits rows between the pairs: they are gathered before a split by columns, and scattered, each summed,
+// after one by rows. For example Llama 3 70B on 8 GPUs, sizes of one GPU:
+//
+//   qkv            N = (64 + 2·8)·128 / 8 = 1280   K = 8192                   by columns
+//   attention-out  N = 8192                        K = 64·128 / 8 = 1024      by rows
+//   gate-up        N = 2·28672 / 8 = 7168          K = 8192                   by columns
+//   down           N = 8192                        K = 28672 / 8 = 3584       by rows
+//
+// Fewer key-value heads than GPUs are there several times. Latent attention multiplies down to its ranks on
+// every GPU alike (with sequence parallelism its own rows), up from them split by columns; in decode the
+// product up to keys and values goes into those of the attention (arXiv:2405.04434 §2.1.2) and is none of its
+// own. Of experts only those that all tokens share are products of this form; their sums go with those of the
+// routed ones.
+//
+// Which workload serves which split is the workload's to say (Workload::projection).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/workload/workload.hpp"
+#include "sim/study/advise.hpp"
+#include "sim/study/language_model.hpp"
+#include "sim/study/standing.hpp"
+
+namespace tritax {
+
+// Decode multiplies one token of each sequence, prefill all.
+enum class Phase : std::uint8_t { decode, prefill };
+inline constexpr std::array<std::string_view, 2> kPhaseNames{"decode", "prefill"};
+
+struct Deployment {
+  int gpus = 8;  // that share every product
+  Phase phase = Phase::decode;
+  std::int64_t tokens = 1;  // rows of X
+  bool sequence_parallel = false;
+};
+
+// One product of a layer, in sizes of one GPU.
+struct Step {
+  std::string_view name;  // "attention-out"
+  Projection projection = Projection::columns;
+  std::int64_t rows = 0;  // of the product
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
+  std::int64_t layers = 0;  // of the model that have it
+};
+
+// Layers that are alike.
+struct LayerKind {
+  std::string_view name;  // "layer", or "dense layer" and "expert layer" of a model with both
+  std::int64_t count = 0;
+  std::vector<std::size_t> steps;  // places in Layers::steps
+};
+
+struct Layers {
+  std::vector<Step> steps;  // equal ones once
+  std::vector<LayerKind> kinds;
+  std::vector<std::string> left_out;  // what of a layer is no such product
+};
+
+// Throws UserError that begins with `where` ("--tp") where the GPUs cannot split it evenly.
+Layers layers_of(const LanguageModel& model, const Deployment& deployment, const std::string& where);
+
+// The problem of the workload that serves the step. Throws UserError that begins with `where` where a field
+// is out of range.
+Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, const std::string& where);
+
+// Whether to write a kernel for it.
+enum class Verdict : std::uint8_t {
+  alone,      // nothing is communicated: a product of the library
+  libraries,  // nothing else is faster
+  tie,        // the predictions' band cannot part the best from the libraries
+  pays,
+};
+std::string_view name_of(Verdict verdict);
+
+struct StepAnswer {
+  Problem problem;
+  Advice advice;
+  Standing standing;
+  Verdict verdict = Verdict::alone;
+  double libraries_ns = 0;
+
+  const Candidate& best() const { return advice.candidates.front(); }
+  // With the libraries wherever nothing else pays.
+  double chosen_ns() const { return verdict == Verdict::pays ? best().time_ns : libraries_ns; }
+};
+
+// `found` is the search's answer to the problem, not interrupted.
+StepAnswer judge(Problem problem, Advice found, const Machine& machine);
+
+// Times of the steps of a kind of layer, one after the other.
+struct LayerSum {
+  double libraries_ns = 0;
+  double best_ns = 0;    // the best pattern of every step
+  double chosen_ns = 0;  // … where it pays, else the libraries
+  TimeAccount account;   // of the best patterns
+};
+LayerSum sum_of(const LayerKind& kind, const std::vector<StepAnswer>& answers);
+
+// All layers of the model.
+LayerSum sum_of(const Layers& layers, const std::vector<StepAnswer>& answers);
+
+}  // namespace tritax
