@@ -251,7 +251,7 @@ Table sum_table(const std::vector<NamedSum>& sums) {
 // "Fusing pays for down (two-shot, 1.16x)."
 std::vector<std::string> sentences_of(const Study& study) {
   constexpr std::array<std::pair<Verdict, std::string_view>, 4> kTexts{{
-      {Verdict::pays, "Fusing pays for {}."},
+      {Verdict::pays, "Own kernels pay for {}."},
       {Verdict::tie, "The model cannot part the best pattern from the libraries for {}: leave it to them."},
       {Verdict::libraries, "The libraries are fastest for {}."},
       {Verdict::alone, "Nothing is communicated for {}: products of the library."},
