@@ -14,10 +14,10 @@ namespace tritax::cli {
 namespace {
 
 // Of the whole picture and of the rectangle that the lines lie in, in pixels.
-constexpr double kWidth = 960;
-constexpr double kHeight = 560;
-constexpr double kLeft = 84;
-constexpr double kTop = 70;
+constexpr double kPictureWidth = 960;
+constexpr double kPictureHeight = 560;
+constexpr double kLinesLeft = 84;
+constexpr double kLinesTop = 70;
 constexpr double kAcross = 640;
 constexpr double kDown = 420;
 
@@ -39,9 +39,9 @@ struct Range {
   double share(double value) const { return std::log(value / low) / std::log(high / low); }
 };
 
-class Drawing {
+class SweepDrawing {
  public:
-  explicit Drawing(const SweepPlot& plot) : plot_(plot) {
+  explicit SweepDrawing(const SweepPlot& plot) : plot_(plot) {
     for (const SweepLine& line : plot.lines) {
       for (const auto& [value, time] : line.points) {
         x_.take(value);
@@ -53,20 +53,21 @@ class Drawing {
   }
 
   std::string draw() {
-    put("{}", svg_head(kWidth, kHeight, kLeft, plot_.title, plot_.subtitle));
+    put("{}", svg_head(kPictureWidth, kPictureHeight, kLinesLeft, plot_.title, plot_.subtitle));
     grid(x_, true);
     grid(y_, false);
     for (const double value : plot_.crossovers) {
-      line(x_of(value), kTop, x_of(value), kTop + kDown, "stroke=\"#555\" stroke-dasharray=\"5 4\"");
+      line(x_of(value), kLinesTop, x_of(value), kLinesTop + kDown,
+           "stroke=\"#555\" stroke-dasharray=\"5 4\"");
     }
-    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"#555\"/>\n", kLeft,
-        kTop, kAcross, kDown);
+    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"#555\"/>\n",
+        kLinesLeft, kLinesTop, kAcross, kDown);
     for (std::size_t i = 0; i < plot_.lines.size(); ++i) draw_line(i);
     put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n",
-        kLeft + kAcross / 2, kTop + kDown + 48, escaped(plot_.x_label));
+        kLinesLeft + kAcross / 2, kLinesTop + kDown + 48, escaped(plot_.x_label));
     put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
         "font-size=\"14\">{}</text>\n",
-        kTop + kDown / 2, escaped(plot_.y_label));
+        kLinesTop + kDown / 2, escaped(plot_.y_label));
     legend();
     put("</svg>\n");
     return fmt::to_string(out_);
@@ -78,8 +79,8 @@ class Drawing {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  double x_of(double value) const { return kLeft + kAcross * x_.share(value); }
-  double y_of(double time) const { return kTop + kDown * (1 - y_.share(time)); }
+  double x_of(double value) const { return kLinesLeft + kAcross * x_.share(value); }
+  double y_of(double time) const { return kLinesTop + kDown * (1 - y_.share(time)); }
 
   void line(double x1, double y1, double x2, double y2, std::string_view style) {
     put("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
@@ -94,9 +95,9 @@ class Drawing {
         if (value < range.low || value > range.high) continue;
         const std::string_view style = digit == 1 ? "stroke=\"#c8ccd2\"" : "stroke=\"#eef0f2\"";
         if (across) {
-          line(x_of(value), kTop, x_of(value), kTop + kDown, style);
+          line(x_of(value), kLinesTop, x_of(value), kLinesTop + kDown, style);
         } else {
-          line(kLeft, y_of(value), kLeft + kAcross, y_of(value), style);
+          line(kLinesLeft, y_of(value), kLinesLeft + kAcross, y_of(value), style);
         }
         if (digit == 1 || digit == 2 || digit == 5) tick(value, across);
       }
@@ -106,10 +107,10 @@ class Drawing {
   void tick(double value, bool across) {
     if (across) {
       put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(value),
-          kTop + kDown + 20, tick_label(value));
+          kLinesTop + kDown + 20, tick_label(value));
     } else {
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 9, y_of(value) + 4.5,
-          tick_label(value));
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLinesLeft - 9,
+          y_of(value) + 4.5, tick_label(value));
     }
   }
 
@@ -133,8 +134,8 @@ class Drawing {
   }
 
   void legend() {
-    const double x = kLeft + kAcross + 18;
-    double y = kTop + 10;
+    const double x = kLinesLeft + kAcross + 18;
+    double y = kLinesTop + 10;
     for (std::size_t i = 0; i < plot_.lines.size(); ++i, y += 22) {
       put("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" stroke=\"{3}\" stroke-width=\"1.6\" "
           "{4}/>{5}<text x=\"{6:g}\" y=\"{7:g}\">{8}</text>\n",
@@ -155,6 +156,6 @@ class Drawing {
 
 }  // namespace
 
-std::string to_svg(const SweepPlot& plot) { return Drawing(plot).draw(); }
+std::string to_svg(const SweepPlot& plot) { return SweepDrawing(plot).draw(); }
 
 }  // namespace tritax::cli

@@ -69,7 +69,7 @@ struct Sweep {
   }
 };
 
-const std::vector<Column> kTaxColumns{
+const std::vector<Column> kTimeColumns{
     {"time_us", "time", "us"},         {"useful_us", "useful", "us"},
     {"launch_us", "launch", "us"},     {"bulk_synchronous_us", "bulk-sync", "us"},
     {"locality_us", "locality", "us"}, {"contention_us", "contention", "us"},
@@ -102,12 +102,12 @@ Column speedup_column(const Workload& workload) {
   return {"speedup", workload.baseline.empty() ? "speedup" : fmt::format("vs {}", workload.baseline), "", 2};
 }
 
-Cell speedup_of(const Candidate& one) { return one.speedup ? Cell{*one.speedup} : Cell{}; }
+Cell speedup_cell(const Candidate& one) { return one.speedup ? Cell{*one.speedup} : Cell{}; }
 
 // Patterns down, taxes across.
 Table pattern_table(const Point& point, bool with_harness) {
   Table table{{{"pattern", "pattern"}}, {}};
-  append(table.columns, kTaxColumns, with_harness);
+  append(table.columns, kTimeColumns, with_harness);
   for (const Column& column : {speedup_column(*point.question->problem.workload), Column{"mark", "mark"},
                                Column{"knobs", "knobs"}}) {
     table.columns.push_back(column);
@@ -116,7 +116,7 @@ Table pattern_table(const Point& point, bool with_harness) {
     const Candidate& one = point.advice.candidates[i];
     std::vector<Cell> row{std::string(one.pattern->name)};
     append_taxes(row, one, with_harness);
-    row.push_back(speedup_of(one));
+    row.push_back(speedup_cell(one));
     row.emplace_back(mark_of(point.judgement, i));
     row.emplace_back(describe(*one.pattern, one.knobs));
     table.add(std::move(row));
@@ -128,7 +128,7 @@ Table pattern_table(const Point& point, bool with_harness) {
 Table best_table(const Sweep& sweep, bool with_harness) {
   const Workload& workload = *sweep.points.front().question->problem.workload;
   Table table{{{sweep.name, sweep.name}, {"pattern", "best pattern"}}, {}};
-  append(table.columns, kTaxColumns, with_harness);
+  append(table.columns, kTimeColumns, with_harness);
   for (const Column& column :
        {speedup_column(workload), Column{"second", "second"}, Column{"second_percent", "slower by", "%"},
         Column{"mark", "mark"}, Column{"knobs", "knobs of the best"}}) {
@@ -147,7 +147,7 @@ Table best_table(const Sweep& sweep, bool with_harness) {
     const bool has_second = found.size() > 1;
     row.emplace_back(std::string(best.pattern->name));
     append_taxes(row, best, with_harness);
-    row.push_back(speedup_of(best));
+    row.push_back(speedup_cell(best));
     row.push_back(has_second ? Cell{std::string(found[1].pattern->name)} : Cell{});
     row.push_back(has_second ? Cell{100 * (found[1].time_ns / best.time_ns - 1)} : Cell{});
     row.emplace_back(std::string(has_second && point.judgement.tied_with[1] == 1 ? "tie" : ""));

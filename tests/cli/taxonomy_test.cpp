@@ -15,11 +15,11 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 // Small, with most knobs held, so that the search is short.
-constexpr const char* kSmall =
+constexpr const char* kSmallSweep =
     "taxonomy -N 256 -K 256 --gpus 2 --machine h200-4 --tile 64x64x64 --waves 4 --group-m 4 ";
 
 json taxonomy_of(const std::string& arguments) {
-  const Outcome outcome = run_tritax(kSmall + arguments + " --json -");
+  const Outcome outcome = run_tritax(kSmallSweep + arguments + " --json -");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   return json::parse(outcome.out);
 }
@@ -110,7 +110,7 @@ TEST(Taxonomy, DrawsALineAPatternAndACrossoverFromTopToBottom) {
 TEST(Taxonomy, WritesThePictureOfASweep) {
   const ScratchDirectory scratch;
   const std::string path = scratch.path("sweep.svg");
-  const Outcome outcome = run_tritax(kSmall + std::string("--sweep M=64:128:x2 --plot ") + path);
+  const Outcome outcome = run_tritax(kSmallSweep + std::string("--sweep M=64:128:x2 --plot ") + path);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(read_file(path), HasSubstr("GEMM + all-scatter 64x256x256 fp16 to 128x256x256 fp16"));
 }

@@ -149,13 +149,13 @@ TEST(Layer, RefusesModelsThatAreIncompleteOrWrong) {
 }
 
 // Two patterns, the baseline first.
-const std::array<Pattern, 2> kPatterns{
+const std::array<Pattern, 2> kTwoPatterns{
     {{.name = "libraries", .summary = ""}, {.name = "own", .summary = ""}}};
 
 Workload workload_of_two() {
   Workload workload;
   workload.name = "test";
-  workload.patterns = kPatterns;
+  workload.patterns = kTwoPatterns;
   workload.baseline = "libraries";
   return workload;
 }
@@ -166,10 +166,10 @@ StepAnswer answer_of(const Workload& workload, double libraries_ns, double own_n
   Advice advice;
   advice.candidates.resize(2);
   const std::size_t own = own_ns < libraries_ns ? 0 : 1;
-  advice.candidates[own].pattern = &kPatterns[1];
+  advice.candidates[own].pattern = &kTwoPatterns[1];
   advice.candidates[own].time_ns = own_ns;
   advice.candidates[own].taxes.account.launch_ns = own_ns;
-  advice.candidates[1 - own].pattern = &kPatterns[0];
+  advice.candidates[1 - own].pattern = &kTwoPatterns[0];
   advice.candidates[1 - own].time_ns = libraries_ns;
   advice.candidates[1 - own].taxes.account.wire_ns = libraries_ns;
   return judge({&workload, {}}, std::move(advice), machine);

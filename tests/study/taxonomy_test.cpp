@@ -13,7 +13,7 @@
 namespace tritax {
 namespace {
 
-const std::array<Pattern, 3> kPatterns{
+const std::array<Pattern, 3> kThreePatterns{
     {{.name = "a", .summary = ""}, {.name = "b", .summary = ""}, {.name = "c", .summary = ""}}};
 
 // Times of the patterns in order; 0: it cannot be built.
@@ -22,7 +22,7 @@ std::vector<Candidate> candidates_of(const std::vector<double>& times_ns) {
   for (std::size_t i = 0; i < times_ns.size(); ++i) {
     if (times_ns[i] == 0) continue;
     Candidate& one = candidates.emplace_back();
-    one.pattern = &kPatterns[i];
+    one.pattern = &kThreePatterns[i];
     one.time_ns = times_ns[i];
   }
   std::stable_sort(candidates.begin(), candidates.end(),
