@@ -48,7 +48,7 @@ struct Point {
   std::string refusal;  // why there is no answer
 
   SweepPoint as_sweep_point(const Spec* swept) const {
-    SweepPoint point{std::nullopt, &advice.candidates, judgement.standing.residual};
+    SweepPoint point{std::nullopt, &advice.candidates, judgement.band};
     if (swept != nullptr) point.value = static_cast<double>(question->problem[swept->name]);
     return point;
   }
@@ -214,11 +214,11 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   outputs.print(crossover_table(sweep, changes));
   outputs.print("\n");
   const Point& first = sweep.points[changes.front().before];
-  if (first.judgement.standing.residual <= 0) return;
+  if (first.judgement.band <= 0) return;
   outputs.print(
       wrapped(fmt::format("A tie: two of three predictions are within {:.1f} %, and the two patterns differ "
                           "by less there.",
-                          100 * first.judgement.standing.residual)));
+                          100 * first.judgement.band)));
 }
 
 void print_sweep(const Sweep& sweep, const Outputs& outputs) {
@@ -299,7 +299,7 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
     ordered_json json{{"workload", json_of(point.question->problem)}, {"patterns", std::move(patterns)}};
     if (!sweep.name.empty()) json["at"] = sweep.at(point);
     json["left_out"] = point.advice.left_out;
-    json["standing"] = json_of(point.judgement.standing);
+    json["standing"] = json_of(point.judgement);
     if (!point.refusal.empty()) json["refusal"] = point.refusal;
     points.push_back(std::move(json));
   }

@@ -200,9 +200,11 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
   answer.libraries_ns = libraries->time_ns;
   const double best_ns = candidates.front().time_ns;
   if (answer.problem.workload->patterns.size() == 1) return answer;
-  answer.verdict = libraries == candidates.begin()                                  ? Verdict::libraries
-                   : is_tie(best_ns, answer.libraries_ns, answer.standing.residual) ? Verdict::tie
-                                                                                    : Verdict::pays;
+  const double residual = answer.standing.residual;
+  const double band = residual > 0 ? widened(residual, candidates.front().spread.relative()) : 0;
+  answer.verdict = libraries == candidates.begin()              ? Verdict::libraries
+                   : is_tie(best_ns, answer.libraries_ns, band) ? Verdict::tie
+                                                                : Verdict::pays;
   return answer;
 }
 
