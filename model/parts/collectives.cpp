@@ -123,6 +123,7 @@ SumKnobs collective_knobs_of(const Values& values) {
 
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
                       double copies) {
+  check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
   check_memory("this collective", copies * collective.bytes(), machine.gpu);

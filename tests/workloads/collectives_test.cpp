@@ -222,5 +222,17 @@ TEST(Collectives, AreRefusedWhereAGpuWouldHaveNothing) {
   EXPECT_NO_THROW(collective_of(all_to_all(), 4, 1, DType::fp16, 4));
 }
 
+TEST(Collectives, NameTheKnobOfMoreWorkgroupsThanComputeUnits) {
+  const Problem asked = collective_of(all_reduce(), 64, 64, DType::fp16, 4);
+  Values knobs(all_reduce().knobs);
+  knobs.give("comm_cus", 999);
+  try {
+    sums::built(find_pattern(all_reduce(), "ring", "test"), asked, find_machine("mi300x-8"), knobs);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("comm_cus: 999", 0), 0U) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace tritax
