@@ -15,7 +15,7 @@ namespace {
 constexpr int kSeeds = 5;  // of which one has been run
 // Operations of the further runs together: a second or two on one core.
 constexpr std::uint64_t kCheapOperations = std::uint64_t{1} << 20;
-constexpr double kWorthSaying = 0.01;  // of the lowest
+constexpr double kWideSpread = 0.01;  // of the lowest
 
 }  // namespace
 
@@ -36,7 +36,7 @@ double Spread::relative() const {
   return std::sqrt(squares / (count - 1)) / mean;
 }
 
-bool Spread::worth_saying() const { return known() && high_ns() > (1 + kWorthSaying) * low_ns(); }
+bool Spread::worth_saying() const { return known() && high_ns() > (1 + kWideSpread) * low_ns(); }
 
 int cheap_seeds(std::uint64_t operations) {
   if (operations == 0) return kSeeds;
