@@ -174,6 +174,18 @@ TEST(StoredMeasurements, OfReducingPatternsArePredictedWithinTheseBounds) {
   EXPECT_GE(everywhere.pairs_in_order.value(), 0.84);
 }
 
+// Workloads that nothing was made for, blind; the smallest are the worst.
+TEST(StoredMeasurements, OfExchangesArePredictedWithinTheseBounds) {
+  const ValidationSummary heads = summary_of("h100-2-gemm-all-to-all.csv", "h100-4", 38);
+  EXPECT_LE(heads.errors.median_abs_error, 0.05);
+  EXPECT_LE(heads.errors.p90_abs_error, 0.18);
+  EXPECT_GE(heads.best_pattern_picked.value(), 0.85);
+  const ValidationSummary beside = summary_of("h100-2-gemm-beside-all-gather.csv", "h100-4", 24);
+  EXPECT_LE(beside.errors.median_abs_error, 0.035);
+  EXPECT_LE(beside.errors.p90_abs_error, 0.13);
+  EXPECT_GE(beside.best_pattern_picked.value(), 0.8);
+}
+
 // Rate and packet of the engines are assumed. Sums along K are loaded more slowly than the model has it; they
 // are half of the runs.
 TEST(StoredMeasurements, OfAllGatherByCopyEnginesArePredictedWithinTheseBounds) {
