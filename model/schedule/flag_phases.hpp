@@ -8,7 +8,8 @@
 // and hold in every execution if, whatever the timing,
 //
 //  * each setting comes after the one before it;
-//  * each signal of a phase comes after the setting that begins it, and before the one that ends it: by order,
+//  * each signal of a phase comes after the setting that begins it, and before the one that ends it: by
+//  order,
 //    or because a wait of the phase that comes before that cannot end without it;
 //  * each wait of a phase ends before the next setting to less than it waits for, or by a
 //    relaxed signal, and comes after the one
