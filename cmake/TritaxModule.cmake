@@ -54,6 +54,10 @@ endfunction()
 # programs, cost a run 2 to 5 % (tests/bench at 16384 cubed, GCC 12).
 set(TRITAX_INLINE_MORE -finline-limit=2000 --param=inline-unit-growth=200 --param=large-function-growth=500)
 
+# Of what the event loop calls for every operation, for tritax_simulates(); the objects also hold ordinary code, which
+# everything else links.
+set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
+
 # Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.
 function(tritax_simulates target)
   target_link_options(${target} PRIVATE
