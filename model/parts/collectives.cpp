@@ -186,25 +186,6 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
   return space;
 }
 
-std::optional<LibraryCall> collective_library_call(const CsvRow& line, const Workload& workload) {
-  if (!is_of_program(line, workload, true)) return std::nullopt;
-  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
-  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
-  if (form != "library" || graph) return std::nullopt;
-  LibraryCall call;
-  call.form = LibraryForm::program;
-  call.time_column = "wall_us";
-  call.problem = problem_of(workload);
-  Values& values = call.problem.values;
-  for (const char* side : {"rows", "cols"}) values.give(side, line.integer(side, 1, kMaxSize));
-  values.give("dtype", static_cast<std::int64_t>(line.choice("dtype", kDTypeNames)));
-  values.give("gpus", line.integer("gpus", 1, kMaxGpus));
-  call.pattern = "library";
-  call.knobs = Values(workload.knobs);
-  call.knobs.give("host_barriers", 0);
-  return call;
-}
-
 std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width) {
   std::vector<Rect> pieces;
   for (std::int32_t row = 0; row < whole.rows; row += height) {

@@ -8,13 +8,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/parts/partial_sums.hpp"
-#include "model/workload/library_call.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
@@ -54,9 +52,6 @@ Values default_collective_knobs(const Values& table, const Problem& problem, con
 // pieces, transports, rings, orders of peers and locks.
 KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const Machine& machine,
                            const Values& table, const Values& pins);
-
-// Workload::library_call of a collective: of its script, the whole program on the host's clock.
-std::optional<LibraryCall> collective_library_call(const CsvRow& line, const Workload& workload);
 
 // The pieces of a rectangle of at most height × width, row by row.
 std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width);

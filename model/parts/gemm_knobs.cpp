@@ -177,6 +177,15 @@ void give(Values& values, const GemmKnobs& knobs) {
   });
 }
 
+Values with_tile(Values knobs, const MatmulTile& tile) {
+  knobs.assume("tile_m", tile.m);
+  knobs.assume("tile_n", tile.n);
+  knobs.assume("tile_k", tile.k);
+  knobs.assume("waves", tile.waves);
+  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  return knobs;
+}
+
 GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype) {
   const Gpu& gpu = machine.gpu;
   GemmKnobs knobs;

@@ -61,6 +61,9 @@ GemmKnobs gemm_knobs_of(const Values& values);
 void assume(Values& values, const GemmKnobs& knobs);
 void give(Values& values, const GemmKnobs& knobs);
 
+// The knobs with the tile of a library's kernel, which it has whatever they say.
+Values with_tile(Values knobs, const MatmulTile& tile);
+
 // Knobs where the user says nothing, from which a search starts too: 128 bytes of K a step, a tile of 256×256
 // where waves feed the LDS (AMD) and 128×256 where copies are asynchronous (NVIDIA), or the largest halved
 // from it that fits a compute unit; the overlapped pipeline, since patterns are compared and not the skill of

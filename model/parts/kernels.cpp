@@ -97,6 +97,19 @@ void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, 
   for (const int peer : peers) builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
 }
 
+std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,
+                            int ranks, int rank, std::int16_t arrived, LockProtocol protocol) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  builder.workgroup(id);
+  exchange_arrivals(builder, peers, ranks, rank, 0, arrived, protocol);
+  return id;
+}
+
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels) {
   if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   if (knobs.launch == LaunchMode::graph) {

@@ -93,6 +93,10 @@ std::vector<T> merged(const std::vector<std::vector<T>>& by_peer, bool in_turn) 
 void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
                        std::int32_t index, std::int16_t arrived, LockProtocol protocol);
 
+// Adds a kernel of one workgroup that does only that: of what copy engines have moved, or will.
+std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,
+                            int ranks, int rank, std::int16_t arrived, LockProtocol protocol);
+
 // Host program of a rank: barrier, kernels (launched one by one or as a graph), device synchronisation,
 // barrier.
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);

@@ -94,16 +94,6 @@ Values default_sum_knobs(const Values& table, const PartialSums& sums, const Mac
   return knobs;
 }
 
-Values library_sum_knobs(Values knobs, const LibraryTile& library) {
-  const MatmulTile& tile = library.tile;
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
-  return knobs;
-}
-
 KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
                     const Values& table, const Values& pins) {
   KnobSpace space = gemm_space(pattern, shape_of(sums), sums.gpus, machine, table, pins);

@@ -23,9 +23,6 @@ void check_partial_sums(const PartialSums& sums, const Machine& machine, const S
 // Knobs of the table that suit the machine.
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine);
 
-// … with the tile that the library takes.
-Values library_sum_knobs(Values knobs, const LibraryTile& library);
-
 // The space of GEMM kernels, and transport, chunks and rings.
 KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
                     const Values& table, const Values& pins);

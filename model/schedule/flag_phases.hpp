@@ -9,11 +9,10 @@
 //
 //  * each setting comes after the one before it;
 //  * each signal of a phase comes after the setting that begins it, and before the one that ends it: by
-//  order,
-//    or because a wait of the phase that comes before that cannot end without it;
-//  * each wait of a phase ends before the next setting to less than it waits for, or by a
-//    relaxed signal, and comes after the one
-//    that begins its phase, or is for more than the counter can reach in any phase before.
+//    order, or because a wait of the phase that comes before that cannot end without it;
+//  * each wait of a phase ends before the next setting to less than it waits for, or by a relaxed
+//    signal, and comes after the one that begins its phase, or is for more than the counter can
+//    reach in any phase before.
 //
 // (Take the first signal or wait of an execution that falls into another phase: all order up to there held.)
 // What does not hold is a race. Example: a consumer sets "ready" to 0 once it has read; the producer may

@@ -15,6 +15,36 @@ std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view cal
   return what == "gemm" ? static_cast<LibraryForm>(state) : LibraryForm::all_gather;
 }
 
+std::optional<std::string_view> form_of_program(const CsvRow& line, const Workload& workload) {
+  if (!is_of_program(line, workload, true)) return std::nullopt;
+  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
+  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
+  if (graph) return std::nullopt;
+  return form;
+}
+
+LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern) {
+  LibraryCall call;
+  call.form = LibraryForm::program;
+  call.time_column = "wall_us";
+  call.problem = problem_of(workload);
+  for (const Spec& field : workload.fields) {
+    const bool named = field.kind == ValueKind::name;
+    call.problem.values.give(field.name, named
+                                             ? static_cast<std::int64_t>(line.choice(field.name, field.names))
+                                             : line.integer(field.name, field.low, field.high));
+  }
+  call.pattern = pattern;
+  call.knobs = Values(workload.knobs);
+  call.knobs.give("host_barriers", 0);
+  return call;
+}
+
+std::optional<LibraryCall> library_program(const CsvRow& line, const Workload& workload) {
+  if (form_of_program(line, workload) != "library") return std::nullopt;
+  return run_of_program(line, workload, "library");
+}
+
 void give_product(const CsvRow& line, Values& values) {
   for (const char* side : {"m", "n", "k"}) {
     const Spec& spec = *find_spec(values.specs(), side);

@@ -50,6 +50,16 @@ bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_t
 // Its times are the same for all launches, but for those of a loop. Throws UserError for unknown names.
 std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view call);
 
+// The form of a row of the workload's program called eagerly, on the host's clock; nothing for all other
+// rows.
+std::optional<std::string_view> form_of_program(const CsvRow& line, const Workload& workload);
+
+// Such a row of the form "library": a run of the pattern of that name, without host barriers. The row must
+// have all fields of the workload, as columns.
+std::optional<LibraryCall> library_program(const CsvRow& line, const Workload& workload);
+// … of some form, as a run of `pattern`.
+LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern);
+
 // The fields m, n, k and dtype of a row, given to a problem that has them.
 void give_product(const CsvRow& line, Values& values);
 

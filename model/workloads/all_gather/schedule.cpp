@@ -3,25 +3,13 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/parts/collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {
 
 namespace {
-
-// The shard of a rank cut into tiles, row by row.
-std::vector<Rect> shard_tiles(const AllGather& gather, std::int32_t tile_rows, std::int32_t tile_cols) {
-  const auto rows = static_cast<std::int32_t>(gather.rows);
-  const auto cols = static_cast<std::int32_t>(gather.cols);
-  std::vector<Rect> tiles;
-  for (std::int32_t row = 0; row < rows; row += tile_rows) {
-    for (std::int32_t col = 0; col < cols; col += tile_cols) {
-      tiles.push_back({row, col, std::min(tile_rows, rows - row), std::min(tile_cols, cols - col)});
-    }
-  }
-  return tiles;
-}
 
 // Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
 // loads a piece and posts it to all peers; the next cannot begin before its load is back. It takes as long
@@ -68,7 +56,7 @@ Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, co
   const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const auto rows = static_cast<std::int32_t>(gather.rows);
   const auto cols = static_cast<std::int32_t>(gather.cols);
-  const std::vector<Rect> tiles = shard_tiles(gather, tile_rows, tile_cols);
+  const std::vector<Rect> tiles = cut({0, 0, rows, cols}, tile_rows, tile_cols);  // of a shard
   const std::size_t workgroups = std::min(tiles.size(), static_cast<std::size_t>(knobs.comm_cus));
 
   ScheduleBuilder builder("all-gather", gather.gpus);

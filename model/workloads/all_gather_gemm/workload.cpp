@@ -119,14 +119,8 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  Values knobs = resolved_knobs(problem, machine, {});
-  const MatmulTile tile = tile_of_library(all_gather_gemm_of(problem), machine).tile;
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
-  return knobs;
+  return with_tile(resolved_knobs(problem, machine, {}),
+                   tile_of_library(all_gather_gemm_of(problem), machine).tile);
 }
 
 constexpr std::array<std::string_view, 10> kBulkKnobs{"tile",       "waves",   "pipeline", "gemm_cus",

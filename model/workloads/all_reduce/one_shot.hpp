@@ -1,7 +1,6 @@
 // One-shot: every rank adds up everything itself.
 //
-//   pushed, G workgroups:  for pieces p, p+G, …: load; for peers: store -> slot there; arrived[piece] += 1
-//   there
+//   pushed, G workgroups:  for pieces p, p+G, …: load; for peers: store -> slot; arrived[piece] += 1 there
 //                          for the same pieces:  wait arrived; load; for peers: reduce slot; store C
 //   pulled, G workgroups:  exchange arrivals: all have their summands
 //                          for pieces:           load; for peers: reduce their summand; store C

@@ -2,8 +2,8 @@
 //
 //   library   the vendor's kernel: model/parts/library_collectives.hpp
 //   one-shot  every GPU adds up everything itself: one_shot.hpp
-//   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, who adds them up and stores the sum to
-//   all ring      the same: every piece goes once around all GPUs, the last of which stores the sum to all
+//   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, whose sum goes to all
+//   ring      the same: every piece goes once around all GPUs, the last of which stores the sum to all
 #include "model/workloads/all_reduce/workload.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/sum_patterns.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/all_reduce/one_shot.hpp"
 
 namespace tritax {
@@ -141,9 +142,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return collective_space(pattern, problem, machine, Values(kKnobs), pins);
 }
 
-std::optional<LibraryCall> library_call(const CsvRow& line) {
-  return collective_library_call(line, all_reduce());
-}
+std::optional<LibraryCall> library_call(const CsvRow& line) { return library_program(line, all_reduce()); }
 
 }  // namespace
 

@@ -5,8 +5,7 @@
 //                          pushed: for pieces of B(own, peer), then of B(own, own):  copy -> there
 //                          pulled: for pieces of B(peer, own), then of B(own, own):  copy from there
 //                          exchange arrivals: all has been written, or read
-//   copy-engine, streams:  a stream a peer copies B(own, peer) there; one workgroup before them and one
-//   behind
+//   copy-engine, streams:  a stream a peer copies B(own, peer) there; one workgroup before and one behind
 //                          them exchanges arrivals
 #include "model/workloads/all_to_all/workload.hpp"
 
@@ -17,6 +16,7 @@
 #include "model/machine/check_machine.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_gather.hpp"
+#include "model/workload/library_call.hpp"
 
 namespace tritax {
 
@@ -146,14 +146,6 @@ Schedule build_direct(const Problem& problem, const Machine& machine, const Valu
   return builder.finish();
 }
 
-// A kernel of one workgroup that tells the counterparts and waits for them.
-std::int32_t telling_kernel(Draft& draft, int rank, std::string name, std::int16_t flags) {
-  const std::int32_t id = moving_kernel(draft.builder, draft.machine, rank, std::move(name), draft.knobs);
-  draft.builder.workgroup(id);
-  exchange(draft, rank, 0, flags);
-  return id;
-}
-
 Schedule build_copy_engine(const Problem& problem, const Machine& machine, const Values& values) {
   require_copy_engines(machine, "pattern 'copy-engine'");
   Draft draft = draft_of("copy-engine", problem, machine, values);
@@ -161,9 +153,13 @@ Schedule build_copy_engine(const Problem& problem, const Machine& machine, const
   add_flags(draft, 1);
   const std::int32_t opened = draft.ranks();  // events: of the copies to every rank, and of the opening
   for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const auto tell = [&](std::string_view name, std::int16_t flags) {
+      builder.launch(rank, telling_kernel(builder, name, draft.peers_of(rank, 0), draft.ranks(), rank, flags,
+                                          draft.knobs.lock));
+    };
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     if (draft.opened >= 0) {
-      builder.launch(rank, telling_kernel(draft, rank, "open", draft.opened));
+      tell("open", draft.opened);
       builder.record_event(rank, opened);
     }
     std::vector<int> targets = draft.peers_of(rank, 0);
@@ -177,7 +173,7 @@ Schedule build_copy_engine(const Problem& problem, const Machine& machine, const
       builder.record_event(rank, to, 1 + to);
       builder.wait_event(rank, to);
     }
-    if (draft.arrived >= 0) builder.launch(rank, telling_kernel(draft, rank, "tell", draft.arrived));
+    if (draft.arrived >= 0) tell("tell", draft.arrived);
     builder.host(rank, HostOpKind::device_synchronize);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   }
@@ -242,9 +238,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return collective_space(pattern, problem, machine, Values(kKnobs), pins);
 }
 
-std::optional<LibraryCall> library_call(const CsvRow& line) {
-  return collective_library_call(line, all_to_all());
-}
+std::optional<LibraryCall> library_call(const CsvRow& line) { return library_program(line, all_to_all()); }
 
 }  // namespace
 

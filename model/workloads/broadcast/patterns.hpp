@@ -8,10 +8,8 @@
 //   direct, pulled  root, one workgroup:    tell all peers; wait for all their workgroups
 //                   others, G workgroups:   wait for the root; for pieces p, p+G, …: copy from there
 //                                           done += 1 at the root
-//   scatter-gather  root, G workgroups:     as direct, but each piece goes to one peer; arrived[piece] += 1
-//   there
-//                   others, G workgroups:   for the own pieces: wait arrived; load; for other peers: store
-//                   there
+//   scatter-gather  root, G workgroups:     as direct, each piece to one peer; arrived[piece] += 1 there
+//                   others, G workgroups:   for the own pieces: wait; load; for other peers: store there
 //                                           exchange arrivals with the counterparts at those
 //
 // Direct, the root sends everything to everybody, (W-1) times; scattered, once, over all of its links, and

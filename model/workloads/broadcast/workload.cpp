@@ -5,6 +5,7 @@
 
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/broadcast/patterns.hpp"
 
 namespace tritax {
@@ -25,8 +26,11 @@ const std::array<Spec, 6> kKnobs{{
 
 Schedule build_direct(const Problem& problem, const Machine& machine, const Values& values) {
   BroadcastDraft draft("direct", problem, machine, values);
-  const bool pushed = draft.knobs.transport == Transport::push;
-  pushed ? add_direct_push(draft) : add_direct_pull(draft);
+  if (draft.knobs.transport == Transport::push) {
+    add_direct_push(draft);
+  } else {
+    add_direct_pull(draft);
+  }
   return draft.builder.finish();
 }
 
@@ -89,9 +93,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return collective_space(pattern, problem, machine, Values(kKnobs), pins);
 }
 
-std::optional<LibraryCall> library_call(const CsvRow& line) {
-  return collective_library_call(line, broadcast());
-}
+std::optional<LibraryCall> library_call(const CsvRow& line) { return library_program(line, broadcast()); }
 
 }  // namespace
 

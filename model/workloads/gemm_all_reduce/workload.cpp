@@ -111,8 +111,8 @@ Schedule build_copy_engine(const Problem& problem, const Machine& machine, const
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  return library_sum_knobs(resolved_knobs(problem, machine, {}),
-                           all_reduce_library_tile(product_of(problem), machine));
+  return with_tile(resolved_knobs(problem, machine, {}),
+                   all_reduce_library_tile(product_of(problem), machine).tile);
 }
 
 using Names = std::string_view;
@@ -218,20 +218,7 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
 
 // gemm_all_reduce.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (!is_of_program(line, gemm_all_reduce(), true)) return std::nullopt;
-  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
-  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
-  if (form != "library" || graph) return std::nullopt;
-  LibraryCall call;
-  call.form = LibraryForm::program;
-  call.time_column = "wall_us";
-  call.problem = problem_of(gemm_all_reduce());
-  give_product(line, call.problem.values);
-  call.problem.values.give("gpus", line.integer("gpus", 1, kMaxGpus));
-  call.pattern = "library";
-  call.knobs = Values(kKnobs);
-  call.knobs.give("host_barriers", 0);
-  return call;
+  return library_program(line, gemm_all_reduce());
 }
 
 }  // namespace

@@ -36,15 +36,8 @@ void end_of_copies(ExchangeDraft& draft, int rank) {
     builder.record_event(rank, event, 1 + peer);
     builder.wait_event(rank, event);
   }
-  Kernel kernel;
-  kernel.name = "tell";
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = builder.kernel(std::move(kernel));
-  builder.workgroup(id);
-  exchange_end(draft, rank, 0);
-  builder.launch(rank, id);
+  builder.launch(rank, telling_kernel(builder, "tell", draft.peers_of(rank, 0), draft.ranks(), rank,
+                                      draft.arrived, draft.knobs.lock));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Library baseline: the vendor's GEMM, then the all-to-all of the collective library.
 //
 //   stream 0, GEMM:        the vendor's kernel: product = A_r·B
-//   stream 0, COPY:        columns of the owners -> contiguous blocks, for a collective sends contiguous
-//   blocks stream 0, ALL-TO-ALL:  model/parts/library_gather.hpp; what a rank gets are rows of its C
+//   stream 0, COPY:        columns of the owners -> blocks
+//   stream 0, ALL-TO-ALL:  model/parts/library_gather.hpp; what a rank gets are rows of its C
 //
+// The copy is there because a collective sends contiguous blocks.
 // Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
 // GEMM in bf16: libraries multiply fp8 into bf16.
 #include <vector>

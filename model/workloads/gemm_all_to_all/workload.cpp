@@ -105,14 +105,8 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  Values knobs = resolved_knobs(problem, machine, {});
-  const MatmulTile tile = exchange_library_tile(product_of(problem), machine).tile;
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
-  return knobs;
+  return with_tile(resolved_knobs(problem, machine, {}),
+                   exchange_library_tile(product_of(problem), machine).tile);
 }
 
 using Names = std::string_view;
@@ -187,20 +181,7 @@ double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
 
 // gemm_all_to_all.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (!is_of_program(line, gemm_all_to_all(), true)) return std::nullopt;
-  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
-  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
-  if (form != "library" || graph) return std::nullopt;
-  LibraryCall call;
-  call.form = LibraryForm::program;
-  call.time_column = "wall_us";
-  call.problem = problem_of(gemm_all_to_all());
-  give_product(line, call.problem.values);
-  call.problem.values.give("gpus", line.integer("gpus", 1, kMaxGpus));
-  call.pattern = "library";
-  call.knobs = Values(kKnobs);
-  call.knobs.give("host_barriers", 0);
-  return call;
+  return library_program(line, gemm_all_to_all());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "model/parts/collectives.hpp"
 #include "model/parts/grid_order.hpp"
 
 namespace tritax {
@@ -56,15 +57,7 @@ std::vector<Rect> tiles_of_c(const BesideDraft& draft) {
 std::vector<Rect> pieces_of_block(const BesideDraft& draft, int rank) {
   const std::int32_t height = draft.knobs.comm_tile_m > 0 ? draft.knobs.comm_tile_m : draft.tile.m;
   const std::int32_t width = draft.knobs.comm_tile_n > 0 ? draft.knobs.comm_tile_n : draft.tile.n;
-  const Rect block = draft.block_of(rank);
-  std::vector<Rect> pieces;
-  for (std::int32_t row = 0; row < block.rows; row += height) {
-    for (std::int32_t col = 0; col < block.cols; col += width) {
-      pieces.push_back(
-          {block.row + row, col, std::min(height, block.rows - row), std::min(width, block.cols - col)});
-    }
-  }
-  return pieces;
+  return cut(draft.block_of(rank), height, width);
 }
 
 void multiply(BesideDraft& draft, const Rect& tile, int rank) {

@@ -5,8 +5,8 @@
 //   the first, at last:  waits until all pieces of all peers are there
 //
 // Whoever ends early helps out, so the split only says what is begun first. The protocol is that of ROCm/iris
-// iris/concurrent/_kernels.py: one atomic counter a queue. A piece counts on a counter of its peer when it is
-// there.
+// iris/concurrent/_kernels.py: one atomic counter a queue. A piece goes to all peers, and counts on a
+// counter of each when it is there.
 #include "model/workloads/gemm_beside_all_gather/draft.hpp"
 
 namespace tritax {

@@ -40,23 +40,12 @@ std::int32_t sending_kernel(BesideDraft& draft, int rank, std::int32_t workgroup
 void tell_of_copies(BesideDraft& draft, int rank, std::int16_t arrived) {
   ScheduleBuilder& builder = draft.builder;
   const std::vector<int> peers = peers_of(draft.knobs.peer_order, draft.ranks(), rank, 0);
-  Kernel kernel;
-  kernel.name = "tell";
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = builder.kernel(std::move(kernel));
-  builder.workgroup(id);
-  exchange_arrivals(builder, peers, draft.ranks(), rank, 0, arrived, draft.knobs.lock);
   for (const int peer : peers) {
     builder.record_event(rank, peer, 1 + peer);
     builder.wait_event(rank, peer, 1 + peers.front());
   }
-  builder.launch(rank, id, 1 + peers.front());
-}
-
-void begin_and_end(BesideDraft& draft, int rank) {
-  if (draft.knobs.host_barriers) draft.builder.host(rank, HostOpKind::barrier);
+  builder.launch(rank, telling_kernel(builder, "tell", peers, draft.ranks(), rank, arrived, draft.knobs.lock),
+                 1 + peers.front());
 }
 
 }  // namespace
@@ -82,7 +71,7 @@ Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Mach
   const std::int16_t arrived =
       knobs.host_barriers ? std::int16_t{-1} : builder.flags("arrived", draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
-    begin_and_end(draft, rank);
+    if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     const Rect block = draft.block_of(rank);
     const auto copy_to = [&](int peer) {
       builder.host_copy(rank, 1 + peer, draft.x, block, peer, draft.x, block.row, block.col, rank);
@@ -91,7 +80,7 @@ Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Mach
     builder.launch(rank, gemm_kernel(draft, rank, all_cus(machine.gpu, knobs.gemm_cus)));
     if (arrived >= 0) tell_of_copies(draft, rank, arrived);
     builder.host(rank, HostOpKind::device_synchronize);
-    begin_and_end(draft, rank);
+    if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   }
   return builder.finish();
 }

@@ -96,14 +96,7 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  Values knobs = resolved_knobs(problem, machine, {});
-  const MatmulTile tile = library_tile(pair_of(problem).gemm, machine).tile;
-  knobs.assume("tile_m", tile.m);
-  knobs.assume("tile_n", tile.n);
-  knobs.assume("tile_k", tile.k);
-  knobs.assume("waves", tile.waves);
-  knobs.assume("pipeline", static_cast<std::int64_t>(tile.pipeline));
-  return knobs;
+  return with_tile(resolved_knobs(problem, machine, {}), library_tile(pair_of(problem).gemm, machine).tile);
 }
 
 using Names = std::string_view;
@@ -181,22 +174,9 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 
 // gemm_beside_all_gather.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (!is_of_program(line, gemm_beside_all_gather(), true)) return std::nullopt;
-  const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];
-  const bool graph = kProgramLaunches[line.choice("launch", kProgramLaunches)] == "graph";
-  if ((form != "library" && form != "streams") || graph) return std::nullopt;
-  LibraryCall call;
-  call.form = LibraryForm::program;
-  call.time_column = "wall_us";
-  call.problem = problem_of(gemm_beside_all_gather());
-  give_product(line, call.problem.values);
-  call.problem.values.give("rows", line.integer("rows", 1, kMaxSize));
-  call.problem.values.give("cols", line.integer("cols", 1, kMaxSize));
-  call.problem.values.give("gpus", line.integer("gpus", 2, kMaxGpus));
-  call.pattern = form == "library" ? "library" : "library-streams";
-  call.knobs = Values(kKnobs);
-  call.knobs.give("host_barriers", 0);
-  return call;
+  const Workload& workload = gemm_beside_all_gather();
+  if (form_of_program(line, workload) == "streams") return run_of_program(line, workload, "library-streams");
+  return library_program(line, workload);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/sum_patterns.hpp"
+#include "model/workload/library_call.hpp"
 
 namespace tritax {
 
@@ -114,7 +115,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  return collective_library_call(line, reduce_scatter());
+  return library_program(line, reduce_scatter());
 }
 
 }  // namespace
