@@ -24,6 +24,7 @@ inline constexpr int kUserErrorExitCode = 2;
 Run add_advise(CLI::App& program, const Workload& workload);
 Run add_calibrate(CLI::App& program, const Workload& workload);
 Run add_check(CLI::App& program, const Workload& workload);
+Run add_evaluate(CLI::App& program, const Workload& workload);
 Run add_explain(CLI::App& program, const Workload& workload);
 Run add_layer(CLI::App& program, const Workload& workload);
 Run add_machines(CLI::App& program, const Workload& workload);

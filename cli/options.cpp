@@ -89,8 +89,7 @@ std::int64_t parse_size(const std::string& text, const std::string& flag, const 
 }
 
 // The values of the columns of a spec.
-std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec) {
-  const std::string flag = spec.option_name();
+std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec, const std::string& flag) {
   if (is_shape(spec)) return parse_shape(text, flag, spec);
   switch (spec.kind) {
     case ValueKind::integer:
@@ -103,6 +102,10 @@ std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec)
       break;
   }
   return {parse_size(text, flag, spec)};
+}
+
+std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec) {
+  return parse_value(text, spec, spec.option_name());
 }
 
 // The names that an option takes, where its help does not explain them one by one.
@@ -428,6 +431,15 @@ void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked) {
       add_value(app, asked, knobs_of, i, help_of(spec, ""), kKnobGroup);
     }
   }
+}
+
+void give_text(Values& values, std::size_t spec, const std::string& text, const std::string& place) {
+  const Spec& row = values.specs()[spec];
+  const std::size_t first = values.first_column(spec);
+  const bool may_be_left_out = !row.required && row.kind == ValueKind::integer && row.usual[0] < row.low;
+  if (may_be_left_out && text == text_of(Values(values.specs()), spec)) return;
+  const std::vector<std::int64_t> numbers = parse_value(text, row, place);
+  for (std::size_t part = 0; part < numbers.size(); ++part) values.give_at(first + part, numbers[part]);
 }
 
 std::string value_form(const Spec& spec) {

@@ -77,6 +77,10 @@ void require_problem(const Problem& problem, const std::string& machine);
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
 void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked);
 
+// Gives one value as text ("256x256x64", "on", "64KiB"), and what its table says of a value that nobody
+// gives. Throws UserError that begins with `place`.
+void give_text(Values& values, std::size_t spec, const std::string& text, const std::string& place);
+
 // What stands behind the option of a knob in tables: " MxNxK", " on|off", "".
 std::string value_form(const Spec& spec);
 

@@ -4,6 +4,7 @@
 // kernels. Format: docs/schedule-format.md.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ std::string schedule_to_json(const Schedule& schedule, bool pretty = false);
 // truncated text, unknown keys (nearest name offered), wrong types, numbers out of range. The result is
 // well-formed but not checked; see check.hpp.
 Schedule schedule_from_json(std::string_view json, const std::string& origin);
+
+// The same of a tree that `parse_json` (json_reader.hpp) has read, a part of something else.
+Schedule schedule_from_tree(const nlohmann::json& tree, const std::string& origin);
 
 // Reads a file; throws UserError when it cannot be read.
 Schedule read_schedule(const std::string& path);

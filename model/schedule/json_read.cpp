@@ -398,7 +398,10 @@ class Reader {
 }  // namespace
 
 Schedule schedule_from_json(std::string_view json, const std::string& origin) {
-  const nlohmann::json tree = parse_json(json, origin);
+  return schedule_from_tree(parse_json(json, origin), origin);
+}
+
+Schedule schedule_from_tree(const nlohmann::json& tree, const std::string& origin) {
   const JsonValue root(tree, origin);
   return Reader(root).read();
 }

@@ -1,4 +1,5 @@
-// Typed access to a JSON tree, with the path of every value for messages. Internal to model/schedule.
+// Typed access to a JSON tree, with the path of every value for messages; a schedule's, or one that has a
+// schedule in it.
 //
 //   schedule.json: kernels[2].workgroups[5].ops[3].to: 1.5 is not allowed; give an integer from 0 to 32767
 #pragma once

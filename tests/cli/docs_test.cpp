@@ -19,9 +19,9 @@ std::set<std::string> long_options(const std::string& text) {
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
   for (const std::string command :
-       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "schedule", "patterns",
-        "patterns show", "machines", "machines show", "scenarios", "scenarios list", "reproduce", "measure",
-        "calibrate", "validate"}) {
+       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
+        "patterns", "patterns show", "machines", "machines show", "scenarios", "scenarios list", "reproduce",
+        "measure", "calibrate", "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -33,8 +33,9 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
 TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command : {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check",
-                                    "schedule", "reproduce", "measure", "calibrate", "validate"}) {
+  for (const std::string command :
+       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
+        "reproduce", "measure", "calibrate", "validate"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -49,8 +50,8 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
-       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "schedule", "patterns",
-        "machines", "scenarios", "reproduce", "measure", "calibrate", "validate"}) {
+       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
+        "patterns", "machines", "scenarios", "reproduce", "measure", "calibrate", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

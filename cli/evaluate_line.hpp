@@ -1,0 +1,66 @@
+// One candidate a line, for programs that search: what `tritax evaluate --stdin` answers.
+//
+//   {"id": 7, "problem": {"m": 8192, "n": 4608, "k": 36864}, "pattern": "producer-consumer",
+//    "knobs": {"tile": "256x256x64", "comm_cus": 48}}
+//   {"id":7,"time_us":1234.5,"bound_us":1100.2,"operations":9216,"critical_path":{"compute_us":…}}
+//   {"id":7,"invalid":"knobs.tile: 7 is out of range; …"}
+//
+// Whatever the line is, the answer is one line and one of these two. Equal lines have equal answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/changes.hpp"
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax::cli {
+
+// What lines need not say.
+struct LineDefaults {
+  const Workload* workload = nullptr;
+  std::string machine;                   // name or file; "": every line names one
+  std::vector<ParameterChange> changes;  // of every machine
+  std::uint64_t seed = 1;
+  std::optional<std::int64_t> max_operations;  // of one candidate; cli/effort.hpp
+};
+
+class LineEvaluator {
+ public:
+  // Throws UserError when the machine of the defaults cannot be read.
+  explicit LineEvaluator(LineDefaults defaults);
+
+  // Without the newline.
+  std::string answer(std::string_view line);
+
+ private:
+  const Machine& machine_of(const nlohmann::json& candidate);
+  Schedule schedule_of(const nlohmann::json& candidate, const Machine& machine) const;
+  nlohmann::ordered_json evaluate(const nlohmann::json& candidate);
+
+  LineDefaults defaults_;
+  std::map<std::string, Machine> machines_;  // those that lines have named
+};
+
+// As LineEvaluator::answer says that there is none.
+std::string invalid_line(const std::string& reason);
+
+// A schedule of 10,000 operations is one or two MB.
+inline constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
+enum class LineRead { read, too_long, end };
+
+// The next line without its end, whatever bytes it has. Of one that is longer than `longest` nothing is kept,
+// and all of it is passed over. The last one may lack its newline.
+LineRead read_line(std::istream& in, std::size_t longest, std::string& line);
+
+}  // namespace tritax::cli
