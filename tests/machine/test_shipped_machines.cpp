@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "machine_text.hpp"
+#include "model/machine/changes.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/machine/parameters.hpp"
+#include "model/machine/topology.hpp"
 
 namespace tritax {
 
@@ -17,9 +19,9 @@ std::span<const std::pair<std::string_view, std::string_view>> machine_files();
 
 namespace {
 
-TEST(ShippedMachines, AreTheSixThatTheCommandLineLists) {
-  EXPECT_EQ(shipped_machines(),
-            (std::vector<std::string>{"h100-4", "h200-4", "h200-8", "mi300x-8", "mi325x-8", "mi355x-8"}));
+TEST(ShippedMachines, AreTheNineThatTheCommandLineLists) {
+  EXPECT_EQ(shipped_machines(), (std::vector<std::string>{"a100-8", "h100-4", "h200-4", "h200-8", "mi250x-4",
+                                                          "mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8"}));
 }
 
 TEST(ShippedMachines, AreCompiledInByteForByte) {
@@ -41,15 +43,26 @@ TEST(ShippedMachines, AreNamedLikeTheirFiles) {
   }
 }
 
+// The dtypes for which the matrix cores have instructions.
+std::size_t dtypes_of(const Gpu& gpu) {
+  std::size_t count = 0;
+  for (const MatrixRate& rate : gpu.matrix) count += rate.flop_per_clk_per_cu > 0;
+  return count;
+}
+
 TEST(ShippedMachines, StateEveryParameterOfEveryDtypeOnce) {
-  std::size_t expected = 0;
-  for (const ParameterSpec& spec : parameter_specs()) {
-    if (spec.presence == Presence::required) expected += spec.table == "gpu.matrix" ? kDTypeCount : 1;
-  }
   for (const std::string& name : shipped_machines()) {
+    const Machine machine = find_machine(name);
+    // Before Hopper and CDNA 3 there was no fp8.
+    EXPECT_EQ(dtypes_of(machine.gpu), name == "a100-8" || name == "mi250x-4" ? 3U : kDTypeCount) << name;
+    std::size_t expected = 0;
+    for (const ParameterSpec& spec : parameter_specs()) {
+      if (spec.presence != Presence::required) continue;
+      expected += spec.table == "gpu.matrix" ? dtypes_of(machine.gpu) : 1;
+    }
     std::set<std::string> keys;
     std::size_t required = 0;
-    for (const Parameter& parameter : find_machine(name).parameters) {
+    for (const Parameter& parameter : machine.parameters) {
       EXPECT_TRUE(keys.insert(parameter.key).second) << name << " " << parameter.key;
       const ParameterSpec* spec = find_parameter_spec(parameter.key);
       ASSERT_NE(spec, nullptr) << parameter.key;
@@ -115,7 +128,40 @@ INSTANTIATE_TEST_SUITE_P(
                     Peak{"mi325x-8", DType::bf16, 2.1, 1307.4}, Peak{"mi325x-8", DType::fp8, 2.1, 2614.9},
                     Peak{"mi355x-8", DType::bf16, 2.4, 2516.6}, Peak{"mi355x-8", DType::fp8, 2.4, 5033},
                     Peak{"mi355x-8", DType::fp32, 2.4, 157.3}, Peak{"h200-4", DType::bf16, 1.83, 989.4},
-                    Peak{"h200-8", DType::fp8, 1.83, 1979}, Peak{"h200-8", DType::fp32, 1.98, 67.0}));
+                    Peak{"h200-8", DType::fp8, 1.83, 1979}, Peak{"h200-8", DType::fp32, 1.98, 67.0},
+                    Peak{"mi250x-4", DType::fp16, 1.7, 191.5}, Peak{"mi250x-4", DType::bf16, 1.7, 191.5},
+                    Peak{"mi250x-4", DType::fp32, 1.7, 47.9}, Peak{"mi350x-8", DType::bf16, 2.2, 2306.9},
+                    Peak{"mi350x-8", DType::fp8, 2.2, 4613.7}, Peak{"a100-8", DType::fp16, 1.41, 312},
+                    Peak{"a100-8", DType::bf16, 1.41, 312}, Peak{"a100-8", DType::fp32, 1.41, 19.5}));
+
+// Stream-K was measured on an A100 whose clock was locked: 222.3 TFLOP/s are its peak (arXiv:2301.03598).
+TEST(ShippedMachines, AClockCanBeLockedBelowThatOfTheLoad) {
+  const std::vector<ParameterChange> lock{
+      parse_change(ChangeKind::set, "gpu.boost_clock=1005MHz"),
+      parse_change(ChangeKind::set, "gpu.matrix.fp16.load_clock=1005MHz"),
+      parse_change(ChangeKind::set, "gpu.matrix.bf16.load_clock=1005MHz"),
+      parse_change(ChangeKind::set, "gpu.matrix.fp32.load_clock=1005MHz")};
+  const Machine locked = changed(find_machine("a100-8"), lock);
+  const MatrixRate& rate = locked.gpu.rate(DType::fp16);
+  EXPECT_NEAR(locked.gpu.cu_count() * rate.flop_per_clk_per_cu * rate.load_clock_ghz * 1e-3, 222.3, 0.1);
+  EXPECT_DOUBLE_EQ(locked.gpu.boost_clock_ghz, rate.load_clock_ghz);
+}
+
+// Two dies of a package are GPUs of their own: 200 GB/s between them, 350 in all, each 64 of 128 GB.
+TEST(ShippedMachines, TheDiesOfAnMi250xHaveAWiderLinkWithinThePackage) {
+  const Machine machine = find_machine("mi250x-4");
+  EXPECT_EQ(machine.gpu_count(), 8);
+  EXPECT_EQ(2 * machine.gpu.hbm_bytes, 128e9);
+  EXPECT_EQ(machine.fabric.link_raw_gb_per_s + machine.fabric.network_gb_per_s, 350);
+  const Topology topology = build_topology(machine, 8);
+  EXPECT_EQ(topology.routes[0][1].size(), 1U);
+  EXPECT_EQ(topology.edges[static_cast<std::size_t>(topology.routes[0][1][0])].raw_gb_per_s, 200);
+  EXPECT_FALSE(topology.edges[static_cast<std::size_t>(topology.routes[0][1][0])].network);
+  for (const int edge : topology.routes[0][2]) {
+    if (!topology.edges[static_cast<std::size_t>(edge)].network) continue;
+    EXPECT_EQ(topology.edges[static_cast<std::size_t>(edge)].raw_gb_per_s, 150);
+  }
+}
 
 // Best rates found with real kernels, TFLOP/s: AMD ROCm blog on max-achievable FLOPS; stas00/ml-engineering
 // @744d01e.
@@ -132,13 +178,15 @@ TEST(ShippedMachines, SustainedMatrixRateIsTheBestThatKernelsReach) {
   EXPECT_NEAR(sustained("mi325x-8", DType::bf16), 843, 2);
   EXPECT_NEAR(sustained("mi325x-8", DType::fp8), 1519, 2);
   EXPECT_NEAR(sustained("mi355x-8", DType::bf16), 1565, 2);
+  EXPECT_NEAR(sustained("mi250x-4", DType::bf16), 147, 0.5);
+  EXPECT_NEAR(sustained("a100-8", DType::bf16), 271.2, 0.5);
 }
 
 // Nothing can be used more than fully: sustained rates stay below the vendors' peaks.
 TEST(ShippedMachines, SustainedRatesStayBelowPeaks) {
-  const std::vector<std::pair<std::string, double>> hbm_peaks{{"mi300x-8", 5300}, {"mi325x-8", 6000},
-                                                              {"mi355x-8", 8000}, {"h100-4", 3350},
-                                                              {"h200-4", 4800},   {"h200-8", 4800}};
+  const std::vector<std::pair<std::string, double>> hbm_peaks{
+      {"mi300x-8", 5300}, {"mi325x-8", 6000}, {"mi355x-8", 8000}, {"h100-4", 3350}, {"h200-4", 4800},
+      {"h200-8", 4800},   {"mi250x-4", 1640}, {"mi350x-8", 8000}, {"a100-8", 2039}};
   for (const auto& [name, peak] : hbm_peaks) {
     const Machine machine = find_machine(name);
     EXPECT_LT(machine.gpu.hbm_gb_per_s, peak) << name;

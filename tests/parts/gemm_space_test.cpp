@@ -15,6 +15,7 @@
 #include "model/parts/kernels.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/shader_engines.hpp"
+#include "tests/machine/any_dtype.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -421,7 +422,7 @@ RC_GTEST_PROP(CandidatesLaw, AllBuild, ()) {
   workload.m = *rc::gen::inRange(1, 1500);
   workload.n = *rc::gen::inRange(workload.gpus, 2000);
   workload.k = *rc::gen::inRange(1, 600);
-  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  workload.dtype = any_dtype(machine.gpu);
   const Pattern& pattern =
       gemm_all_scatter().patterns[*rc::gen::inRange<std::size_t>(0, gemm_all_scatter().patterns.size())];
   const KnobSpace space = knob_space(pattern, workload, machine);

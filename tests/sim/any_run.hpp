@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/machine/parameters.hpp"
+#include "tests/machine/any_dtype.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -47,7 +48,7 @@ inline AnyRun any_run() {
   run.workload.m = *rc::gen::inRange(1, 1500);
   run.workload.n = *rc::gen::inRange(run.workload.gpus, 3000);
   run.workload.k = *rc::gen::inRange(1, 2000);
-  run.workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  run.workload.dtype = any_dtype(run.machine.gpu);
   run.pattern =
       &gemm_all_scatter().patterns[*rc::gen::inRange<std::size_t>(0, gemm_all_scatter().patterns.size())];
   const KnobSpace space = knob_space(*run.pattern, run.workload, run.machine);

@@ -12,6 +12,7 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
+#include "tests/machine/any_dtype.hpp"
 #include "tests/study/single_changes.hpp"
 
 namespace tritax {
@@ -46,7 +47,7 @@ RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   workload.m = *rc::gen::inRange(1, 4000);
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 9000);
-  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::bf16, DType::fp8);
+  workload.dtype = any_dtype(machine.gpu);
   const auto patterns = gemm_all_scatter().patterns;
   const Pattern& pattern = patterns[*rc::gen::inRange<std::size_t>(0, patterns.size())];
   const Values knobs = any_knobs(knob_space(pattern, workload, machine));
@@ -99,7 +100,7 @@ RC_GTEST_PROP(GiveUpLaw, OnlyWhatMissesTheLimitGivesUp, ()) {
   workload.m = *rc::gen::inRange(1, 4000);
   workload.n = *rc::gen::inRange(workload.gpus, 4000);
   workload.k = *rc::gen::inRange(1, 20000);
-  workload.dtype = *rc::gen::element(DType::fp32, DType::fp16, DType::fp8);
+  workload.dtype = any_dtype(machine.gpu);
   const auto patterns = gemm_all_scatter().patterns;
   const Pattern& pattern = patterns[*rc::gen::inRange<std::size_t>(0, patterns.size())];
   const Values knobs = any_knobs(knob_space(pattern, workload, machine));
