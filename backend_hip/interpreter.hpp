@@ -427,6 +427,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         engine.join();
         break;
       case OpKind::attend:
+      case OpKind::combine:
         break;  // refused by lowering
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);

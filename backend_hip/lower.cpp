@@ -259,7 +259,10 @@ class Lowering {
         all_waves_meet();
         break;
       case OpKind::attend:
-        refuse(number, "this backend has no attend operation");
+      case OpKind::combine:
+        refuse(number, fmt::format("this backend has no {} operation; schedules with attention are for the "
+                                   "simulator and the functional executor",
+                                   name_of(op.kind)));
     }
     return out;
   }

@@ -122,6 +122,11 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
     case ReferenceKind::product:
       value = product_of(op, index, device);
       break;
+    case ReferenceKind::attention:
+      throw UserError(fmt::format(
+          "schedule '{}': reference operation {} is attention, which GPUs do not check; allowed are product, "
+          "copy and sum",
+          schedule_.name, index));
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;

@@ -17,6 +17,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/json.hpp"
+#include "model/schedule/operations.hpp"
 #include "sim/functional.hpp"
 
 namespace tritax::cli {
@@ -52,7 +53,7 @@ constexpr double kMostFlops = 4e11;
 double flops_of(const Schedule& schedule) {
   double flops = 0;
   for (const Op& op : schedule.ops) {
-    if (op.kind == OpKind::matmul) flops += 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
+    flops += flops_of(op);
   }
   return flops;
 }

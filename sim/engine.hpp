@@ -73,6 +73,9 @@ class Engine : private EngineState {
   using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
   void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
+  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // with a tile of queries
+  static AttendForm form_of(const Op& op, const Op* before);
+  MatmulShape attend_shape_of(std::uint32_t kernel, const Op& op, AttendForm form) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void index_places(std::span<const Placed> places);
 

@@ -4,6 +4,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/operations.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -61,7 +62,7 @@ void Engine::step(std::uint32_t id, double now) {
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
   if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
   if (drains(op) || (machine_.gpu.loads_wait_for_stores && loads(op.kind))) return true;
-  return machine_.gpu.loads_queue_behind_stores && loads(op.kind) && op.kind != OpKind::matmul;
+  return machine_.gpu.loads_queue_behind_stores && loads(op.kind) && !multiplies(op.kind);
 }
 
 // Starts one operation; true if the workgroup has to wait for it.
@@ -69,10 +70,12 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = workgroups_[id];
   switch (op.kind) {
     case OpKind::matmul:
+    case OpKind::attend:
       begin_matmul(wg, id, now);
       return true;
     case OpKind::load:
     case OpKind::reduce:
+    case OpKind::combine:
       begin_transfer(wg, id, wg.pc, now);
       return true;
     case OpKind::store:
@@ -99,11 +102,8 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::claim:
       begin_claim(wg, id, op, now);
       return true;
-    case OpKind::attend:
-      break;
   }
-  throw UserError(
-      "operation 'attend' is reserved and cannot be simulated yet; allowed: all other tile operations");
+  TRITAX_ASSERT(false, "an operation of a known kind");
 }
 
 void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
@@ -173,7 +173,8 @@ void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
   count_matrix_cu(gpu, wg.cu, -1, now);
   end_power(wg);
   update_clock(rank);
-  totals_.matrix_flops += 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
+  totals_.matrix_flops +=
+      op.kind == OpKind::attend ? flops_of(op) : 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
 }
 
 void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now) {
@@ -275,7 +276,7 @@ void Engine::resume(std::uint32_t id, double now) {
   WorkgroupState& wg = workgroups_[id];
   const Op& op = schedule_.ops[wg.pc];
   const std::int32_t rank = wg.rank;
-  if (op.kind == OpKind::matmul) {
+  if (multiplies(op.kind)) {
     if (lacks_operands(id, now)) return;
     charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
     finish_matmul(wg, op, now);
@@ -343,13 +344,13 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     return;
   }
   const Op& op = schedule_.ops[wg.pc];
-  if (op.kind == OpKind::matmul) {
+  if (multiplies(op.kind)) {
     release_followers(wg, id, now);
     if (lacks_operands(id, now)) return;
   }
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
                   completion.lost_on_links_ns - wg.op_lost_ns, now);
-  if (op.kind == OpKind::matmul) finish_matmul(wg, op, now);
+  if (multiplies(op.kind)) finish_matmul(wg, op, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);
   ++wg.pc;

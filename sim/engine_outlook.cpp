@@ -91,7 +91,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     const bool sent = state.has_sender && is_sent(op);
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
-    } else if (op.kind == OpKind::matmul) {
+    } else if (multiplies(op.kind)) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
       const double luck = coalesces(state) ? most_luck(machine_.gpu, costs_.of(kernel)) : spread_of(state, o);

@@ -95,7 +95,7 @@ SimulationResult Engine::result(double now) {
   out.caches = traffic_.rows();
   CacheTraffic operands;
   for (const CacheRow& row : out.caches) {
-    if (row.operation == OpKind::matmul) operands += row.traffic;
+    if (multiplies(row.operation)) operands += row.traffic;
   }
   const double missed_l2 = operands.asked_bytes - operands.l2_hit_bytes;
   out.l2_hit_fraction = operands.asked_bytes > 0 ? 1 - missed_l2 / operands.asked_bytes : 0;

@@ -27,6 +27,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
   const bool own_store = wg.store_in_flight && !wg.sender_busy;  // of the computing waves: a copy, an atomic
   switch (op.kind) {
     case OpKind::matmul:
+    case OpKind::attend:
       return false;
     case OpKind::signal:
       return own_store && !is_relaxed(op);

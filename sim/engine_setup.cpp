@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/core/error.hpp"
+#include "model/cost/attend_cost.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
@@ -233,13 +234,22 @@ void Engine::index_places(std::span<const Placed> places) {
   }
 }
 
+// Queries stay in registers from one attend to the next of the same tile.
+Engine::AttendForm Engine::form_of(const Op& op, const Op* before) {
+  if (op.kind != OpKind::attend) return AttendForm::none;
+  const bool same = before != nullptr && before->kind == OpKind::attend && before->buffer == op.buffer &&
+                    before->rect.row == op.rect.row && before->rect.col == op.rect.col;
+  return same ? AttendForm::goes_on : AttendForm::begins;
+}
+
 // What the operations of a kernel read, and which of its matmuls cost the same.
 void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   const Kernel& kernel = schedule_.kernels[k];
-  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
+  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm>;
   std::map<ShapeKey, std::uint32_t> shape_ids;
   ShapeKey last_key;  // most kernels have one
   std::uint32_t last_shape = 0;
+  const Op* before = nullptr;  // of the same program
   const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
     const auto id = static_cast<std::uint32_t>(slab_ids.size());
     const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
@@ -249,27 +259,51 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   };
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Workgroup& wg = program_of(kernel, p);
-    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
+    before = nullptr;
+    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &schedule_.ops[o++]) {
       const Op& op = schedule_.ops[o];
-      if (op.kind != OpKind::matmul) {
+      if (!multiplies(op.kind)) {
         for_each_read(op, kernel.rank,
                       [&](const Region& read) { is_read_[static_cast<std::size_t>(read.buffer)] = 1; });
         continue;
       }
       MatmulInputs& inputs = inputs_of_op_[o];
-      inputs.a_slab = slab(op.src_buffer, op.rect.row, op.rect.rows, op);
-      inputs.b_slab = slab(op.b_buffer, op.rect.col, op.rect.cols, op);
-      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
+      const bool attends = op.kind == OpKind::attend;
+      inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
+                              : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
+      inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
+      const AttendForm form = form_of(op, before);
+      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
       if (key != last_key) {
         last_key = key;
         const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
         last_shape = entry->second;
-        if (added) shapes_.push_back(shape_of(k, op));
+        if (added) shapes_.push_back(attends ? attend_shape_of(k, op, form) : shape_of(k, op));
         TRITAX_ASSERT(shapes_.size() >> (32 - kMissBits) == 0, "keys of classes have room for all shapes");
       }
       inputs.shape = last_shape;
     }
   }
+}
+
+Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
+  const Kernel& kernel = schedule_.kernels[k];
+  const KernelCosts& costs = costs_.of(kernel);
+  const Gpu& gpu = machine_.gpu;
+  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
+  shape.profile = kernel.profile;
+  shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+  const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
+  const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
+  shape.cost = attend.cost;
+  shape.shared_speedup = attend.shared_speedup;
+  shape.cost.compute_ns /= kernel.matmul_share;
+  shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
+  shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
+                                                  : std::numeric_limits<double>::infinity();
+  shape.from_llc_ns = attend.from_llc_ns;
+  shape.from_memory_ns = attend.from_memory_ns;
+  return shape;
 }
 
 Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {

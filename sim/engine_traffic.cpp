@@ -63,7 +63,7 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
   const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::int32_t buffer, std::uint32_t slab, double bytes, std::uint32_t l2_bit,
                            std::uint32_t llc_bit) {
-    CacheTraffic& traffic = traffic_.at(rank, die, buffer, OpKind::matmul);
+    CacheTraffic& traffic = traffic_.at(rank, die, buffer, op.kind);
     traffic.asked_bytes += bytes;
     const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
     if (in_l2) {
@@ -86,6 +86,11 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
   };
   look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
+  if (shape.cost.q_bytes > 0) {  // of an attend that begins with a tile of queries: nobody has read it
+    CacheTraffic& traffic = traffic_.at(rank, die, op.buffer, op.kind);
+    traffic.asked_bytes += shape.cost.q_bytes;
+    traffic.hbm_read_bytes += shape.cost.q_bytes;
+  }
   if (missed.llc_bytes > 0) {
     if (gpu.dirty_bytes > 0) {
       find_dirty_share(gpu, rank);
@@ -95,8 +100,7 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
       gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
       gpu.dirty_reads_bytes -= missed.llc_bytes;
       const auto count = [&](std::int32_t buffer, double bytes) {
-        traffic_.at(rank, die, buffer, OpKind::matmul).hbm_written_bytes +=
-            evicted_share(missed.bits) * bytes;
+        traffic_.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
       };
       if ((missed.bits & 4) != 0) count(op.src_buffer, shape.cost.a_bytes);
       if ((missed.bits & 8) != 0) count(op.b_buffer, shape.cost.b_bytes);
@@ -139,12 +143,13 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const MatmulShape& shape = shapes_[shape_id];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
-  const double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0);
-  const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
+  const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
+  const double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0) + q;
+  const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0) + q;
   std::vector<FluidNetwork::Use> uses;
   if (own) {
     const double asked =
-        a * l2_share(coalesced % kCoalescingLevels) + b * l2_share(coalesced / kCoalescingLevels);
+        a * l2_share(coalesced % kCoalescingLevels) + b * l2_share(coalesced / kCoalescingLevels) + q;
     const double share = shares_[static_cast<std::size_t>(shape.profile)].l2;
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }

@@ -28,7 +28,7 @@ double Engine::bytes_touched(bool results) const {
     const bool copies = op.kind == OpKind::copy && !costs_.of(kernel).results_stay;
     if (results && (op.kind == OpKind::store || copies)) touch(op.buffer);
     if (results && copies) touch(op.src_buffer);
-    if (op.kind != OpKind::matmul) return;
+    if (!multiplies(op.kind)) return;
     touch(op.src_buffer);
     touch(op.b_buffer);
   });
@@ -121,7 +121,7 @@ double Engine::bytes_ahead(std::int32_t rank) const {
   for (const WorkgroupState& wg : workgroups_) {
     if (wg.kernel == kNobody || wg.rank != rank) continue;
     std::uint32_t o = wg.pc;
-    while (o < wg.end && schedule_.ops[o].kind != OpKind::matmul) ++o;
+    while (o < wg.end && !multiplies(schedule_.ops[o].kind)) ++o;
     if (o == wg.end) continue;
     const MatmulInputs& inputs = inputs_of_op_[o];
     const MatmulShape& shape = shapes_[inputs.shape];

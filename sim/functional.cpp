@@ -15,6 +15,7 @@
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/timeline/op_name.hpp"
+#include "sim/functional_attention.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/functional_reference.hpp"
 #include "sim/happens_before.hpp"
@@ -74,6 +75,7 @@ struct OpenOp {
 
 struct WorkgroupState {
   Eigen::MatrixXd accumulator;  // 0 x 0: empty
+  bool merges = false;          // it is a partial of attention: its last column holds log-sum-exps
   bool stored = false;          // a matmul starts from zero
   std::vector<OpenOp> open;     // at most the store in flight and the current operation
 };
@@ -84,29 +86,13 @@ struct FunctionalExecutor::State {
   State(const Schedule& s, std::uint64_t seed)
       : schedule(executable(s)), memory(filled(s, seed)), order(s), reference(s, memory) {
     copies.resize(schedule.host.size());
-    for (std::size_t kernel = 0; kernel < schedule.kernels.size(); ++kernel) {
-      const Kernel& its = schedule.kernels[kernel];
-      workgroups.emplace_back(its.workgroups.size());
-      for (std::size_t p = 0; p < program_count(its); ++p) {
-        refuse_attend(kernel, p, program_of(its, p));
-      }
-    }
+    for (const Kernel& kernel : schedule.kernels) workgroups.emplace_back(kernel.workgroups.size());
   }
 
   static FunctionalMemory filled(const Schedule& schedule, std::uint64_t seed) {
     FunctionalMemory memory(schedule);
     fill_inputs(schedule, seed, memory);
     return memory;
-  }
-
-  void refuse_attend(std::size_t kernel, std::size_t number, const Workgroup& program) const {
-    for (std::uint32_t op = 0; op < program.op_count; ++op) {
-      if (schedule.ops[program.first_op + op].kind == OpKind::attend) {
-        throw UserError(fmt::format(
-            "{}: attend is reserved and cannot be executed functionally; allowed are {}",
-            describe_op(schedule, kernel, number, op), "matmul, load, store, copy, reduce and atomic_add"));
-      }
-    }
   }
 
   const Op& op_at(const OpPlace& place) const {
@@ -122,7 +108,7 @@ struct FunctionalExecutor::State {
 
   Eigen::MatrixXd read(const OpPlace& place, const Region& region, bool for_add);
   void report(const OpPlace& reader, const Region& region, const FunctionalMemory::Fault& fault);
-  const Eigen::MatrixXd& accumulator_for(const OpPlace& place, const Rect& rect);
+  const Eigen::MatrixXd& accumulator_for(const OpPlace& place, std::int32_t rows, std::int32_t cols);
   Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
@@ -176,12 +162,14 @@ Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const Regi
   return memory.read(region);
 }
 
-const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace& place, const Rect& rect) {
+// That is rows × cols, log-sum-exps included.
+const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace& place, std::int32_t rows,
+                                                                  std::int32_t cols) {
   const Eigen::MatrixXd& accumulator = workgroup_at(place).accumulator;
-  if (accumulator.rows() != rect.rows || accumulator.cols() != rect.cols) {
+  if (accumulator.rows() != rows || accumulator.cols() != cols) {
     throw UserError(
         fmt::format("{}: the rectangle is {} x {}, the accumulator {} x {}; they must be the same",
-                    describe(place), rect.rows, rect.cols, accumulator.rows(), accumulator.cols()));
+                    describe(place), rows, cols, accumulator.rows(), accumulator.cols()));
   }
   return accumulator;
 }
@@ -194,7 +182,9 @@ Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, con
     return Eigen::MatrixXd::Constant(rect.rows, rect.cols, std::numeric_limits<double>::quiet_NaN());
   }
   workgroup.stored = true;
-  return accumulator_for(place, rect);
+  const bool result_alone = workgroup.merges && workgroup.accumulator.cols() == rect.cols + 1;
+  if (result_alone) return accumulator_for(place, rect.rows, rect.cols + 1).leftCols(rect.cols);
+  return accumulator_for(place, rect.rows, rect.cols);
 }
 
 void FunctionalExecutor::State::start(const OpPlace& place) {
@@ -214,6 +204,15 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
       open.values = a * b;
       break;
     }
+    case Reads::heads: {
+      const auto q = read(place, {op.buffer, rank, op.rect}, false);
+      const auto k = read(place, keys_of(op, rank), false);
+      const auto v = read(place, values_of(op, rank), false);
+      std::optional<VisibleKeys> visible;
+      if (op.value > 0) visible = {std::int64_t{op.value} - op.k_begin, op.index};
+      open.values = attention_partial(q, k, v, visible);
+      break;
+    }
     case Reads::tile:
       open.values = read(place, tile_of(op), false);
       break;
@@ -230,12 +229,15 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
 
 void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values) {
   WorkgroupState& workgroup = workgroup_at(place);
-  const bool from_zero = op_at(place).kind == OpKind::matmul && workgroup.stored;
+  const OpKind kind = op_at(place).kind;
+  const bool from_zero = multiplies(kind) && workgroup.stored;
   if (from_zero || workgroup.accumulator.size() == 0) {
     workgroup.accumulator = std::move(values);
+    workgroup.merges = merges(kind);
   } else {
-    accumulator_for(place, op_at(place).rect);
-    workgroup.accumulator += values;
+    const auto& held = accumulator_for(place, static_cast<std::int32_t>(values.rows()),
+                                       static_cast<std::int32_t>(values.cols()));
+    workgroup.accumulator = merges(kind) ? merged_partials(held, values) : held + values;
   }
   workgroup.stored = false;
 }
@@ -251,14 +253,14 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
       memory.end_write(*open.write, open.values);
     } else if (op_at(place).kind == OpKind::load) {
       workgroup.accumulator = std::move(open.values);
-      workgroup.stored = false;
+      workgroup.merges = workgroup.stored = false;
     } else {
       add_to_accumulator(place, std::move(open.values));
     }
   }
   if (draws_items(op_at(place))) {  // what comes next begins anew, whatever was drawn
     workgroup.accumulator = Eigen::MatrixXd();
-    workgroup.stored = false;
+    workgroup.merges = workgroup.stored = false;
   }
   order.op_finished(place.kernel, place.workgroup, place.op);
 }

@@ -38,7 +38,7 @@ FunctionalResult execute_functionally(const Schedule& schedule, const Machine& m
 // check_schedule.
 class FunctionalExecutor : public SimulationObserver {
  public:
-  // Throws UserError like execute_functionally, and for `attend`, which has no functional effect yet.
+  // Throws UserError like execute_functionally.
   FunctionalExecutor(const Schedule& schedule, std::uint64_t seed);
   ~FunctionalExecutor() override;
   FunctionalExecutor(const FunctionalExecutor&) = delete;

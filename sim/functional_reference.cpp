@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "sim/functional_attention.hpp"
+
 namespace tritax {
 
 namespace {
@@ -57,6 +59,14 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
     case ReferenceKind::product:
       value = read(op.a, op.a.rank, index, memory) * read(op.b, op.b.rank, index, memory);
       break;
+    case ReferenceKind::attention: {
+      std::optional<VisibleKeys> visible;
+      if (op.limit > 0) visible = {op.limit, op.group};
+      value = attention_partial(read(op.a, op.a.rank, index, memory), read(op.b, op.b.rank, index, memory),
+                                read(op.c, op.c.rank, index, memory), visible)
+                  .leftCols(op.to.rect.cols);
+      break;
+    }
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, memory);
       break;

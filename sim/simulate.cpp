@@ -77,7 +77,7 @@ class PowerLimited {
     double share = 1;
     if (!machine_.after_long_load || !machine_.gpu.knows_energies()) return share;
     for (const Op& op : schedule_.ops) {
-      if (op.kind != OpKind::matmul) continue;
+      if (!multiplies(op.kind)) continue;
       const MatrixRate& rate =
           machine_.gpu.rate(schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
       if (rate.sustained_clock_ghz <= 0) continue;

@@ -62,7 +62,8 @@ struct MatmulCost {
   double operand_bytes = 0;  // through the CU's L2 port: (rows + cols)·K·e
   double a_bytes = 0;        // of which A
   double b_bytes = 0;
-  double flops = 0;  // useful, 2·rows·cols·K
+  double q_bytes = 0;  // of attention: of its queries, which no other tile reads; a and b are keys and values
+  double flops = 0;    // useful, 2·rows·cols·K
 };
 
 // Equal matmuls take times that are uniform about the mean, with `matmul_spread` as relative standard

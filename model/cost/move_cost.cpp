@@ -38,6 +38,7 @@ Move move_of(const Op& op, std::int32_t rank) {
   switch (op.kind) {
     case OpKind::load:
     case OpKind::reduce:
+    case OpKind::combine:
       return to_or_from(MoveKind::local_load, MoveKind::remote_load);
     case OpKind::store:
       return to_or_from(MoveKind::local_store, MoveKind::remote_store);

@@ -4,14 +4,17 @@
 #include <cmath>
 #include <utility>
 
+#include "model/cost/attend_cost.hpp"
 #include "model/cost/matmul_power.hpp"
 
 namespace tritax {
 
 MatmulWork MatmulTimes::operator()(const Op& op) {
   const std::int32_t k = op.k_end - op.k_begin;
-  if (k != k_ || op.src_buffer != buffer_ || op.rect.rows != rows_ || op.rect.cols != cols_) {
+  if (k != k_ || op.kind != kind_ || op.src_buffer != buffer_ || op.rect.rows != rows_ ||
+      op.rect.cols != cols_) {
     k_ = k;
+    kind_ = op.kind;
     rows_ = op.rect.rows;
     cols_ = op.rect.cols;
     buffer_ = op.src_buffer;
@@ -21,19 +24,27 @@ MatmulWork MatmulTimes::operator()(const Op& op) {
 }
 
 void MatmulTimes::find_work(DType dtype, const Op& op) {
-  const MatmulCost cost = matmul_cost(gpu_, costs_, dtype, tile_, op.rect.rows, op.rect.cols, k_);
-  MatmulTile overlapped = tile_;
-  overlapped.pipeline = Pipeline::overlapped;
-  gain_ = std::max(
-      gain_, cost.compute_ns /
-                 matmul_cost(gpu_, costs_, dtype, overlapped, op.rect.rows, op.rect.cols, k_).compute_ns);
+  MatmulCost cost;
+  if (op.kind == OpKind::attend) {
+    const AttendCost attend =
+        attend_cost(gpu_, costs_, dtype, tile_, resources_, {op.rect.rows, op.rect.cols, k_, false});
+    cost = attend.cost;
+    gain_ = std::max(gain_, attend.shared_speedup);
+  } else {
+    cost = matmul_cost(gpu_, costs_, dtype, tile_, op.rect.rows, op.rect.cols, k_);
+    MatmulTile overlapped = tile_;
+    overlapped.pipeline = Pipeline::overlapped;
+    gain_ = std::max(
+        gain_, cost.compute_ns /
+                   matmul_cost(gpu_, costs_, dtype, overlapped, op.rect.rows, op.rect.cols, k_).compute_ns);
+  }
   const double load_ghz = gpu_.rate(dtype).load_clock_ghz;
   const double highest_ghz = gpu_.knows_energies() ? light_clock_ghz(gpu_, dtype) : gpu_.boost_clock_ghz;
   highest_ghz_ = std::max(highest_ghz_, highest_ghz);
   boost_ = std::max(boost_, highest_ghz / load_ghz);
   const double draw = matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
-  const double luck = most_luck(gpu_, costs_);
+  const double luck = std::max(most_luck(gpu_, costs_), op.kind == OpKind::attend ? 1 + kPaceSpread : 1.0);
   work_ = {cost.compute_ns / (share_ * luck), draw / luck};
 }
 

@@ -60,7 +60,12 @@ class MatmulTimes {
  public:
   // `costs`: of the profile of the kernel.
   MatmulTimes(const Schedule& schedule, const Gpu& gpu, const KernelCosts& costs, const Kernel& kernel)
-      : schedule_(schedule), gpu_(gpu), costs_(costs), tile_(kernel.tile), share_(kernel.matmul_share) {}
+      : schedule_(schedule),
+        gpu_(gpu),
+        costs_(costs),
+        tile_(kernel.tile),
+        resources_(kernel.resources),
+        share_(kernel.matmul_share) {}
 
   MatmulWork operator()(const Op& op);
 
@@ -77,7 +82,9 @@ class MatmulTimes {
   const Gpu& gpu_;
   const KernelCosts& costs_;
   MatmulTile tile_;
+  Resources resources_;
   double share_;
+  OpKind kind_ = OpKind::matmul;
   std::int32_t k_ = -1, rows_ = -1, cols_ = -1;
   std::int16_t buffer_ = -1;
   MatmulWork work_;

@@ -125,6 +125,11 @@ void ScheduleBuilder::expect_sum(Region to, Region a, bool add) {
   schedule_.reference.push_back({ReferenceKind::sum, add, to, a, {}});
 }
 
+void ScheduleBuilder::expect_attention(Region to, Region q, Region k, Region v, std::int32_t limit,
+                                       std::int32_t group) {
+  schedule_.reference.push_back({ReferenceKind::attention, false, to, q, k, v, limit, group});
+}
+
 void ScheduleBuilder::expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c) {
   tritax::expect_column_blocks(schedule_, a, b, c);
 }
@@ -175,6 +180,24 @@ void ScheduleBuilder::matmul(std::int16_t a, std::int16_t b, Rect rect, std::int
   op.rect = rect;
   op.k_begin = k_begin;
   op.k_end = k_end;
+}
+
+void ScheduleBuilder::attend(std::int16_t q, Rect rect, std::int16_t k, std::int16_t v, std::int32_t column,
+                             std::int32_t k_begin, std::int32_t k_end, Mask mask) {
+  Op& op = add(OpKind::attend);
+  op.buffer = q;
+  op.rect = rect;
+  op.src_buffer = k;
+  op.b_buffer = v;
+  op.src_col = column;
+  op.k_begin = k_begin;
+  op.k_end = k_end;
+  op.value = mask.limit;
+  op.index = mask.group;
+}
+
+void ScheduleBuilder::combine(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::combine, buffer, rect, rank);
 }
 
 void ScheduleBuilder::load(std::int16_t buffer, Rect rect, int rank) {

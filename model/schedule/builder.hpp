@@ -40,6 +40,9 @@ class ScheduleBuilder {
   void expect_product(Region to, Region a, Region b, bool add = false);
   void expect_copy(Region to, Region a, bool add = false);
   void expect_sum(Region to, Region a, bool add = false);
+  // to = softmax(q·kᵀ/√d)·v; `limit` and `group` as of ReferenceOp.
+  void expect_attention(Region to, Region q, Region k, Region v, std::int32_t limit = 0,
+                        std::int32_t group = 1);
   // With their inputs: C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; every rank's shard, one below
   // the other, on every rank.
   void expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c);
@@ -53,6 +56,20 @@ class ScheduleBuilder {
   std::int32_t item(std::int32_t kernel);
 
   void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
+  // Queries `q`[rect] with the keys [k_begin, k_end), which see no further than `mask` says; `column` is
+  // where their head begins in k and v. See schedule.hpp.
+  struct Mask {
+    std::int32_t limit = 0;  // the first row of k that the first rows of the tile do not see; 0: they see all
+    std::int32_t group = 1;  // rows of the tile for which that is the same
+  };
+  void attend(std::int16_t q, Rect rect, std::int16_t k, std::int16_t v, std::int32_t column,
+              std::int32_t k_begin, std::int32_t k_end, Mask mask);
+  void attend(std::int16_t q, Rect rect, std::int16_t k, std::int16_t v, std::int32_t column,
+              std::int32_t k_begin, std::int32_t k_end) {
+    attend(q, rect, k, v, column, k_begin, k_end, Mask{});
+  }
+  // Merges a partial: results in all columns of rect but the last, which holds their log-sum-exps.
+  void combine(std::int16_t buffer, Rect rect, int rank);
   void load(std::int16_t buffer, Rect rect, int rank);
   void store(std::int16_t buffer, Rect rect, int rank);
   void copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,

@@ -134,10 +134,11 @@ class RangeChecker {
     bool stored = false;  // the next matmul starts from zero
     std::int32_t rows = 0;
     std::int32_t cols = 0;
+    bool merges = false;  // with log-sum-exps, of attention
     bool is_tile(std::int32_t other_rows, std::int32_t other_cols) const {
       return holds == Holds::tile && rows == other_rows && cols == other_cols;
     }
-    void fill(const Rect& rect) { *this = {Holds::tile, false, rect.rows, rect.cols}; }
+    void fill(const Rect& rect, bool merged) { *this = {Holds::tile, false, rect.rows, rect.cols, merged}; }
   };
   using Holds = Accumulator::Holds;
 
@@ -164,8 +165,9 @@ class RangeChecker {
     const Accumulator& skipped = claim_.accumulator;
     const bool any_will_do =
         skipped.holds == Holds::nothing && schedule_.kernels[place_.kernel].registers_filled;
-    if (accumulator_.holds == Holds::tile && !skipped.is_tile(accumulator_.rows, accumulator_.cols) &&
-        skipped.holds != Holds::unknown && !any_will_do) {
+    const bool same =
+        skipped.is_tile(accumulator_.rows, accumulator_.cols) && skipped.merges == accumulator_.merges;
+    if (accumulator_.holds == Holds::tile && !same && skipped.holds != Holds::unknown && !any_will_do) {
       accumulator_.holds = Holds::either;
     }
   }
@@ -176,6 +178,7 @@ class RangeChecker {
         return check_matmul(op, kernel);
       case OpKind::load:
       case OpKind::reduce:
+      case OpKind::combine:
       case OpKind::store:
       case OpKind::atomic_add:
         if (check_rank(op.rank) && check_tile(op.buffer, op.rect)) {
@@ -185,7 +188,7 @@ class RangeChecker {
       case OpKind::copy:
         return check_copy(op);
       case OpKind::attend:
-        return refuse(Kind::meaningless, "is reserved for attention workloads; nothing executes it yet");
+        return check_attend(op, kernel);
       case OpKind::signal:
         return check_signal(op, kernel);
       case OpKind::wait:
@@ -198,18 +201,53 @@ class RangeChecker {
     refuse(Kind::out_of_range, fmt::format("operation kind {}", static_cast<int>(op.kind)));
   }
 
+  bool check_matrix_tile(const MatmulTile& tile, OpKind kind) {
+    const auto is_edge = [](std::int32_t edge) { return edge >= 1 && edge <= kMaxMatrixTile; };
+    if (is_edge(tile.m) && is_edge(tile.n) && is_edge(tile.k) && tile.waves >= 1 && tile.waves <= kMaxWaves) {
+      return true;
+    }
+    refuse(Kind::meaningless,
+           fmt::format("the kernel's matrix tile is {}×{}×{} with {} waves; a kernel with {} needs 1 to {} "
+                       "each way and 1 to {} waves",
+                       tile.m, tile.n, tile.k, tile.waves, name_of(kind), kMaxMatrixTile, kMaxWaves));
+    return false;
+  }
+
+  void check_attend(const Op& op, const Kernel& kernel) {
+    const MatmulTile& tile = kernel.tile;
+    check_own_rank(op, kernel);
+    if (!check_matrix_tile(tile, op.kind) || !check_tile(op.buffer, op.rect)) return;
+    if (op.k_begin < 0 || op.k_end <= op.k_begin) {
+      return refuse(Kind::meaningless, fmt::format("keys [{}, {}); give at least one", op.k_begin, op.k_end));
+    }
+    const Region keys = keys_of(op, kernel.rank), values = values_of(op, kernel.rank);
+    if (!check_tile(keys.buffer, keys.rect) || !check_tile(values.buffer, values.rect)) return;
+    if (op.rect.rows > tile.m || op.rect.cols > tile.k) {
+      return refuse(Kind::meaningless,
+                    fmt::format("queries of {}×{} in a kernel that attends with {} of at most {} columns",
+                                op.rect.rows, op.rect.cols, tile.m, tile.k));
+    }
+    if (op.value < 0 || op.index < (op.value > 0 ? 1 : 0)) {
+      return refuse(Kind::meaningless,
+                    fmt::format("limit {} for groups of {} rows; give at least 0, which is "
+                                "no limit, and groups of at least 1",
+                                op.value, op.index));
+    }
+    const Buffer& q = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+    for (const std::int16_t other : {op.src_buffer, op.b_buffer}) {
+      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(other)];
+      if (buffer.dtype == q.dtype) continue;
+      return refuse(Kind::meaningless,
+                    fmt::format("queries '{}' are {} and '{}' is {}; they must be the same", q.name,
+                                name_of(q.dtype), buffer.name, name_of(buffer.dtype)));
+    }
+    check_accumulator(op);
+  }
+
   void check_matmul(const Op& op, const Kernel& kernel) {
     const MatmulTile& tile = kernel.tile;
     check_own_rank(op, kernel);
-    const auto is_edge = [](std::int32_t edge) { return edge >= 1 && edge <= kMaxMatrixTile; };
-    if (!is_edge(tile.m) || !is_edge(tile.n) || !is_edge(tile.k) || tile.waves < 1 ||
-        tile.waves > kMaxWaves) {
-      return refuse(Kind::meaningless,
-                    fmt::format("the kernel's matrix tile is {}×{}×{} with {} waves; a kernel with matmul "
-                                "needs 1 to {} each way and 1 to {} waves",
-                                tile.m, tile.n, tile.k, tile.waves, kMaxMatrixTile, kMaxWaves));
-    }
-    if (!check_buffer(op.src_buffer) || !check_buffer(op.b_buffer)) {
+    if (!check_matrix_tile(tile, op.kind) || !check_buffer(op.src_buffer) || !check_buffer(op.b_buffer)) {
       return;
     }
     const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
@@ -242,10 +280,21 @@ class RangeChecker {
     if (held.holds == Holds::unknown && use != AccumulatorUse::replaced) return;
     const bool replaces = use == AccumulatorUse::replaced || held.holds != Holds::tile ||
                           (use == AccumulatorUse::multiplied_into && held.stored);
+    Rect tile = op.rect;
+    if (op.kind == OpKind::combine && --tile.cols < 1) {
+      return refuse(Kind::meaningless,
+                    "combines one column; the last holds log-sum-exps, and results come before it");
+    }
     if (replaces) {
-      held.fill(op.rect);
+      held.fill(tile, merges(op.kind));
+    } else if (held.merges != merges(op.kind)) {
+      refuse(Kind::meaningless,
+             held.merges
+                 ? "adds to what attention has left, which only attend and combine go on with; store "
+                   "it first"
+                 : "merges into an accumulator without log-sum-exps; only attend and combine leave them");
     } else {
-      check_shape(op);
+      check_shape(tile);
     }
   }
 
@@ -264,16 +313,19 @@ class RangeChecker {
                                   claim_.op));
       case Holds::tile:
         accumulator_.stored = true;
-        return check_shape(op);
+        if (op.kind == OpKind::store && accumulator_.merges && op.rect.cols == accumulator_.cols + 1) {
+          return check_shape({0, 0, op.rect.rows, accumulator_.cols});  // a partial
+        }
+        return check_shape(op.rect);
       case Holds::unknown:
         return;
     }
   }
 
-  void check_shape(const Op& op) {
-    if (!accumulator_.is_tile(op.rect.rows, op.rect.cols)) {
-      refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}", op.rect.rows,
-                                            op.rect.cols, accumulator_.rows, accumulator_.cols));
+  void check_shape(const Rect& tile) {
+    if (!accumulator_.is_tile(tile.rows, tile.cols)) {
+      refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}", tile.rows,
+                                            tile.cols, accumulator_.rows, accumulator_.cols));
     }
   }
 

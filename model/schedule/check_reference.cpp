@@ -86,6 +86,8 @@ class ReferenceChecker {
                                     a.cols, b.rows, b.cols, to.rows, to.cols));
         }
         return check_one_rank("a", op.a) && check_one_rank("b", op.b);
+      case ReferenceKind::attention:
+        return check_attention(op);
       case ReferenceKind::copy:
       case ReferenceKind::sum:
         if (!check_region("to: ", op.to) || !check_region("a: ", op.a)) return false;
@@ -100,6 +102,30 @@ class ReferenceChecker {
                                                      op.a.rank));
     }
     return refuse(Kind::out_of_range, fmt::format("operation kind {}", static_cast<int>(op.kind)));
+  }
+
+  bool check_attention(const ReferenceOp& op) {
+    const Rect& to = op.to.rect;
+    const Rect& a = op.a.rect;
+    const Rect& b = op.b.rect;
+    const Rect& c = op.c.rect;
+    if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b) ||
+        !check_region("c: ", op.c)) {
+      return false;
+    }
+    const bool one_depth = a.cols == to.cols && b.cols == to.cols && c.cols == to.cols;
+    if (!one_depth || a.rows != to.rows || b.rows != c.rows) {
+      return refuse(
+          Kind::meaningless,
+          fmt::format("attends with queries of {}×{}, keys of {}×{} and values of {}×{} to {}×{}; give "
+                      "M×D, N×D, N×D and M×D",
+                      a.rows, a.cols, b.rows, b.cols, c.rows, c.cols, to.rows, to.cols));
+    }
+    if (op.limit < 0 || op.group < 1) {
+      return refuse(Kind::meaningless,
+                    fmt::format("limit {} and group {}; give at least 0 and 1", op.limit, op.group));
+    }
+    return check_one_rank("a", op.a) && check_one_rank("b", op.b) && check_one_rank("c", op.c);
   }
 
   bool check_one_rank(const char* what, const Region& region) {

@@ -10,10 +10,23 @@
 namespace tritax {
 
 // The keys of every OpField.
-inline constexpr std::array<std::string_view, 15> kOpFieldKeys{
-    "a b",        "from",  "to",   "buffer at shape", "at shape",     "k",     "from",
-    "flag index", "value", "rank", "scope protocol",  "change order", "items", "limit",
-    "skip"};
+inline constexpr std::array<std::string_view, 17> kOpFieldKeys{"a b",
+                                                               "queries keys values column",
+                                                               "limit group",
+                                                               "from",
+                                                               "to",
+                                                               "buffer at shape",
+                                                               "at shape",
+                                                               "k",
+                                                               "from",
+                                                               "flag index",
+                                                               "value",
+                                                               "rank",
+                                                               "scope protocol",
+                                                               "change order",
+                                                               "items",
+                                                               "limit",
+                                                               "skip"};
 
 inline std::int32_t int32_or(const JsonValue& object, const char* key, std::int64_t low, std::int32_t usual) {
   return object.has(key) ? static_cast<std::int32_t>(object.at(key).integer(low, kMaxInt32)) : usual;

@@ -218,6 +218,16 @@ class Reader {
         op.src_buffer = buffer_of(value.at("a"));
         op.b_buffer = buffer_of(value.at("b"));
         return;
+      case OpField::heads:
+        op.buffer = buffer_of(value.at("queries"));
+        op.src_buffer = buffer_of(value.at("keys"));
+        op.b_buffer = buffer_of(value.at("values"));
+        op.src_col = int32_or(value, "column", 0, 0);
+        return;
+      case OpField::mask:
+        op.value = int32_or(value, "limit", 0, 0);
+        op.index = int32_or(value, "group", 0, 1);
+        return;
       case OpField::from:
       case OpField::to:
       case OpField::home:

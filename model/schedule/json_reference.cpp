@@ -8,8 +8,11 @@ namespace {
 
 std::span<const std::string_view> keys_of(ReferenceKind kind) {
   static constexpr std::array<std::string_view, 5> product{"op", "to", "a", "b", "add"};
+  static constexpr std::array<std::string_view, 8> attention{"op", "to",    "a",     "b",
+                                                             "c",  "limit", "group", "add"};
   static constexpr std::array<std::string_view, 4> other{"op", "to", "a", "add"};
   if (kind == ReferenceKind::product) return product;
+  if (kind == ReferenceKind::attention) return attention;
   return other;
 }
 
@@ -54,7 +57,12 @@ ReferenceOp reference_op_of(const JsonValue& value, const UniqueNames& buffers, 
   value.expect_object(keys_of(op.kind));
   op.to = region("to");
   op.a = region("a");
-  if (op.kind == ReferenceKind::product) op.b = region("b");
+  if (op.kind == ReferenceKind::product || op.kind == ReferenceKind::attention) op.b = region("b");
+  if (op.kind == ReferenceKind::attention) {
+    op.c = region("c");
+    op.limit = int32_or(value, "limit", 0, 0);
+    op.group = int32_or(value, "group", 1, 1);
+  }
   if (value.has("add")) op.add = value.at("add").boolean();
   return op;
 }

@@ -156,7 +156,12 @@ class Writer {
       };
       region("to", op.to);
       region("a", op.a);
-      if (op.kind == ReferenceKind::product) region("b", op.b);
+      if (op.kind == ReferenceKind::product || op.kind == ReferenceKind::attention) region("b", op.b);
+      if (op.kind == ReferenceKind::attention) {
+        region("c", op.c);
+        write_unless("limit", op.limit, 0);
+        write_unless("group", op.group, 1);
+      }
       write_unless("add", op.add, false);
       raw("}");
     });
@@ -239,6 +244,13 @@ class Writer {
       case OpField::operands:
         return put(R"(, "a": {}, "b": {})", reference(buffers_, op.src_buffer),
                    reference(buffers_, op.b_buffer));
+      case OpField::heads:
+        put(R"(, "queries": {}, "keys": {}, "values": {})", reference(buffers_, op.buffer),
+            reference(buffers_, op.src_buffer), reference(buffers_, op.b_buffer));
+        return write_unless("column", op.src_col, 0);
+      case OpField::mask:
+        write_unless("limit", op.value, 0);
+        return write_unless("group", op.index, 1);
       case OpField::from:
       case OpField::to:
       case OpField::home:

@@ -22,6 +22,8 @@ namespace tritax {
 // Members of Op that come together. A rank has three names, for who owns the other side of what.
 enum class OpField : std::uint8_t {
   operands,  // src_buffer (A) and b_buffer (B), of the own rank
+  heads,     // buffer (Q), src_buffer (K), b_buffer (V), src_col, of the own rank
+  mask,      // value, index
   from,      // rank
   to,        // rank
   tile,      // buffer and rect
@@ -56,7 +58,7 @@ class FieldList {
   std::size_t size_ = 0;
 };
 
-enum class Reads : std::uint8_t { nothing, operands, tile, source };
+enum class Reads : std::uint8_t { nothing, operands, heads, tile, source };
 enum class Writes : std::uint8_t { nothing, over, onto };  // the tile is replaced, or added to
 
 // What becomes of the accumulator; `multiplied_into` is added to, but from zero behind a store.
@@ -98,7 +100,14 @@ constexpr auto op_traits_table() {
       OpTraits{K::copy, "copy", {F::to, F::tile, F::source}, Reads::source, W::over, {}, drains},
       OpTraits{K::reduce, "reduce", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
       OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile}, {}, W::onto, A::written_out, drains},
-      OpTraits{K::attend, "attend", {F::rect}},
+      OpTraits{K::attend,
+               "attend",
+               {F::heads, F::rect, F::k, F::mask},
+               Reads::heads,
+               {},
+               A::multiplied_into,
+               loads},
+      OpTraits{K::combine, "combine", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
       OpTraits{K::signal, "signal", {F::counter, F::value, F::home, F::ordering, F::form}, {}, {}, {}, sent},
       OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering}, {}, {}, {}, loads},
       OpTraits{K::barrier, "barrier", {}, {}, {}, {}, drains},
@@ -174,7 +183,13 @@ inline bool sets_flag(const Op& op) { return op.kind == OpKind::signal && op.cha
 constexpr bool is_asynchronous(OpKind kind) {
   return has(kind, [](auto& row) { return row.writes != Writes{}; });
 }
-// Loads and reductions: a tile goes into the accumulator.
+// Matmuls and attention: matrix cores work on operands that stream in.
+constexpr bool multiplies(OpKind kind) {
+  return has(kind, [](auto& row) { return row.accumulator == AccumulatorUse::multiplied_into; });
+}
+// It leaves log-sum-exps beside the accumulator, and goes on with them.
+constexpr bool merges(OpKind kind) { return kind == OpKind::attend || kind == OpKind::combine; }
+// Loads, reductions and combinations: a tile goes into the accumulator.
 constexpr bool loads_tile(OpKind kind) {
   return has(kind, [](auto& row) { return row.reads == Reads::tile; });
 }
@@ -208,6 +223,15 @@ inline Region b_of(const Op& op, std::int32_t own_rank) {
   return {op.b_buffer, own_rank, {op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols}};
 }
 
+inline Region keys_of(const Op& op, std::int32_t own_rank) {
+  return {op.src_buffer, own_rank, {op.k_begin, op.src_col, op.k_end - op.k_begin, op.rect.cols}};
+}
+inline Region values_of(const Op& op, std::int32_t own_rank) {
+  Region values = keys_of(op, own_rank);
+  values.buffer = op.b_buffer;
+  return values;
+}
+
 // Calls `visit(region)` for all that an operation of a rank reads.
 template <typename Visit>
 void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
@@ -217,6 +241,11 @@ void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
     case Reads::operands:
       visit(a_of(op, own_rank));
       visit(b_of(op, own_rank));
+      return;
+    case Reads::heads:
+      visit({op.buffer, own_rank, op.rect});
+      visit(keys_of(op, own_rank));
+      visit(values_of(op, own_rank));
       return;
     case Reads::tile:
       return visit(tile_of(op));

@@ -1,8 +1,23 @@
 #include "model/schedule/operations.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace tritax {
+
+double flops_of(const Op& op) {
+  const std::int64_t keys = std::int64_t{op.k_end} - op.k_begin;
+  if (op.kind == OpKind::matmul) return 2.0 * op.rect.rows * op.rect.cols * static_cast<double>(keys);
+  if (op.kind != OpKind::attend) return 0;
+  std::int64_t seen = keys * op.rect.rows;
+  if (op.value > 0) {
+    seen = 0;
+    for (std::int64_t row = 0; row < op.rect.rows; ++row) {
+      seen += std::clamp<std::int64_t>(op.value + row / std::max(1, op.index) - op.k_begin, 0, keys);
+    }
+  }
+  return 4.0 * op.rect.cols * static_cast<double>(seen);
+}
 
 std::uint64_t executed_operations(const Schedule& schedule) {
   std::vector<std::uint64_t> of_kernel;

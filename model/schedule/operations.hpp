@@ -13,6 +13,10 @@
 
 namespace tritax {
 
+// Floating-point operations of a matmul, 2·rows·columns·k, or of an attend, 4·d for every key that a row
+// sees; 0 of all others.
+double flops_of(const Op& op);
+
 // Of a sound schedule: every launch names a kernel or a graph.
 std::uint64_t executed_operations(const Schedule& schedule);
 

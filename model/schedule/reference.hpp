@@ -14,6 +14,9 @@
 //   product  to = a·b                     a and b each on one rank
 //   copy     to = a                       a on one rank
 //   sum      to = Σ over ranks r of a_r   a on every rank
+//   attention  to = softmax(a·bᵀ/√d)·c    a, b and c each on one rank, d columns each; with `limit` L > 0 row
+//   i
+//                                         of a sees the first L + i div `group` rows of b only
 //
 // each with `add`: to += … . With `to` on every rank the value is the same there and is computed once. All
 // that the operations write is expected: at the end of a run the buffers of the schedule must hold it, as far
@@ -63,15 +66,17 @@ struct Input {
   InputValues values = InputValues::own;
 };
 
-enum class ReferenceKind : std::uint8_t { product, copy, sum };
-inline constexpr std::array<std::string_view, 3> kReferenceKindNames{"product", "copy", "sum"};
+enum class ReferenceKind : std::uint8_t { product, copy, sum, attention };
+inline constexpr std::array<std::string_view, 4> kReferenceKindNames{"product", "copy", "sum", "attention"};
 
 struct ReferenceOp {
   ReferenceKind kind = ReferenceKind::product;
   bool add = false;  // onto what `to` holds
   Region to;
   Region a;
-  Region b;  // product
+  Region b;                           // product, attention
+  Region c{};                         // attention
+  std::int32_t limit = 0, group = 1;  // attention
 };
 
 // Seed of the random numbers of an input on a rank, from the seed of the run.

@@ -19,6 +19,23 @@
 // may be written before anything fills the accumulator, as microbenchmarks of stores do; a `matmul` or
 // `reduce` then still starts from zero.
 //
+// Attention. `attend` computes a tile of softmax(Q·Kᵀ/√d)·V over a range of keys, d = rect.cols, and leaves
+// in the accumulator the weighted mean of the values and, beside it, one log-sum-exp of the scores a row:
+// what it takes to go on with other keys. Row i of the tile sees the keys [k_begin, k_end); with `value` = L
+// > 0 only those below row L + i div `index` of K, so that L = 1 + own place is the causal mask, and `index`
+// rows of Q that lie below each other belong to one token. A row that sees nothing has the result 0 and the
+// log-sum-exp -infinity. Heads are column blocks or row blocks of Q, K and V: those of K and V begin at
+// `src_col`, whichever head of Q it is, which is grouped-query attention; batches are row blocks. Where keys
+// are split over workgroups or GPUs (flash decode), each stores its *partial*: a `store` of rows × (d + 1)
+// writes the result and, as the last column, the log-sum-exps (the layout of SGLang's decode kernel); use a
+// buffer of fp32. `combine` merges such a partial into the accumulator as if its keys had been attended to; a
+// `store` of rows × d writes the result. All operations merge in any order and split of the keys:
+//
+//     z = log(exp(z_1) + exp(z_2)),   o = exp(z_1 - z) o_1 + exp(z_2 - z) o_2
+//
+// `attend` after a store starts anew, as `matmul` does; `combine` does not, so that a workgroup stores its
+// partial to others and then merges theirs into its own. A `matmul` or `reduce` adds to no such accumulator.
+//
 // Work queues: a `claim` that names items draws one after the other and runs what was drawn, until there are
 // no more; items.hpp.
 //
@@ -63,12 +80,14 @@ enum class OpKind : std::uint8_t {
   copy,        // `buffer`[rect] of `rank` = `src_buffer`[src_row, src_col, same size] of `src_rank`
   reduce,      // accumulator += `buffer`[rect] of `rank`
   atomic_add,  // `buffer`[rect] of `rank` += accumulator
-  attend,      // accumulator = softmax(Q·Kᵀ)·V of rect: reserved for attention workloads
-  signal,      // `flag`[index] of `rank` += value, or = value, after a release in `scope`
-  wait,        // until `flag`[index] of the own rank >= value, then an acquire in `scope`
-  barrier,     // all waves of the workgroup
-  claim,       // n = `flag`[index]++ of the own rank; k_begin + n < k_end: run that item, then claim again.
-               // Without items (k_end 0): from `value` on skip the next `rect.rows` operations
+  attend,  // accumulator, merged with softmax(Q·Kᵀ/√d)·V: Q = `buffer`[rect], K and V = `src_buffer` and
+           // `b_buffer`[k_begin.., src_col.., same columns], masked by `value` and `index`; own rank
+  combine,  // accumulator, merged with the partial `buffer`[rect] of `rank`: results | log-sum-exps
+  signal,   // `flag`[index] of `rank` += value, or = value, after a release in `scope`
+  wait,     // until `flag`[index] of the own rank >= value, then an acquire in `scope`
+  barrier,  // all waves of the workgroup
+  claim,    // n = `flag`[index]++ of the own rank; k_begin + n < k_end: run that item, then claim again.
+            // Without items (k_end 0): from `value` on skip the next `rect.rows` operations
 };
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
@@ -96,17 +115,18 @@ struct alignas(64) Op {
   std::int16_t rank = 0;                     // the other side; the own rank for local operations
   std::int16_t src_rank = 0;                 // copy
   std::int16_t buffer = -1;
-  std::int16_t src_buffer = -1;  // copy: source; matmul: A
-  std::int16_t b_buffer = -1;    // matmul: B
+  std::int16_t src_buffer = -1;  // copy: source; matmul: A; attend: K
+  std::int16_t b_buffer = -1;    // matmul: B; attend: V
   std::int16_t flag = -1;
   Rect rect;
   std::int32_t src_row = 0;
   std::int32_t src_col = 0;
   std::int32_t k_begin = 0;
   std::int32_t k_end = 0;
-  std::int32_t index = 0;  // of the flag
-  std::int32_t value = 0;
+  std::int32_t index = 0;  // of the flag; attend: rows of Q that see the same keys
+  std::int32_t value = 0;  // attend: the first row of K that its first rows do not see; 0: no mask
 };
+static_assert(sizeof(Op) == 64);
 
 // What one workgroup takes from its compute unit.
 struct Resources {
@@ -124,7 +144,8 @@ enum class Pipeline : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 2> kPipelineNames{"serial", "overlapped"};
 
-// Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul`.
+// Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul` and `attend`. Of `attend`: m
+// rows of queries, and n keys at a time, of heads of k columns.
 struct MatmulTile {
   std::int32_t m = 0;
   std::int32_t n = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
@@ -36,7 +37,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
     if (op.kind == OpKind::claim) break;
     if (has_sender && is_sent(op)) continue;
     if (drains(op)) now = std::max(now, store_done);
-    if (op.kind == OpKind::matmul) {
+    if (multiplies(op.kind)) {
       const MatmulWork work = matmul_times(op);
       chain.matmuls.ns += work.ns;
       chain.matmuls.draw += work.draw;
@@ -157,12 +158,32 @@ class Wires {
   std::array<std::vector<double>, kPortsCount> egress_ns_, ingress_ns_;
 };
 
+// Of ranges of rows of column blocks, those that overlap once.
+double bytes_of_columns(const Schedule& schedule, std::vector<Region> regions) {
+  const auto block = [](const Region& r) { return std::tuple(r.buffer, r.rect.col, r.rect.cols); };
+  std::sort(regions.begin(), regions.end(), [&](const Region& a, const Region& b) {
+    return std::tuple(block(a), a.rect.row) < std::tuple(block(b), b.rect.row);
+  });
+  double bytes = 0;
+  std::int32_t end = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    if (i == 0 || block(regions[i]) != block(regions[i - 1])) end = 0;
+    Rect rest = regions[i].rect;
+    const std::int32_t begin = std::max(rest.row, end);
+    end = std::max(end, rest.row + rest.rows);
+    rest.rows = std::max(0, rest.row + rest.rows - begin);
+    bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(regions[i].buffer)], rest);
+  }
+  return bytes;
+}
+
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
 // stored, but for what an L2 before the memory may keep of it, and results that stay.
 double memory_ns(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                  const std::vector<std::uint8_t>& launched) {
   using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
   std::vector<std::pair<Slab, double>> slabs;
+  std::vector<Region> attended;
   double bytes = 0;
   double stored_bytes = 0;
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
@@ -171,8 +192,11 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
-        if (op.kind == OpKind::matmul && kernel.rank == 0) {
-          const double depth = op.k_end - op.k_begin;
+        const double depth = op.k_end - op.k_begin;
+        if (op.kind == OpKind::attend && kernel.rank == 0) {
+          attended.push_back(keys_of(op, 0));
+          attended.push_back(values_of(op, 0));
+        } else if (op.kind == OpKind::matmul && kernel.rank == 0) {
           const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
           slabs.push_back(
               {{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin}, op.rect.rows * depth * element});
@@ -190,6 +214,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
   std::sort(slabs.begin(), slabs.end());
   slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
   for (const auto& slab : slabs) bytes += slab.second;
+  bytes += bytes_of_columns(schedule, std::move(attended));
   return bytes / machine.gpu.hbm_gb_per_s;
 }
 
@@ -264,9 +289,9 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
   double product_ns = 0;  // of the accumulator
   bool begins_k = false;
   for (const Op& op : ops_of(schedule, workgroup)) {
-    if (op.kind == OpKind::matmul) {
+    if (multiplies(op.kind)) {
       product_ns += times(op).ns;
-      begins_k = begins_k || op.k_begin == 0;
+      begins_k = begins_k || op.k_begin == 0 || op.kind == OpKind::attend;
       continue;
     }
     if (moves_data(op.kind)) {

@@ -54,7 +54,7 @@ std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& s
     text += ' ';
     text += tile_name(schedule.buffers[static_cast<std::size_t>(of.buffer)], of.rect);
   };
-  if (op.kind == OpKind::matmul && sinks[index] >= 0) {
+  if (multiplies(op.kind) && sinks[index] >= 0) {
     add_tile(schedule.ops[static_cast<std::size_t>(sinks[index])]);
   }
   if (fields.contains(OpField::tile)) add_tile(op);

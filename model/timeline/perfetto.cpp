@@ -262,7 +262,7 @@ class TraceWriter {
       put(R"(,"item":{},"operation":{})", item,
           own.first_op + place.op - kernel.items[static_cast<std::size_t>(item)].first_op);
     }
-    if (op.kind == OpKind::matmul) {
+    if (multiplies(op.kind)) {
       put(R"(,"k_begin":{},"k_end":{})", op.k_begin, op.k_end);
     } else if (op.flag >= 0) {
       put(R"(,"flag":"{}","index":{},"value":{})",

@@ -39,6 +39,11 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
                           below(ranks));
     case OpKind::reduce:
       return builder.reduce(buffer(), random_rect(), below(ranks));
+    case OpKind::attend:
+      return builder.attend(buffer(), random_rect(), buffer(), buffer(), natural(), natural(), natural(),
+                            {natural(), 1 + below(9)});
+    case OpKind::combine:
+      return builder.combine(buffer(), random_rect(), below(ranks));
     case OpKind::atomic_add:
       return builder.atomic_add(buffer(), random_rect(), below(ranks));
     case OpKind::signal: {
@@ -69,7 +74,7 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
   }
   for (int ops = below(3); ops > 0; --ops) {
     const bool add = below(2) == 1;
-    switch (static_cast<ReferenceKind>(below(3))) {
+    switch (static_cast<ReferenceKind>(below(4))) {
       case ReferenceKind::product:
         builder.expect_product(region(), region(), region(), add);
         break;
@@ -78,6 +83,9 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
         break;
       case ReferenceKind::sum:
         builder.expect_sum(region(), region(), add);
+        break;
+      case ReferenceKind::attention:
+        builder.expect_attention(region(), region(), region(), region(), natural(), 1 + below(9));
         break;
     }
   }

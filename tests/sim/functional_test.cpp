@@ -457,21 +457,6 @@ TEST(FunctionalExecutor, RefusesBuffersThatNoMemoryHolds) {
   }
 }
 
-TEST(FunctionalExecutor, RefusesAttendAndNamesTheOperation) {
-  TinyProduct draft(1);
-  draft.gemm_kernel("attention", 0);
-  draft.builder.barrier();
-  Schedule schedule = draft.builder.finish();
-  schedule.ops[0].kind = OpKind::attend;
-  try {
-    FunctionalExecutor executor(schedule, 1);
-    FAIL() << "attend was accepted";
-  } catch (const UserError& error) {
-    EXPECT_TRUE(contains(error.what(), "kernel 'attention' rank 0 workgroup 0 operation 0 (attend)"))
-        << error.what();
-  }
-}
-
 TEST(FunctionalExecutor, WhatFilledRegistersHoldIsNoResult) {
   TinyProduct draft(1);
   draft.gemm_kernel("gemm", 0);

@@ -1,0 +1,88 @@
+#include "model/cost/attend_cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kRowsOfWave = 16;  // at least, of a matrix instruction
+constexpr double kOpsPerScore = 4;
+constexpr double kExpPerSimd = 4;  // a clock
+
+double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1) / to * to; }
+
+// Cycles of a block of tile.n keys.
+double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile, double d) {
+  const MatrixRate& rate = gpu.rate(dtype);
+  const bool wgmma = gpu.async_tile_copy;
+  const bool one_unit = gpu.lanes_per_wave == 64;
+  const double m = rounded_up(tile.m, wgmma ? kWgmmaRows : kRowsOfWave);
+  const double n = tile.n;
+  const double block_bytes = 2 * n * d * bytes_of(dtype);
+  const double simds = gpu.simds_per_cu;
+  const std::int32_t waves = std::min<std::int32_t>(tile.waves, static_cast<std::int32_t>(m) / kRowsOfWave);
+  const double busy = std::min(1.0, tile.waves / simds);
+
+  const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * rate.issue_efficiency * busy);
+  const double t_exp = m * n / (kExpPerSimd * simds * busy);
+  const double t_plain = (kOpsPerScore * m * n + m * d) / ((one_unit ? 16 : 32) * simds * busy);
+  const double t_vector = one_unit ? t_exp + t_plain : std::max(t_exp, t_plain);
+  const double t_port =
+      std::max(costs.matmul_least_step_clk, costs.matmul_step_clk + block_bytes / gpu.cu_l2_bytes_per_clk);
+  if (wgmma) {
+    const double read_bytes = m / kWgmmaRows * (block_bytes + kWgmmaRows * d * bytes_of(dtype));
+    const double t_wgmma = std::max(t_matrix, read_bytes / gpu.lds_bytes_per_clk);
+    return tile.pipeline == Pipeline::serial ? std::max(t_wgmma + t_vector, t_port)
+                                             : std::max({t_wgmma, t_vector, t_port});
+  }
+  const double t_lds = (1 + waves) * block_bytes / gpu.lds_bytes_per_clk;
+  return tile.pipeline == Pipeline::serial ? std::max(t_matrix + t_vector + t_lds, t_port)
+                                           : std::max({t_matrix, t_vector, t_lds, t_port});
+}
+
+}  // namespace
+
+AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                       const Resources& resources, const AttendWork& work) {
+  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.waves > 0, "attend without a tile shape");
+  const MatrixRate& rate = gpu.rate(dtype);
+  if (rate.flop_per_clk_per_cu <= 0) {
+    throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
+  }
+  const double d = work.cols, e = bytes_of(dtype);
+  MatmulTile overlapped = tile;
+  overlapped.pipeline = Pipeline::overlapped;
+  const double clocks = block_clocks(gpu, costs, dtype, tile, d);
+
+  AttendCost result;
+  result.steps = std::ceil(static_cast<double>(work.keys) / tile.n);
+  result.shared_speedup = clocks / block_clocks(gpu, costs, dtype, overlapped, d);
+  MatmulCost& cost = result.cost;
+  cost.compute_ns = result.steps * clocks / rate.load_clock_ghz;
+  cost.a_bytes = cost.b_bytes = work.keys * d * e;
+  cost.flops = 4.0 * work.rows * work.keys * d;
+  if (work.begins) {
+    cost.q_bytes = work.rows * d * e;
+    cost.prologue_ns = gpu.hbm_latency_ns + costs.matmul_op_ns + cost.q_bytes / gpu.cu_load_gb_per_s;
+  }
+  cost.operand_bytes = cost.a_bytes + cost.b_bytes + cost.q_bytes;
+
+  const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
+  result.stages =
+      std::clamp(static_cast<std::int32_t>(room / (2 * tile.n * d * e)), 1, costs.most_operand_stages);
+  const MatmulTile block{tile.n, tile.n, work.cols, tile.waves, tile.pipeline};
+  const auto from = [&](double latency_ns) {
+    return result.steps * stage_interval_ns(gpu, dtype, block, result.stages, latency_ns);
+  };
+  result.from_llc_ns = from(gpu.llc_latency_ns);
+  result.from_memory_ns = from(gpu.memory_stage_latency_ns());
+  return result;
+}
+
+}  // namespace tritax

@@ -1,0 +1,60 @@
+// Cost law of `attend` on one compute unit, without contention: a tile of m queries of d columns, in the
+// registers, against blocks of n keys and values that stream through LDS (FlashAttention-2,
+// arXiv:2307.08691).
+//
+// Per block, in cycles of the loaded clock:
+//
+//   t_matrix = 4·m·n·d / (flop_per_clk · issue_efficiency)     scores, and results from weights and values
+//   t_exp    = m·n / (4 · simds)                               one exponential a score
+//   t_vector = (4·m·n + m·d) / (lanes · simds)                 a score: scaled, its maximum, its sum, rounded
+//   to
+//                                                              the operand dtype; a result: rescaled
+//   t_port   = matmul_step_clk + 2·n·d·e / cu_l2_bytes_per_clk keys and values through the CU's port
+//   t_lds    = (1 + waves along m) · 2·n·d·e / lds_bytes_per_clk  written, and read by every wave that has
+//   rows
+//
+//   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port)
+//   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
+//
+// Waves of 64 lanes issue exponentials and other vector instructions to one unit, of 16 lanes a SIMD and
+// clock (AMD CDNA3 ISA guide, §4: a wave64 instruction takes four cycles); those of 32 to two, side by side,
+// of 32 lanes (NVIDIA CUDA C++ Programming Guide, arithmetic throughput of compute capability 9.0: 128 and 16
+// a clock and SM). Exponentials run at a quarter of 16 lanes a SIMD on both. That is 512 times less than what
+// H100 multiplies in fp16, the figure of FlashAttention-3 (arXiv:2407.08608 §3.1). With wgmma, operands go
+// from LDS as part of the instruction: each 64 rows read keys and values once, and queries.
+//
+// Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
+#pragma once
+
+#include <cstdint>
+
+#include "model/cost/matmul_cost.hpp"
+
+namespace tritax {
+
+// Workgroups that attend go at a pace of their own, uniform within this of the mean for as long as they run:
+// what it takes for the published L2 hit rates of MI300X (arXiv:2511.02132 §5), 1 % for block-first orders
+// and between 90 and 96 % for swizzled head-first; in lock step both would be above half.
+inline constexpr double kPaceSpread = 0.015;
+
+struct AttendWork {
+  std::int32_t rows = 0;  // queries
+  std::int32_t cols = 0;  // of a head
+  std::int32_t keys = 0;
+  bool begins = true;  // it fetches its queries, and waits for its first keys
+};
+
+struct AttendCost {
+  MatmulCost cost;            // a: keys, b: values, q: queries
+  double shared_speedup = 1;  // of several workgroups on a compute unit over one, at most
+  std::int32_t stages = 1;    // blocks of keys and values that LDS holds
+  double steps = 1;           // blocks
+  double from_llc_ns = 0;     // at least, if they come from the last-level cache
+  double from_memory_ns = 0;  // at least, if they come from memory
+};
+
+// Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: m ≥ rows, n keys a block.
+AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                       const Resources& resources, const AttendWork& work);
+
+}  // namespace tritax
