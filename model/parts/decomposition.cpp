@@ -23,12 +23,12 @@ Decomposition shared_out(const TiledGemm& gemm, std::int64_t split_tiles, std::i
 }
 
 // Sharers and iterations of one region.
-struct Region {
+struct IterationRegion {
   std::int64_t sharers = 0;
   std::int64_t iterations = 0;
 };
 
-Region region_of(const Decomposition& split) {
+IterationRegion region_of(const Decomposition& split) {
   return {split.sharers / split.regions(), split.split_tiles / split.regions() * split.gemm.iterations};
 }
 
@@ -74,13 +74,13 @@ std::int64_t Decomposition::regions() const {
 
 std::int64_t Decomposition::share() const {
   if (sharers == 0) return 0;
-  const Region region = region_of(*this);
+  const IterationRegion region = region_of(*this);
   return region.iterations / region.sharers;
 }
 
 std::int64_t Decomposition::longer_shares() const {
   if (sharers == 0) return 0;
-  const Region region = region_of(*this);
+  const IterationRegion region = region_of(*this);
   return region.iterations % region.sharers * regions();
 }
 
@@ -92,7 +92,7 @@ bool Decomposition::operator==(const Decomposition& other) const {
 
 IterationRange range_of(const Decomposition& split, std::int64_t sharer) {
   TRITAX_ASSERT(sharer >= 0 && sharer < split.sharers, "no such sharer");
-  const Region region = region_of(split);
+  const IterationRegion region = region_of(split);
   const std::int64_t before = sharer / region.sharers * region.iterations;
   const std::int64_t number = sharer % region.sharers;
   const std::int64_t share = region.iterations / region.sharers;
@@ -102,7 +102,7 @@ IterationRange range_of(const Decomposition& split, std::int64_t sharer) {
 }
 
 std::int64_t sharer_at(const Decomposition& split, std::int64_t at) {
-  const Region region = region_of(split);
+  const IterationRegion region = region_of(split);
   const std::int64_t share = region.iterations / region.sharers;
   const std::int64_t longer = region.iterations % region.sharers;
   const std::int64_t inside = at % region.iterations;

@@ -1,7 +1,10 @@
 // Partial sums that copy engines move.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
+#include "model/core/error.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/parts/sum_patterns.hpp"
 
@@ -129,6 +132,17 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
   return id;
 }
 
+// The adders are there before the copies have arrived that they wait for, and may take all registers of their
+// compute units: one unit is left to the kernels that tell of copies.
+std::int32_t adding_workgroups(const SumDraft& draft) {
+  const std::int32_t cus = draft.machine.gpu.cu_count();
+  if (!draft.sends()) return all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  if (draft.knobs.comm_cus < cus && cus > 1) return draft.knobs.comm_cus > 0 ? draft.knobs.comm_cus : cus - 1;
+  throw UserError(fmt::format(
+      "comm_cus: {} leaves none of the {} compute units to the kernels that tell of copies; give up to {}",
+      draft.knobs.comm_cus, cus, cus - 1));
+}
+
 void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tiles,
                      const std::vector<SumTile>& items, std::int32_t adding, std::int16_t arrived) {
   ScheduleBuilder& builder = draft.builder;
@@ -169,7 +183,7 @@ void add_copy_engine(SumDraft& draft) {
   const std::vector<SumTile> tiles = cut_tiles(draft);
   const std::vector<SumTile> items =
       draft.sends() ? items_of(draft, whole_tiles(draft), kMostOfReducer) : std::vector<SumTile>{};
-  const std::int32_t adding = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  const std::int32_t adding = adding_workgroups(draft);
   std::int16_t arrived = -1;
   if (draft.sends()) arrived = draft.builder.flags("arrived", draft.knobs.chunks);
   if (draft.everywhere && draft.opens()) add_done(draft, adding);

@@ -131,6 +131,21 @@ TEST(GemmReduceScatter, CopyEnginesSendInPiecesBehindTheirKernels) {
   for (const Op& op : schedule.ops) EXPECT_NE(op.kind, OpKind::copy);
 }
 
+// A kernel may take more registers than its schedule says; those that tell of copies must find room all the
+// same.
+TEST(GemmReduceScatter, WhoWaitsForCopiesLeavesAComputeUnitToThoseThatTellOfThem) {
+  const Problem asked = scattered(256, 192, 128, DType::bf16, Blocks::rows, 4);
+  Values knobs = sums::small_tiles(gemm_reduce_scatter());
+  const auto cus = static_cast<std::size_t>(find_machine("mi300x-8").gpu.cu_count());
+  for (const Kernel& kernel : reduce_scatter("copy-engine", asked, knobs).kernels) {
+    if (kernel.name == "add") {
+      EXPECT_LT(kernel.workgroups.size(), cus);
+    }
+  }
+  knobs.give("comm_cus", static_cast<std::int64_t>(cus));
+  EXPECT_THROW(reduce_scatter("copy-engine", asked, knobs), UserError);
+}
+
 TEST(GemmReduceScatter, IsRefusedWithFewerRowsOrColumnsOrLessDepthThanGpus) {
   EXPECT_THROW(scattered(3, 64, 64, DType::fp16, Blocks::rows, 4), UserError);
   EXPECT_NO_THROW(scattered(3, 64, 64, DType::fp16, Blocks::columns, 4));
