@@ -31,6 +31,7 @@ Run add_machines(CLI::App& program, const Workload& workload);
 Run add_measure(CLI::App& program, const Workload& workload);
 Run add_patterns(CLI::App& program, const Workload& workload);
 Run add_reproduce(CLI::App& program, const Workload& workload);
+Run add_roofline(CLI::App& program, const Workload& workload);
 Run add_scenarios(CLI::App& program, const Workload& workload);
 Run add_schedule(CLI::App& program, const Workload& workload);
 Run add_simulate(CLI::App& program, const Workload& workload);

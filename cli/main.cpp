@@ -36,10 +36,10 @@ namespace tritax::cli {
 namespace {
 
 // In the order in which help lists them: the main job first.
-constexpr std::array kCommands{add_advise,    add_taxonomy, add_layer,     add_simulate,
-                               add_explain,   add_trace,    add_check,     add_evaluate,
-                               add_schedule,  add_patterns, add_machines,  add_scenarios,
-                               add_reproduce, add_measure,  add_calibrate, add_validate};
+constexpr std::array kCommands{add_advise,    add_taxonomy,  add_layer,    add_simulate,  add_explain,
+                               add_trace,     add_check,     add_evaluate, add_schedule,  add_patterns,
+                               add_machines,  add_scenarios, add_roofline, add_reproduce, add_measure,
+                               add_calibrate, add_validate};
 
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {

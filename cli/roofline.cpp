@@ -1,0 +1,386 @@
+// tritax roofline: which sparsity of a network's weights is worth its accuracy on a machine, before a kernel
+// for it exists.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/accuracy_plot.hpp"
+#include "cli/axes.hpp"
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/record.hpp"
+#include "cli/subject.hpp"
+#include "cli/svg.hpp"
+#include "cli/sweep_plot.hpp"
+#include "cli/terminal.hpp"
+#include "cli/version.hpp"
+#include "model/core/csv.hpp"
+#include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
+#include "sim/study/language_model.hpp"
+#include "sim/study/sparsity_roofline.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kMostSamples = 1 << 20;
+constexpr double kUsuallyLeft[] = {1, 0.5, 0.25, 0.1, 0.05};
+constexpr std::string_view kUsualPatterns = "unstructured,2:4,block16x16,outputs";
+
+struct RooflineArguments {
+  OutputOptions output;
+  Asked asked;  // the machines and their changes
+  bool sustained = false;
+  std::string network;
+  std::string patterns{kUsualPatterns};
+  std::string sparsities;
+  std::string format;  // "": what each pattern usually has
+  std::string dtype = "fp16";
+  std::optional<std::int64_t> batch;
+  double index_bits = 32;
+  bool layers = false;
+  std::string accuracy;  // a CSV
+  std::string plot;
+};
+
+// A pattern at a density on a machine.
+struct RooflineRow {
+  const Machine* machine = nullptr;
+  std::string at;  // of the machine, on the axes of the command line
+  SparsityPattern pattern;
+  SparseFormat format = SparseFormat::csr;
+  double density = 1;
+  NetworkRoofline result;
+  std::optional<double> accuracy;
+
+  double sparsity_percent() const { return 100 * (1 - density); }
+};
+
+struct RooflineStudy {
+  Network network;
+  SparsityOptions options;
+  std::vector<Machine> machines;
+  std::vector<std::string> at;  // of each machine
+  std::vector<RooflineRow> rows;
+};
+
+std::vector<double> densities_of(const RooflineArguments& asked) {
+  if (asked.sparsities.empty()) return {std::begin(kUsuallyLeft), std::end(kUsuallyLeft)};
+  std::vector<double> densities;
+  for (const std::string& part : parts_of(asked.sparsities, "--sparsity")) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc{} || end != part.data() + part.size() || !(value >= 0 && value <= 1)) {
+      throw UserError(
+          fmt::format("--sparsity: '{}' is no share of weights that are gone; give 0 to 1", part));
+    }
+    densities.push_back(1 - value);
+  }
+  return densities;
+}
+
+// By pattern and sparsity in tenths of a thousand, which tells all apart that people write.
+using Accuracies = std::map<std::pair<std::string, std::int64_t>, double>;
+
+std::int64_t sparsity_key(double density) { return std::llround((1 - density) * 1e4); }
+
+Accuracies read_accuracies(const std::string& path) {
+  constexpr std::string_view kWriter = "a table of accuracies (pattern,sparsity,accuracy)";
+  Accuracies accuracies;
+  if (path.empty()) return accuracies;
+  read_csv(read_csv_file(path, kWriter), path, "pattern,sparsity,accuracy", kWriter, [&](const CsvRow& row) {
+    const SparsityPattern pattern = parse_sparsity_pattern(row.text("pattern"), row.where() + ": pattern: ");
+    const double density = 1 - row.number("sparsity", 0, 1);
+    const double accuracy = row.number("accuracy", 0, 100);
+    if (!accuracies.emplace(std::pair{pattern.name, sparsity_key(density)}, accuracy).second) {
+      throw UserError(fmt::format("{}: {} at sparsity {} is there twice", row.where(), pattern.name,
+                                  row.text("sparsity")));
+    }
+  });
+  return accuracies;
+}
+
+// What the rows of a pattern are: n of m has one density, dense is 1.
+std::vector<double> densities_of(const SparsityPattern& pattern, const std::vector<double>& asked) {
+  if (pattern.kind == SparsityKind::dense) return {1};
+  if (pattern.kind == SparsityKind::n_of_m)
+    return {static_cast<double>(pattern.n) / static_cast<double>(pattern.m)};
+  return asked;
+}
+
+SparseFormat format_of(const RooflineArguments& asked, const SparsityPattern& pattern) {
+  if (asked.format.empty()) return pattern.usual_format();
+  const auto format = static_cast<SparseFormat>(parse_name(asked.format, "--format", kSparseFormatNames));
+  const bool by_row = pattern.usual_format() == SparseFormat::csr;
+  if (by_row && format == SparseFormat::bits) {
+    throw UserError(
+        fmt::format("--format: bits tells places among few; pattern '{}' has csr, coo or ell", pattern.name));
+  }
+  return by_row || pattern.kind == SparsityKind::n_of_m ? format : SparseFormat::bits;
+}
+
+RooflineStudy roofline_study(const RooflineArguments& asked) {
+  RooflineStudy study;
+  if (asked.network.empty()) {
+    throw UserError(fmt::format("--network: missing; give one of {}, {}, or a TOML file",
+                                fmt::join(shipped_networks(), ", "), fmt::join(shipped_models(), ", ")));
+  }
+  study.network = with_place("--network: ", [&] { return find_network(asked.network); });
+  study.options.dtype = static_cast<DType>(parse_name(asked.dtype, "--dtype", kDTypeNames));
+  study.options.batch = asked.batch.value_or(1);
+  study.options.index_bytes = asked.index_bits / 8;
+  if (asked.asked.machine.empty() && asked.asked.axes.empty())
+    throw UserError("--machine: missing; give --network and --machine");
+  for (const Asked& point : points_of(asked.asked)) {
+    Source source;
+    source.machine = point.machine;
+    source.changes = point.changes;
+    source.sustained = asked.sustained;
+    study.machines.push_back(machine_of(source));
+    study.at.push_back(describe_point(point));
+  }
+  const std::vector<double> densities = densities_of(asked);
+  const Accuracies accuracies = read_accuracies(asked.accuracy);
+  for (std::size_t i = 0; i < study.machines.size(); ++i) {
+    const RooflinePeaks peaks = peaks_of(study.machines[i], study.options.dtype);
+    for (const std::string& name : parts_of(asked.patterns, "--patterns")) {
+      const SparsityPattern pattern = parse_sparsity_pattern(name, "--patterns: ");
+      const SparseFormat format = format_of(asked, pattern);
+      for (const double density : densities_of(pattern, densities)) {
+        RooflineRow row{&study.machines[i], study.at[i], pattern, format, density, {}, {}};
+        row.result = roofline_of(study.network, pattern, format, density, study.options, peaks);
+        const auto known = accuracies.find({pattern.name, sparsity_key(density)});
+        if (known != accuracies.end()) row.accuracy = known->second;
+        study.rows.push_back(std::move(row));
+      }
+    }
+  }
+  return study;
+}
+
+Cell accuracy_cell(const RooflineRow& row) {
+  if (row.accuracy) return *row.accuracy;
+  return std::monostate{};
+}
+
+std::string format_name(const RooflineRow& row) {
+  if (row.pattern.kind == SparsityKind::dense || row.pattern.kind == SparsityKind::outputs) return "-";
+  return std::string(kSparseFormatNames[static_cast<std::size_t>(row.format)]);
+}
+
+Table network_table(const RooflineStudy& study, bool with_accuracy) {
+  Table table{{{"machine", "machine"},
+               {"pattern", "pattern"},
+               {"format", "format"},
+               {"sparsity_percent", "sparsity", "%"},
+               {"time_us", "time", "us"},
+               {"speedup", "speedup", "", 2}},
+              {}};
+  if (with_accuracy) table.columns.push_back({"accuracy_percent", "accuracy", "%", 2});
+  for (const RooflineRow& row : study.rows) {
+    std::vector<Cell> cells{row.machine->title(),   row.pattern.name,         format_name(row),
+                            row.sparsity_percent(), row.result.time_ns / 1e3, row.result.speedup};
+    if (with_accuracy) cells.push_back(accuracy_cell(row));
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+Table layer_table(const RooflineStudy& study) {
+  Table table{{{"machine", "machine"},
+               {"pattern", "pattern"},
+               {"sparsity_percent", "sparsity", "%"},
+               {"layer", "layer"},
+               {"count", "count"},
+               {"gflop", "flops", "GFLOP", 3},
+               {"value_bytes", "values", "B", 0},
+               {"index_bytes", "indices", "B", 0},
+               {"activation_bytes", "activations", "B", 0},
+               {"time_us", "time", "us", 2},
+               {"bound", "bound by"}},
+              {}};
+  for (const RooflineRow& row : study.rows) {
+    for (std::size_t i = 0; i < study.network.layers.size(); ++i) {
+      const LayerRoofline& layer = row.result.layers[i];
+      table.add({row.machine->title(), row.pattern.name, row.sparsity_percent(), study.network.layers[i].name,
+                 study.network.layers[i].count, layer.flops / 1e9, layer.value_bytes, layer.index_bytes,
+                 layer.activation_bytes, layer.time_ns() / 1e3,
+                 std::string(layer.compute_ns > layer.memory_ns ? "matrix cores" : "memory")});
+    }
+  }
+  return table;
+}
+
+ordered_json roofline_json(const RooflineStudy& study) {
+  ordered_json rows = ordered_json::array();
+  for (const RooflineRow& row : study.rows) {
+    ordered_json json{{"machine", row.machine->title()},     {"pattern", row.pattern.name},
+                      {"format", format_name(row)},          {"sparsity", 1 - row.density},
+                      {"time_us", row.result.time_ns / 1e3}, {"speedup", row.result.speedup}};
+    if (row.accuracy) json["accuracy_percent"] = *row.accuracy;
+    ordered_json layers = ordered_json::array();
+    for (std::size_t i = 0; i < study.network.layers.size(); ++i) {
+      const LayerRoofline& layer = row.result.layers[i];
+      layers.push_back({{"layer", study.network.layers[i].name},
+                        {"count", study.network.layers[i].count},
+                        {"flops", layer.flops},
+                        {"value_bytes", layer.value_bytes},
+                        {"index_bytes", layer.index_bytes},
+                        {"activation_bytes", layer.activation_bytes},
+                        {"compute_us", layer.compute_ns / 1e3},
+                        {"memory_us", layer.memory_ns / 1e3}});
+    }
+    json["layers"] = std::move(layers);
+    rows.push_back(std::move(json));
+  }
+  return {{"schema", "tritax.roofline/1"},
+          {"version", version()},
+          {"network", study.network.name},
+          {"source", study.network.source},
+          {"dtype", name_of(study.options.dtype)},
+          {"batch", study.options.batch},
+          {"index_bytes", study.options.index_bytes},
+          {"rows", std::move(rows)}};
+}
+
+std::string line_name(const RooflineStudy& study, const RooflineRow& row) {
+  if (study.machines.size() == 1) return row.pattern.name;
+  return fmt::format("{}, {}", row.pattern.name, row.machine->title());
+}
+
+// Speedup over how many times fewer weights; what is gone altogether has no place on the axis.
+SweepPlot compression_plot(const RooflineStudy& study, const std::string& subtitle) {
+  SweepPlot plot;
+  plot.title = fmt::format("Sparsity roofline of {}", study.network.name);
+  plot.subtitle = subtitle;
+  plot.x_label = "weights: dense over kept";
+  plot.y_label = "theoretical speedup";
+  for (const RooflineRow& row : study.rows) {
+    if (row.density <= 0) continue;
+    const std::string name = line_name(study, row);
+    if (plot.lines.empty() || plot.lines.back().name != name) plot.lines.push_back({name, {}});
+    plot.lines.back().points.emplace_back(1 / row.density, row.result.speedup);
+  }
+  for (SweepLine& line : plot.lines) std::sort(line.points.begin(), line.points.end());
+  return plot;
+}
+
+AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtitle) {
+  AccuracyPlot plot;
+  plot.title = fmt::format("Sparsity roofline of {}", study.network.name);
+  plot.subtitle = subtitle;
+  for (const RooflineRow& row : study.rows) {
+    if (!row.accuracy) continue;
+    const std::string name = line_name(study, row);
+    if (plot.lines.empty() || plot.lines.back().name != name) plot.lines.push_back({name, {}});
+    plot.lines.back().points.push_back(
+        {row.result.speedup, *row.accuracy, fmt::format("{:.4g} %", row.sparsity_percent())});
+  }
+  if (plot.lines.empty()) {
+    throw UserError("--accuracy: none of its rows has a pattern and sparsity that are asked for");
+  }
+  return plot;
+}
+
+int run_roofline(const RooflineArguments& asked) {
+  Outputs outputs(asked.output);
+  std::optional<OutputFile> plot;
+  if (!asked.plot.empty()) {
+    require_svg(asked.plot);
+    plot.emplace(asked.plot, "--plot");
+  }
+  const RooflineStudy study = roofline_study(asked);
+  const std::string heading = fmt::format("{} {}, batch of {}", name_of(study.options.dtype),
+                                          study.network.name, study.options.batch);
+  const bool with_accuracy = !asked.accuracy.empty();
+  std::string picture;
+  if (with_accuracy) {
+    picture = to_svg(accuracy_plot(study, heading));
+  } else if (plot) {
+    picture = to_svg(compression_plot(study, heading));
+  }
+  const Table table = asked.layers ? layer_table(study) : network_table(study, with_accuracy);
+  outputs.print(styled(heading, Style::bold) + "\n\n");
+  outputs.print(table);
+  outputs.print(
+      "\nA bound: every byte moves once, and the matrix cores are fed as fast as they go. Dense time over "
+      "sparse "
+      "time.\n");
+  outputs.csv(with_record(table, {}));
+  outputs.json(roofline_json(study));
+  if (plot) plot->commit(picture);
+  return 0;
+}
+
+}  // namespace
+
+Run add_roofline(CLI::App& program, const Workload& /*workload*/) {
+  auto options = std::make_shared<RooflineArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "roofline", "Which sparsity of a network's weights can pay, before a kernel for it exists");
+  command
+      .add_option(
+          "--network", options->network,
+          fmt::format("A shipped network ({}), a language model of 'tritax layer' (a sample is a token), "
+                      "or a TOML file of layers",
+                      fmt::join(shipped_networks(), ", ")))
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--patterns", options->patterns,
+                  "Of what is pruned: dense, unstructured, outputs, N:M, blockRxC (default: " +
+                      std::string(kUsualPatterns) + ")")
+      ->type_name("A,B,C");
+  command
+      .add_option("--sparsity", options->sparsities,
+                  "Shares of weights that are gone (default: 0,0.5,0.75,0.9,0.95); N:M has its own")
+      ->type_name("A,B,C");
+  command
+      .add_option("--format", options->format,
+                  "How weights are stored: csr, coo, ell; bits for N:M (default: csr, N:M bits)")
+      ->type_name("NAME");
+  command.add_option("--index-bits", options->index_bits, "Of a column, row or offset (default: 32)")
+      ->check(CLI::Range(1.0, 64.0))
+      ->type_name("N");
+  command
+      .add_option("--dtype", options->dtype,
+                  fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kDTypeNames, ", ")))
+      ->type_name("NAME");
+  add_integer(command, "--batch", options->batch, "Samples (default: 1)", 1, kMostSamples);
+  command.add_flag("--layers", options->layers, "Every layer instead of the whole network");
+  command
+      .add_option("--accuracy", options->accuracy,
+                  "A table of accuracies, pattern,sparsity,accuracy in percent, to draw over the speedup")
+      ->type_name("FILE.csv");
+  add_machine_options(command, options->asked, true);
+  add_sustained_option(command, options->sustained);
+  add_output_options(command, options->output);
+  command
+      .add_option("--plot", options->plot,
+                  "Draw speedup over compression, or with --accuracy accuracy over speedup")
+      ->type_name("FILE.svg")
+      ->group(kOutputGroup);
+  command.footer(
+      "Time of a layer is the longer of its flops at the rate of the matrix cores and its bytes at that of "
+      "memory: values,\n"
+      "indices, activations. Formulas: docs/roofline.md.\n\n"
+      "Examples:\n"
+      "  tritax roofline --network resnet-50 --batch 64 --machine h100-4\n"
+      "  tritax roofline --network vit-b --machine h100-4,mi300x-8 --patterns 2:4,block32x32 --layers\n"
+      "  tritax roofline --network llama-3-8b --machine mi300x-8 --set gpu.hbm_bandwidth=8TB/s --plot "
+      "sparsity.svg\n");
+  return [options] { return run_roofline(*options); };
+}
+
+}  // namespace tritax::cli
