@@ -35,6 +35,7 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
+#include "sim/slab_overlaps.hpp"
 
 namespace tritax {
 
@@ -348,6 +349,7 @@ class Engine : private EngineState {
   std::vector<std::uint32_t> free_arrivals_;
   std::vector<MatmulShape> shapes_;
   std::vector<MatmulInputs> inputs_of_op_;
+  SlabOverlaps slab_overlaps_;
   std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise

@@ -205,6 +205,7 @@ void Engine::index_schedule() {
                       kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
     }
   }
+  slab_overlaps_.finish();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
@@ -255,7 +256,13 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
     const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
                       static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
                       size};
-    return slab_ids.emplace(key, id).first->second;
+    const auto [entry, added] = slab_ids.emplace(key, id);
+    if (added && op.kind == OpKind::matmul) {
+      const Buffer& operand = schedule_.buffers[static_cast<std::size_t>(buffer)];
+      slab_overlaps_.add(id, key.where, size, op.k_begin, op.k_end,
+                         bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
+    }
+    return entry->second;
   };
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Workgroup& wg = program_of(kernel, p);

@@ -65,7 +65,11 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
                            std::uint32_t llc_bit) {
     CacheTraffic& traffic = traffic_.at(rank, die, buffer, op.kind);
     traffic.asked_bytes += bytes;
-    const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
+    const auto touch = [&](ReuseCache& cache) {
+      return cache.touch(slab, now, duration_ns) ||
+             (!slab_overlaps_.empty() && slab_overlaps_.covers(slab, cache, now, duration_ns));
+    };
+    const bool in_l2 = (touch(l2) || operands_stay_) && !no_l2;
     if (in_l2) {
       traffic.l2_hit_bytes += bytes;
       if (!operands_stay_) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
@@ -73,7 +77,7 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
     }
     missed.bits |= l2_bit;
     missed.l2_bytes += bytes;
-    if (has_llc && gpu.llc.touch(slab, now, duration_ns)) {
+    if (has_llc && touch(gpu.llc)) {
       traffic.llc_hit_bytes += bytes;
       const double in_llc = gpu.llc.arrives_ns(slab);
       missed.others_ns = std::max(missed.others_ns, in_llc);

@@ -479,7 +479,7 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   space.axes.push_back(column_axis("xcd_remap", remaps_to_try(question)));
   space.axes.back().travels = space.axes.back().values.size() > 1;
   space.axes.push_back(piece_axis(question));
-  space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
+  if (table.has("peer_order")) space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
   space.axes.push_back(column_axis("launch", launches_to_try(question)));
   const GemmKnobs& base = question.base;
   const auto pipeline = static_cast<std::int64_t>(base.pipeline);
@@ -491,8 +491,10 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
         column_axis("lock", names_to_try(question, "lock", lock, kLockProtocolNames.size())));
   }
   space.axes.push_back(tile_axis(question));
-  space.axes.push_back(split_axis(question));
-  if (table.has("gemm_cus")) space.axes.push_back(share_axis(question));
+  if (table.has("gemm_cus")) {
+    space.axes.push_back(split_axis(question));
+    space.axes.push_back(share_axis(question));
+  }
   // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
   // of one column has one order.
   const bool varies = space.axes.front().values.size() > 1;
