@@ -54,7 +54,7 @@ bool SlabOverlaps::covers(std::uint32_t slab, const ReuseCache& cache, double no
     there += other.end - std::max(reached, other.begin);
     reached = other.end;
   }
-  return there >= 0.5;
+  return there > 0.5;
 }
 
 }  // namespace tritax

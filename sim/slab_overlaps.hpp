@@ -5,10 +5,10 @@
 // two no more enters a cache than memory can give in that time, and, as all that enters is operands, no more
 // than these have in all. The chunk is there the second time if that much fits; who starts second gets it, as
 // with equal ranges (sim/cache.hpp), though it may be ahead in the chunk: one of the two has to fetch it. A
-// slab counts as there if at least half of it is.
+// slab counts as there if more than half of it is.
 //
-//   Example: [0, 64) and [32, 96) that start together. The second reads chunk 32 at once, the first after
-//   half of its time; between them lies that half.
+//   Example: [0, 64) and [24, 88) that start together. The second reads chunk 24 at once, the first after
+//   3/8 of its time; what enters in between is what memory gives in those 3/8.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class SlabOverlaps {
 
   bool empty() const { return others_.empty(); }
 
-  // Whether at least half of a slab, on which an access of `duration_ns` starts, is there by others.
+  // Whether more than half of a slab, on which an access of `duration_ns` starts, is there by others.
   bool covers(std::uint32_t slab, const ReuseCache& cache, double now_ns, double duration_ns) const;
 
  private:
