@@ -25,6 +25,7 @@
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
+#include "sim/study/why.hpp"
 
 namespace tritax::cli {
 
@@ -165,6 +166,7 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement);
+  json["verdict"] = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
   add_record(json, record_of(question, nullptr, options));
   return json;
 }
@@ -178,9 +180,11 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
                          gpus, gpus == 1 ? "" : "s", question.machine.title()),
              Style::bold) +
       "\n\n");
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  const std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   for (const std::string& sentence : sentences_of(judgement, advice.candidates)) {
     outputs.print(wrapped(sentence));
   }
