@@ -25,7 +25,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 16> kKnobs{{
+const std::array<Spec, 17> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -43,6 +43,7 @@ const std::array<Spec, 16> kKnobs{{
     sum_knob("rings"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -116,21 +117,23 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 13> kOverlappedKnobs{
-    "tile",      "waves",  "pipeline",  "comm_tile", "gemm_cus",   "comm_cus", "group_m",
-    "xcd_remap", "launch", "transport", "owners",    "peer_order", "lock"};
-constexpr std::array<Names, 9> kAtomicsKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                             "xcd_remap", "launch", "peer_order", "lock"};
-constexpr std::array<Names, 10> kOneShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                              "xcd_remap", "launch", "peer_order", "lock",     "transport"};
-constexpr std::array<Names, 10> kTwoShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                              "xcd_remap", "launch", "peer_order", "lock",     "owners"};
-constexpr std::array<Names, 11> kRingKnobs{"tile",    "waves",     "pipeline", "gemm_cus",
-                                           "group_m", "xcd_remap", "launch",   "peer_order",
-                                           "lock",    "rings",     "owners"};
-constexpr std::array<Names, 12> kCopyEngineKnobs{"tile",     "waves",    "pipeline",   "comm_tile",
-                                                 "gemm_cus", "comm_cus", "group_m",    "xcd_remap",
-                                                 "chunks",   "owners",   "peer_order", "lock"};
+constexpr std::array<Names, 14> kOverlappedKnobs{
+    "tile",      "waves",     "pipeline", "comm_tile", "gemm_cus", "comm_cus",   "group_m",
+    "xcd_remap", "xcd_chunk", "launch",   "transport", "owners",   "peer_order", "lock"};
+constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
+                                              "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
+constexpr std::array<Names, 11> kOneShotKnobs{"tile",       "waves",     "pipeline",  "gemm_cus",
+                                              "group_m",    "xcd_remap", "xcd_chunk", "launch",
+                                              "peer_order", "lock",      "transport"};
+constexpr std::array<Names, 11> kTwoShotKnobs{"tile",       "waves",     "pipeline",  "gemm_cus",
+                                              "group_m",    "xcd_remap", "xcd_chunk", "launch",
+                                              "peer_order", "lock",      "owners"};
+constexpr std::array<Names, 12> kRingKnobs{"tile",       "waves",     "pipeline",  "gemm_cus",
+                                           "group_m",    "xcd_remap", "xcd_chunk", "launch",
+                                           "peer_order", "lock",      "rings",     "owners"};
+constexpr std::array<Names, 13> kCopyEngineKnobs{
+    "tile",      "waves",     "pipeline", "comm_tile", "gemm_cus",   "comm_cus", "group_m",
+    "xcd_remap", "xcd_chunk", "chunks",   "owners",    "peer_order", "lock"};
 
 const std::array<Pattern, 9> kPatterns{{
     {.name = "library",

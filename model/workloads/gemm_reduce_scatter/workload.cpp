@@ -28,7 +28,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 16> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -40,6 +40,7 @@ const std::array<Spec, 15> kKnobs{{
     sum_knob("rings"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -99,16 +100,16 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 12> kOverlappedKnobs{"tile",     "waves",     "pipeline",   "comm_tile",
-                                                 "gemm_cus", "comm_cus",  "group_m",    "xcd_remap",
-                                                 "launch",   "transport", "peer_order", "lock"};
-constexpr std::array<Names, 9> kFusedKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                           "xcd_remap", "launch", "peer_order", "lock"};
-constexpr std::array<Names, 9> kRingKnobs{"tile",      "waves",  "pipeline", "gemm_cus", "group_m",
-                                          "xcd_remap", "launch", "lock",     "rings"};
-constexpr std::array<Names, 11> kCopyEngineKnobs{"tile",     "waves",      "pipeline", "comm_tile",
-                                                 "gemm_cus", "comm_cus",   "group_m",  "xcd_remap",
-                                                 "chunks",   "peer_order", "lock"};
+constexpr std::array<Names, 13> kOverlappedKnobs{
+    "tile",      "waves",     "pipeline", "comm_tile", "gemm_cus",   "comm_cus", "group_m",
+    "xcd_remap", "xcd_chunk", "launch",   "transport", "peer_order", "lock"};
+constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
+                                            "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
+constexpr std::array<Names, 10> kRingKnobs{"tile",      "waves",     "pipeline", "gemm_cus", "group_m",
+                                           "xcd_remap", "xcd_chunk", "launch",   "lock",     "rings"};
+constexpr std::array<Names, 12> kCopyEngineKnobs{"tile",      "waves",    "pipeline",   "comm_tile",
+                                                 "gemm_cus",  "comm_cus", "group_m",    "xcd_remap",
+                                                 "xcd_chunk", "chunks",   "peer_order", "lock"};
 
 const std::array<Pattern, 8> kPatterns{{
     {.name = "library",
