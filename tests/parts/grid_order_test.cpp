@@ -91,7 +91,8 @@ RC_GTEST_PROP(ChunkToDies, GivesWholeChunksToTheDiesInTurn, ()) {
   const auto remapped = workgroups / (dies * chunk) * (dies * chunk);
   for (std::int32_t w = 0; w < workgroups; ++w) {
     const std::int32_t number = chunk_to_dies(w, workgroups, dies, chunk);
-    RC_ASSERT(w < remapped ? number / chunk % dies == w % dies : number == w);
+    const bool right = w < remapped ? number / chunk % dies == w % dies : number == w;
+    RC_ASSERT(right);
   }
 }
 
