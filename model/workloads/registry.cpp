@@ -13,6 +13,7 @@
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
+#include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/gemm/patterns.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
@@ -26,7 +27,7 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 14> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 15> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -39,7 +40,8 @@ std::span<const Workload* const> workloads() {
                                                    &reduce_scatter(),
                                                    &all_reduce(),
                                                    &all_to_all(),
-                                                   &broadcast()};
+                                                   &broadcast(),
+                                                   &flash_decode()};
   return all;
 }
 

@@ -29,7 +29,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::fp16, "element type of A, B and C"),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -65,6 +65,7 @@ const std::array<Spec, 13> kKnobs{{
      .not_shown = static_cast<std::int64_t>(Fixup::partials)},
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("lock"),
     gemm_knob("launch"),
     gemm_knob("host_barriers"),
@@ -197,18 +198,19 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 6> kWholeKnobs{"tile", "waves", "pipeline", "group_m", "xcd_remap", "launch"};
-constexpr std::array<Names, 7> kPersistentKnobs{"tile",    "waves",     "pipeline", "grid",
-                                                "group_m", "xcd_remap", "launch"};
+constexpr std::array<Names, 7> kWholeKnobs{"tile",      "waves",     "pipeline", "group_m",
+                                           "xcd_remap", "xcd_chunk", "launch"};
+constexpr std::array<Names, 8> kPersistentKnobs{"tile",    "waves",     "pipeline",  "grid",
+                                                "group_m", "xcd_remap", "xcd_chunk", "launch"};
 constexpr std::array<Names, 6> kStealingKnobs{"tile", "waves", "pipeline", "grid", "group_m", "launch"};
-constexpr std::array<Names, 9> kSplitKnobs{"tile",    "waves",     "pipeline", "split", "fixup",
-                                           "group_m", "xcd_remap", "lock",     "launch"};
-constexpr std::array<Names, 9> kStreamKnobs{"tile",    "waves",     "pipeline", "grid",  "fixup",
-                                            "group_m", "xcd_remap", "lock",     "launch"};
-constexpr std::array<Names, 8> kCutlassKnobs{"tile",    "waves",     "pipeline", "fixup",
-                                             "group_m", "xcd_remap", "lock",     "launch"};
-constexpr std::array<Names, 9> kPolicyKnobs{"tile",    "waves",   "pipeline",  "grid",  "policy",
-                                            "sharers", "group_m", "xcd_remap", "launch"};
+constexpr std::array<Names, 10> kSplitKnobs{"tile",    "waves",     "pipeline",  "split", "fixup",
+                                            "group_m", "xcd_remap", "xcd_chunk", "lock",  "launch"};
+constexpr std::array<Names, 10> kStreamKnobs{"tile",    "waves",     "pipeline",  "grid", "fixup",
+                                             "group_m", "xcd_remap", "xcd_chunk", "lock", "launch"};
+constexpr std::array<Names, 9> kCutlassKnobs{"tile",      "waves",     "pipeline", "fixup", "group_m",
+                                             "xcd_remap", "xcd_chunk", "lock",     "launch"};
+constexpr std::array<Names, 10> kPolicyKnobs{"tile",    "waves",   "pipeline",  "grid",      "policy",
+                                             "sharers", "group_m", "xcd_remap", "xcd_chunk", "launch"};
 
 const std::array<Pattern, 12> kPatterns{{
     {.name = "library",

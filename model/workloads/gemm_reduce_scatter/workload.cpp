@@ -28,7 +28,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 17> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -42,6 +42,7 @@ const std::array<Spec, 17> kKnobs{{
     sum_knob("result_dtype"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -101,20 +102,20 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 14> kOverlappedKnobs{
-    "tile",      "waves",  "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",   "group_m",
-    "xcd_remap", "launch", "transport", "peer_order", "lock",     "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 9> kAtomicsKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                             "xcd_remap", "launch", "peer_order", "lock"};
-constexpr std::array<Names, 11> kSlotsKnobs{"tile",    "waves",      "pipeline",    "gemm_cus",
-                                            "group_m", "xcd_remap",  "launch",      "peer_order",
-                                            "lock",    "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 11> kRingKnobs{"tile",    "waves",      "pipeline",    "gemm_cus",
-                                           "group_m", "xcd_remap",  "launch",      "lock",
-                                           "rings",   "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 13> kCopyEngineKnobs{
-    "tile",      "waves",  "pipeline",   "comm_tile", "gemm_cus",   "comm_cus",    "group_m",
-    "xcd_remap", "chunks", "peer_order", "lock",      "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 15> kOverlappedKnobs{
+    "tile",      "waves",  "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
+    "xcd_chunk", "launch", "transport", "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
+                                              "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
+constexpr std::array<Names, 12> kSlotsKnobs{"tile",       "waves",     "pipeline",   "gemm_cus",
+                                            "group_m",    "xcd_remap", "xcd_chunk",  "launch",
+                                            "peer_order", "lock",      "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 12> kRingKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
+                                           "group_m", "xcd_remap", "xcd_chunk",  "launch",
+                                           "lock",    "rings",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 14> kCopyEngineKnobs{
+    "tile",      "waves",     "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",
+    "xcd_remap", "xcd_chunk", "chunks",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
 
 const std::array<Pattern, 8> kPatterns{{
     {.name = "library",
