@@ -12,6 +12,7 @@
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/attention/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
@@ -25,11 +26,12 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 13> all{
-      &gemm_all_scatter(), &all_gather_gemm(),        &gemm_reduce_scatter(), &gemm_all_reduce(),
-      &gemm_all_to_all(),  &gemm_beside_all_gather(), &library_gemm(),        &remote_access(),
-      &all_gather(),       &reduce_scatter(),         &all_reduce(),          &all_to_all(),
-      &broadcast()};
+  static const std::array<const Workload*, 14> all{
+      &gemm_all_scatter(), &all_gather_gemm(), &gemm_reduce_scatter(),
+      &gemm_all_reduce(),  &gemm_all_to_all(), &gemm_beside_all_gather(),
+      &library_gemm(),     &remote_access(),   &all_gather(),
+      &reduce_scatter(),   &all_reduce(),      &all_to_all(),
+      &broadcast(),        &attention()};
   return all;
 }
 
