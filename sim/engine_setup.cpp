@@ -279,6 +279,13 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
       inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
                               : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
       inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
+      if (attends) {
+        streams_.resize(schedule_.ops.size(), 0);
+        Op whole = op;
+        whole.k_begin = op.b_buffer;
+        whole.k_end = -1;
+        streams_[o] = slab(op.src_buffer, op.src_col, op.rect.cols, whole);
+      }
       const AttendForm form = form_of(op, before);
       const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
       if (key != last_key) {
@@ -299,6 +306,7 @@ Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, Atten
   const Gpu& gpu = machine_.gpu;
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.profile = kernel.profile;
+  shape.attends = true;
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
   const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
@@ -308,6 +316,7 @@ Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, Atten
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
                                                   : std::numeric_limits<double>::infinity();
+  shape.wait_ns = attend.wait_ns;
   shape.from_llc_ns = attend.from_llc_ns;
   shape.from_memory_ns = attend.from_memory_ns;
   return shape;

@@ -12,6 +12,7 @@
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/attention/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/gemm/patterns.hpp"
@@ -27,7 +28,7 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 15> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 16> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -41,7 +42,8 @@ std::span<const Workload* const> workloads() {
                                                    &all_reduce(),
                                                    &all_to_all(),
                                                    &broadcast(),
-                                                   &flash_decode()};
+                                                   &flash_decode(),
+                                                   &attention()};
   return all;
 }
 
