@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/run_detail.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/with_place.hpp"
@@ -109,24 +110,6 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
   print_obstacles(explanation, outputs);
 }
 
-ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
-  ordered_json list = ordered_json::array();
-  for (const Sensitivity& input : inputs) {
-    ordered_json variations = ordered_json::array();
-    for (const Variation& variation : input.variations) {
-      variations.push_back({{"value", variation.value}, {"time_us", us(variation.makespan_ns)}});
-      if (!variation.obstacle.empty()) {
-        variations.back()["obstacle"] = variation.obstacle;
-      }
-    }
-    list.push_back({{"input", input.input},
-                    {"value", input.value},
-                    {"effect", input.effect},
-                    {"variations", std::move(variations)}});
-  }
-  return list;
-}
-
 int run(const ExplainArguments& options) {
   Outputs outputs(options.output);
   const Subject subject = load_subject(single_source(options.subject));
@@ -149,17 +132,8 @@ int run(const ExplainArguments& options) {
   }
   const Record record = record_of(subject, simulation.seed);
   outputs.csv(with_record(all, record));
-  ordered_json json{{"schema", "tritax.explain/1"},
-                    {"id", subject.id},
-                    {"machine", subject.machine.name},
-                    {"time_us", us(explanation.result.makespan_ns)},
-                    {"sentences", explanation.sentences},
-                    {"critical_path", json_of(explanation.result.account)},
-                    {"taxes", json_of(explanation.taxes)},
-                    {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
-                    {"with_effect", inputs_json(explanation.with_effect)},
-                    {"without_effect", inputs_json(explanation.without_effect)},
-                    {"not_variable", inputs_json(explanation.not_variable)}};
+  ordered_json json{{"schema", "tritax.explain/1"}};
+  json.update(explanation_json(subject, explanation));
   add_record(json, record);
   outputs.json(json);
   return 0;

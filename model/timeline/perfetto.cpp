@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -16,6 +15,7 @@
 #include "model/timeline/op_name.hpp"
 #include "model/timeline/op_times.hpp"
 #include "model/timeline/perfetto.hpp"
+#include "model/timeline/slots.hpp"
 
 namespace tritax {
 
@@ -41,48 +41,6 @@ std::string escaped(const std::string& text) {
   }
   return out;
 }
-
-// Workgroups that share a compute unit at the same time get different slots, so that no track overlaps
-// itself.
-class Slots {
- public:
-  explicit Slots(const Timeline& timeline) {
-    std::map<Residency, std::pair<double, double>> spans;
-    std::vector<Residency> in_order;
-    for (const OpInterval& op : timeline.ops) {
-      const Residency residency = residency_of(op);
-      const auto [at, is_new] = spans.try_emplace(residency, op.begin_ns, op.end_ns);
-      at->second.second = std::max(at->second.second, op.end_ns);
-      if (is_new) {
-        in_order.push_back(residency);
-      }
-    }
-    std::map<std::pair<int, int>, std::vector<double>> free_from;  // by rank, CU: when each slot is free
-    for (const Residency& residency : in_order) {
-      const auto [begin, end] = spans[residency];
-      auto& slots = free_from[{std::get<0>(residency), std::get<1>(residency)}];
-      auto slot = std::find_if(slots.begin(), slots.end(), [b = begin](double free) { return free <= b; });
-      if (slot == slots.end()) {
-        slot = slots.insert(slots.end(), 0.0);
-      }
-      *slot = end;
-      slot_of_[residency] = static_cast<int>(slot - slots.begin());
-      per_cu_ = std::max(per_cu_, static_cast<int>(slots.size()));
-    }
-  }
-
-  int slot_of(const OpInterval& op) const { return slot_of_.at(residency_of(op)); }
-  int per_cu() const { return per_cu_; }
-
- private:
-  using Residency = std::tuple<std::int32_t, std::int32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-  static Residency residency_of(const OpInterval& op) {
-    return {op.place.rank, op.place.cu, op.place.kernel, op.place.workgroup, op.launch};
-  }
-
-  std::map<Residency, int> slot_of_;
-  int per_cu_ = 1;
-};
 
 // What differs between traces.
 struct Form {

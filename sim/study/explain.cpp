@@ -122,12 +122,15 @@ std::string describe_longer(const Taxes& taxes) {
 }
 
 Explanation explain(const Schedule& schedule, const Machine& machine, const Rebuild* rebuild,
-                    const SimulationOptions& options, const ProgressCall& progress) {
+                    const SimulationOptions& options, const ProgressCall& progress, Inputs inputs) {
   Explanation explanation;
   explanation.result = simulate(schedule, machine, options);
   explanation.taxes = account_taxes(schedule, machine, options);
-  for (Sensitivity& input :
-       sensitivities(schedule, machine, rebuild, explanation.result.makespan_ns, options, progress)) {
+  std::vector<Sensitivity> all;
+  if (inputs == Inputs::varied) {
+    all = sensitivities(schedule, machine, rebuild, explanation.result.makespan_ns, options, progress);
+  }
+  for (Sensitivity& input : all) {
     std::vector<Sensitivity>& list = !input.could_run    ? explanation.not_variable
                                      : input.effect != 0 ? explanation.with_effect
                                                          : explanation.without_effect;
@@ -136,7 +139,8 @@ Explanation explain(const Schedule& schedule, const Machine& machine, const Rebu
   for (std::string sentence :
        {describe_parts(explanation.result), describe_rounds(schedule, machine),
         describe_links(schedule, machine, explanation.result), describe_taxes(explanation.taxes),
-        describe_longer(explanation.taxes), describe_strongest(explanation.with_effect)}) {
+        describe_longer(explanation.taxes),
+        inputs == Inputs::varied ? describe_strongest(explanation.with_effect) : std::string()}) {
     if (!sentence.empty()) {
       explanation.sentences.push_back(std::move(sentence));
     }

@@ -3,6 +3,7 @@
 // not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,13 @@ std::string describe_taxes(const Taxes& taxes);
 // Without which of the three taxes the run takes longer, and why that can be; empty if without none.
 std::string describe_longer(const Taxes& taxes);
 
+// Which part of an explanation is left out: varying the inputs is some hundred runs, the rest half a dozen.
+enum class Inputs : std::uint8_t { varied, left_out };
+
 // Explains the run of `schedule` on `machine`. `rebuild` as in `sensitivities`; `options` without observer.
 // Throws UserError as `simulate` does.
 Explanation explain(const Schedule& schedule, const Machine& machine, const Rebuild* rebuild,
-                    const SimulationOptions& options, const ProgressCall& progress);
+                    const SimulationOptions& options, const ProgressCall& progress,
+                    Inputs inputs = Inputs::varied);
 
 }  // namespace tritax
