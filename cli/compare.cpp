@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -77,6 +76,25 @@ std::vector<std::string> common_differences(const ResultComparison& comparison) 
   return texts;
 }
 
+// How many got slower, and which one most of all.
+std::string describe_all(const ResultComparison& comparison) {
+  std::size_t slower = 0;
+  std::size_t equal = 0;
+  const RowComparison* most = &comparison.rows.front();
+  for (const RowComparison& row : comparison.rows) {
+    if (row.is_equal()) {
+      ++equal;
+    } else if (row.after_us > row.before_us) {
+      ++slower;
+    }
+    if (row.change() > most->change()) most = &row;
+  }
+  std::string text = fmt::format("Of {} runs {} got slower, {} faster, {} as long.", comparison.rows.size(),
+                                 slower, comparison.rows.size() - slower - equal, equal);
+  if (slower > 0) text += fmt::format(" Most of all {}: {}.", most->id, describe_change(*most));
+  return text;
+}
+
 void print_comparison(const ResultComparison& comparison, const Outputs& outputs) {
   const std::vector<std::string> common = common_differences(comparison);
   outputs.print(wrapped(
@@ -89,20 +107,10 @@ void print_comparison(const ResultComparison& comparison, const Outputs& outputs
     outputs.print(part_change_table(comparison.rows.front()));
     outputs.print("\n");
   }
-  const auto most = std::max_element(
-      comparison.rows.begin(), comparison.rows.end(),
-      [](const RowComparison& a, const RowComparison& b) { return a.change() < b.change(); });
-  const auto slower =
-      std::count_if(comparison.rows.begin(), comparison.rows.end(),
-                    [](const RowComparison& row) { return !row.is_equal() && row.after_us > row.before_us; });
-  const auto equal = std::count_if(comparison.rows.begin(), comparison.rows.end(),
-                                   [](const RowComparison& row) { return row.is_equal(); });
-  outputs.print(
-      wrapped(fmt::format("Of {} run{} {} got slower, {} faster, {} as long.", comparison.rows.size(),
-                          comparison.rows.size() == 1 ? "" : "s", slower,
-                          static_cast<std::ptrdiff_t>(comparison.rows.size()) - slower - equal, equal)));
-  if (slower > 0 && comparison.rows.size() > 1) {
-    outputs.print(wrapped(fmt::format("Most of all {}: {}.", most->id, describe_change(*most))));
+  if (comparison.rows.size() == 1) {
+    outputs.print(wrapped(fmt::format("It is {}.", describe_change(comparison.rows.front()))));
+  } else {
+    outputs.print(wrapped(describe_all(comparison)));
   }
   for (const auto& [ids, which] :
        {std::pair{&comparison.only_before, "first"}, std::pair{&comparison.only_after, "second"}}) {

@@ -80,6 +80,23 @@ void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
 }
 
+// How much of a GPU's communication goes on beside its products.
+Table overlap_table(const std::vector<Overlap>& overlaps) {
+  Table table{{{"gpu", "GPU"},
+               {"computing_us", "computing", "us"},
+               {"communicating_us", "communicating", "us"},
+               {"both_us", "both", "us"},
+               {"hidden_percent", "hidden", "%"},
+               {"idle_us", "neither", "us"}},
+              {}};
+  for (std::size_t gpu = 0; gpu < overlaps.size(); ++gpu) {
+    const Overlap& one = overlaps[gpu];
+    table.add({static_cast<std::int64_t>(gpu), us(one.computing_ns), us(one.communicating_ns),
+               us(one.both_ns), 100 * one.hidden(), us(one.idle_ns)});
+  }
+  return table;
+}
+
 void print_explanation(const Subject& subject, const Explanation& explanation, bool counterfactual,
                        const Outputs& outputs) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
@@ -93,6 +110,8 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
     outputs.print(counterfactual_table(explanation.taxes));
     outputs.print("\n");
   }
+  outputs.print(overlap_table(explanation.overlaps));
+  outputs.print("\n");
   outputs.print(styled("Inputs that change the time, strongest first", Style::bold) + "\n");
   outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::that_ran));
   if (!explanation.without_effect.empty()) {

@@ -33,6 +33,19 @@ ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
   return list;
 }
 
+ordered_json overlaps_json(const std::vector<Overlap>& overlaps) {
+  ordered_json list = ordered_json::array();
+  for (const Overlap& one : overlaps) {
+    list.push_back({{"gpu", list.size()},
+                    {"computing_us", us(one.computing_ns)},
+                    {"communicating_us", us(one.communicating_ns)},
+                    {"both_us", us(one.both_ns)},
+                    {"idle_us", us(one.idle_ns)},
+                    {"hidden", one.hidden()}});
+  }
+  return list;
+}
+
 }  // namespace
 
 ordered_json explanation_json(const Subject& subject, const Explanation& explanation) {
@@ -42,6 +55,7 @@ ordered_json explanation_json(const Subject& subject, const Explanation& explana
           {"sentences", explanation.sentences},
           {"critical_path", json_of(explanation.result.account)},
           {"taxes", json_of(explanation.taxes)},
+          {"overlap", overlaps_json(explanation.overlaps)},
           {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
           {"with_effect", inputs_json(explanation.with_effect)},
           {"without_effect", inputs_json(explanation.without_effect)},

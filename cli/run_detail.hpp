@@ -8,7 +8,7 @@
 
 namespace tritax::cli {
 
-// "id", "machine", "time_us", "sentences", "critical_path", "taxes", "caches", "with_effect",
+// "id", "machine", "time_us", "sentences", "critical_path", "taxes", "overlap", "caches", "with_effect",
 // "without_effect", "not_variable".
 nlohmann::ordered_json explanation_json(const Subject& subject, const Explanation& explanation);
 

@@ -9,6 +9,7 @@
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "model/timeline/overlap.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/sensitivity.hpp"
 
@@ -17,6 +18,7 @@ namespace tritax {
 struct Explanation {
   SimulationResult result;
   Taxes taxes;
+  std::vector<Overlap> overlaps;  // by GPU
   std::vector<std::string> sentences;
   std::vector<Sensitivity> with_effect;     // strongest first
   std::vector<Sensitivity> without_effect;  // every variation that could run left the time as it is

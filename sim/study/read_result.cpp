@@ -121,6 +121,17 @@ class ResultReader {
     return row;
   }
 
+  // Of a list its members; "none" of an empty one.
+  static std::string text_of(const ordered_json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    std::vector<std::string> texts;
+    for (const ordered_json& one : value) {
+      if (!one.is_structured()) texts.push_back(text_of(one));
+    }
+    return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+  }
+
   // A scalar under its name, the members of an object under theirs.
   static void add_made_with(ResultRow& row, const std::string& name, const ordered_json& value) {
     if (value.is_object()) {
@@ -129,9 +140,7 @@ class ResultReader {
       }
       return;
     }
-    std::string text = value.is_string() ? value.get<std::string>()
-                                         : value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    row.made_with.emplace_back(without_controls(name), without_controls(text));
+    row.made_with.emplace_back(without_controls(name), without_controls(text_of(value)));
   }
 
   // Points of a sweep have one id: the second "id" becomes "id (2)".

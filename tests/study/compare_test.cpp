@@ -113,6 +113,18 @@ TEST(Compare, ReadsAdviceAndLayersByPatternAndStep) {
   EXPECT_EQ(layer.rows[0].parts[1].first, "launch");
 }
 
+TEST(Compare, SaysChangesOfTheMachineInWords) {
+  const auto changed = [](const std::string& changes) {
+    return parse_result(
+        R"({"schema":"tritax.explain/1","id":"a","time_us":1,"critical_path":{},"machine_changes":)" +
+            changes + "}",
+        "a.json");
+  };
+  const auto comparison = compare_results(changed("[]"), changed(R"x(["x=1 (was 2)","y=3"])x"));
+  EXPECT_EQ(comparison.rows[0].differences[0].before, "none");
+  EXPECT_EQ(comparison.rows[0].differences[0].after, "x=1 (was 2), y=3");
+}
+
 // Two points of a sweep have one id.
 TEST(Compare, NumbersRowsOfOneId) {
   const ResultFile file = runs(run_of("one", 1, 1, 0) + "," + run_of("one", 2, 2, 0));

@@ -125,6 +125,12 @@ export function timeSection(data) {
       { title: 'time', unit: 'us', numeric: true, cell: ([key]) => number(data, `run.critical_path.${key}_us`) },
       { title: 'share', unit: '%', numeric: true, cell: ([key]) => number(data, `run.critical_path.${key}_us`, 1, 100 / total) },
     ], kAccount.filter(([key]) => at(data, `run.critical_path.${key}_us`) > 0 || key !== 'harness')),
+    run.overlap.some((one) => one.communicating_us > 0) ? table('Computing and communicating', [
+      { title: 'GPU', numeric: true, cell: (row) => row.gpu },
+      ...[['computing', 'computing'], ['communicating', 'communicating'], ['both', 'both at once'], ['idle', 'neither']].map(([key, title]) =>
+        ({ title, unit: 'us', numeric: true, cell: (_, i) => number(data, `run.overlap.${i}.${key}_us`) })),
+      { title: 'communicating hidden', unit: '%', numeric: true, cell: (_, i) => number(data, `run.overlap.${i}.hidden`, 1, 100) },
+    ], run.overlap) : null,
     table('What a run without a tax saves', [
       { title: 'without', cell: ([, title]) => title },
       { title: 'saved', unit: 'us', numeric: true, cell: ([key]) => number(data, `run.taxes.counterfactual.${key}`) },
