@@ -12,12 +12,15 @@
 
 #include "cli/again.hpp"
 #include "cli/answers.hpp"
+#include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page.hpp"
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/run_detail.hpp"
 #include "cli/standing.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
@@ -25,6 +28,7 @@
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
+#include "sim/study/why.hpp"
 
 namespace tritax::cli {
 
@@ -34,6 +38,7 @@ using nlohmann::ordered_json;
 
 struct AdviseArguments : SubjectOptions {
   OutputOptions output;
+  PageOptions page;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
   const Selector* selector = &selectors().front();
@@ -165,22 +170,27 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement);
+  json["verdict"] = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
   add_record(json, record_of(question, nullptr, options));
   return json;
 }
 
-void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
-                  const Outputs& outputs) {
+// "GEMM + all-scatter 8192x4608x36864 on 8 GPUs of MI300X"
+std::string heading_of(const Question& question) {
   const Workload& workload = *question.problem.workload;
   const int gpus = question.problem.gpus();
-  outputs.print(
-      styled(fmt::format("{} {} on {} GPU{} of {}", workload.title, workload.size_text(question.problem),
-                         gpus, gpus == 1 ? "" : "s", question.machine.title()),
-             Style::bold) +
-      "\n\n");
+  return fmt::format("{} {} on {} GPU{} of {}", workload.title, workload.size_text(question.problem), gpus,
+                     gpus == 1 ? "" : "s", question.machine.title());
+}
+
+void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
+                  const Outputs& outputs) {
+  outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  const std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   for (const std::string& sentence : sentences_of(judgement, advice.candidates)) {
     outputs.print(wrapped(sentence));
   }
@@ -221,7 +231,7 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
-  search_options.counterfactual = options.output.json.has_value();  // nothing else shows it
+  search_options.counterfactual = options.output.json || options.page.offered;  // nothing else shows it
   search_options.selector = options.selector;
   search_options.stop = &work.flag();
   return search_options;
@@ -241,6 +251,40 @@ Table record_table(const Question& question, const Advice& advice, const AdviseA
   RecordTable table;
   add_records(table, question, advice, options);
   return table.table();
+}
+
+std::string figure_of(const Question& question, const Advice& advice) {
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  BarsPlot plot;
+  plot.title = heading_of(question);
+  plot.subtitle = judgement.band > 0 ? fmt::format("whiskers: two of three predictions are within {:.1f} %",
+                                                   100 * judgement.band)
+                                     : "how far predictions for this machine are off is not known";
+  for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
+    const Candidate& candidate = advice.candidates[i];
+    plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, judgement.band,
+                         mark_of(judgement, i)});
+  }
+  return to_svg(plot);
+}
+
+// The ranking, and the winner's run in full.
+Page page_of(const Question& question, const Advice& advice, const AdviseArguments& options,
+             const InterruptibleWork& work) {
+  Source source;
+  source.scenario = scenario_of(question, advice.candidates.front());
+  source.machine = question.machine_name;
+  source.changes = question.changes;
+  source.sustained = options.sustained;
+  SimulationOptions simulation;
+  simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  simulation.stop = &work.flag();
+  return {"advise",
+          heading_of(question),
+          advice_json(question, advice, options),
+          run_detail_json(load_subject(source), simulation, options.page.inputs()),
+          {question.machine},
+          figure_of(question, advice)};
 }
 
 // Every question in turn, each on all cores; one that cannot be answered does not stop the others.
@@ -292,13 +336,20 @@ void refuse_to_save(const std::vector<Question>& questions) {
 }
 
 int run(const AdviseArguments& options) {
-  Outputs outputs(options.output);
+  PageOutput page(options.page);
+  Outputs outputs(options.output, page.taken_by());
   std::optional<OutputFile> scenario_file;
   if (options.save_scenario) {
     scenario_file.emplace(*options.save_scenario, "--save-scenario", OutputKind::scenario_file);
   }
   const std::vector<Question> questions = questions_of(options);
   if (options.save_scenario) refuse_to_save(questions);
+  if (page.wanted() && questions.size() > 1) {
+    throw UserError(fmt::format(
+        "report: a page is of one question, and these are {}; choose one with --id, or give every option one "
+        "value",
+        questions.size()));
+  }
   if (questions.size() > 1) return answer_all(questions, options, outputs);
   const Question& question = questions.front();
   const InterruptibleWork work;
@@ -318,7 +369,8 @@ int run(const AdviseArguments& options) {
   outputs.csv(record_table(question, advice, options), !advice.interrupted);
   outputs.json(advice_json(question, advice, options));
   if (scenario_file) scenario_file->commit(scenarios_text(question, advice));
-  return advice.interrupted ? interrupted_exit_code() : 0;
+  page.write([&] { return page_of(question, advice, options, work); }, work, outputs);
+  return work.interrupted() ? interrupted_exit_code() : 0;
 }
 
 }  // namespace
@@ -339,6 +391,7 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   add_selector_option(command, options->selector, "search");
   command.add_flag("--commands", options->commands, "Print the command that makes each row again");
   add_output_options(command, options->output);
+  add_page_options(command, options->page, PageShows::answers_and_run);
   command.add_option("--save-scenario", options->save_scenario, "Write the rows as scenarios (TOML)")
       ->type_name("FILE")
       ->group(kOutputGroup);

@@ -10,16 +10,6 @@ namespace tritax::cli {
 
 namespace {
 
-// As a shell takes it for one word.
-std::string word(const std::string& text) {
-  constexpr std::string_view plain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+=:@%,";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // " --tile 256x256x64", " --xcd-remap off", " --host-barriers"
 std::string option_text(const Values& values, std::size_t index) {
   const Spec& spec = values.specs()[index];
@@ -41,6 +31,15 @@ bool is_left_out(const Values& values, std::size_t index) {
 bool same(const Values& a, const Values& b, std::size_t spec) { return text_of(a, spec) == text_of(b, spec); }
 
 }  // namespace
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+=:@%,";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 Scenario scenario_again(const Problem& problem, const Pattern& pattern, const Values& knobs,
                         const std::string& machine, const Machine& on) {
@@ -72,7 +71,7 @@ std::string command_again(const Scenario& scenario, const std::string& options) 
     const bool said = field.required || field.counts_gpus || !same(problem.values, usual, i);
     if (said && !is_left_out(problem.values, i)) text += option_text(problem.values, i);
   }
-  text += fmt::format(" --machine {}", word(scenario.machine));
+  text += fmt::format(" --machine {}", shell_word(scenario.machine));
   for (std::size_t i = 0; i < scenario.knobs.specs().size(); ++i) {
     if (scenario.knobs.given_at(scenario.knobs.first_column(i))) text += option_text(scenario.knobs, i);
   }

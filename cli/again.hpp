@@ -7,6 +7,9 @@
 
 namespace tritax::cli {
 
+// As a shell takes it for one word: quoted where it must be.
+std::string shell_word(const std::string& text);
+
 // The scenario of a pattern with the knobs of a search: those that the pattern has are given, where they are
 // not what it would take anyway. `machine`: name or path, as it was asked for.
 Scenario scenario_again(const Problem& problem, const Pattern& pattern, const Values& knobs,

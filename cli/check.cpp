@@ -16,6 +16,7 @@
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/finding_names.hpp"
 #include "model/schedule/json.hpp"
 #include "model/schedule/operations.hpp"
 #include "sim/functional.hpp"
@@ -40,12 +41,6 @@ struct Fault {
   std::string message;
   std::size_t count = 1;  // places
 };
-
-constexpr std::array<std::string_view, 7> kKindNames{"out-of-range", "meaningless",    "unsatisfiable-wait",
-                                                     "deadlock",     "unordered-read", "resources",
-                                                     "flag-race"};
-
-std::string_view kind_name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 // Of a multiplication and an addition, on one core; more takes minutes.
 constexpr double kMostFlops = 4e11;
@@ -96,7 +91,7 @@ struct Checked {
 std::vector<Fault> faults_of(const std::vector<Finding>& findings) {
   std::vector<Fault> faults;
   for (const Finding& finding : findings) {
-    faults.push_back({std::string(kind_name(finding.kind)), finding.where, finding.message, finding.count});
+    faults.push_back({std::string(name_of(finding.kind)), finding.where, finding.message, finding.count});
   }
   return faults;
 }

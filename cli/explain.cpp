@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/run_detail.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/with_place.hpp"
@@ -79,6 +80,23 @@ void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
 }
 
+// How much of a GPU's communication goes on beside its products.
+Table overlap_table(const std::vector<Overlap>& overlaps) {
+  Table table{{{"gpu", "GPU"},
+               {"computing_us", "computing", "us"},
+               {"communicating_us", "communicating", "us"},
+               {"both_us", "both", "us"},
+               {"hidden_percent", "hidden", "%"},
+               {"idle_us", "neither", "us"}},
+              {}};
+  for (std::size_t gpu = 0; gpu < overlaps.size(); ++gpu) {
+    const Overlap& one = overlaps[gpu];
+    table.add({static_cast<std::int64_t>(gpu), us(one.computing_ns), us(one.communicating_ns),
+               us(one.both_ns), 100 * one.hidden(), us(one.idle_ns)});
+  }
+  return table;
+}
+
 void print_explanation(const Subject& subject, const Explanation& explanation, bool counterfactual,
                        const Outputs& outputs) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
@@ -92,6 +110,8 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
     outputs.print(counterfactual_table(explanation.taxes));
     outputs.print("\n");
   }
+  outputs.print(overlap_table(explanation.overlaps));
+  outputs.print("\n");
   outputs.print(styled("Inputs that change the time, strongest first", Style::bold) + "\n");
   outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::that_ran));
   if (!explanation.without_effect.empty()) {
@@ -107,24 +127,6 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
     }
   }
   print_obstacles(explanation, outputs);
-}
-
-ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
-  ordered_json list = ordered_json::array();
-  for (const Sensitivity& input : inputs) {
-    ordered_json variations = ordered_json::array();
-    for (const Variation& variation : input.variations) {
-      variations.push_back({{"value", variation.value}, {"time_us", us(variation.makespan_ns)}});
-      if (!variation.obstacle.empty()) {
-        variations.back()["obstacle"] = variation.obstacle;
-      }
-    }
-    list.push_back({{"input", input.input},
-                    {"value", input.value},
-                    {"effect", input.effect},
-                    {"variations", std::move(variations)}});
-  }
-  return list;
 }
 
 int run(const ExplainArguments& options) {
@@ -149,17 +151,8 @@ int run(const ExplainArguments& options) {
   }
   const Record record = record_of(subject, simulation.seed);
   outputs.csv(with_record(all, record));
-  ordered_json json{{"schema", "tritax.explain/1"},
-                    {"id", subject.id},
-                    {"machine", subject.machine.name},
-                    {"time_us", us(explanation.result.makespan_ns)},
-                    {"sentences", explanation.sentences},
-                    {"critical_path", json_of(explanation.result.account)},
-                    {"taxes", json_of(explanation.taxes)},
-                    {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
-                    {"with_effect", inputs_json(explanation.with_effect)},
-                    {"without_effect", inputs_json(explanation.without_effect)},
-                    {"not_variable", inputs_json(explanation.not_variable)}};
+  ordered_json json{{"schema", "tritax.explain/1"}};
+  json.update(explanation_json(subject, explanation));
   add_record(json, record);
   outputs.json(json);
   return 0;

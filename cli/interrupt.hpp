@@ -38,7 +38,7 @@ class InterruptibleWork {
 
 // Names a file that Ctrl-C removes before the program ends, and forgets it again. At most `kMaxDoomedFiles`
 // at a time; returns a slot for `spare_file`.
-inline constexpr int kMaxDoomedFiles = 4;
+inline constexpr int kMaxDoomedFiles = 8;
 int doom_file(const std::string& path);
 void spare_file(int slot);
 

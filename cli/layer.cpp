@@ -13,9 +13,11 @@
 #include <optional>
 #include <utility>
 
+#include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page.hpp"
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
@@ -40,6 +42,7 @@ constexpr std::int64_t kUsualSequence = 4096;
 
 struct LayerArguments {
   OutputOptions output;
+  PageOptions page;
   Asked asked;  // the machine and its changes
   bool sustained = false;
   std::string model;
@@ -294,15 +297,17 @@ std::vector<std::string> sentences_of(const Study& study) {
   return sentences;
 }
 
-void print_study(const Study& study, const Outputs& outputs) {
+std::string heading_of(const Study& study) {
   const Deployment& deployment = study.deployment;
-  outputs.print(styled(fmt::format("{}, {} of {} token{} in {}, tensor-parallel{} over {} GPUs of {}",
-                                   study.model.name, kPhaseNames[static_cast<std::size_t>(deployment.phase)],
-                                   deployment.tokens, deployment.tokens == 1 ? "" : "s", name_of(study.dtype),
-                                   deployment.sequence_parallel ? " and sequence-parallel" : "",
-                                   deployment.gpus, study.machine.title()),
-                       Style::bold) +
-                "\n\n");
+  return fmt::format("{}, {} of {} token{} in {}, tensor-parallel{} over {} GPUs of {}", study.model.name,
+                     kPhaseNames[static_cast<std::size_t>(deployment.phase)], deployment.tokens,
+                     deployment.tokens == 1 ? "" : "s", name_of(study.dtype),
+                     deployment.sequence_parallel ? " and sequence-parallel" : "", deployment.gpus,
+                     study.machine.title());
+}
+
+void print_study(const Study& study, const Outputs& outputs) {
+  outputs.print(styled(heading_of(study), Style::bold) + "\n\n");
   outputs.print(step_table(study));
   outputs.print("\n");
   if (!study.complete()) return;
@@ -397,8 +402,30 @@ ordered_json study_json(const Study& study, const LayerArguments& options) {
           {"interrupted", !study.complete()}};
 }
 
+// The best pattern of every step.
+Page page_of(const Study& study, const LayerArguments& options) {
+  BarsPlot plot;
+  plot.title = heading_of(study);
+  plot.subtitle = "best pattern of every step, time along the critical path";
+  for (std::size_t i = 0; i < study.answers.size(); ++i) {
+    const StepAnswer& answer = study.answers[i];
+    plot.bars.push_back({fmt::format("{}: {}", study.layers.steps[i].name, answer.best().pattern->name),
+                         answer.best().taxes.account, answer.standing.residual,
+                         std::string(name_of(answer.verdict))});
+  }
+  Page page;
+  page.kind = "layer";
+  page.title = heading_of(study);
+  page.result = study_json(study, options);
+  page.result["sentences"] = sentences_of(study);
+  page.machines = {study.machine};
+  page.figure = to_svg(plot);
+  return page;
+}
+
 int run(const LayerArguments& options) {
-  Outputs outputs(options.output);
+  PageOutput page(options.page);
+  Outputs outputs(options.output, page.taken_by());
   Study study = study_of(options);
   const InterruptibleWork work;
   answer(study, options, work);
@@ -409,6 +436,7 @@ int run(const LayerArguments& options) {
   print_study(study, outputs);
   outputs.csv(csv_table(study, options), study.complete());
   outputs.json(study_json(study, options));
+  page.write([&] { return page_of(study, options); }, work, outputs);
   return study.complete() ? 0 : interrupted_exit_code();
 }
 
@@ -448,6 +476,7 @@ Run add_layer(CLI::App& program, const Workload& /*workload*/) {
   add_seed_option(command, options->seed);
   add_selector_option(command, options->selector, "search in decode, bounds in prefill");
   add_output_options(command, options->output);
+  add_page_options(command, options->page, PageShows::answers);
   command.footer(
       "Products are those of one GPU, rows x columns x depth. 'libraries' is the vendor's GEMM and "
       "collective; "

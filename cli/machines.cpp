@@ -7,6 +7,7 @@
 
 #include "cli/axes.hpp"
 #include "cli/commands.hpp"
+#include "cli/machine_json.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/terminal.hpp"
@@ -28,10 +29,6 @@ struct MachinesArguments {
 };
 
 std::string_view link_name(LinkKind kind) { return kind == LinkKind::mesh ? "mesh" : "switch"; }
-
-std::string provenance_name(Provenance how) {
-  return std::string(kProvenanceNames[static_cast<std::size_t>(how)]);
-}
 
 void list_machines(Outputs& outputs) {
   Table table{{{"name", "name"},
@@ -89,18 +86,10 @@ void show_machine(const Machine& machine, Outputs& outputs) {
                {"source", "source, or reason of an assumption"}},
               {}};
   Table exact = table;
-  ordered_json parameters = ordered_json::array();
   for (const Parameter& parameter : machine.parameters) {
     const std::string how = provenance_name(parameter.how);
     table.add({parameter.key, fmt::format("{}", parameter.value), parameter.unit, how, parameter.source});
     exact.add({parameter.key, parameter.value, parameter.unit, how, parameter.source});
-    parameters.push_back({{"key", parameter.key},
-                          {"value", parameter.value},
-                          {"unit", parameter.unit},
-                          {"how", how},
-                          {"source", parameter.source},
-                          {"serves", parameter.serves},
-                          {"residual", parameter.residual}});
   }
   outputs.print(fmt::format("{}: {}\n{} x {} ({}), {} compute units on {} dies, {} links\n\n",
                             styled(machine.title(), Style::bold), machine.description, machine.gpu_count(),
@@ -110,10 +99,7 @@ void show_machine(const Machine& machine, Outputs& outputs) {
   Record record;
   record.machine = &machine;
   outputs.csv(with_record(exact, record));
-  ordered_json json{
-      {"schema", "tritax.machine/1"}, {"name", machine.name},     {"description", machine.description},
-      {"file", machine.file},         {"nodes", machine.nodes},   {"gpus_per_node", machine.gpus_per_node},
-      {"gpu", machine.gpu.name},      {"arch", machine.gpu.arch}, {"parameters", parameters}};
+  ordered_json json = machine_json(machine);
   add_record(json, record);
   outputs.json(json);
 }

@@ -26,6 +26,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/page.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/command_line/parse_error.hpp"
@@ -36,10 +37,10 @@ namespace tritax::cli {
 namespace {
 
 // In the order in which help lists them: the main job first.
-constexpr std::array kCommands{add_advise,    add_taxonomy,  add_layer,    add_simulate,  add_explain,
-                               add_trace,     add_check,     add_evaluate, add_schedule,  add_patterns,
-                               add_machines,  add_scenarios, add_roofline, add_reproduce, add_measure,
-                               add_calibrate, add_validate};
+constexpr std::array kCommands{add_advise,    add_taxonomy, add_layer,     add_simulate,  add_report,
+                               add_compare,   add_explain,  add_trace,     add_check,     add_evaluate,
+                               add_schedule,  add_patterns, add_machines,  add_scenarios, add_roofline,
+                               add_reproduce, add_measure,  add_calibrate, add_validate};
 
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {
@@ -107,6 +108,7 @@ int run(int argc, char** argv) {
     return kUserErrorExitCode;
   }
   remember_inputs(input_values(program));
+  remember_command(argc, argv);
   for (const auto& [app, command] : commands) {
     if (app->parsed()) {
       return command();

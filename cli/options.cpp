@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -21,7 +20,6 @@ namespace tritax::cli {
 namespace {
 
 constexpr std::int64_t kAnyInteger = std::numeric_limits<std::int64_t>::max();
-constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
 
 template <typename Integer>
 void add_any_integer(CLI::App& app, const std::string& flag, std::optional<Integer>& target,
@@ -67,50 +65,9 @@ std::string type_name(const Spec& spec) {
   return "NAME";
 }
 
-// What a user may give, in words; empty: the range.
-std::string allowed_of(const Spec& spec) {
-  if (spec.counts_gpus) return fmt::format("{} to the number of GPUs of the machine", spec.low);
-  if (!is_shape(spec)) return std::string(spec.allowed);
-  return spec.step > 1 ? fmt::format("multiples of {} up to {}", spec.step, spec.high)
-                       : fmt::format("{} to {}", spec.low, spec.high);
-}
-
-std::int64_t parse_size(const std::string& text, const std::string& flag, const Spec& spec) {
-  const std::optional<std::int64_t> bytes = parse_bytes(text);
-  if (!bytes) {
-    throw UserError(
-        fmt::format("{}: '{}' is no size; give bytes, for example 65536, 64KiB or 1GiB", flag, text));
-  }
-  if (*bytes < spec.low || *bytes > spec.high) {
-    throw UserError(
-        fmt::format("{}: {} is out of range; give {} to {} bytes", flag, text, spec.low, spec.high));
-  }
-  return *bytes;
-}
-
-// The values of the columns of a spec.
-std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec, const std::string& flag) {
-  if (is_shape(spec)) return parse_shape(text, flag, spec);
-  switch (spec.kind) {
-    case ValueKind::integer:
-      return {parse_integer(text, flag, spec.low, spec.high, allowed_of(spec))};
-    case ValueKind::name:
-      return {static_cast<std::int64_t>(parse_name(text, flag, spec.names))};
-    case ValueKind::boolean:
-      return {static_cast<std::int64_t>(parse_name(text, flag, kSwitch))};
-    case ValueKind::bytes:
-      break;
-  }
-  return {parse_size(text, flag, spec)};
-}
-
-std::vector<std::int64_t> parse_value(const std::string& text, const Spec& spec) {
-  return parse_value(text, spec, spec.option_name());
-}
-
 // The names that an option takes, where its help does not explain them one by one.
 std::span<const std::string_view> names_to_list(const Spec& spec) {
-  if (spec.kind == ValueKind::boolean) return kSwitch;
+  if (spec.kind == ValueKind::boolean) return switch_names();
   if (spec.kind != ValueKind::name) return {};
   const bool explained = std::all_of(spec.names.begin(), spec.names.end(), [&](std::string_view name) {
     return spec.help.find(name) != std::string_view::npos;
@@ -126,7 +83,7 @@ std::string default_text(const Spec& spec) {
   if (spec.kind == ValueKind::name)
     return fmt::format("default {}", spec.names[static_cast<std::size_t>(usual)]);
   if (spec.kind == ValueKind::boolean) {
-    return usual < 0 ? "" : fmt::format("default {}", kSwitch[static_cast<std::size_t>(usual)]);
+    return usual < 0 ? "" : fmt::format("default {}", switch_names()[static_cast<std::size_t>(usual)]);
   }
   return usual < spec.low || usual > spec.high ? "" : fmt::format("default {}", usual);
 }
@@ -166,12 +123,12 @@ void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, co
          spec.option_name(),
          [&asked, &spec, give, kind](const std::string& text) {
            if (text.find(',') == std::string::npos) {
-             give(asked, parse_value(text, spec));
+             give(asked, parse_value(text, spec.option_name(), spec));
              return;
            }
            Axis axis{kind, axis_name(spec)};
            for (const std::string& part : parts_of(text, spec.option_name())) {
-             const std::vector<std::int64_t> numbers = parse_value(part, spec);
+             const std::vector<std::int64_t> numbers = parse_value(part, spec.option_name(), spec);
              if (axis.values.empty()) give(asked, numbers);
              axis.values.push_back({part, [give, numbers](Asked& point) { give(point, numbers); }});
            }
@@ -216,7 +173,7 @@ std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& f
   const char sign = text[end + 1];
   if (sign != 'x' && sign != '+') refuse_sweep(text);
   const auto number = [&](const std::string& part) {
-    return with_place("--sweep ", [&] { return parse_value(part, field).front(); });
+    return with_place("--sweep ", [&] { return parse_value(part, field.option_name(), field).front(); });
   };
   const std::int64_t first = number(text.substr(begin, middle - begin));
   const std::int64_t last = number(text.substr(middle + 1, end - middle - 1));
@@ -224,9 +181,10 @@ std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& f
   Spec step = field;
   step.low = sign == 'x' ? 2 : 1;
   step.counts_gpus = false;
-  const std::int64_t by =
-      sign == 'x' ? parse_integer(step_text, "--sweep: factor", step.low, field.high)
-                  : with_place("--sweep: step: ", [&] { return parse_value(step_text, step).front(); });
+  const std::int64_t by = sign == 'x' ? parse_integer(step_text, "--sweep: factor", step.low, field.high)
+                                      : with_place("--sweep: step: ", [&] {
+                                          return parse_value(step_text, step.option_name(), step).front();
+                                        });
   if (first >= last) {
     throw UserError(fmt::format("--sweep: '{}': the first value must lie below the last", text));
   }
@@ -255,55 +213,6 @@ void add_switch(CLI::App& app, Asked& asked, std::size_t index) {
 }
 
 }  // namespace
-
-std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
-                           std::int64_t highest, const std::string& allowed) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc::invalid_argument || stop != end) {
-    throw UserError(fmt::format("{}: '{}' is not a whole number", flag, text));
-  }
-  if (error == std::errc::result_out_of_range || value < lowest || value > highest) {
-    throw UserError(fmt::format("{}: {} is out of range; give {}", flag, text,
-                                allowed.empty() ? fmt::format("{} to {}", lowest, highest) : allowed));
-  }
-  return value;
-}
-
-std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& flag, const Spec& spec) {
-  const std::string place = fmt::format("{} {}", flag, text);
-  const std::string allowed = allowed_of(spec);
-  std::vector<std::int64_t> shape;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    shape.push_back(parse_integer(text.substr(begin, end - begin), place, spec.low, spec.high, allowed));
-    if (shape.back() % spec.step != 0) {
-      throw UserError(fmt::format("{}: {} is not allowed; give {}", place, shape.back(), allowed));
-    }
-    begin = end + 1;
-  }
-  if (shape.size() != spec.columns()) {
-    throw UserError(fmt::format("{}: '{}' has {} number{}; give {}, for example {}", flag, text, shape.size(),
-                                shape.size() == 1 ? "" : "s", spec.columns(),
-                                spec.columns() == 3 ? "256x256x64" : "256x256"));
-  }
-  return shape;
-}
-
-std::size_t parse_name(const std::string& word, const std::string& flag,
-                       std::span<const std::string_view> names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == word) {
-      return i;
-    }
-  }
-  const std::string nearest = nearest_name(word, names);
-  throw UserError(fmt::format("{}: unknown name '{}'{}; known are {}", flag, word,
-                              nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
-                              fmt::join(names, ", ")));
-}
 
 Machine find_machine_option(const std::string& name, const std::vector<ParameterChange>& changes) {
   return changed(with_place("--machine: ", [&] { return find_machine(name); }), changes);
@@ -438,7 +347,7 @@ void give_text(Values& values, std::size_t spec, const std::string& text, const 
   const std::size_t first = values.first_column(spec);
   const bool may_be_left_out = !row.required && row.kind == ValueKind::integer && row.usual[0] < row.low;
   if (may_be_left_out && text == text_of(Values(values.specs()), spec)) return;
-  const std::vector<std::int64_t> numbers = parse_value(text, row, place);
+  const std::vector<std::int64_t> numbers = parse_value(text, place, row);
   for (std::size_t part = 0; part < numbers.size(); ++part) values.give_at(first + part, numbers[part]);
 }
 

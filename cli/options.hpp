@@ -13,6 +13,7 @@
 
 #include "cli/axes.hpp"
 #include "model/machine/machine.hpp"
+#include "model/workload/parse_value.hpp"
 #include "model/workload/workload.hpp"
 
 namespace CLI {
@@ -20,19 +21,6 @@ class App;
 }
 
 namespace tritax::cli {
-
-// A whole number in [lowest, highest]; UserError that names `flag` otherwise, and says what is `allowed`
-// where that is not just the range.
-std::int64_t parse_integer(const std::string& text, const std::string& flag, std::int64_t lowest,
-                           std::int64_t highest, const std::string& allowed = "");
-
-// A shape of as many numbers as the spec has parts, each in its range and a multiple of its step:
-// "256x256x64".
-std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& flag, const Spec& spec);
-
-// Index of `word` in `names`; UserError that lists them and offers the nearest otherwise.
-std::size_t parse_name(const std::string& word, const std::string& flag,
-                       std::span<const std::string_view> names);
 
 // The machine that --machine names, with the changes; UserError that names the flag otherwise.
 Machine find_machine_option(const std::string& name, const std::vector<ParameterChange>& changes = {});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/account_parts.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/op_traits.hpp"
@@ -19,26 +19,6 @@ namespace tritax::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-struct AccountPart {
-  std::string key;
-  std::string title;
-  double TimeAccount::*ns;
-};
-
-const std::array<AccountPart, 8>& account_parts() {
-  static const std::array<AccountPart, 8> parts{{
-      {"compute", "useful compute", &TimeAccount::compute_ns},
-      {"memory", "useful memory", &TimeAccount::memory_ns},
-      {"wire", "useful wire", &TimeAccount::wire_ns},
-      {"launch", "launch tax", &TimeAccount::launch_ns},
-      {"bulk_synchronous", "bulk-synchronous tax", &TimeAccount::bulk_synchronous_ns},
-      {"locality", "locality tax", &TimeAccount::locality_ns},
-      {"contention", "contention", &TimeAccount::contention_ns},
-      {"harness", "harness", &TimeAccount::harness_ns},
-  }};
-  return parts;
-}
 
 // Most runs have none.
 bool is_harness(const AccountPart& part) { return part.ns == &TimeAccount::harness_ns; }
@@ -127,8 +107,8 @@ ordered_json json_of(const Values& values, std::size_t spec) {
 
 ordered_json json_of(const TimeAccount& account) {
   ordered_json json;
-  for (const AccountPart& part : account_parts()) {
-    json[part.key + "_us"] = us(account.*part.ns);
+  for (const AccountPart& part : kAccountParts) {
+    json[fmt::format("{}_us", part.key)] = us(account.*part.ns);
   }
   return json;
 }
@@ -149,9 +129,9 @@ ordered_json json_of(const Taxes& taxes) {
 Table account_table(const TimeAccount& account) {
   Table table{
       {{"part", "along the critical path"}, {"time_us", "time", "us"}, {"share_percent", "share", "%"}}, {}};
-  for (const AccountPart& part : account_parts()) {
+  for (const AccountPart& part : kAccountParts) {
     if (is_harness(part) && account.harness_ns == 0) continue;
-    table.add({part.title, us(account.*part.ns), share(account.*part.ns, account.sum_ns())});
+    table.add({std::string(part.title), us(account.*part.ns), share(account.*part.ns, account.sum_ns())});
   }
   table.add({std::string("sum"), us(account.sum_ns()), account.sum_ns() > 0 ? 100.0 : 0.0});
   return table;
@@ -184,15 +164,15 @@ Table rank_table(const SimulationResult& result, const Machine& machine, Ranks s
   const auto has = [&](const AccountPart& part) {
     return shown == Ranks::all || !is_harness(part) || result.account.harness_ns > 0;
   };
-  for (const AccountPart& part : account_parts()) {
+  for (const AccountPart& part : kAccountParts) {
     if (!has(part)) continue;
-    table.columns.push_back(
-        {part.key + "_us", part.key == "bulk_synchronous" ? "bulk-sync" : part.key, "us"});
+    table.columns.push_back({fmt::format("{}_us", part.key),
+                             std::string(part.key == "bulk_synchronous" ? "bulk-sync" : part.key), "us"});
   }
   const auto add = [&](const std::string& name, double makespan_ns, double kernels_ns, double busy,
                        const TimeAccount& account) {
     std::vector<Cell> row{name, us(makespan_ns), us(kernels_ns), 100 * busy};
-    for (const AccountPart& part : account_parts()) {
+    for (const AccountPart& part : kAccountParts) {
       if (has(part)) row.emplace_back(us(account.*part.ns));
     }
     table.add(std::move(row));

@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -11,12 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
 #include "cli/effort.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
+#include "cli/run_detail.hpp"
 #include "cli/standing.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
@@ -34,6 +38,7 @@ using nlohmann::ordered_json;
 
 struct SimulateArguments {
   OutputOptions output;
+  PageOptions page;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
@@ -43,7 +48,7 @@ struct SimulateArguments {
   bool counterfactual = false;
 
   // Whether the second account of the taxes is shown anywhere: five more runs.
-  bool wants_taxes() const { return counterfactual || output.json.has_value(); }
+  bool wants_taxes() const { return counterfactual || output.json || page.offered; }
 };
 
 // A run without its schedule, which is large.
@@ -74,7 +79,7 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     options.observer = watch;
     run.result = simulate(subject.schedule, subject.machine, options);
     options.observer = nullptr;
-    const bool shown = watch != nullptr || arguments.output.json.has_value();
+    const bool shown = watch != nullptr || arguments.output.json || arguments.page.offered;
     if (shown) {
       run.spread = spread_of(subject.schedule, subject.machine, options, run.result.makespan_ns);
     }
@@ -233,8 +238,39 @@ void append_summary(Table& table, const Simulated& run) {
   table.add(std::move(row));
 }
 
+std::string figure_of(const std::vector<Simulated>& runs) {
+  BarsPlot plot;
+  plot.title = runs.size() == 1 ? runs.front().subject.title : fmt::format("{} runs", runs.size());
+  plot.subtitle = "time along the critical path";
+  for (const Simulated& run : runs) {
+    std::string label = run.subject.id;
+    for (const auto& [name, value] : run.at) label += fmt::format(" {} {}", name, value);
+    plot.bars.push_back({std::move(label), run.result.account, run.spread.relative(), ""});
+  }
+  return to_svg(plot);
+}
+
+// All runs beside each other; of a single one all that is known.
+Page page_of(const std::vector<Simulated>& runs, const std::vector<Source>& sources, ordered_json result,
+             const SimulationOptions& simulation, Inputs inputs) {
+  Page page;
+  page.kind = "simulate";
+  page.title = runs.size() == 1 ? runs.front().subject.title : fmt::format("{} runs", runs.size());
+  page.result = std::move(result);
+  if (runs.size() == 1) page.run = run_detail_json(load_subject(sources.front()), simulation, inputs);
+  for (const Simulated& run : runs) {
+    const bool known = std::any_of(page.machines.begin(), page.machines.end(), [&](const Machine& machine) {
+      return machine.title() == run.subject.machine.title();
+    });
+    if (!known) page.machines.push_back(run.subject.machine);
+  }
+  page.figure = figure_of(runs);
+  return page;
+}
+
 int run(const SimulateArguments& options) {
-  Outputs outputs(options.output);
+  PageOutput page(options.page);
+  Outputs outputs(options.output, page.taken_by());
   const std::vector<Source> sources = sources_of(options.subject);
   for (const auto& [given, flag] :
        {std::pair{options.links, "--links"}, std::pair{options.caches, "--caches"}}) {
@@ -273,11 +309,15 @@ int run(const SimulateArguments& options) {
         "\nTaxes along the critical path. 'tritax simulate FILE --id ID' shows one run in detail.\n");
   }
   outputs.csv(gpus.table(), complete);
-  outputs.json({{"schema", "tritax.simulate/1"},
-                {"version", version()},
-                {"runs", std::move(runs)},
-                {"interrupted", !complete}});
-  return complete ? 0 : interrupted_exit_code();
+  ordered_json json{{"schema", "tritax.simulate/1"},
+                    {"version", version()},
+                    {"runs", std::move(runs)},
+                    {"interrupted", !complete}};
+  outputs.json(json);
+  page.write(
+      [&] { return page_of(simulated_runs, sources, std::move(json), simulation, options.page.inputs()); },
+      work, outputs);
+  return complete && !work.interrupted() ? 0 : interrupted_exit_code();
 }
 
 }  // namespace
@@ -296,6 +336,7 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   command.add_flag("--counterfactual", options->counterfactual,
                    "Also what a run without one tax at a time would save");
   add_output_options(command, options->output);
+  add_page_options(command, options->page, PageShows::answers_and_run);
   command.footer(
       "All scenarios of a file are run, or the one with --id; options with several values make a table. The "
       "time is accounted along the critical path, "

@@ -7,20 +7,10 @@
 
 #include "cli/table.hpp"
 #include "sim/study/advise.hpp"
+#include "sim/study/judged.hpp"
 #include "sim/study/standing.hpp"
 
 namespace tritax::cli {
-
-// What is said of the answer to a question.
-struct Judged {
-  Standing standing;
-  double band = 0;                   // the residual, widened by the luck of the first candidate; 0: unknown
-  std::vector<int> tied_with;        // of every candidate the first rank that the band cannot part it from
-  std::vector<const Doubt*> doubts;  // of every candidate; nullptr for most
-};
-
-// Of candidates, best first.
-Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates);
 
 // "tie with 1", "uncertain", both or "".
 std::string mark_of(const Judged& judgement, std::size_t candidate);

@@ -16,6 +16,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/page.hpp"
 #include "cli/parity_plot.hpp"
 #include "cli/report.hpp"
 #include "cli/standing.hpp"
@@ -34,6 +35,7 @@ using nlohmann::ordered_json;
 
 struct ValidateArguments {
   OutputOptions output;
+  PageOptions page;
   std::vector<std::string> scenarios;
   std::vector<std::string> measured;
   Asked asked;        // the machine and its changes
@@ -367,6 +369,18 @@ ParityPlot parity_plot(const std::vector<ValidatedRow>& rows, MeasuredClock cloc
   return plot;
 }
 
+Page page_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock, ordered_json result,
+             const Machines& machines) {
+  const ParityPlot plot = parity_plot(rows, clock);
+  Page page;
+  page.kind = "validate";
+  page.title = plot.title;
+  page.result = std::move(result);
+  for (const auto& [name, machine] : machines) page.machines.push_back(machine);
+  page.figure = to_svg(plot);
+  return page;
+}
+
 std::vector<MeasuredFile> measurements_of(const ValidateArguments& options) {
   if (options.measured.empty()) return shipped_measurements();
   std::vector<MeasuredFile> files;
@@ -385,7 +399,11 @@ std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
 }
 
 int run(const ValidateArguments& options) {
-  Outputs outputs(options.output);
+  PageOutput page(options.page);
+  Outputs outputs(options.output, page.taken_by());
+  if (page.wanted() && (!options.ops.empty() || !options.library.empty())) {
+    throw UserError("report: a page shows runs, no operations and libraries; leave out --ops and --library");
+  }
   outputs.require_text(options.all_rows, "--rows");
   require_each_once(options.measured, "--measured");
   require_each_once(options.ops, "--ops");
@@ -448,6 +466,7 @@ int run(const ValidateArguments& options) {
   json["compared"] = json_of(compared_of(rows, clock));
   json["interrupted"] = work.interrupted();
   outputs.json(json);
+  page.write([&] { return page_of(rows, clock, std::move(json), machines); }, work, outputs);
   if (plot && work.interrupted()) {
     tell(fmt::format("tritax: --plot: '{}' is not written, since points are missing\n", options.plot));
   } else if (plot) {
@@ -495,6 +514,7 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
   command.add_flag("--rows", options->all_rows, "Show every row, not only those with the largest errors");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
+  add_page_options(command, options->page, PageShows::answers);
   command.footer(
       "No GPU is needed: the measurements come from files. An error is predicted / measured - 1; regret is "
       "how "

@@ -41,9 +41,18 @@ class ReuseCache {
     const bool joins = fill_rate_ > most_fill_ * kRounding && later(last.end_ns, now_ns);
     const bool hit = joins || fits(inserted_bytes_ - last.inserted_bytes);
     last.inserted_bytes = inserted_bytes_;
+    last.start_ns = now_ns;
     if (!joins) last.end_ns = now_ns + duration_ns;
     return hit;
   }
+
+  // When the last access to a slab started, and whether what it read is there after so many bytes more.
+  double started_ns(std::uint32_t slab) const { return slab < last_.size() ? last_[slab].start_ns : kNever; }
+  bool still_has(std::uint32_t slab, double bytes) const {
+    return slab < last_.size() && fits(inserted_bytes_ - last_[slab].inserted_bytes) && fits(bytes);
+  }
+  // What can enter in that time.
+  double most_in(double duration_ns) const { return most_fill_ * duration_ns; }
 
   // When the last byte of the last fetch of `slab`, which must have been touched, comes or came; 0 before
   // any.
@@ -100,6 +109,7 @@ class ReuseCache {
   double since_ns_ = 0;
   struct Use {
     double inserted_bytes = kNever;  // before it started
+    double start_ns = kNever;
     double end_ns = 0;
     double arrives_ns = 0;
   };

@@ -13,9 +13,10 @@
 // (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
 // engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (what the power limit
 // leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
-// that share operands), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when
-// memory gets what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp
-// (when to give up), engine_result.cpp (results, stalls).
+// that share operands), engine_attend.cpp (what is found of keys and values), engine_traffic.cpp (which
+// resources an operation uses), engine_write_back.cpp (when memory gets what was written), engine_links.cpp
+// (what an operation takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results,
+// stalls).
 #pragma once
 
 #include <array>
@@ -35,6 +36,7 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
+#include "sim/slab_overlaps.hpp"
 
 namespace tritax {
 
@@ -160,7 +162,7 @@ class Engine : private EngineState {
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
   bool lacks_operands(std::uint32_t id, double now);
-  void finish_matmul(WorkgroupState& wg, const Op& op, double now);
+  void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
   static void charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now);
   static void charge_activity(Path& path, double start, double reread, double alone,
@@ -168,6 +170,13 @@ class Engine : private EngineState {
   void notify_start(const WorkgroupState& wg, double now);
   void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
+
+  // engine_attend.cpp
+  double pace_of(const WorkgroupState& wg) const;
+  Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);
+  void count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
+                     std::uint32_t missed_l2, std::uint32_t missed_llc);
+  void leave_streams(const WorkgroupState& wg, std::uint32_t id, double now);
 
   // engine_flags.cpp
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
@@ -251,6 +260,7 @@ class Engine : private EngineState {
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             const Missed& missed, std::uint32_t coalesced);
+  static double work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
   static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
@@ -337,6 +347,8 @@ class Engine : private EngineState {
   std::vector<WorkgroupState> workgroups_;  // on a compute unit; wg and id count places; never moves
   std::vector<SenderState> senders_;        // of workgroups_, in the same places
   std::vector<DrawState> draws_;            // likewise, if a kernel has items
+  std::vector<AttendState> attends_;        // likewise, of those that have attended
+  std::vector<std::uint32_t> streams_;      // by operation: keys and values; empty without attention
   std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
   bool operands_stay_ = false;            // in the L2, since an equal run just before
@@ -348,6 +360,7 @@ class Engine : private EngineState {
   std::vector<std::uint32_t> free_arrivals_;
   std::vector<MatmulShape> shapes_;
   std::vector<MatmulInputs> inputs_of_op_;
+  SlabOverlaps slab_overlaps_;
   std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise

@@ -123,15 +123,18 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   count_matrix_cu(gpu, wg.cu, +1, now);
 
   const double compute_ns = shape.cost.compute_ns / slowed;
-  const Missed missed = look_up_operands(rank, die, schedule_.ops[wg.pc], inputs, shape, compute_ns, now);
-  const Coalesced coalesced = coalesce(wg, id, inputs, missed.bits, compute_ns, now);
+  const std::int32_t sharers = std::max(1, gpu.cus[static_cast<std::size_t>(wg.cu)].matmul_workgroups);
+  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
+  const Missed missed =
+      shape.attends ? look_up_streams(wg, id, sharers, now)
+                    : look_up_operands(rank, die, schedule_.ops[wg.pc], inputs, shape, compute_ns, now);
+  const Coalesced coalesced = shape.attends ? Coalesced{0, attends_[id].pace}
+                                            : coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
-  const std::int32_t sharers = std::max(1, gpu.cus[static_cast<std::size_t>(wg.cu)].matmul_workgroups);
-  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
@@ -145,7 +148,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
   // met contention, not a busier chip.
   const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
-  wg.op_alone_ns = std::max(shape.cost.compute_ns / (clock_now * together), least_ns) +
+  wg.op_alone_ns = std::max(work_ns(shape, sharers, missed.bits, clock_now), least_ns) +
                    shape.cost.prologue_ns + held_up_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
@@ -165,7 +168,7 @@ bool Engine::lacks_operands(std::uint32_t id, double now) {
   return true;
 }
 
-void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
+void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
   GpuState& gpu = gpus_[rank];
   gpu.l2[static_cast<std::size_t>(wg.die)].end_fill(wg.l2_fill_gb_per_s, now);
@@ -173,6 +176,7 @@ void Engine::finish_matmul(WorkgroupState& wg, const Op& op, double now) {
   count_matrix_cu(gpu, wg.cu, -1, now);
   end_power(wg);
   update_clock(rank);
+  if (op.kind == OpKind::attend) leave_streams(wg, id, now);
   totals_.matrix_flops +=
       op.kind == OpKind::attend ? flops_of(op) : 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
 }
@@ -279,7 +283,7 @@ void Engine::resume(std::uint32_t id, double now) {
   if (multiplies(op.kind)) {
     if (lacks_operands(id, now)) return;
     charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
-    finish_matmul(wg, op, now);
+    finish_matmul(wg, id, op, now);
   }
   wg.path.charge(wg.op_part, now);
   wg.waiting = Waiting::nothing;
@@ -345,12 +349,12 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   }
   const Op& op = schedule_.ops[wg.pc];
   if (multiplies(op.kind)) {
-    release_followers(wg, id, now);
+    if (op.kind == OpKind::matmul) release_followers(wg, id, now);
     if (lacks_operands(id, now)) return;
   }
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
                   completion.lost_on_links_ns - wg.op_lost_ns, now);
-  if (multiplies(op.kind)) finish_matmul(wg, op, now);
+  if (multiplies(op.kind)) finish_matmul(wg, id, op, now);
   wg.waiting = Waiting::nothing;
   notify_finish(wg, wg.pc, now);
   ++wg.pc;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cost/attend_cost.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
@@ -94,7 +95,9 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (multiplies(op.kind)) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = coalesces(state) ? most_luck(machine_.gpu, costs_.of(kernel)) : spread_of(state, o);
+      const double luck = op.kind == OpKind::attend ? 1 + kPaceSpread
+                          : coalesces(state)        ? most_luck(machine_.gpu, costs_.of(kernel))
+                                                    : spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {

@@ -205,6 +205,7 @@ void Engine::index_schedule() {
                       kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
     }
   }
+  slab_overlaps_.finish();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
@@ -255,7 +256,13 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
     const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
                       static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
                       size};
-    return slab_ids.emplace(key, id).first->second;
+    const auto [entry, added] = slab_ids.emplace(key, id);
+    if (added && op.kind == OpKind::matmul) {
+      const Buffer& operand = schedule_.buffers[static_cast<std::size_t>(buffer)];
+      slab_overlaps_.add(id, key.where, size, op.k_begin, op.k_end,
+                         bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
+    }
+    return entry->second;
   };
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Workgroup& wg = program_of(kernel, p);
@@ -272,6 +279,13 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
       inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
                               : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
       inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
+      if (attends) {
+        streams_.resize(schedule_.ops.size(), 0);
+        Op whole = op;
+        whole.k_begin = op.b_buffer;
+        whole.k_end = -1;
+        streams_[o] = slab(op.src_buffer, op.src_col, op.rect.cols, whole);
+      }
       const AttendForm form = form_of(op, before);
       const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
       if (key != last_key) {
@@ -292,6 +306,7 @@ Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, Atten
   const Gpu& gpu = machine_.gpu;
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.profile = kernel.profile;
+  shape.attends = true;
   shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
   const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
@@ -301,6 +316,7 @@ Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, Atten
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
                                                   : std::numeric_limits<double>::infinity();
+  shape.wait_ns = attend.wait_ns;
   shape.from_llc_ns = attend.from_llc_ns;
   shape.from_memory_ns = attend.from_memory_ns;
   return shape;

@@ -15,6 +15,7 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
+#include "sim/stream_reuse.hpp"
 
 namespace tritax {
 
@@ -34,6 +35,9 @@ struct EngineState {
   static constexpr int kEvictionShift = 4;
   static constexpr std::uint32_t kEvictionParts = 1024;
   static constexpr std::uint8_t kWrittenBackParts = 32;
+  // Of an attend, in as many parts: what misses the L2, and, shifted, what misses the last-level cache too.
+  static constexpr std::uint32_t kMissParts = 8;
+  static constexpr int kMissPartsBits = 4;
 
   enum class EventKind : std::uint8_t {
     // of workgroups
@@ -140,6 +144,18 @@ struct EngineState {
   struct DrawState {
     std::uint32_t claim = kNobody;      // the operation that has drawn the item at hand; kNobody: none
     std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
+  };
+
+  // Of a workgroup that attends, see engine_attend.cpp.
+  struct AttendState {
+    std::uint32_t wg = kNobody;  // its id
+    std::uint32_t stream = 0;
+    std::uint32_t l2_reader = kNobody, llc_reader = kNobody;
+    std::uint32_t misses = 0;
+    double end = 0;        // of the piece of the stream that it reads, or has read last
+    double run_begin = 0;  // where it came into the stream
+    double ns_per_byte = 0;
+    double pace = 1;
   };
 
   // Of an operation that is a matmul.
@@ -294,7 +310,9 @@ struct EngineState {
 
     Dispatcher dispatcher;
     ReuseCache llc;
-    std::vector<ReuseCache> l2;                // by die
+    std::vector<ReuseCache> l2;           // by die
+    std::vector<StreamReuse> l2_streams;  // by die, and of the last-level cache; empty without attention
+    std::vector<StreamReuse> llc_streams;
     std::vector<Readers> readers;              // by slab and port, where requests coalesce
     std::vector<double> fetched_ns;            // by slab: when the last fetch from memory began, likewise
     std::vector<std::int32_t> atomic_pollers;  // by die
@@ -339,6 +357,8 @@ struct EngineState {
     double from_memory_ns = 0;  // at least, if operands come from memory
     double work = 0;            // clk times what it draws, without misses
     double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+    bool attends = false;
+    std::array<double, 3> wait_ns{};  // of attends: AttendCost::wait_ns
   };
 
   struct Missed {

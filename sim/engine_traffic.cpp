@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "model/core/error.hpp"
+#include "model/cost/attend_cost.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
@@ -20,11 +21,24 @@ std::uint64_t mix(std::uint64_t x) {
 }
 }  // namespace
 
+// Of a matmul or attend, of `sharers` on its compute unit: they share its matrix cores, but fill each other's
+// bubbles. Those of an attend are also its waits.
+double Engine::work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock) {
+  if (shape.attends) {
+    const double l2 = misses % (1u << kMissPartsBits), llc = misses >> kMissPartsBits;
+    const double waits_ns =
+        ((kMissParts - l2) * shape.wait_ns[0] + (l2 - llc) * shape.wait_ns[1] + llc * shape.wait_ns[2]) /
+        kMissParts;
+    return std::max(shape.cost.compute_ns / clock + waits_ns,
+                    shape.cost.compute_ns * sharers / (shape.shared_speedup * clock));
+  }
+  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
+  return shape.cost.compute_ns / (clock * together);
+}
+
 double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   const MatmulShape& shape = shapes_[c.shape];
-  // Several workgroups of one compute unit share its matrix cores, but fill each other's bubbles.
-  const double together = std::min(static_cast<double>(c.sharers), shape.shared_speedup) / c.sharers;
-  const double steps_ns = shape.cost.compute_ns / (clock_factor(gpu, shape.dtype) * together);
+  const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, clock_factor(gpu, shape.dtype));
   return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
@@ -39,14 +53,18 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
     const double least_ns =
         shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
     const KernelCosts& costs = costs_[shape.profile];
-    return kMargin * most_luck(machine_.gpu, costs) * machine_.gpu.cus_per_xcd *
-               (shape.cost.operand_bytes / least_ns) >
+    const double luck = shape.attends ? 1 + kPaceSpread : most_luck(machine_.gpu, costs);
+    return kMargin * luck * machine_.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
            l2_gb_per_s(machine_.gpu, costs);
   });
 }
 
 // How long the operands of a matmul take to arrive at least, one stage after the other.
 double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
+  if (shape.attends) {
+    const double l2 = misses % (1u << kMissPartsBits), llc = misses >> kMissPartsBits;
+    return ((l2 - llc) * shape.from_llc_ns + llc * shape.from_memory_ns) / kMissParts;
+  }
   if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
 }
@@ -65,7 +83,11 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
                            std::uint32_t llc_bit) {
     CacheTraffic& traffic = traffic_.at(rank, die, buffer, op.kind);
     traffic.asked_bytes += bytes;
-    const bool in_l2 = (l2.touch(slab, now, duration_ns) || operands_stay_) && !no_l2;
+    const auto touch = [&](ReuseCache& cache) {
+      return cache.touch(slab, now, duration_ns) ||
+             (!slab_overlaps_.empty() && slab_overlaps_.covers(slab, cache, now, duration_ns));
+    };
+    const bool in_l2 = (touch(l2) || operands_stay_) && !no_l2;
     if (in_l2) {
       traffic.l2_hit_bytes += bytes;
       if (!operands_stay_) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
@@ -73,7 +95,7 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
     }
     missed.bits |= l2_bit;
     missed.l2_bytes += bytes;
-    if (has_llc && gpu.llc.touch(slab, now, duration_ns)) {
+    if (has_llc && touch(gpu.llc)) {
       traffic.llc_hit_bytes += bytes;
       const double in_llc = gpu.llc.arrives_ns(slab);
       missed.others_ns = std::max(missed.others_ns, in_llc);
@@ -86,11 +108,6 @@ Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, con
   };
   look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
-  if (shape.cost.q_bytes > 0) {  // of an attend that begins with a tile of queries: nobody has read it
-    CacheTraffic& traffic = traffic_.at(rank, die, op.buffer, op.kind);
-    traffic.asked_bytes += shape.cost.q_bytes;
-    traffic.hbm_read_bytes += shape.cost.q_bytes;
-  }
   if (missed.llc_bytes > 0) {
     if (gpu.dirty_bytes > 0) {
       find_dirty_share(gpu, rank);
@@ -144,8 +161,14 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
-  const double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0) + q;
-  const double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0) + q;
+  double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0);
+  double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
+  double evicted = evicted_share(misses);
+  if (shape.attends) {
+    l2_miss = (a + b) * (misses % (1u << kMissPartsBits)) / kMissParts + q;
+    llc_miss = (a + b) * (misses >> kMissPartsBits) / kMissParts + q;
+    evicted = 0;
+  }
   std::vector<FluidNetwork::Use> uses;
   if (own) {
     const double asked =
@@ -154,7 +177,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, (1 + evicted_share(misses) * write_cost()) * llc_miss});
+  uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, missed};
   const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);

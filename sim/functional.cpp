@@ -329,7 +329,8 @@ FunctionalResult FunctionalExecutor::result() const {
   return result;
 }
 
-FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed) {
+FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed,
+                                      const std::atomic<bool>* stop) {
   // Unordered reads and deadlocks are for the execution to show; only what cannot be executed at all is
   // refused here.
   std::vector<Finding> refused = check_schedule(schedule, std::numeric_limits<std::size_t>::max());
@@ -340,6 +341,7 @@ FunctionalResult execute_functionally(const Schedule& schedule, const Machine& m
   FunctionalExecutor executor(schedule, seed);
   SimulationOptions options;
   options.observer = &executor;
+  options.stop = stop;
   simulate(schedule, machine, options);
   return executor.result();
 }

@@ -9,6 +9,7 @@
 // results. A right schedule is therefore within 1e-6 of the reference, and a wrong one is not.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,8 +32,9 @@ struct FunctionalResult {
 // Executes a schedule on its inputs, filled with random numbers from `seed`, and compares what it leaves with
 // its reference (model/schedule/reference.hpp). Everything that is no input is unwritten at first.
 // Throws UserError when the schedule has no reference, is out of range or meaningless (check.hpp), does not
-// fit the machine or stalls.
-FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed);
+// fit the machine or stalls. Once `stop` is set, if given, the run ends where it is.
+FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed,
+                                      const std::atomic<bool>* stop = nullptr);
 
 // The executor itself, for use beside other observers. `schedule` must outlive it and have passed
 // check_schedule.

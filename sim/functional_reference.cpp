@@ -62,8 +62,8 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
     case ReferenceKind::attention: {
       std::optional<VisibleKeys> visible;
       if (op.limit > 0) visible = {op.limit, op.group};
-      value = attention_partial(read(op.a, op.a.rank, index, memory), read(op.b, op.b.rank, index, memory),
-                                read(op.c, op.c.rank, index, memory), visible)
+      value = attention_partial(read(op.a, op.a.rank, index, memory), read_all(op.b, index, memory),
+                                read_all(op.c, index, memory), visible)
                   .leftCols(op.to.rect.cols);
       break;
     }
@@ -89,6 +89,17 @@ Eigen::MatrixXd FunctionalReference::read(const Region& region, int rank, std::s
     const Rect part = common_part(to.rect, region.rect);
     values.block(part.row - region.rect.row, part.col - region.rect.col, part.rows, part.cols) =
         block_at(values_[i], to, part);
+  }
+  return values;
+}
+
+Eigen::MatrixXd FunctionalReference::read_all(const Region& region, std::size_t before,
+                                              const FunctionalMemory& memory) const {
+  if (region.rank != kEveryRank) return read(region, region.rank, before, memory);
+  Eigen::MatrixXd values(Eigen::Index{schedule_.ranks} * region.rect.rows, region.rect.cols);
+  for (int rank = 0; rank < schedule_.ranks; ++rank) {
+    values.middleRows(Eigen::Index{rank} * region.rect.rows, region.rect.rows) =
+        read(region, rank, before, memory);
   }
   return values;
 }

@@ -27,6 +27,8 @@ class FunctionalReference {
   Eigen::MatrixXd value_of(const ReferenceOp& op, std::size_t index, const FunctionalMemory& memory) const;
   Eigen::MatrixXd read(const Region& region, int rank, std::size_t before,
                        const FunctionalMemory& memory) const;
+  // Of a region on every rank: that of rank 0, 1, … one below the other.
+  Eigen::MatrixXd read_all(const Region& region, std::size_t before, const FunctionalMemory& memory) const;
 
   const Schedule& schedule_;
   std::vector<Eigen::MatrixXd> values_;  // of the targets of the operations done so far

@@ -76,6 +76,16 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
   result.stages =
       std::clamp(static_cast<std::int32_t>(room / (2 * tile.n * d * e)), 1, costs.most_operand_stages);
+  if (tile.pipeline == Pipeline::serial) {
+    const double block_ns = 2 * tile.n * d * e / gpu.cu_load_gb_per_s;
+    const std::array<double, 3> latency_ns{gpu.l2_latency_ns, gpu.llc_latency_ns,
+                                           gpu.memory_stage_latency_ns()};
+    for (std::size_t level = 0; level < latency_ns.size(); ++level) {
+      result.wait_ns[level] =
+          result.steps * latency_ns[level] * (2 + block_ns / std::max(1e-9, gpu.hbm_latency_ns));
+    }
+    return result;
+  }
   const MatmulTile block{tile.n, tile.n, work.cols, tile.waves, tile.pipeline};
   const auto from = [&](double latency_ns) {
     return result.steps * stage_interval_ns(gpu, dtype, block, result.stages, latency_ns);

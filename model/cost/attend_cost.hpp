@@ -13,8 +13,13 @@
 //   t_lds    = (1 + waves along m) · 2·n·d·e / lds_bytes_per_clk  written, and read by every wave that has
 //   rows
 //
-//   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port)
+//   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits
 //   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
+//
+// In the serial pipeline keys and values are asked for when they are needed, as in kernels of one stage: each
+// block waits twice for the latency of the level that has them, and for its bytes at the rate of a compute
+// unit that streams from memory, in as much less time as the level is nearer. Other workgroups of the compute
+// unit go on meanwhile. In the overlapped pipeline they arrive no faster than stage_interval_ns() says.
 //
 // Waves of 64 lanes issue exponentials and other vector instructions to one unit, of 16 lanes a SIMD and
 // clock (AMD CDNA3 ISA guide, §4: a wave64 instruction takes four cycles); those of 32 to two, side by side,
@@ -26,15 +31,16 @@
 // Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "model/cost/matmul_cost.hpp"
 
 namespace tritax {
 
-// Workgroups that attend go at a pace of their own, uniform within this of the mean for as long as they run:
-// what it takes for the published L2 hit rates of MI300X (arXiv:2511.02132 §5), 1 % for block-first orders
-// and between 90 and 96 % for swizzled head-first; in lock step both would be above half.
+// Workgroups that attend go at a pace of their own, uniform within this of the mean for as long as they run.
+// No source gives it: the middle of the 1 to 2 % without which nothing explains how little block-first orders
+// find in the L2s of MI300X (arXiv:2511.02132: 1 %, where workgroups in lock step would find 79 %).
 inline constexpr double kPaceSpread = 0.015;
 
 struct AttendWork {
@@ -45,12 +51,13 @@ struct AttendWork {
 };
 
 struct AttendCost {
-  MatmulCost cost;            // a: keys, b: values, q: queries
-  double shared_speedup = 1;  // of several workgroups on a compute unit over one, at most
-  std::int32_t stages = 1;    // blocks of keys and values that LDS holds
-  double steps = 1;           // blocks
-  double from_llc_ns = 0;     // at least, if they come from the last-level cache
-  double from_memory_ns = 0;  // at least, if they come from memory
+  MatmulCost cost;                  // a: keys, b: values, q: queries
+  double shared_speedup = 1;        // of several workgroups on a compute unit over one, at most
+  std::int32_t stages = 1;          // blocks of keys and values that LDS holds
+  double steps = 1;                 // blocks
+  std::array<double, 3> wait_ns{};  // serial: for all from L2, last-level cache, memory, besides the work
+  double from_llc_ns = 0;           // at least, if they come from the last-level cache
+  double from_memory_ns = 0;        // at least, if they come from memory
 };
 
 // Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: m ≥ rows, n keys a block.

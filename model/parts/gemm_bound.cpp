@@ -21,11 +21,25 @@ bool may_share(const Pattern& pattern, const Gpu& gpu, const GemmKnobs& knobs) {
   return on_die > gpu.cus_per_xcd;
 }
 
-}  // namespace
+// Tiles that follow each other: of the workgroup that has most, and, where power limits the clock, as long as
+// all of them take at the clock of that many compute units.
+struct Rounds {
+  double chain = 0;
+  double power = 0;
+};
 
-double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
-                     const GemmKnobs& knobs) {
-  if (!pattern.uses("tile") || !pattern.uses("gemm_cus") || knobs.gemm_cus <= 0) return 0;
+Rounds rounds_of(const Gpu& gpu, std::int64_t tiles, std::int64_t workgroups, WorkSharing sharing) {
+  const auto share = static_cast<double>(tiles) / static_cast<double>(workgroups);
+  const double cus = gpu.cu_count();
+  const auto at_clock_of = [&](std::int64_t units) { return std::cbrt(static_cast<double>(units) / cus); };
+  if (sharing == WorkSharing::iterations) return {share, share * at_clock_of(workgroups)};
+  return {
+      static_cast<double>(ceil_of(tiles, workgroups)),
+      static_cast<double>(tiles / workgroups) * at_clock_of(workgroups) + at_clock_of(tiles % workgroups)};
+}
+
+double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                std::int64_t workgroups, bool on_shared_units, WorkSharing sharing) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile tile = matmul_tile(knobs);
   MatmulTile overlapped = tile;
@@ -38,22 +52,34 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(gemm.dtype).load_clock_ghz);
 
   const std::int64_t tiles = ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
-  const std::int64_t workgroups = knobs.gemm_cus;
-  const double cus = gpu.cu_count();
-  const double chain = static_cast<double>(ceil_of(tiles, workgroups)) / boost;
-  double power = 0;  // in tiles, as the chain
-  if (!gpu.knows_energies() && may_share(pattern, gpu, knobs)) {
+  const Rounds rounds = rounds_of(gpu, tiles, workgroups, sharing);
+  double power = 0;
+  if (!gpu.knows_energies() && on_shared_units) {
     const int residents =
         residents_at_most(gpu, matmul_resources(gpu, machine.interpreter, gemm.dtype, tile));
-    power = static_cast<double>(tiles) / (shared_gain(gain, residents) * cus);
+    power = static_cast<double>(tiles) / (shared_gain(gain, residents) * gpu.cu_count());
   } else if (!gpu.knows_energies()) {
-    power = static_cast<double>(tiles / workgroups) * std::cbrt(static_cast<double>(workgroups) / cus) +
-            std::cbrt(static_cast<double>(tiles % workgroups) / cus);
+    power = rounds.power;
   }
   power /= std::cbrt(power_budget(gpu));
   const HostCosts& host = machine.host;
   const double host_ns = host.launch_latency_ns + (knobs.host_barriers ? 2 * host.barrier_ns : 0);
-  return host_ns + std::max(chain, power) * tile_ns;
+  return host_ns + std::max(rounds.chain / boost, power) * tile_ns;
+}
+
+}  // namespace
+
+double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
+                     const GemmKnobs& knobs) {
+  if (!pattern.uses("tile") || !pattern.uses("gemm_cus") || knobs.gemm_cus <= 0) return 0;
+  return bound_of(gemm, machine, knobs, knobs.gemm_cus, may_share(pattern, machine.gpu, knobs),
+                  WorkSharing::whole_tiles);
+}
+
+double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                     std::int64_t workgroups, WorkSharing sharing) {
+  const bool shares_units = ceil_of(workgroups, machine.gpu.xcds) > machine.gpu.cus_per_xcd;
+  return bound_of(gemm, machine, knobs, workgroups, shares_units, sharing);
 }
 
 }  // namespace tritax

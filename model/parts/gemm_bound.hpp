@@ -27,4 +27,10 @@ namespace tritax {
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
                      const GemmKnobs& knobs);
 
+// The same of a kernel of which `workgroups` run at once, several on a compute unit maybe: each takes whole
+// tiles, or at best all have equal shares of the iterations of all tiles.
+enum class WorkSharing : std::uint8_t { whole_tiles, iterations };
+double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                     std::int64_t workgroups, WorkSharing sharing);
+
 }  // namespace tritax

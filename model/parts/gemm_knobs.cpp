@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxCount = std::int64_t{1} << 16;  // compute units, row
 constexpr std::string_view kAllowedWaves = "1, 2, 4, 8 or 16";
 
 // In the order in which tables show them.
-constexpr std::array<Spec, 12> kGemmKnobs{{
+constexpr std::array<Spec, 13> kGemmKnobs{{
     {.name = "tile",
      .help = "GEMM tile of a workgroup, for example 256x256x64",
      .low = kTileStep,
@@ -73,6 +73,12 @@ constexpr std::array<Spec, 12> kGemmKnobs{{
      .usual = {1},
      .shown = "no XCD remap",
      .not_shown = 1},
+    {.name = "xcd_chunk",
+     .help = "tiles of a chunk that dies get in turn; left out: every die its whole share at once",
+     .high = kMaxCount,
+     .varies_by_doubling = true,
+     .shown = "XCD chunks of {}",
+     .not_shown = 0},
     {.name = "peer_order",
      .help = "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)",
      .kind = ValueKind::name,
@@ -118,6 +124,7 @@ void for_each_member(Knobs& knobs, const Visit& visit) {
   visit("comm_cus", knobs.comm_cus);
   visit("group_m", knobs.group_m);
   visit("xcd_remap", knobs.xcd_remap);
+  visit("xcd_chunk", knobs.xcd_chunk);
   visit("peer_order", knobs.peer_order);
   visit("lock", knobs.lock);
   visit("launch", knobs.launch);
@@ -214,6 +221,13 @@ void check(const GemmKnobs& knobs, const Gpu& gpu) {
   }
   if (knobs.group_m < 1) {
     throw UserError(fmt::format("group_m: {} is not allowed; it must be at least 1", knobs.group_m));
+  }
+  if (knobs.xcd_chunk < 0) {
+    throw UserError(fmt::format("xcd_chunk: {} is not allowed; it must be at least 1", knobs.xcd_chunk));
+  }
+  if (knobs.xcd_chunk > 0 && !knobs.xcd_remap) {
+    throw UserError(fmt::format("xcd_chunk: {} says nothing without xcd_remap; leave one of the two out",
+                                knobs.xcd_chunk));
   }
 }
 

@@ -31,10 +31,11 @@ struct GemmKnobs {
   Pipeline pipeline = Pipeline::serial;
   std::int32_t comm_tile_m = 0;  // communication tile; 0: the GEMM tile
   std::int32_t comm_tile_n = 0;
-  std::int32_t gemm_cus = 0;  // workgroups of the compute role; 0: all that the pattern can use
-  std::int32_t comm_cus = 0;  // workgroups of the communication role; 0: the pattern's default
-  std::int32_t group_m = 6;   // row tiles of a group in the grid order
-  bool xcd_remap = true;      // give every XCD a contiguous range of tiles
+  std::int32_t gemm_cus = 0;   // workgroups of the compute role; 0: all that the pattern can use
+  std::int32_t comm_cus = 0;   // workgroups of the communication role; 0: the pattern's default
+  std::int32_t group_m = 6;    // row tiles of a group in the grid order
+  bool xcd_remap = true;       // give every XCD a contiguous range of tiles …
+  std::int32_t xcd_chunk = 0;  // … or chunks of so many in turn; 0: its whole share
   PeerOrder peer_order = PeerOrder::fixed;
   LockProtocol lock = LockProtocol::load_store;
   LaunchMode launch = LaunchMode::stream;
@@ -51,7 +52,7 @@ inline constexpr std::int32_t kMaxWaves = 16;
 inline constexpr std::string_view kAllowedCus = "at least 1 and at most the compute units of the machine";
 
 // Rows for the tables of workloads: tile, waves, pipeline, comm_tile, gemm_cus, comm_cus, group_m, xcd_remap,
-// peer_order, lock, launch, host_barriers.
+// xcd_chunk, peer_order, lock, launch, host_barriers.
 const Spec& gemm_knob(std::string_view name);
 
 // The columns that `values` has, the defaults above for the others.

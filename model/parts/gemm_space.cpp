@@ -26,6 +26,7 @@ constexpr std::int32_t kSmallestPiece = 32;
 constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
 constexpr std::array<std::int32_t, 9> kMoreCommCus{4, 12, 20, 28, 36, 56, 72, 80, 112};
 constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
+constexpr std::array<std::int32_t, 4> kChunks{2, 4, 8, 16};        // 2 is the default of ROCm/aiter
 
 // The communication tile as a part of the GEMM tile: 1/rows of its height, 1/cols of its width. A divisor of
 // 0 is one of a half: twice as high, or as wide.
@@ -424,8 +425,21 @@ std::vector<std::int64_t> groups_to_try(const Question& question) {
 
 std::vector<std::int64_t> remaps_to_try(const Question& question) {
   if (!question.pattern.uses("xcd_remap") || question.pin("xcd_remap")) return {question.base.xcd_remap};
+  if (question.pin("xcd_chunk").value_or(0) > 0) return {1};
   if (question.machine.gpu.xcds == 1) return {0};  // with one die it is the identity
   return {1, 0};
+}
+
+// What dies get in turn instead of their whole share decides little: it is tried at the end.
+Axis chunk_axis(const Question& question) {
+  std::vector<std::int64_t> chunks{question.base.xcd_chunk};
+  if (question.pattern.uses("xcd_chunk") && !question.pin("xcd_chunk") && question.base.xcd_remap &&
+      question.machine.gpu.xcds > 1) {
+    chunks.insert(chunks.end(), kChunks.begin(), kChunks.end());
+  }
+  Axis axis = column_axis("xcd_chunk", chunks);
+  axis.near = Axis::Near::none;
+  return axis;
 }
 
 // The first one, which uses all links of a mesh at once, is tried with every tile and split.
@@ -478,8 +492,9 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   space.axes.back().travels = space.axes.back().values.size() > 1;
   space.axes.push_back(column_axis("xcd_remap", remaps_to_try(question)));
   space.axes.back().travels = space.axes.back().values.size() > 1;
+  if (table.has("xcd_chunk")) space.axes.push_back(chunk_axis(question));
   space.axes.push_back(piece_axis(question));
-  space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
+  if (table.has("peer_order")) space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
   space.axes.push_back(column_axis("launch", launches_to_try(question)));
   const GemmKnobs& base = question.base;
   const auto pipeline = static_cast<std::int64_t>(base.pipeline);
@@ -491,13 +506,16 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
         column_axis("lock", names_to_try(question, "lock", lock, kLockProtocolNames.size())));
   }
   space.axes.push_back(tile_axis(question));
-  space.axes.push_back(split_axis(question));
-  if (table.has("gemm_cus")) space.axes.push_back(share_axis(question));
+  if (table.has("gemm_cus")) {
+    space.axes.push_back(split_axis(question));
+    space.axes.push_back(share_axis(question));
+  }
   // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
-  // of one column has one order.
+  // of one column has one order. Nor are there chunks where nothing is remapped.
   const bool varies = space.axes.front().values.size() > 1;
   const bool pinned = question.pin("group_m").has_value();
   space.settle = [gemm, varies, pinned](Values& knobs) {
+    if (knobs.get_or("xcd_remap", 1) == 0 && knobs.has("xcd_chunk")) knobs.assume("xcd_chunk", 0);
     if (pinned) return;
     const std::int64_t tile_m = knobs["tile_m"];
     const std::int64_t rows = (gemm.m + tile_m - 1) / tile_m;

@@ -70,7 +70,9 @@ std::string left_out_cus(const Pattern& pattern, const Spec& knob, const Machine
 std::int32_t all_cus(const Gpu& gpu, std::int32_t knob) { return knob > 0 ? knob : gpu.cu_count(); }
 
 std::int32_t first_item(const GemmKnobs& knobs, const Gpu& gpu, std::int32_t p, std::int32_t workgroups) {
-  return knobs.xcd_remap ? remap_to_dies(p, workgroups, gpu.xcds) : p;
+  if (!knobs.xcd_remap) return p;
+  return knobs.xcd_chunk > 0 ? chunk_to_dies(p, workgroups, gpu.xcds, knobs.xcd_chunk)
+                             : remap_to_dies(p, workgroups, gpu.xcds);
 }
 
 std::vector<int> ranks_from(PeerOrder order, int ranks, int rank, std::int32_t workgroup) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr LockProtocol kLock = LockProtocol::load_store;
 
-Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
+Kernel kernel_of(const Machine& machine, const LibraryReduce& plan, std::int32_t chunks) {
   const int peers = plan.ranks - 1;
   const int phases = plan.everywhere ? 2 : 1;
   const int flags = phases + (plan.opened >= 0 ? 1 : 0);
@@ -27,37 +27,49 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan) {
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
-  kernel.remote_store_gb_per_s =
+  const double pace =
       std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));
+  // Both halves of an all-reduce, side by side but for the first chunk of one and the last of the other, take
+  // twice as long as one of them at the whole pace.
+  kernel.remote_store_gb_per_s = plan.everywhere ? pace * (chunks + 1) / (2 * chunks) : pace;
   return kernel;
 }
 
-void send_shares(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
+// What a channel has of a block, in at most `most` chunks.
+struct ChannelShare {
+  Rect share;
+  std::int32_t chunks = 0;
+};
+
+ChannelShare share_of_channel(const LibraryReduce& plan, int owner, std::int32_t channel,
+                              std::int32_t channels, std::int32_t most) {
+  const Rect share = piece_of(plan.blocks[static_cast<std::size_t>(owner)], channel, channels);
+  return {share, std::min(most, share.rows)};
+}
+
+void send_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
                  std::int32_t channels, std::int32_t most_chunks) {
   const int peers = plan.ranks - 1;
-  for (int step = 0; step < peers; ++step) {
-    const int peer = (plan.rank + 1 + (channel + step) % peers) % plan.ranks;
-    const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
-    const Rect share = piece_of(block, channel, channels);
-    const std::int32_t chunks = std::min(most_chunks, share.rows);
-    for (std::int32_t i = 0; i < chunks; ++i) {
+  for (std::int32_t i = 0; i < most_chunks; ++i) {
+    for (int step = 0; step < peers; ++step) {
+      const int peer = (plan.rank + 1 + (channel + step) % peers) % plan.ranks;
+      const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
+      const auto [share, chunks] = share_of_channel(plan, peer, channel, channels, most_chunks);
+      if (i >= chunks) continue;
       const Rect chunk = piece_of(share, i, chunks);
       const Rect to{chunk.row - block.row + plan.rank * plan.slot_rows, chunk.col - block.col, chunk.rows,
                     chunk.cols};
       builder.copy(plan.slots, to, peer, plan.own, chunk.row, chunk.col, plan.rank);
+      builder.signal(plan.arrived, channel * plan.ranks + plan.rank, 1, peer, Scope::system, kLock);
     }
-    builder.signal(plan.arrived, channel * plan.ranks + plan.rank, 1, peer, Scope::system, kLock);
   }
 }
 
-void add_share(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
-               std::int32_t channels, std::int32_t most_chunks) {
+void add_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
+                std::int32_t channels, std::int32_t most_chunks) {
   const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel);
-  for (const int peer : peers)
-    builder.wait(plan.arrived, channel * plan.ranks + peer, 1, Scope::system, kLock);
   const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
-  const Rect share = piece_of(block, channel, channels);
-  const std::int32_t chunks = std::min(most_chunks, share.rows);
+  const auto [share, chunks] = share_of_channel(plan, plan.rank, channel, channels, most_chunks);
   for (std::int32_t i = 0; i < chunks; ++i) {
     const Rect chunk = piece_of(share, i, chunks);
     const Rect local{chunk.row - block.row, chunk.col - block.col, chunk.rows, chunk.cols};
@@ -65,13 +77,32 @@ void add_share(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t
     for (const int peer : peers) {
       Rect slot = local;
       slot.row += peer * plan.slot_rows;
+      builder.wait(plan.arrived, channel * plan.ranks + peer, i + 1, Scope::system, kLock);
       builder.reduce(plan.slots, slot, plan.rank);
     }
     const Rect to{plan.place.row + local.row, plan.place.col + local.col, chunk.rows, chunk.cols};
     builder.store(plan.result, to, plan.rank);
     if (!plan.everywhere) continue;
+    if (most_chunks > 1) {
+      builder.signal(plan.summed, channel, 1, plan.rank, Scope::gpu, kLock);
+      continue;
+    }
     for (const int peer : peers_of(PeerOrder::staggered, plan.ranks, plan.rank, channel))
       builder.store(plan.result, to, peer);
+  }
+}
+
+void pass_sums_on(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
+                  std::int32_t channels, std::int32_t most_chunks) {
+  const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
+  const auto [share, chunks] = share_of_channel(plan, plan.rank, channel, channels, most_chunks);
+  for (std::int32_t i = 0; i < chunks; ++i) {
+    Rect sum = piece_of(share, i, chunks);
+    sum.row += plan.place.row - block.row;
+    sum.col += plan.place.col - block.col;
+    builder.wait(plan.summed, channel, i + 1, Scope::gpu, kLock);
+    for (const int peer : peers_of(PeerOrder::staggered, plan.ranks, plan.rank, channel))
+      builder.copy(plan.result, sum, peer, plan.result, sum.row, sum.col, plan.rank);
   }
 }
 
@@ -147,15 +178,21 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks = chunks_of_channel(plan.widest_bytes / channels);
-  const std::int32_t id = builder.kernel(kernel_of(machine, plan));
+  const std::int32_t id = builder.kernel(kernel_of(machine, plan, chunks));
   const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     builder.workgroup(id);
     if (plan.opened >= 0)
       exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.opened, kLock);
-    send_shares(builder, plan, channel, channels, chunks);
-    add_share(builder, plan, channel, channels, chunks);
-    if (plan.everywhere) exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.done, kLock);
+    send_chunks(builder, plan, channel, channels, chunks);
+    builder.workgroup(id);
+    add_chunks(builder, plan, channel, channels, chunks);
+    if (!plan.everywhere) continue;
+    if (chunks > 1) {
+      builder.workgroup(id);
+      pass_sums_on(builder, plan, channel, channels, chunks);
+    }
+    exchange_arrivals(builder, peers, plan.ranks, plan.rank, channel, plan.done, kLock);
   }
   return id;
 }

@@ -1,10 +1,19 @@
 // The reduce-scatter, the all-reduce and the broadcast of a vendor's collective library.
 //
-//   one workgroup a channel, all resident; its part of every block of the own matrix:
-//       for peers: for chunks: copy chunk -> slot at the owner of the block; arrived += 1 there
-//       for chunks of the own block: load; for peers: wait once for what they sent, reduce their slot;
-//                                    store the sum, here or (all-reduce) to all ranks
-//       all-reduce: tell all peers, wait for all peers
+//   a channel, all resident; its part of every block of the own matrix:
+//     SEND, a workgroup:  for chunks: for peers: copy chunk -> slot at the owner of the block; arrived += 1
+//     there ADD, a workgroup:   for chunks of the own block: load; for peers: wait for what they sent, reduce
+//     their
+//                                                      slot; store the sum; all-reduce: summed += 1
+//     PASS ON, another:   all-reduce: for chunks of the own block: wait summed; for peers: copy the sum
+//     there;
+//                                     tell all peers, wait for all peers
+//
+// Of a single chunk nothing is passed on beside what is added: who adds it stores it to all.
+//
+// The kernels of these libraries have warps for each, which receive, add and send in one step of a pipeline
+// (recvReduceSend of NCCL): what is added costs no time of links. Both halves of an all-reduce run at once
+// then and share the pace of a channel, which is that of its copies.
 //
 // Over a switch these libraries go around a ring (NCCL) and over a full mesh around several (RCCL). Either
 // way every rank sends (W-1)/W of the matrix, and an all-reduce as much again, and no port carries more than
@@ -36,6 +45,7 @@ struct LibraryReduce {
   std::int16_t result = -1;    // of the sum
   std::int16_t arrived = -1;   // flags (channel, rank)
   std::int16_t done = -1;      // the same of an all-reduce
+  std::int16_t summed = -1;    // flags (channel) of an all-reduce
   std::int16_t opened = -1;    // the same of runs that no host keeps apart: nobody sends before all are there
   std::vector<Rect> blocks;    // of the ranks, in `own`
   Rect place;                  // of the own block in `result`

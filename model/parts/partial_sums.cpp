@@ -11,29 +11,6 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kMaxChunks = 1024;
-constexpr std::int64_t kMaxRings = 1024;
-
-constexpr std::array<Spec, 3> kSumKnobs{{
-    {.name = "transport",
-     .help = "who moves partial sums: those who have them store them (push), or the owner loads them (pull)",
-     .kind = ValueKind::name,
-     .names = kTransportNames,
-     .shown = "{}"},
-    {.name = "chunks",
-     .help = "pieces into which copy engines cut the block of a peer; a GEMM kernel computes a piece of each",
-     .high = kMaxChunks,
-     .usual = {2},
-     .varies_by_doubling = true,
-     .shown = "{} chunks"},
-    {.name = "rings",
-     .help = "cycles of different strides over which tiles travel; no more than strides reach all GPUs",
-     .high = kMaxRings,
-     .usual = {1},
-     .shown = "{} rings",
-     .not_shown = 1},
-}};
-
 Rect common(const Rect& x, const Rect& y) {
   const std::int32_t row = std::max(x.row, y.row);
   const std::int32_t col = std::max(x.col, y.col);
@@ -133,29 +110,6 @@ Resources resources_of(const PartialSums& problem, const Machine& machine, const
 
 }  // namespace
 
-SumKnobs sum_knobs_of(const Values& values) {
-  SumKnobs knobs;
-  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
-  knobs.transport =
-      static_cast<Transport>(values.get_or("transport", static_cast<std::int64_t>(knobs.transport)));
-  knobs.chunks = static_cast<std::int32_t>(values.get_or("chunks", knobs.chunks));
-  knobs.rings = static_cast<std::int32_t>(values.get_or("rings", knobs.rings));
-  return knobs;
-}
-
-const Spec& sum_knob(std::string_view name) {
-  const Spec* found = find_spec(kSumKnobs, name);
-  TRITAX_ASSERT(found != nullptr, "no such knob of partial sums");
-  return *found;
-}
-
-void check_sum_knobs(const SumKnobs& knobs) {
-  if (knobs.chunks < 1)
-    throw UserError(fmt::format("chunks: {} is not allowed; it must be at least 1", knobs.chunks));
-  if (knobs.rings < 1)
-    throw UserError(fmt::format("rings: {} is not allowed; it must be at least 1", knobs.rings));
-}
-
 Rect block_of(const PartialSums& sums, int rank) {
   const bool rows = sums.blocks == Blocks::rows;
   const Share share = share_of(rows ? sums.m : sums.n, rank, sums.gpus);
@@ -171,7 +125,7 @@ std::int32_t depth_of(const PartialSums& sums, int rank) {
 
 SumDraft::SumDraft(std::string_view pattern, const PartialSums& problem_, const Machine& machine_,
                    const SumKnobs& knobs_, bool everywhere_)
-    : SumDraft(pattern, problem_, machine_, knobs_, everywhere_, problem_.dtype) {}
+    : SumDraft(pattern, problem_, machine_, knobs_, everywhere_, knobs_.result.value_or(problem_.dtype)) {}
 
 SumDraft::SumDraft(std::string_view pattern, const PartialSums& problem_, const Machine& machine_,
                    const SumKnobs& knobs_, bool everywhere_, DType c_dtype)
@@ -213,17 +167,15 @@ Rect SumDraft::place_in_slot(int owner, int source, Rect rect) const {
 }
 
 void SumDraft::add_partial() {
-  partial = !sends()
-                ? c
-                : builder.buffer({"partial", sum_dtype(problem.dtype), static_cast<std::int32_t>(problem.m),
-                                  static_cast<std::int32_t>(problem.n), tile.m, tile.n});
+  partial = !sends() ? c
+                     : builder.buffer({"partial", wire_dtype(), static_cast<std::int32_t>(problem.m),
+                                       static_cast<std::int32_t>(problem.n), tile.m, tile.n});
 }
 
 void SumDraft::add_slots() {
   if (!sends()) return;
   const Rect widest = block_of(problem, 0);
-  const DType dtype = alone() ? problem.dtype : sum_dtype(problem.dtype);
-  slots = builder.buffer({"slots", dtype, widest.rows * ranks(), widest.cols, tile.m, tile.n});
+  slots = builder.buffer({"slots", wire_dtype(), widest.rows * ranks(), widest.cols, tile.m, tile.n});
 }
 
 std::vector<SumTile> cut_tiles(const SumDraft& draft) {

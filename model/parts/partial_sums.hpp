@@ -9,7 +9,10 @@
 //   walk          of a rank over either: blocks of the peers in the order of the knob, its own last, so that
 //                 what others wait for leaves first
 //
-// Partial sums keep the dtype of C on their way; those of fp8 are fp32, for no GPU adds fp8.
+// Partial sums keep the dtype of C on their way; those of fp8 are fp32, for no GPU adds fp8 atomically. Or
+// both have the dtypes that the knobs say: who has a sum rounds it when it stores it, and who adds one up
+// widens it on arrival into its accumulator, which is fp32 whatever travels. fp8 on the wire is half the
+// bytes of bf16, once for partial sums and, where sums go to all ranks, once for the result.
 //
 // Without a product (k = 0) every rank has a matrix that is its summand: a collective alone. Patterns then
 // take their tiles out of it instead of multiplying them, and summands keep their dtype on their way.
@@ -20,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,12 +43,14 @@ inline constexpr std::array<std::string_view, 2> kBlocksNames{"rows", "columns"}
 
 struct SumKnobs : GemmKnobs {
   Transport transport = Transport::push;
-  std::int32_t chunks = 2;  // copy engine: pieces of a peer's block
-  std::int32_t rings = 1;   // ring: cycles of different strides over which tiles travel
+  std::int32_t chunks = 2;      // copy engine: pieces of a peer's block
+  std::int32_t rings = 1;       // ring: cycles of different strides over which tiles travel
+  std::optional<DType> wire;    // of partial sums on their way
+  std::optional<DType> result;  // of C
 };
 SumKnobs sum_knobs_of(const Values& values);
 
-// Rows for the tables of workloads: transport, chunks, rings.
+// Rows for the tables of workloads: transport, chunks, rings, wire_dtype, result_dtype.
 const Spec& sum_knob(std::string_view name);
 
 // Throws UserError for values that nothing allows.
@@ -65,8 +71,11 @@ Rect block_of(const PartialSums& sums, int rank);
 // Columns of A and rows of B of a rank.
 std::int32_t depth_of(const PartialSums& sums, int rank);
 
-// Dtype of partial sums on their way.
+// Dtype of partial sums on their way, unless a knob says another.
 constexpr DType sum_dtype(DType dtype) { return dtype == DType::fp8 ? DType::fp32 : dtype; }
+inline DType wire_dtype(const PartialSums& sums, const SumKnobs& knobs) {
+  return knobs.wire.value_or(sum_dtype(sums.dtype));
+}
 
 // A GEMM tile of C, or an item of communication.
 struct SumTile {
@@ -90,7 +99,7 @@ inline constexpr std::int32_t kPieceAlone = 128;
 // on, or all of C on every rank.
 struct SumDraft {
   // `everywhere`: every rank ends with all of C. Checks that the GEMM tile fits a compute unit; adds inputs,
-  // reference and buffers. `c_dtype`: of the result; left out, that of the operands.
+  // reference and buffers. `c_dtype`: of the result; left out, that of the knobs or of the operands.
   SumDraft(std::string_view pattern, const PartialSums& problem, const Machine& machine,
            const SumKnobs& knobs, bool everywhere);
   SumDraft(std::string_view pattern, const PartialSums& problem, const Machine& machine,
@@ -115,6 +124,8 @@ struct SumDraft {
   int ranks() const { return problem.gpus; }
   bool sends() const { return ranks() > 1; }
   bool alone() const { return problem.k == 0; }
+  // Of partial sums on their way.
+  DType wire_dtype() const { return alone() ? problem.dtype : tritax::wire_dtype(problem, knobs); }
   MatmulTile kernel_tile() const { return alone() ? MatmulTile{} : tile; }
   std::vector<int> peers_of(int rank, std::int32_t workgroup) const {
     return tritax::peers_of(knobs.peer_order, ranks(), rank, workgroup);

@@ -127,9 +127,9 @@ void add_ring(SumDraft& draft) {
   std::int16_t incoming = -1;
   std::int16_t arrived = -1;
   if (draft.sends()) {
-    incoming = draft.builder.buffer({"incoming", sum_dtype(draft.problem.dtype),
-                                     static_cast<std::int32_t>(draft.problem.m),
-                                     static_cast<std::int32_t>(draft.problem.n), draft.tile.m, draft.tile.n});
+    incoming =
+        draft.builder.buffer({"incoming", draft.wire_dtype(), static_cast<std::int32_t>(draft.problem.m),
+                              static_cast<std::int32_t>(draft.problem.n), draft.tile.m, draft.tile.n});
     arrived = draft.builder.flags("arrived", static_cast<std::int32_t>(tiles.size()));
   }
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);

@@ -81,8 +81,8 @@ void check_partial_sums(const PartialSums& sums, const Machine& machine, const S
   const auto m = static_cast<double>(sums.m);
   const auto n = static_cast<double>(sums.n);
   const double operands = (m + n) * depth_of(sums, 0) * bytes_of(sums.dtype);
-  const double c = m * n * bytes_of(sums.dtype);
-  const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(sum_dtype(sums.dtype)) : 0;
+  const double c = m * n * bytes_of(knobs.result.value_or(sums.dtype));
+  const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(wire_dtype(sums, knobs)) : 0;
   check_memory("this problem", operands + c + copies, machine.gpu);
   check_operations(sums, knobs);
 }

@@ -125,7 +125,9 @@ class ReferenceChecker {
       return refuse(Kind::meaningless,
                     fmt::format("limit {} and group {}; give at least 0 and 1", op.limit, op.group));
     }
-    return check_one_rank("a", op.a) && check_one_rank("b", op.b) && check_one_rank("c", op.c);
+    if (!check_one_rank("a", op.a)) return false;
+    if (op.b.rank == kEveryRank && op.c.rank == kEveryRank) return true;
+    return check_one_rank("b", op.b) && check_one_rank("c", op.c);
   }
 
   bool check_one_rank(const char* what, const Region& region) {

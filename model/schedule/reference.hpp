@@ -14,9 +14,10 @@
 //   product  to = a·b                     a and b each on one rank
 //   copy     to = a                       a on one rank
 //   sum      to = Σ over ranks r of a_r   a on every rank
-//   attention  to = softmax(a·bᵀ/√d)·c    a, b and c each on one rank, d columns each; with `limit` L > 0 row
-//   i
-//                                         of a sees the first L + i div `group` rows of b only
+//   attention  to = softmax(a·bᵀ/√d)·c    a on one rank, b and c both on one or both on every rank: then
+//                                         those of rank 0, 1, … one below the other; d columns each; with
+//                                         `limit` L > 0 row i of a sees the first L + i div `group` rows of
+//                                         b only
 //
 // each with `add`: to += … . With `to` on every rank the value is the same there and is computed once. All
 // that the operations write is expected: at the end of a run the buffers of the schedule must hold it, as far

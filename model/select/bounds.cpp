@@ -177,11 +177,32 @@ double bytes_of_columns(const Schedule& schedule, std::vector<Region> regions) {
   return bytes;
 }
 
+using Slab = std::array<std::int32_t, 5>;  // buffer, first row or column, how many, first k, end of k
+
+// Bytes of what slabs have to fetch into cold caches. Of some whose ranges of K overlap it is the first that
+// one starts on; the others may count as there by then.
+double fetched_bytes(std::vector<std::pair<Slab, double>>& slabs) {
+  std::sort(slabs.begin(), slabs.end());
+  double bytes = 0;
+  for (std::size_t i = 0; i < slabs.size();) {
+    const auto& [first, first_bytes] = slabs[i];
+    double least = first_bytes;
+    std::int32_t reached = first[4];
+    for (++i; i < slabs.size() && std::equal(first.begin(), first.begin() + 3, slabs[i].first.begin()) &&
+              slabs[i].first[3] < reached;
+         ++i) {
+      least = std::min(least, slabs[i].second);
+      reached = std::max(reached, slabs[i].first[4]);
+    }
+    bytes += least;
+  }
+  return bytes;
+}
+
 // Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
 // stored, but for what an L2 before the memory may keep of it, and results that stay.
 double memory_ns(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                  const std::vector<std::uint8_t>& launched) {
-  using Slab = std::array<std::int32_t, 4>;  // buffer, first row or column, how many, first k
   std::vector<std::pair<Slab, double>> slabs;
   std::vector<Region> attended;
   double bytes = 0;
@@ -198,10 +219,10 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
           attended.push_back(values_of(op, 0));
         } else if (op.kind == OpKind::matmul && kernel.rank == 0) {
           const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
-          slabs.push_back(
-              {{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin}, op.rect.rows * depth * element});
-          slabs.push_back(
-              {{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin}, op.rect.cols * depth * element});
+          slabs.push_back({{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
+                           op.rect.rows * depth * element});
+          slabs.push_back({{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
+                           op.rect.cols * depth * element});
         } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).results_stay) {
           stored_bytes += tile_bytes(schedule, op);
         }
@@ -211,9 +232,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
   const bool written_at_once = machine.gpu.llc_bytes > 0 || !machine.gpu.l2_write_back;
   bytes +=
       written_at_once ? stored_bytes : std::max(0.0, stored_bytes - machine.gpu.l2_bytes * machine.gpu.xcds);
-  std::sort(slabs.begin(), slabs.end());
-  slabs.erase(std::unique(slabs.begin(), slabs.end()), slabs.end());
-  for (const auto& slab : slabs) bytes += slab.second;
+  bytes += fetched_bytes(slabs);
   bytes += bytes_of_columns(schedule, std::move(attended));
   return bytes / machine.gpu.hbm_gb_per_s;
 }

@@ -66,7 +66,7 @@ enum class Outcome : std::uint8_t {
   stopped,    // nobody knows: somebody stopped the search
   refused,    // it cannot be built
   bounded,    // its bound alone was asked for
-  pruned,     // its bound is not below `worth_ns`
+  pruned,     // its bound is not below `worth_ns`, or above `give_up_after_ns`
   gave_up,    // it takes longer than `give_up_after_ns`
   simulated,  // in full; only then has it a time
 };

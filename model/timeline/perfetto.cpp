@@ -7,15 +7,16 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
+#include "model/timeline/causes.hpp"
 #include "model/timeline/op_name.hpp"
 #include "model/timeline/op_times.hpp"
 #include "model/timeline/perfetto.hpp"
+#include "model/timeline/slots.hpp"
 
 namespace tritax {
 
@@ -41,48 +42,6 @@ std::string escaped(const std::string& text) {
   }
   return out;
 }
-
-// Workgroups that share a compute unit at the same time get different slots, so that no track overlaps
-// itself.
-class Slots {
- public:
-  explicit Slots(const Timeline& timeline) {
-    std::map<Residency, std::pair<double, double>> spans;
-    std::vector<Residency> in_order;
-    for (const OpInterval& op : timeline.ops) {
-      const Residency residency = residency_of(op);
-      const auto [at, is_new] = spans.try_emplace(residency, op.begin_ns, op.end_ns);
-      at->second.second = std::max(at->second.second, op.end_ns);
-      if (is_new) {
-        in_order.push_back(residency);
-      }
-    }
-    std::map<std::pair<int, int>, std::vector<double>> free_from;  // by rank, CU: when each slot is free
-    for (const Residency& residency : in_order) {
-      const auto [begin, end] = spans[residency];
-      auto& slots = free_from[{std::get<0>(residency), std::get<1>(residency)}];
-      auto slot = std::find_if(slots.begin(), slots.end(), [b = begin](double free) { return free <= b; });
-      if (slot == slots.end()) {
-        slot = slots.insert(slots.end(), 0.0);
-      }
-      *slot = end;
-      slot_of_[residency] = static_cast<int>(slot - slots.begin());
-      per_cu_ = std::max(per_cu_, static_cast<int>(slots.size()));
-    }
-  }
-
-  int slot_of(const OpInterval& op) const { return slot_of_.at(residency_of(op)); }
-  int per_cu() const { return per_cu_; }
-
- private:
-  using Residency = std::tuple<std::int32_t, std::int32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-  static Residency residency_of(const OpInterval& op) {
-    return {op.place.rank, op.place.cu, op.place.kernel, op.place.workgroup, op.launch};
-  }
-
-  std::map<Residency, int> slot_of_;
-  int per_cu_ = 1;
-};
 
 // What differs between traces.
 struct Form {
@@ -119,6 +78,7 @@ class TraceWriter {
     write_kernels();
     write_copies();
     write_ops();
+    if (!form_.measured) write_causes();
     if (form_.links != nullptr) write_links();
     if (beside != nullptr) write_measured(*beside);
     put("\n]}}\n");
@@ -176,17 +136,19 @@ class TraceWriter {
         process, track, name, category, begin / 1000, begin % 1000, duration / 1000, duration % 1000);
   }
 
+  std::string name_of_host_op(const HostInterval& interval) const {
+    const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
+    if (op.kind == HostOpKind::host_work) return escaped(op.label);
+    const std::string_view kind = name_of(op.kind);
+    if (op.kind != HostOpKind::launch) return std::string(kind);
+    return fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
+  }
+
   void write_host_ops() {
     for (const HostInterval& interval : timeline_.host_ops) {
       const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
-      const std::string_view kind = name_of(op.kind);
-      std::string name(kind);
-      if (op.kind == HostOpKind::launch) {
-        name =
-            fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
-      }
-      if (op.kind == HostOpKind::host_work) name = escaped(op.label);
-      begin_interval(interval.rank, kHostTrack, name, "host", interval.begin_ns, interval.end_ns);
+      begin_interval(interval.rank, kHostTrack, name_of_host_op(interval), "host", interval.begin_ns,
+                     interval.end_ns);
       put(R"("stream":{}}}}})", op.stream);
     }
   }
@@ -272,6 +234,60 @@ class TraceWriter {
     }
     if (interval.clock_ghz > 0) put(R"(,"clock_ghz":{:.3f})", interval.clock_ghz);
     put("}}}}");
+  }
+
+  // One end of an arrow: inside the interval, which ends where its last nanosecond does.
+  void write_arrow_end(const OpInterval& interval, std::string_view phase, std::size_t id) {
+    const int track = cu_track(interval);
+    const std::int64_t at = std::max(whole_ns(interval.begin_ns), whole_ns(interval.end_ns) - 1);
+    begin_event();
+    put(R"({{{},"id":{},"pid":{},"tid":{},"name":"flag","cat":"flag","ts":{}.{:03}}})", phase, id,
+        interval.place.rank, track, at / 1000, at % 1000);
+  }
+
+  // Arrows from signals to the waits that had to wait for them, and the critical path on a track of its own.
+  void write_causes() {
+    const std::vector<std::uint32_t> releases = releases_of(timeline_, schedule_);
+    std::size_t arrows = 0;
+    for (std::size_t i = 0; i < releases.size(); ++i) {
+      if (releases[i] == kNoCause) continue;
+      const OpInterval& signal = timeline_.ops[releases[i]];
+      if (signal.end_ns <= timeline_.ops[i].begin_ns) continue;
+      write_arrow_end(signal, R"("ph":"s")", arrows);
+      write_arrow_end(timeline_.ops[i], R"("ph":"f","bp":"e")", arrows++);
+    }
+    const std::vector<PathStep> path = critical_path_of(timeline_, schedule_, releases);
+    if (path.empty()) return;
+    const int process = 2 * schedule_.ranks + 1;  // behind those of a measurement
+    name_process(process, -1, "critical path");
+    for (const PathStep& step : path) {
+      const auto [name, rank, category] = described(step);
+      begin_interval(process, 1, name, category, step.begin_ns, step.end_ns);
+      put(R"("gpu":{}}}}})", rank);
+    }
+  }
+
+  struct StepText {
+    std::string name;  // escaped
+    int rank = 0;
+    std::string_view category;
+  };
+
+  StepText described(const PathStep& step) {
+    if (step.kind == StepKind::op) {
+      const OpInterval& op = timeline_.ops[step.index];
+      const OpPlace& place = op.place;
+      const std::size_t index =
+          schedule_.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op;
+      return {name_of_op(index, place.rank), place.rank, name_of(op.kind)};
+    }
+    if (step.kind == StepKind::kernel) {
+      const Kernel& kernel = schedule_.kernels[timeline_.kernels[step.index].kernel];
+      return {escaped(kernel.name), kernel.rank, "kernel"};
+    }
+    if (step.kind == StepKind::copy) return {"copy", timeline_.copies[step.index].rank, "copy"};
+    const HostInterval& host = timeline_.host_ops[step.index];
+    return {name_of_host_op(host), host.rank, "host"};
   }
 
   void write_links() {

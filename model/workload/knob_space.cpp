@@ -24,6 +24,8 @@ bool is_near(const Axis& axis, std::size_t here, std::size_t there) {
       return (here > there ? here - there : there - here) <= 1;
     case Axis::Near::grouped:
       return axis.values[here].group == axis.values[there].group;
+    case Axis::Near::none:
+      break;
   }
   return false;
 }

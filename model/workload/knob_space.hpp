@@ -31,6 +31,7 @@ struct Axis {
     all,      // every value is a neighbour of every other
     next,     // those before and behind it in the list
     grouped,  // those of its group
+    none,     // nothing but what is tried at the end
   };
 
   std::string_view name;

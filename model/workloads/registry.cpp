@@ -12,7 +12,10 @@
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/attention/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
+#include "model/workloads/flash_decode/workload.hpp"
+#include "model/workloads/gemm/patterns.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "model/workloads/gemm_all_to_all/patterns.hpp"
@@ -25,11 +28,22 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 13> all{
-      &gemm_all_scatter(), &all_gather_gemm(),        &gemm_reduce_scatter(), &gemm_all_reduce(),
-      &gemm_all_to_all(),  &gemm_beside_all_gather(), &library_gemm(),        &remote_access(),
-      &all_gather(),       &reduce_scatter(),         &all_reduce(),          &all_to_all(),
-      &broadcast()};
+  static const std::array<const Workload*, 16> all{&gemm_all_scatter(),
+                                                   &all_gather_gemm(),
+                                                   &gemm_reduce_scatter(),
+                                                   &gemm_all_reduce(),
+                                                   &gemm_all_to_all(),
+                                                   &gemm_beside_all_gather(),
+                                                   &gemm(),
+                                                   &library_gemm(),
+                                                   &remote_access(),
+                                                   &all_gather(),
+                                                   &reduce_scatter(),
+                                                   &all_reduce(),
+                                                   &all_to_all(),
+                                                   &broadcast(),
+                                                   &flash_decode(),
+                                                   &attention()};
   return all;
 }
 

@@ -68,7 +68,11 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     const Schedule schedule = build(proposal.pattern, proposal.knobs);
     trial.bound = time_bound(schedule, *choices_.machine, topology_);
     trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
-    if (proposal.bound_only || trial.bound.total_ns >= proposal.worth_ns) return evaluation;
+    // What gives up later anyway need not begin.
+    constexpr double kSurely = 1 + 1e-9;
+    const bool gives_up =
+        proposal.give_up_after_ns > 0 && trial.bound.total_ns > kSurely * proposal.give_up_after_ns;
+    if (proposal.bound_only || gives_up || trial.bound.total_ns >= proposal.worth_ns) return evaluation;
     trial.outcome = Outcome::stopped;
     if (stopped()) return evaluation;
     SimulationOptions options;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/study/standing.hpp"
+
 namespace tritax {
 
 namespace {
@@ -129,31 +131,39 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ri
   return text + rival_rounds_text(own, rivals) + ".";
 }
 
-// Differences of the two critical paths, the largest first.
-std::string difference_sentence(const Candidate& winner, const Candidate& other) {
-  std::vector<std::pair<double, std::string_view>> saved;
+// What the critical path of `other` has more than that of `one`, the largest first.
+using Differences = std::vector<std::pair<double, std::string_view>>;
+Differences differences(const Candidate& one, const Candidate& other) {
+  Differences more;
   for (const Part& part : kParts) {
-    saved.push_back({other.taxes.account.*part.time - winner.taxes.account.*part.time, part.name});
+    more.push_back({other.taxes.account.*part.time - one.taxes.account.*part.time, part.name});
   }
-  std::stable_sort(saved.begin(), saved.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(more.begin(), more.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  return more;
+}
+
+// The first two of a range that are worth saying: "3.1 us of contention and 2.0 us of launch tax".
+template <typename Iterator>
+std::string listed(Iterator begin, Iterator end, double worth_saying_ns) {
+  std::string text;
+  int count = 0;
+  for (auto part = begin; part != end && count < 2; ++part, ++count) {
+    if (std::abs(part->first) < worth_saying_ns) break;
+    text +=
+        fmt::format("{}{} of {}", count > 0 ? " and " : "", time_text(std::abs(part->first)), part->second);
+  }
+  return text;
+}
+
+std::string difference_sentence(const Candidate& winner, const Candidate& other) {
+  const Differences saved = differences(winner, other);
   const double worth_saying = kWorthSaying * winner.time_ns;
-  const auto listed = [&](auto begin, auto end) {
-    std::string text;
-    int count = 0;
-    for (auto part = begin; part != end && count < 2; ++part, ++count) {
-      if (std::abs(part->first) < worth_saying) break;
-      text +=
-          fmt::format("{}{} of {}", count > 0 ? " and " : "", time_text(std::abs(part->first)), part->second);
-    }
-    return text;
-  };
   const auto gains_end =
       std::find_if(saved.begin(), saved.end(), [](const auto& part) { return part.first <= 0; });
   const auto losses_end =
       std::find_if(saved.rbegin(), saved.rend(), [](const auto& part) { return part.first >= 0; });
-  const std::string gains = listed(saved.begin(), gains_end);
-  const std::string losses = listed(saved.rbegin(), losses_end);
+  const std::string gains = listed(saved.begin(), gains_end, worth_saying);
+  const std::string losses = listed(saved.rbegin(), losses_end, worth_saying);
   const double ahead = other.time_ns - winner.time_ns;
   std::string text = fmt::format("It is {} ({}) ahead of {}", time_text(ahead),
                                  fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern->name);
@@ -222,6 +232,29 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
   sentences.push_back(limit_sentence(winner, problem));
   sentences.push_back(tax_sentence(winner));
   return sentences;
+}
+
+std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band) {
+  const auto first = [&](bool of_baseline) {
+    return std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& one) {
+      return of_baseline ? one.pattern->name == problem.workload->baseline : !one.pattern->vendor;
+    });
+  };
+  const auto library = first(true);
+  const auto own = first(false);
+  if (library == candidates.end() || own == candidates.end()) return {};
+  const bool tie = is_tie(own->time_ns, library->time_ns, band);
+  if (own->time_ns < library->time_ns && !tie) return {};
+  const Differences more = differences(*library, *own);
+  const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
+  const std::string reason = listed(more.begin(), end, kWorthSaying * own->time_ns);
+  const std::string times =
+      fmt::format("takes {}, {}, the best of the other patterns, {}", time_text(library->time_ns),
+                  own->pattern->name, time_text(own->time_ns));
+  std::string text = fmt::format("Leave it to {}: it {}", library->pattern->name, times);
+  if (tie) text += fmt::format(", closer than predictions are ({:.1f} %)", 100 * band);
+  if (!reason.empty()) text += fmt::format("; the critical path of the latter has {} more", reason);
+  return text + ".";
 }
 
 }  // namespace tritax

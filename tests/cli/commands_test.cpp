@@ -126,9 +126,9 @@ TEST(Advise, TheWinnerCanBeSimulatedWithItsKnobsToTheSameTime) {
     arguments += std::string(" ") + option + " " + knobs.at(knob).get<std::string>();
   }
   arguments += knobs.at("xcd_remap").get<bool>() ? " --xcd-remap on" : " --xcd-remap off";
-  for (const auto& [knob, option] :
-       {std::pair{"waves", "--waves"}, std::pair{"gemm_cus", "--gemm-cus"},
-        std::pair{"comm_cus", "--comm-cus"}, std::pair{"group_m", "--group-m"}}) {
+  for (const auto& [knob, option] : {std::pair{"waves", "--waves"}, std::pair{"gemm_cus", "--gemm-cus"},
+                                     std::pair{"comm_cus", "--comm-cus"}, std::pair{"group_m", "--group-m"},
+                                     std::pair{"xcd_chunk", "--xcd-chunk"}}) {
     if (!knobs.at(knob).is_null() && knobs.at(knob).get<int>() > 0) {
       arguments += std::string(" ") + option + " " + knobs.at(knob).dump();
     }

@@ -19,9 +19,11 @@ std::set<std::string> long_options(const std::string& text) {
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
   for (const std::string command :
-       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
-        "patterns", "patterns show", "machines", "machines show", "scenarios", "scenarios list", "reproduce",
-        "measure", "calibrate", "validate"}) {
+       {"advise",         "taxonomy",        "layer",        "simulate",        "report",
+        "report advise",  "report simulate", "report layer", "report validate", "compare",
+        "explain",        "trace",           "check",        "evaluate",        "schedule",
+        "patterns",       "patterns show",   "machines",     "machines show",   "scenarios",
+        "scenarios list", "reproduce",       "measure",      "calibrate",       "validate"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -34,8 +36,8 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   static const std::regex file("scenarios/[a-z0-9-]+\\.toml");
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
-       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
-        "reproduce", "measure", "calibrate", "validate"}) {
+       {"advise", "taxonomy", "layer", "simulate", "report", "compare", "explain", "trace", "check",
+        "evaluate", "schedule", "reproduce", "measure", "calibrate", "validate"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -49,9 +51,9 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command :
-       {"advise", "taxonomy", "layer", "simulate", "explain", "trace", "check", "evaluate", "schedule",
-        "patterns", "machines", "scenarios", "reproduce", "measure", "calibrate", "validate"}) {
+  for (const std::string command : {"advise", "taxonomy", "layer", "simulate", "report", "compare", "explain",
+                                    "trace", "check", "evaluate", "schedule", "patterns", "machines",
+                                    "scenarios", "reproduce", "measure", "calibrate", "validate"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -19,9 +19,10 @@ std::span<const std::pair<std::string_view, std::string_view>> machine_files();
 
 namespace {
 
-TEST(ShippedMachines, AreTheNineThatTheCommandLineLists) {
-  EXPECT_EQ(shipped_machines(), (std::vector<std::string>{"a100-8", "h100-4", "h200-4", "h200-8", "mi250x-4",
-                                                          "mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8"}));
+TEST(ShippedMachines, AreTheTenThatTheCommandLineLists) {
+  EXPECT_EQ(shipped_machines(),
+            (std::vector<std::string>{"a100-8", "a100-8-1005mhz", "h100-4", "h200-4", "h200-8", "mi250x-4",
+                                      "mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8"}));
 }
 
 TEST(ShippedMachines, AreCompiledInByteForByte) {
@@ -54,7 +55,8 @@ TEST(ShippedMachines, StateEveryParameterOfEveryDtypeOnce) {
   for (const std::string& name : shipped_machines()) {
     const Machine machine = find_machine(name);
     // Before Hopper and CDNA 3 there was no fp8.
-    EXPECT_EQ(dtypes_of(machine.gpu), name == "a100-8" || name == "mi250x-4" ? 3U : kDTypeCount) << name;
+    EXPECT_EQ(dtypes_of(machine.gpu), name.starts_with("a100-8") || name == "mi250x-4" ? 3U : kDTypeCount)
+        << name;
     std::size_t expected = 0;
     for (const ParameterSpec& spec : parameter_specs()) {
       if (spec.presence != Presence::required) continue;
@@ -145,6 +147,9 @@ TEST(ShippedMachines, AClockCanBeLockedBelowThatOfTheLoad) {
   const MatrixRate& rate = locked.gpu.rate(DType::fp16);
   EXPECT_NEAR(locked.gpu.cu_count() * rate.flop_per_clk_per_cu * rate.load_clock_ghz * 1e-3, 222.3, 0.1);
   EXPECT_DOUBLE_EQ(locked.gpu.boost_clock_ghz, rate.load_clock_ghz);
+  const Machine shipped = find_machine("a100-8-1005mhz");
+  EXPECT_EQ(shipped.gpu.boost_clock_ghz, locked.gpu.boost_clock_ghz);
+  EXPECT_EQ(shipped.gpu.rate(DType::fp16).load_clock_ghz, rate.load_clock_ghz);
 }
 
 // Two dies of a package are GPUs of their own: 200 GB/s between them, 350 in all, each 64 of 128 GB.

@@ -331,7 +331,7 @@ TEST(Candidates, VaryEveryKnobThatThePatternUses) {
       const std::vector<Option> near = neighbours(space, start_of(space), Reach::all);
       const Values start = coarse_choices(space).front().knobs;
       for (const std::string_view knob : pattern.knobs) {
-        if (knob == "xcd_remap" && machine.gpu.xcds == 1) continue;
+        if (knob.starts_with("xcd_") && machine.gpu.xcds == 1) continue;
         const Spec& spec = *find_spec(start.specs(), knob);
         const bool varies = std::any_of(near.begin(), near.end(), [&](const Option& option) {
           return option.knobs[spec.column(0)] != start[spec.column(0)];
@@ -404,6 +404,31 @@ TEST(Candidates, OfOneGpuDoNotVaryWhatOnlyPeersSee) {
       EXPECT_EQ(axis_of(space, axis).values.size(), 1u) << axis << " of " << pattern.name;
     }
   }
+}
+
+TEST(Candidates, TryChunksOfDiesAtTheEndAlone) {
+  const Machine machine = find_machine("mi300x-8");
+  const KnobSpace space = knob_space(pattern_named("fused-sequential"), kPaperShape, machine);
+  const auto has_chunks = [](const std::vector<Option>& options) {
+    return std::any_of(options.begin(), options.end(),
+                       [](const Option& option) { return option.knobs["xcd_chunk"] > 0; });
+  };
+  EXPECT_FALSE(has_chunks(coarse_choices(space)));
+  EXPECT_FALSE(has_chunks(neighbours(space, start_of(space))));
+  EXPECT_TRUE(has_chunks(neighbours(space, start_of(space), Reach::all)));
+}
+
+TEST(Candidates, WithPinnedChunksAreAllRemapped) {
+  const Machine machine = find_machine("mi300x-8");
+  Values pins = no_pins();
+  pins.give("xcd_chunk", 4);
+  for (const GemmKnobs& knobs :
+       with_neighbours(knob_space(pattern_named("fused-sequential"), kPaperShape, machine, pins))) {
+    EXPECT_EQ(knobs.xcd_chunk, 4);
+    EXPECT_TRUE(knobs.xcd_remap);
+  }
+  pins.give("xcd_remap", 0);
+  EXPECT_THROW(knob_space(pattern_named("fused-sequential"), kPaperShape, machine, pins), UserError);
 }
 
 TEST(Candidates, OfAPartWithOneDieDoNotVaryTheDieRemap) {

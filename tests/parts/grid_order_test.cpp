@@ -48,6 +48,62 @@ RC_GTEST_PROP(RemapToDies, IsTheIrisFormulaWhereThatIsABijection, ()) {
   RC_ASSERT(remap_to_dies(p, workgroups, dies) == p % dies * (workgroups / dies) + p / dies);
 }
 
+// HipKittens (arXiv:2511.08083) at 9216³, tiles of 192×256: chunks of 216 and windows of 7.
+TEST(ChunkToDies, FollowsTheWorkedExampleOfHipKittens) {
+  const TileGrid grid{48, 36};
+  const auto tile_of = [&](std::int32_t w) {
+    const TileIndex tile = grouped_tile(chunk_to_dies(w, grid.count(), 8, 216), grid, 7);
+    return std::pair{tile.row, tile.col};
+  };
+  EXPECT_EQ(chunk_to_dies(1, grid.count(), 8, 216), 216);
+  EXPECT_EQ(tile_of(0), (std::pair{0, 0}));
+  EXPECT_EQ(tile_of(8), (std::pair{1, 0}));
+  EXPECT_EQ(tile_of(16), (std::pair{2, 0}));
+  EXPECT_EQ(tile_of(56), (std::pair{0, 1}));
+  EXPECT_EQ(tile_of(1), (std::pair{6, 30}));
+}
+
+// Their chunk of 542 on 4332 tiles is one of more than there are for 8 dies, so the formula does nothing:
+// what their table measured is the whole share of every die, of which the first four own one more.
+TEST(ChunkToDies, OfChunksThatLeaveADieNothingIsTheIdentity) {
+  for (const std::int32_t w : {0, 1, 8, 4331}) EXPECT_EQ(chunk_to_dies(w, 4332, 8, 542), w);
+  EXPECT_EQ(remap_to_dies(1, 4332, 8), 542);
+  EXPECT_EQ(remap_to_dies(5, 4332, 8), 4 * 542 + 541);
+}
+
+RC_GTEST_PROP(ChunkToDies, WithAnyWindowVisitsEveryTileOnce, ()) {
+  const TileGrid grid{*rc::gen::inRange(1, 60), *rc::gen::inRange(1, 60)};
+  const auto dies = *rc::gen::inRange(1, 17);
+  const auto chunk = *rc::gen::inRange(1, 600);
+  const auto window = *rc::gen::inRange(1, 80);
+  std::set<std::pair<int, int>> seen;
+  for (std::int32_t w = 0; w < grid.count(); ++w) {
+    const TileIndex tile = grouped_tile(chunk_to_dies(w, grid.count(), dies, chunk), grid, window);
+    RC_ASSERT(tile.row >= 0 && tile.row < grid.rows && tile.col >= 0 && tile.col < grid.cols);
+    RC_ASSERT(seen.emplace(tile.row, tile.col).second);
+  }
+}
+
+RC_GTEST_PROP(ChunkToDies, GivesWholeChunksToTheDiesInTurn, ()) {
+  const auto dies = *rc::gen::inRange(1, 17);
+  const auto chunk = *rc::gen::inRange(1, 40);
+  const auto workgroups = *rc::gen::inRange(1, 2000);
+  const auto remapped = workgroups / (dies * chunk) * (dies * chunk);
+  for (std::int32_t w = 0; w < workgroups; ++w) {
+    const std::int32_t number = chunk_to_dies(w, workgroups, dies, chunk);
+    const bool right = w < remapped ? number / chunk % dies == w % dies : number == w;
+    RC_ASSERT(right);
+  }
+}
+
+RC_GTEST_PROP(ChunkToDies, OfTheWholeShareIsTheRemap, ()) {
+  const auto dies = *rc::gen::inRange(1, 17);
+  const auto chunk = *rc::gen::inRange(1, 100);
+  const auto w = *rc::gen::inRange(0, dies * chunk);
+  RC_ASSERT(chunk_to_dies(w, dies * chunk, dies, chunk) == remap_to_dies(w, dies * chunk, dies));
+  RC_ASSERT(chunk_to_dies(w, dies * chunk, dies, 1) == w);
+}
+
 RC_GTEST_PROP(GroupedTile, VisitsEveryTileOnce, ()) {
   const TileGrid grid{*rc::gen::inRange(1, 60), *rc::gen::inRange(1, 60)};
   const auto group = *rc::gen::inRange(1, 80);

@@ -48,7 +48,7 @@ TEST_F(EvaluatorTest, WhatIsKnownIsNotSimulatedAgain) {
 TEST_F(EvaluatorTest, WhatGaveUpIsTriedAgainOnlyWithMoreTime) {
   const double time_ns = simulate(evaluator.build(1, start(1).knobs), machine).makespan_ns;
   Proposal proposal = start(1);
-  proposal.give_up_after_ns = time_ns / 2;
+  proposal.give_up_after_ns = 0.999 * time_ns;  // above its bound, which would spare the run
   EXPECT_EQ(try_one(proposal).outcome, Outcome::gave_up);
   proposal.give_up_after_ns = time_ns / 3;
   EXPECT_EQ(try_one(proposal).outcome, Outcome::gave_up);
@@ -58,6 +58,18 @@ TEST_F(EvaluatorTest, WhatGaveUpIsTriedAgainOnlyWithMoreTime) {
   proposal.give_up_after_ns = 0;
   EXPECT_EQ(try_one(proposal).time_ns, time_ns);
   EXPECT_EQ(evaluator.evaluated(), 2);
+}
+
+TEST_F(EvaluatorTest, ABoundAboveTheTimeThatItMayTakeSparesTheSimulation) {
+  Proposal proposal = start(1);
+  proposal.bound_only = true;
+  const double bound_ns = try_one(proposal).bound.total_ns;
+  proposal.bound_only = false;
+  proposal.give_up_after_ns = 0.999 * bound_ns;
+  EXPECT_EQ(try_one(proposal).outcome, Outcome::pruned);
+  EXPECT_EQ(evaluator.evaluated(), 0);
+  proposal.give_up_after_ns = 0;
+  EXPECT_EQ(try_one(proposal).outcome, Outcome::simulated);
 }
 
 TEST_F(EvaluatorTest, ABoundThatIsNotBelowWhatHasToBeBeatenSparesTheSimulation) {

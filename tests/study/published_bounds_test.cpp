@@ -150,6 +150,7 @@ void expect_groups() {
   expect_spread("gemm-collective-baseline", {42, 0.08, 0.13, 0.14});
   expect_spread("gemm-collective-small", {36, 0.18, 1.35, 1.9});
   expect_spread("gemm-library", {61, 0.08, 0.17, 0.70});
+  expect_spread("gemm-stream-k", {6, 0.04, 0.06, 0.06});
   expect_spread("xgmi-microbench", {43, 0.08, 0.27, 0.45});
   expect_spread("all-gather-gemm", {25, 0.40, 1.0, 2.9});
   expect_spread("gemm-all-reduce", {36, 0.15, 0.23, 0.26});

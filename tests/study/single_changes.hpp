@@ -46,7 +46,10 @@ inline std::vector<GemmKnobs> single_changes(const GemmKnobs& winner, const Patt
     }
   }
   for (const std::int32_t group : {1, 2, 3, 4, 6, 8, 12, 16}) add([&](GemmKnobs& k) { k.group_m = group; });
-  add([&](GemmKnobs& k) { k.xcd_remap = !k.xcd_remap; });
+  add([&](GemmKnobs& k) { k.xcd_remap = !k.xcd_remap, k.xcd_chunk = 0; });
+  if (pattern.uses("xcd_chunk") && winner.xcd_remap) {
+    for (const std::int32_t chunk : {0, 2, 4, 8, 16}) add([&](GemmKnobs& k) { k.xcd_chunk = chunk; });
+  }
   for (const PeerOrder order : {PeerOrder::fixed, PeerOrder::rotated, PeerOrder::staggered}) {
     add([&](GemmKnobs& k) { k.peer_order = order; });
   }

@@ -1,11 +1,14 @@
 // The sentences about the winner of a search, from runs with given numbers.
 #include "sim/study/why.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "model/workloads/registry.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -102,6 +105,47 @@ TEST(Why, LinkTimeOfManyTimesTheGemmIsNoPercentage) {
   expect_says(why({winner}), "(50 % of the GEMM)");
   winner.bound.wire_ns = 104890;
   expect_says(why({winner}), "(105 times the GEMM)");
+}
+
+// Of every workload with a baseline: it comes first, or is too near to part.
+TEST(Why, TheVerdictLeavesItToTheBaselineWhereNothingIsSurelyFaster) {
+  int checked = 0;
+  for (const Workload* workload : workloads()) {
+    const Problem problem = problem_of(*workload);
+    const auto own = std::find_if(workload->patterns.begin(), workload->patterns.end(),
+                                  [](const Pattern& pattern) { return !pattern.vendor; });
+    if (workload->baseline.empty() || own == workload->patterns.end()) continue;
+    const auto verdict = [&](double own_ns, double contention_ns, double band) {
+      Candidate library;
+      library.pattern = &find_pattern(*workload, workload->baseline, "test");
+      library.time_ns = library.taxes.account.compute_ns = 100e3;
+      Candidate other;
+      other.pattern = &*own;
+      other.time_ns = own_ns;
+      other.taxes.account.compute_ns = own_ns - contention_ns;
+      other.taxes.account.contention_ns = contention_ns;
+      std::vector<Candidate> candidates{library, other};
+      if (own_ns < 100e3) std::swap(candidates[0], candidates[1]);
+      return verdict_on_baseline(candidates, problem, band);
+    };
+    expect_says(
+        verdict(120e3, 20e3, 0.05),
+        fmt::format("Leave it to {}: it takes 100.0 us, {}, the best of the other patterns, 120.0 us; the "
+                    "critical path of the latter has 20.0 us of contention more.",
+                    workload->baseline, own->name));
+    expect_says(verdict(98e3, 0, 0.05), "closer than predictions are (5.0 %)");
+    EXPECT_EQ(verdict(90e3, 0, 0.05), "") << workload->name;
+    EXPECT_EQ(verdict(98e3, 0, 0), "") << workload->name;
+    EXPECT_NE(verdict(101e3, 0, 0), "") << workload->name;
+    ++checked;
+  }
+  EXPECT_GE(checked, 10);
+}
+
+TEST(Why, ThereIsNoVerdictWithoutABaseline) {
+  EXPECT_EQ(verdict_on_baseline(std::vector<Candidate>{candidate("fused-sequential", 1000, {})},
+                                problem_of(gemm_all_scatter()), 0.1),
+            "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
@@ -176,6 +177,56 @@ TEST(MeasuredTrace, OfJsonThatReadersCannotFollowIsRefused) {
           << error.what();
     }
   }
+}
+
+// The timeline by hand, as if it had been simulated.
+json simulated_trace() {
+  const Schedule schedule = tile_to_both();
+  return json::parse(timeline_to_perfetto_json(measured_tiles(), schedule, two_gpus()));
+}
+
+TEST(SimulatedTrace, HasAnArrowFromTheSignalToTheWaitThatHadToWait) {
+  const json trace = simulated_trace();
+  json from, to;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "s") from.push_back(event);
+    if (event["ph"] == "f") to.push_back(event);
+  }
+  ASSERT_EQ(from.size(), 1u);
+  ASSERT_EQ(to.size(), 1u);
+  EXPECT_EQ(from[0]["id"], to[0]["id"]);
+  EXPECT_EQ(to[0]["bp"], "e");
+  // Each lies inside the interval that it belongs to, on its track.
+  const auto lies_in = [](const json& arrow, const json& interval) {
+    EXPECT_EQ(arrow["tid"], interval["tid"]);
+    EXPECT_GE(arrow["ts"], interval["ts"]);
+    EXPECT_LT(arrow["ts"].get<double>(), interval["ts"].get<double>() + interval["dur"].get<double>());
+  };
+  lies_in(from[0], event_named(trace, "signal ready[3] -> GPU 1", 0));
+  lies_in(to[0], event_named(trace, "wait ready[3] >= 1", 1));
+}
+
+TEST(SimulatedTrace, HasTheCriticalPathOnATrackOfItsOwn) {
+  const json trace = simulated_trace();
+  std::vector<std::string> steps;
+  double until = 0;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["pid"] != 5 || event["ph"] != "X") continue;
+    EXPECT_NEAR(event["ts"].get<double>(), until, 1e-9);
+    until = event["ts"].get<double>() + event["dur"].get<double>();
+    steps.push_back(event["name"].get<std::string>() + " of " +
+                    std::to_string(event["args"]["gpu"].get<int>()));
+  }
+  EXPECT_NEAR(until, 15.7, 1e-9);
+  ASSERT_EQ(steps.size(), 9u);
+  EXPECT_EQ(steps[3], "signal ready[3] -> GPU 1 of 0");
+  EXPECT_EQ(steps[4], "wait ready[3] >= 1 of 1");
+  EXPECT_EQ(processes(trace).at(5), (std::pair{-1, std::string("critical path")}));
+}
+
+TEST(MeasuredTrace, HasNoCauses) {
+  EXPECT_EQ(measured_json().find("critical path"), std::string::npos);
+  EXPECT_EQ(measured_json().find("\"ph\":\"s\""), std::string::npos);
 }
 
 }  // namespace

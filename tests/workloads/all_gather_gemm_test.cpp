@@ -56,6 +56,7 @@ Values some_knobs(const Machine& machine) {
   if (coin()) knobs.give("first_fetchers", between(1, 5));
   knobs.give("group_m", between(1, 4));
   knobs.give("xcd_remap", coin());
+  if (knobs["xcd_remap"] != 0 && coin()) knobs.give("xcd_chunk", between(1, 40));
   knobs.give("peer_order", between(0, 2));
   knobs.give("launch", between(0, 1));
   knobs.give("host_barriers", 1);  // a run must not begin before all ranks have ended the one before

@@ -94,6 +94,24 @@ TEST(GemmAllReduce, SendsWhatItsShotsNeed) {
   }
 }
 
+// Partial sums of bf16 in fp8 are half as many bytes; the sum that goes to all is as large as C's elements.
+TEST(GemmAllReduce, SendsPartialSumsAndSumsInTheDtypesOfTheKnobs) {
+  const Problem asked = reduced(256, 192, 128, DType::bf16, 4);
+  for (const Pattern& pattern : gemm_all_reduce().patterns) {
+    if (!pattern.uses("wire_dtype")) continue;
+    SCOPED_TRACE(pattern.name);
+    Values knobs = all_sums::small_tiles(gemm_all_reduce());
+    knobs.give("wire_dtype", 1 + static_cast<std::int64_t>(DType::fp8));
+    const double first = 256 * 192 * (pattern.name == "one-shot" ? 3.0 : 3.0 / 4);
+    const double second = pattern.name == "one-shot" ? 0 : 256 * 192 * 3.0 / 4;
+    for (const auto& [rank, sent] : all_sums::sent_bytes(all_reduce(pattern.name, asked, knobs)))
+      EXPECT_EQ(sent, first + 2 * second) << rank;
+    knobs.give("result_dtype", 1 + static_cast<std::int64_t>(DType::fp32));
+    for (const auto& [rank, sent] : all_sums::sent_bytes(all_reduce(pattern.name, asked, knobs)))
+      EXPECT_EQ(sent, first + 4 * second) << rank;
+  }
+}
+
 TEST(GemmAllReduce, OwnersOfFewerRowsThanGpusAreRefusedByTheirKnob) {
   const Problem asked = reduced(3, 64, 64, DType::fp16, 4);
   Values knobs = all_sums::small_tiles(gemm_all_reduce());

@@ -51,8 +51,11 @@ inline Values some_knobs(const Workload& workload, const Machine& machine) {
   give_any("owners", 0, 1);
   give_any("chunks", 1, 5);
   give_any("rings", 1, 4);
+  give_any("wire_dtype", 0, kDTypeCount);
+  give_any("result_dtype", 0, kDTypeCount);
   give_any("group_m", 1, 4);
   give_any("xcd_remap", 0, 1);
+  if (knobs.get_or("xcd_remap", 0) != 0) give_any("xcd_chunk", 1, 40);
   give_any("peer_order", 0, 2);
   give_any("launch", 0, 1);
   give_any("host_barriers", 0, 1);

@@ -49,6 +49,7 @@ Case some_case(const Pattern& pattern) {
   if (coin()) knobs.comm_cus = between(1, cus - std::max(1, knobs.gemm_cus));
   knobs.group_m = between(1, 8);
   knobs.xcd_remap = coin();
+  if (knobs.xcd_remap && coin()) knobs.xcd_chunk = between(1, 40);
   knobs.peer_order = static_cast<PeerOrder>(between(0, static_cast<int>(kPeerOrderNames.size()) - 1));
   knobs.launch = coin() ? LaunchMode::stream : LaunchMode::graph;
   knobs.host_barriers = coin();

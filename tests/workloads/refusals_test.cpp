@@ -58,6 +58,12 @@ TEST(Refusals, CoverTilesAndWavesThatNoKernelHas) {
             "comm_tile_m: -16 is not allowed; it must be a multiple of 16 up to 4096");
   EXPECT_EQ(refusal(with(&GemmKnobs::waves, 6)), "waves: 6 is not allowed; it must be 1, 2, 4, 8 or 16");
   EXPECT_EQ(refusal(with(&GemmKnobs::group_m, 0)), "group_m: 0 is not allowed; it must be at least 1");
+  EXPECT_EQ(refusal(with(&GemmKnobs::xcd_chunk, -1)), "xcd_chunk: -1 is not allowed; it must be at least 1");
+  GemmKnobs chunks_of_nothing;
+  chunks_of_nothing.xcd_remap = false;
+  chunks_of_nothing.xcd_chunk = 4;
+  EXPECT_EQ(refusal(chunks_of_nothing),
+            "xcd_chunk: 4 says nothing without xcd_remap; leave one of the two out");
 }
 
 TEST(Refusals, CoverMoreComputeUnitsThanThereAre) {

@@ -98,10 +98,10 @@ std::string describe_parse_error(const CLI::App& program, const CLI::ParseError&
   if (const std::string missing = describe_missing_value(program); !missing.empty()) return missing;
   // What is missing is often what was misspelt, so the unexpected word is the better message.
   const bool unexpected = !program.remaining(true).empty();
-  const bool no_command = &command == &program && !unexpected;
+  const bool no_command = command.get_require_subcommand_min() > 0 && !unexpected;
   const std::string what =
       unexpected   ? describe_unexpected(program, command)
-      : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(program), ", "))
+      : no_command ? fmt::format("no command; give one of {}", fmt::join(command_names(command), ", "))
                    : error.what();
   return error_line(program, what);
 }

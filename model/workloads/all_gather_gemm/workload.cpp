@@ -35,7 +35,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 16> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -67,6 +67,7 @@ const std::array<Spec, 15> kKnobs{{
      .not_shown = 0},
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -123,20 +124,21 @@ Values library_choice(const Problem& problem, const Machine& machine) {
                    tile_of_library(all_gather_gemm_of(problem), machine).tile);
 }
 
-constexpr std::array<std::string_view, 10> kBulkKnobs{"tile",       "waves",   "pipeline", "gemm_cus",
-                                                      "comm_cus",   "k_steps", "group_m",  "xcd_remap",
+constexpr std::array<std::string_view, 11> kBulkKnobs{"tile",      "waves",      "pipeline", "gemm_cus",
+                                                      "comm_cus",  "k_steps",    "group_m",  "xcd_remap",
+                                                      "xcd_chunk", "peer_order", "launch"};
+constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
+                                                      "k_steps",    "group_m", "xcd_remap", "xcd_chunk",
                                                       "peer_order", "launch"};
-constexpr std::array<std::string_view, 9> kPullKnobs{
-    "tile", "waves", "pipeline", "gemm_cus", "k_steps", "group_m", "xcd_remap", "peer_order", "launch"};
-constexpr std::array<std::string_view, 11> kPushKnobs{"tile",       "waves",   "pipeline", "gemm_cus",
-                                                      "comm_cus",   "k_steps", "group_m",  "xcd_remap",
-                                                      "peer_order", "lock",    "launch"};
+constexpr std::array<std::string_view, 12> kPushKnobs{"tile",      "waves",      "pipeline", "gemm_cus",
+                                                      "comm_cus",  "k_steps",    "group_m",  "xcd_remap",
+                                                      "xcd_chunk", "peer_order", "lock",     "launch"};
 constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  "pipeline",       "comm_cus",
                                                         "k_steps",    "stages", "first_fetchers", "group_m",
                                                         "peer_order", "lock",   "launch"};
 
-constexpr std::array<std::string_view, 8> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
-                                                           "group_m", "xcd_remap", "peer_order", "chunks"};
+constexpr std::array<std::string_view, 9> kCopyEngineKnobs{
+    "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "chunks"};
 
 const std::array<Pattern, 6> kPatterns{{
     {.name = "library",

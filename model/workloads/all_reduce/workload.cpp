@@ -86,6 +86,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
   reduce.arrived = builder.flags("arrived", flags);
   reduce.done = builder.flags("done", flags);
+  reduce.summed = builder.flags("summed", library_channels(machine));
   for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     reduce.rank = rank;

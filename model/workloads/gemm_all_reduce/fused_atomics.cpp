@@ -68,7 +68,7 @@ std::int32_t rounding_kernel(SumDraft& draft, int rank, const std::vector<SumTil
 }  // namespace
 
 Schedule build_all_reduce_atomics(const PartialSums& problem, const Machine& machine, const SumKnobs& knobs) {
-  SumDraft draft("fused-atomics", problem, machine, knobs, true);
+  SumDraft draft("fused-atomics", problem, machine, knobs, true, problem.dtype);
   const std::vector<SumTile> tiles = whole_tiles(draft);
   const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
   const DType dtype = sum_dtype(problem.dtype);

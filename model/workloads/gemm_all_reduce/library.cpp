@@ -64,6 +64,7 @@ Schedule build_all_reduce_library(const PartialSums& problem, const Machine& mac
     const std::int32_t flags = library_channels(machine) * draft.ranks();
     reduce.arrived = builder.flags("arrived", flags);
     reduce.done = builder.flags("done", flags);
+    reduce.summed = builder.flags("summed", library_channels(machine));
     for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
   }
   for (int rank = 0; rank < draft.ranks(); ++rank) {

@@ -63,7 +63,7 @@ Schedule build_all_reduce_one_shot(const PartialSums& problem, const Machine& ma
   Shot shot;
   if (draft.sends() && knobs.transport == Transport::pull) draft.add_partial();
   if (draft.sends() && knobs.transport == Transport::push) {
-    shot.slots = draft.builder.buffer({"slots", sum_dtype(problem.dtype),
+    shot.slots = draft.builder.buffer({"slots", draft.wire_dtype(),
                                        static_cast<std::int32_t>(problem.m) * draft.ranks(),
                                        static_cast<std::int32_t>(problem.n), draft.tile.m, draft.tile.n});
   }

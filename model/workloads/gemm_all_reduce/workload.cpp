@@ -25,7 +25,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 16> kKnobs{{
+const std::array<Spec, 19> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -41,8 +41,11 @@ const std::array<Spec, 16> kKnobs{{
      .not_shown = static_cast<std::int64_t>(Blocks::rows)},
     sum_knob("chunks"),
     sum_knob("rings"),
+    sum_knob("wire_dtype"),
+    sum_knob("result_dtype"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -116,21 +119,23 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 13> kOverlappedKnobs{
-    "tile",      "waves",  "pipeline",  "comm_tile", "gemm_cus",   "comm_cus", "group_m",
-    "xcd_remap", "launch", "transport", "owners",    "peer_order", "lock"};
-constexpr std::array<Names, 9> kAtomicsKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                             "xcd_remap", "launch", "peer_order", "lock"};
-constexpr std::array<Names, 10> kOneShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                              "xcd_remap", "launch", "peer_order", "lock",     "transport"};
-constexpr std::array<Names, 10> kTwoShotKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                              "xcd_remap", "launch", "peer_order", "lock",     "owners"};
-constexpr std::array<Names, 11> kRingKnobs{"tile",    "waves",     "pipeline", "gemm_cus",
-                                           "group_m", "xcd_remap", "launch",   "peer_order",
-                                           "lock",    "rings",     "owners"};
-constexpr std::array<Names, 12> kCopyEngineKnobs{"tile",     "waves",    "pipeline",   "comm_tile",
-                                                 "gemm_cus", "comm_cus", "group_m",    "xcd_remap",
-                                                 "chunks",   "owners",   "peer_order", "lock"};
+constexpr std::array<Names, 16> kOverlappedKnobs{
+    "tile",      "waves",  "pipeline",  "comm_tile", "gemm_cus",   "comm_cus", "group_m",    "xcd_remap",
+    "xcd_chunk", "launch", "transport", "owners",    "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
+                                              "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
+constexpr std::array<Names, 13> kOneShotKnobs{
+    "tile",   "waves",      "pipeline", "gemm_cus",  "group_m",    "xcd_remap",   "xcd_chunk",
+    "launch", "peer_order", "lock",     "transport", "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 13> kTwoShotKnobs{
+    "tile",   "waves",      "pipeline", "gemm_cus", "group_m",    "xcd_remap",   "xcd_chunk",
+    "launch", "peer_order", "lock",     "owners",   "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 14> kRingKnobs{"tile",      "waves",     "pipeline",   "gemm_cus",    "group_m",
+                                           "xcd_remap", "xcd_chunk", "launch",     "peer_order",  "lock",
+                                           "rings",     "owners",    "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 15> kCopyEngineKnobs{
+    "tile",      "waves",  "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
+    "xcd_chunk", "chunks", "owners",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
 
 const std::array<Pattern, 9> kPatterns{{
     {.name = "library",

@@ -64,14 +64,14 @@ Values library_choice(const Problem& problem, const Machine& machine) {
   return knobs;
 }
 
-constexpr std::array<std::string_view, 10> kBulkSynchronous{"tile",       "waves",    "pipeline", "comm_tile",
-                                                            "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
-                                                            "peer_order", "launch"};
-constexpr std::array<std::string_view, 11> kSplit{"tile",       "waves",    "pipeline", "comm_tile",
-                                                  "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
-                                                  "peer_order", "lock",     "launch"};
-constexpr std::array<std::string_view, 8> kFused{"tile",    "waves",     "pipeline",   "gemm_cus",
-                                                 "group_m", "xcd_remap", "peer_order", "launch"};
+constexpr std::array<std::string_view, 11> kBulkSynchronous{
+    "tile",    "waves",     "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",
+    "group_m", "xcd_remap", "xcd_chunk", "peer_order", "launch"};
+constexpr std::array<std::string_view, 12> kSplit{"tile",      "waves",      "pipeline", "comm_tile",
+                                                  "gemm_cus",  "comm_cus",   "group_m",  "xcd_remap",
+                                                  "xcd_chunk", "peer_order", "lock",     "launch"};
+constexpr std::array<std::string_view, 9> kFused{
+    "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "launch"};
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
@@ -107,7 +107,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -116,6 +116,7 @@ const std::array<Spec, 12> kKnobs{{
     gemm_knob("comm_cus"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),

@@ -27,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -42,6 +42,7 @@ const std::array<Spec, 13> kKnobs{{
      .shown = "{} chunks"},
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -110,13 +111,13 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 9> kFusedKnobs{"tile",      "waves",      "pipeline", "gemm_cus", "group_m",
-                                           "xcd_remap", "peer_order", "lock",     "launch"};
-constexpr std::array<Names, 11> kChunkedKnobs{"tile",      "waves",      "pipeline", "comm_tile",
-                                              "gemm_cus",  "comm_cus",   "chunks",   "group_m",
-                                              "xcd_remap", "peer_order", "lock"};
-constexpr std::array<Names, 9> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus", "chunks",
-                                                "group_m", "xcd_remap", "peer_order", "lock"};
+constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",     "pipeline",   "gemm_cus", "group_m",
+                                            "xcd_remap", "xcd_chunk", "peer_order", "lock",     "launch"};
+constexpr std::array<Names, 12> kChunkedKnobs{"tile",      "waves",     "pipeline",   "comm_tile",
+                                              "gemm_cus",  "comm_cus",  "chunks",     "group_m",
+                                              "xcd_remap", "xcd_chunk", "peer_order", "lock"};
+constexpr std::array<Names, 10> kCopyEngineKnobs{"tile",    "waves",     "pipeline",  "gemm_cus",   "chunks",
+                                                 "group_m", "xcd_remap", "xcd_chunk", "peer_order", "lock"};
 
 const std::array<Pattern, 4> kPatterns{{
     {.name = "library",

@@ -27,7 +27,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(2),
 }};
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -36,6 +36,7 @@ const std::array<Spec, 12> kKnobs{{
     gemm_knob("comm_cus"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -100,11 +101,11 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 11> kStreamKnobs{"tile",       "waves",    "pipeline", "comm_tile",
-                                             "gemm_cus",   "comm_cus", "group_m",  "xcd_remap",
-                                             "peer_order", "lock",     "launch"};
-constexpr std::array<Names, 8> kCopyEngineKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
-                                                "group_m", "xcd_remap", "peer_order", "lock"};
+constexpr std::array<Names, 12> kStreamKnobs{"tile",      "waves",      "pipeline", "comm_tile",
+                                             "gemm_cus",  "comm_cus",   "group_m",  "xcd_remap",
+                                             "xcd_chunk", "peer_order", "lock",     "launch"};
+constexpr std::array<Names, 9> kCopyEngineKnobs{"tile",      "waves",     "pipeline",   "gemm_cus", "group_m",
+                                                "xcd_remap", "xcd_chunk", "peer_order", "lock"};
 constexpr std::array<Names, 10> kQueueKnobs{"tile",     "waves",   "pipeline",   "comm_tile", "gemm_cus",
                                             "comm_cus", "group_m", "peer_order", "lock",      "launch"};
 

@@ -78,7 +78,7 @@ std::int32_t rounding_kernel(SumDraft& draft, int rank, const std::vector<const 
 
 Schedule build_reduce_scatter_atomics(const PartialSums& problem, const Machine& machine,
                                       const SumKnobs& knobs) {
-  SumDraft draft("fused-atomics", problem, machine, knobs, false);
+  SumDraft draft("fused-atomics", problem, machine, knobs, false, problem.dtype);
   const std::vector<SumTile> tiles = cut_tiles(draft);
   const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
   const bool rounds = draft.sends() && sum_dtype(problem.dtype) != problem.dtype;

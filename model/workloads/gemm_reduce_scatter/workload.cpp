@@ -28,7 +28,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -38,8 +38,11 @@ const std::array<Spec, 15> kKnobs{{
     sum_knob("transport"),
     sum_knob("chunks"),
     sum_knob("rings"),
+    sum_knob("wire_dtype"),
+    sum_knob("result_dtype"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
@@ -99,16 +102,20 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 12> kOverlappedKnobs{"tile",     "waves",     "pipeline",   "comm_tile",
-                                                 "gemm_cus", "comm_cus",  "group_m",    "xcd_remap",
-                                                 "launch",   "transport", "peer_order", "lock"};
-constexpr std::array<Names, 9> kFusedKnobs{"tile",      "waves",  "pipeline",   "gemm_cus", "group_m",
-                                           "xcd_remap", "launch", "peer_order", "lock"};
-constexpr std::array<Names, 9> kRingKnobs{"tile",      "waves",  "pipeline", "gemm_cus", "group_m",
-                                          "xcd_remap", "launch", "lock",     "rings"};
-constexpr std::array<Names, 11> kCopyEngineKnobs{"tile",     "waves",      "pipeline", "comm_tile",
-                                                 "gemm_cus", "comm_cus",   "group_m",  "xcd_remap",
-                                                 "chunks",   "peer_order", "lock"};
+constexpr std::array<Names, 15> kOverlappedKnobs{
+    "tile",      "waves",  "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
+    "xcd_chunk", "launch", "transport", "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
+                                              "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
+constexpr std::array<Names, 12> kSlotsKnobs{"tile",       "waves",     "pipeline",   "gemm_cus",
+                                            "group_m",    "xcd_remap", "xcd_chunk",  "launch",
+                                            "peer_order", "lock",      "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 12> kRingKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
+                                           "group_m", "xcd_remap", "xcd_chunk",  "launch",
+                                           "lock",    "rings",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 14> kCopyEngineKnobs{
+    "tile",      "waves",     "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",
+    "xcd_remap", "xcd_chunk", "chunks",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
 
 const std::array<Pattern, 8> kPatterns{{
     {.name = "library",
@@ -122,11 +129,11 @@ const std::array<Pattern, 8> kPatterns{{
      .build = build_bulk_synchronous},
     {.name = "fused-atomics",
      .summary = "one kernel; every workgroup adds its tiles onto the sum at their owner, atomically",
-     .knobs = kFusedKnobs,
+     .knobs = kAtomicsKnobs,
      .build = build_checked<build_reduce_scatter_atomics>},
     {.name = "fused-slots",
      .summary = "one kernel; tiles of peers go into slots of their owner, who adds them to its own tiles",
-     .knobs = kFusedKnobs,
+     .knobs = kSlotsKnobs,
      .build = build_fused_slots},
     {.name = "producer-consumer",
      .summary = "a GEMM kernel, beside it one that sends partial sums tile by tile and adds them up",

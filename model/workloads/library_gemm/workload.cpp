@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kMaxEdge = 4096;
 constexpr std::int64_t kMostWaves = 64;
+constexpr std::int64_t kMostTiles = std::int64_t{1} << 20;  // of a chunk
 constexpr std::int64_t kUnless = -1;  // framework: unless it is called through a binding
 
 struct LibraryGemm {
@@ -38,6 +39,7 @@ LibraryGemm library_gemm_of(const Problem& problem) {
   if (problem["tile_m"] == 0) return gemm;
   gemm.order.group_m = static_cast<std::int32_t>(problem["group_m"]);
   gemm.order.xcd_remap = problem["xcd_remap"] != 0;
+  gemm.order.xcd_chunk = static_cast<std::int32_t>(problem["xcd_chunk"]);
   const auto small = [&](std::string_view field) { return static_cast<std::int32_t>(problem[field]); };
   gemm.tile = {small("tile_m"), small("tile_n"), small("tile_k"), small("waves"), Pipeline::overlapped};
   return gemm;
@@ -50,7 +52,7 @@ void check_memory_of(const LibraryGemm& gemm, const Gpu& gpu) {
 
 // What hand-written kernels must keep to, and no more tiles than a schedule can hold.
 void check_tile(const LibraryGemm& gemm, const LibraryTile& library, const Gpu& gpu) {
-  GemmKnobs knobs;
+  GemmKnobs knobs = gemm.order;
   knobs.tile_m = library.tile.m;
   knobs.tile_n = library.tile.n;
   knobs.tile_k = library.tile.k;
@@ -103,7 +105,7 @@ const std::array<Pattern, 1> kPatterns{{
     {.name = "library", .summary = "one GEMM of a library", .build = build, .vendor = true},
 }};
 
-const std::array<Spec, 10> kFields{{
+const std::array<Spec, 11> kFields{{
     size_field("m", "-M", "rows of A and C"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
@@ -128,6 +130,9 @@ const std::array<Spec, 10> kFields{{
      .help = "every die gets a contiguous range of its tiles",
      .kind = ValueKind::boolean,
      .usual = {1}},
+    {.name = "xcd_chunk",
+     .help = "tiles of a chunk that dies get in turn; left out: every die its whole share at once",
+     .high = kMostTiles},
 }};
 
 void complete(Problem& problem, const FieldPlace& place) {
@@ -137,7 +142,7 @@ void complete(Problem& problem, const FieldPlace& place) {
         "{}: binding = true and framework = true; a GEMM is called through one of them", place("binding")));
   }
   if (problem["tile_m"] != 0) return;
-  for (const std::string_view field : {"waves", "group_m", "xcd_remap"}) {
+  for (const std::string_view field : {"waves", "group_m", "xcd_remap", "xcd_chunk"}) {
     if (!problem.values.given(field)) continue;
     throw UserError(
         fmt::format("{}: {} belongs to a kernel with a 'tile', and there is none; the vendor's "

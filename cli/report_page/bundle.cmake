@@ -1,0 +1,17 @@
+# Makes dist/bundle.js again from src/ in the build folder, and copies it back. The packages come from npm's registry, as
+# package-lock.json pins them.
+find_program(TRITAX_NPM npm REQUIRED)
+find_program(TRITAX_NODE node REQUIRED)
+set(report_page ${CMAKE_CURRENT_LIST_DIR})
+set(report_build ${CMAKE_CURRENT_BINARY_DIR}/report_page)
+file(MAKE_DIRECTORY ${report_build})
+foreach(file package.json package-lock.json bundle.mjs digest.mjs src)
+  file(COPY ${report_page}/${file} DESTINATION ${report_build})
+endforeach()
+foreach(step "${TRITAX_NPM};ci;--no-audit;--no-fund" "${TRITAX_NODE};bundle.mjs;${report_page}/dist")
+  execute_process(COMMAND ${step} WORKING_DIRECTORY ${report_build} RESULT_VARIABLE failed OUTPUT_QUIET)
+  if(failed)
+    list(JOIN step " " step)
+    message(FATAL_ERROR "TRITAX_REPORT_BUNDLE: '${step}' failed in ${report_build}: ${failed}")
+  endif()
+endforeach()

@@ -1,0 +1,86 @@
+#include "cli/run_detail.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/report.hpp"
+#include "cli/terminal.hpp"
+#include "model/core/with_place.hpp"
+#include "model/machine/topology.hpp"
+#include "model/timeline/columns.hpp"
+#include "sim/timeline.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
+  ordered_json list = ordered_json::array();
+  for (const Sensitivity& input : inputs) {
+    ordered_json variations = ordered_json::array();
+    for (const Variation& variation : input.variations) {
+      variations.push_back({{"value", variation.value}, {"time_us", us(variation.makespan_ns)}});
+      if (!variation.obstacle.empty()) {
+        variations.back()["obstacle"] = variation.obstacle;
+      }
+    }
+    list.push_back({{"input", input.input},
+                    {"value", input.value},
+                    {"effect", input.effect},
+                    {"variations", std::move(variations)}});
+  }
+  return list;
+}
+
+ordered_json overlaps_json(const std::vector<Overlap>& overlaps) {
+  ordered_json list = ordered_json::array();
+  for (const Overlap& one : overlaps) {
+    list.push_back({{"gpu", list.size()},
+                    {"computing_us", us(one.computing_ns)},
+                    {"communicating_us", us(one.communicating_ns)},
+                    {"both_us", us(one.both_ns)},
+                    {"idle_us", us(one.idle_ns)},
+                    {"hidden", one.hidden()}});
+  }
+  return list;
+}
+
+}  // namespace
+
+ordered_json explanation_json(const Subject& subject, const Explanation& explanation) {
+  return {{"id", subject.id},
+          {"machine", subject.machine.name},
+          {"time_us", us(explanation.result.makespan_ns)},
+          {"sentences", explanation.sentences},
+          {"critical_path", json_of(explanation.result.account)},
+          {"taxes", json_of(explanation.taxes)},
+          {"overlap", overlaps_json(explanation.overlaps)},
+          {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
+          {"with_effect", inputs_json(explanation.with_effect)},
+          {"without_effect", inputs_json(explanation.without_effect)},
+          {"not_variable", inputs_json(explanation.not_variable)}};
+}
+
+ordered_json run_detail_json(const Subject& subject, const SimulationOptions& options, Inputs inputs) {
+  return with_place(subject.place, [&] {
+    Progress progress("varying inputs for the page");
+    const Explanation explanation = explain(
+        subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr, options,
+        [&progress](std::size_t done, std::size_t total) { progress.update(done, total); }, inputs);
+    TimelineRecorder recorder(subject.schedule);
+    SimulationOptions recorded = options;
+    recorded.link_counters = true;
+    recorded.observer = &recorder;
+    const SimulationResult result = simulate(subject.schedule, subject.machine, recorded);
+    ordered_json json = explanation_json(subject, explanation);
+    json["title"] = subject.title;
+    json["links"] = links_json(result, subject.machine, subject.schedule.ranks);
+    json["tile_operations"] = result.tile_operations;
+    json["timeline"] = timeline_columns(recorder.take(), subject.schedule, subject.machine,
+                                        build_topology(subject.machine, subject.schedule.ranks));
+    return json;
+  });
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "model/core/error.hpp"
+#include "model/parts/partial_sums.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxChunks = 1024;
+constexpr std::int64_t kMaxRings = 1024;
+
+// kDTypeNames behind what goes without saying.
+constexpr std::array<std::string_view, 1 + kDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16", "fp8"};
+
+constexpr std::array<Spec, 5> kSumKnobs{{
+    {.name = "transport",
+     .help = "who moves partial sums: those who have them store them (push), or the owner loads them (pull)",
+     .kind = ValueKind::name,
+     .names = kTransportNames,
+     .shown = "{}"},
+    {.name = "chunks",
+     .help = "pieces into which copy engines cut the block of a peer; a GEMM kernel computes a piece of each",
+     .high = kMaxChunks,
+     .usual = {2},
+     .varies_by_doubling = true,
+     .shown = "{} chunks"},
+    {.name = "rings",
+     .help = "cycles of different strides over which tiles travel; no more than strides reach all GPUs",
+     .high = kMaxRings,
+     .usual = {1},
+     .shown = "{} rings",
+     .not_shown = 1},
+    {.name = "wire_dtype",
+     .help = "element type in which partial sums travel; usual: that of C, of fp8 operands fp32",
+     .kind = ValueKind::name,
+     .names = kWireNames,
+     .shown = "{} on the wire",
+     .not_shown = 0},
+    {.name = "result_dtype",
+     .help = "element type of C, and of sums that go to all GPUs; usual: that of the operands",
+     .kind = ValueKind::name,
+     .names = kWireNames,
+     .shown = "C in {}",
+     .not_shown = 0},
+}};
+
+// A dtype that a knob says, if it does.
+std::optional<DType> dtype_of_knob(const Values& values, std::string_view name) {
+  const std::int64_t value = values.get_or(name, 0);
+  if (value == 0) return std::nullopt;
+  return static_cast<DType>(value - 1);
+}
+
+}  // namespace
+
+SumKnobs sum_knobs_of(const Values& values) {
+  SumKnobs knobs;
+  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
+  knobs.transport =
+      static_cast<Transport>(values.get_or("transport", static_cast<std::int64_t>(knobs.transport)));
+  knobs.chunks = static_cast<std::int32_t>(values.get_or("chunks", knobs.chunks));
+  knobs.rings = static_cast<std::int32_t>(values.get_or("rings", knobs.rings));
+  knobs.wire = dtype_of_knob(values, "wire_dtype");
+  knobs.result = dtype_of_knob(values, "result_dtype");
+  return knobs;
+}
+
+const Spec& sum_knob(std::string_view name) {
+  const Spec* found = find_spec(kSumKnobs, name);
+  TRITAX_ASSERT(found != nullptr, "no such knob of partial sums");
+  return *found;
+}
+
+void check_sum_knobs(const SumKnobs& knobs) {
+  if (knobs.chunks < 1)
+    throw UserError(fmt::format("chunks: {} is not allowed; it must be at least 1", knobs.chunks));
+  if (knobs.rings < 1)
+    throw UserError(fmt::format("rings: {} is not allowed; it must be at least 1", knobs.rings));
+}
+
+}  // namespace tritax

@@ -1,0 +1,254 @@
+// Attention, forward, on one GPU: one kernel whose workgroups have a tile of queries each. Its patterns
+// differ in nothing but which workgroup has which tile (mapping.hpp), and so in what each die's L2 holds.
+#include "model/workloads/attention/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/workloads/attention/problem.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxBatch = 4096;
+constexpr std::int64_t kMaxHeads = 4096;
+constexpr std::int64_t kMaxDepth = 512;
+constexpr std::int64_t kMaxProblems = 65536;              // batch × heads, each a reference of its own
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // of a buffer, with room for a tile
+constexpr std::int64_t kMaxTile = 512;
+constexpr std::int64_t kMostWaves = 16;
+
+const std::array<Spec, 7> kFields{{
+    {.name = "context",
+     .help = "queries, and keys, of a batch",
+     .high = kMaxSize,
+     .required = true,
+     .varies_by_doubling = true},
+    {.name = "batch", .help = "sequences of that length", .high = kMaxBatch, .usual = {1}},
+    {.name = "q_heads", .help = "query heads", .high = kMaxHeads, .usual = {32}},
+    {.name = "kv_heads",
+     .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
+     .high = kMaxHeads},
+    {.name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}},
+    {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean},
+    dtype_field(DType::fp16, "element type of Q, K, V and O"),
+}};
+
+const std::array<Spec, 5> kKnobs{{
+    {.name = "tile",
+     .help = "queries of a workgroup and keys at a time, for example 128x64",
+     .low = kTileStep,
+     .high = kMaxTile,
+     .usual = {128, 64},
+     .parts = {"q", "kv"},
+     .shown = "{}"},
+    {.name = "waves", .help = "of a workgroup", .high = kMostWaves, .usual = {4}, .shown = "{} waves"},
+    {.name = "pipeline",
+     .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions",
+     .kind = ValueKind::name,
+     .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
+     .names = kPipelineNames,
+     .shown = "{}"},
+    {.name = "persistent",
+     .help = "as many workgroups as are resident together, each with every so many-th tile",
+     .kind = ValueKind::boolean,
+     .shown = "persistent {}",
+     .not_shown = 0},
+    {.name = "form",
+     .help = "of the swizzle: for any batch, as in the paper, or as in AITER",
+     .kind = ValueKind::name,
+     .names = kHeadFirstFormNames,
+     .shown = "{} form",
+     .not_shown = 0},
+}};
+
+template <Mapping mapping>
+Schedule build(const Problem& problem, const Machine& machine, const Values& values);
+
+using Names = std::string_view;
+constexpr std::array<Names, 4> kTileKnobs{"tile", "waves", "pipeline", "persistent"};
+constexpr std::array<Names, 5> kFormKnobs{"tile", "waves", "pipeline", "persistent", "form"};
+
+const std::array<Pattern, 4> kPatterns{{
+    {.name = "naive-block-first",
+     .summary = "heads in turn: a die has every so many-th head, all at once",
+     .knobs = kTileKnobs,
+     .build = build<Mapping::naive_block_first>},
+    {.name = "swizzled-block-first",
+     .summary = "heads in turn, but a die has heads in a row, all at once",
+     .knobs = kTileKnobs,
+     .build = build<Mapping::swizzled_block_first>},
+    {.name = "naive-head-first",
+     .summary = "one head after the other, each on all dies",
+     .knobs = kTileKnobs,
+     .build = build<Mapping::naive_head_first>},
+    {.name = "swizzled-head-first",
+     .summary = "every die has heads of its own, one after the other",
+     .knobs = kFormKnobs,
+     .build = build<Mapping::swizzled_head_first>},
+}};
+
+template <Mapping mapping>
+Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  const AttentionKnobs knobs = attention_knobs_of(attention, values);
+  return attention_schedule(kPatterns[static_cast<std::size_t>(mapping)].name, mapping, attention, knobs,
+                            machine);
+}
+
+void complete(Problem& problem, const FieldPlace& place) {
+  const std::int64_t heads = problem["q_heads"];
+  if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);
+  if (problem["kv_heads"] > heads || heads % problem["kv_heads"] != 0) {
+    throw UserError(
+        fmt::format("{}: q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as "
+                    "many query heads",
+                    place("kv_heads"), heads, problem["kv_heads"]));
+  }
+  if (problem["batch"] * heads > kMaxProblems) {
+    throw UserError(fmt::format("{}: batch = {} times q_heads = {} are more than {} heads in all",
+                                place("batch"), problem["batch"], heads, kMaxProblems));
+  }
+  if (problem["batch"] * problem["context"] > kMaxRows) {
+    throw UserError(fmt::format("{}: batch = {} times context = {} are more than {} rows", place("context"),
+                                problem["batch"], problem["context"], kMaxRows));
+  }
+}
+
+// A masked key is no work.
+Work work(const Problem& problem) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  const auto context = static_cast<double>(attention.context);
+  const double pairs = attention.causal ? context * (context + 1) / 2 : context * context;
+  return {.flops = 4.0 * static_cast<double>(attention.batch * attention.heads * attention.depth) * pairs};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}x{}/{} heads of {} {}, {} tokens{}", problem["batch"], problem["q_heads"],
+                     problem["kv_heads"], problem["head_dim"], name_of(static_cast<DType>(problem["dtype"])),
+                     problem["context"], problem["causal"] != 0 ? ", causal" : "");
+}
+
+bool fits(const AttentionProblem& attention, const Values& values, const Gpu& gpu) {
+  try {
+    attention_resources(gpu, attention.dtype, attention_knobs_of(attention, values).tile);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+void set_tile(Values& values, std::int64_t queries, std::int64_t keys, std::int64_t waves) {
+  values.assume("tile_q", queries);
+  values.assume("tile_kv", keys);
+  values.assume("waves", waves);
+}
+
+// The largest of these that fits: 128 by 64, with the smallest waves; narrower for wide heads.
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values values(kKnobs);
+  const AttentionProblem attention = attention_problem_of(problem);
+  for (const std::int64_t queries : {128, 64, 32, 16}) {
+    for (const std::int64_t keys : {64, 32, 16}) {
+      set_tile(values, queries, keys, queries >= 64 ? 4 : queries / 16);
+      if (fits(attention, values, machine.gpu)) return values;
+    }
+  }
+  return values;
+}
+
+// Tiles and waves together: what one holds depends on the other.
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space;
+  space.base = resolved_knobs(problem, machine, pins);
+  const AttentionProblem attention = attention_problem_of(problem);
+  const bool pinned = space.base.given("tile_q") || space.base.given("tile_kv") || space.base.given("waves");
+  Axis tiles;
+  tiles.name = "tile";
+  tiles.travels = true;
+  const auto add = [&](std::int64_t queries, std::int64_t keys, std::int64_t waves) {
+    Values values = space.base;
+    set_tile(values, queries, keys, waves);
+    if (!fits(attention, values, machine.gpu)) return;
+    tiles.values.push_back({{queries, keys, waves}, 0, [=](Values& into) {
+                              set_tile(into, queries, keys, waves);
+                              return true;
+                            }});
+  };
+  if (!pinned) {
+    add(space.base["tile_q"], space.base["tile_kv"], space.base["waves"]);
+    using Side = std::int64_t;
+    for (const auto& [queries, waves] : {std::pair<Side, Side>{64, 4}, {128, 4}, {128, 8}, {256, 8}}) {
+      for (const Side keys : {64, 128}) {
+        const bool start =
+            queries == space.base["tile_q"] && keys == space.base["tile_kv"] && waves == space.base["waves"];
+        if (!start) add(queries, keys, waves);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < tiles.values.size(); ++i) tiles.coarse.push_back(i);
+  if (!tiles.values.empty()) space.axes.push_back(std::move(tiles));
+  if (!space.base.given("persistent") && pattern.uses("persistent"))
+    space.axes.push_back(column_axis("persistent", {space.base["persistent"], 1 - space.base["persistent"]}));
+  return space;
+}
+
+double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  return attention_bound_ns(attention, attention_knobs_of(attention, values), machine);
+}
+
+}  // namespace
+
+AttentionProblem attention_problem_of(const Problem& problem) {
+  return {problem["batch"],
+          problem["q_heads"],
+          problem["kv_heads"],
+          problem["context"],
+          problem["head_dim"],
+          problem["causal"] != 0,
+          static_cast<DType>(problem["dtype"])};
+}
+
+AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values) {
+  AttentionKnobs knobs;
+  const auto small = [&](std::string_view column) { return static_cast<std::int32_t>(values[column]); };
+  knobs.tile = {small("tile_q"), small("tile_kv"), static_cast<std::int32_t>(problem.depth), small("waves"),
+                static_cast<Pipeline>(values["pipeline"])};
+  knobs.persistent = values["persistent"] != 0;
+  knobs.form = static_cast<HeadFirstForm>(values["form"]);
+  for (const std::int32_t edge : {knobs.tile.m, knobs.tile.n}) {
+    if (edge % kTileStep == 0) continue;
+    throw UserError(
+        fmt::format("tile = {}x{}; sides are multiples of {}", knobs.tile.m, knobs.tile.n, kTileStep));
+  }
+  return knobs;
+}
+
+const Workload& attention() {
+  static const Workload workload{
+      .name = "attention",
+      .title = "Attention",
+      .summary = "softmax(Q·Kᵀ/√d)·V of all heads and batches on one GPU, forward",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "naive-block-first",
+      .complete = complete,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .back_to_back = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,204 @@
+#include "model/workloads/flash_decode/draft.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/parts/kernels.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr double kOverheadRegisters = 32;  // addresses, maxima and sums of a thread
+
+void check_size(const FlashDecode& problem, const DecodeKnobs& knobs, const Machine& machine) {
+  check_dtype(problem.dtype, machine);
+  const auto heads = static_cast<double>(problem.batch * problem.heads);
+  const double cache = 2.0 * static_cast<double>(problem.batch * problem.keys) *
+                       static_cast<double>(problem.kv_heads * problem.depth) * bytes_of(problem.dtype);
+  const double of_heads =
+      4.0 * heads * static_cast<double>(problem.depth + 1) * (knobs.splits + problem.gpus + 1);
+  check_memory("this problem", cache + of_heads, machine.gpu);
+  const double operations =
+      heads * (3.0 * knobs.splits + 6.0 * problem.gpus + 8) * problem.gpus * knobs.steps;
+  if (operations <= kMaxOperations) return;
+  throw UserError(
+      fmt::format("batch, q_heads: {:.0f} heads in {} splits and {} steps on {} GPUs are too many to "
+                  "schedule (over {:.0f} "
+                  "tile operations); use fewer splits or steps",
+                  heads, knobs.splits, knobs.steps, problem.gpus, kMaxOperations));
+}
+
+}  // namespace
+
+FlashDecode flash_decode_of(const Problem& problem) {
+  return {problem["batch"],    problem["q_heads"],   problem["kv_heads"],
+          problem["head_dim"], problem["kv_length"], static_cast<DType>(problem["dtype"]),
+          problem.gpus()};
+}
+
+DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem) {
+  DecodeKnobs knobs;
+  // No split is without a key.
+  knobs.splits = static_cast<std::int32_t>(std::min(values["splits"], problem.keys));
+  knobs.tile = {kDecodeRows, static_cast<std::int32_t>(values["block"]),
+                static_cast<std::int32_t>(problem.depth), static_cast<std::int32_t>(values["waves"]),
+                static_cast<Pipeline>(values["pipeline"])};
+  knobs.lock = static_cast<LockProtocol>(values["lock"]);
+  knobs.graph = static_cast<LaunchMode>(values["launch"]) == LaunchMode::graph;
+  knobs.host_barriers = values["host_barriers"] != 0;
+  knobs.call_ns = 1e3 * static_cast<double>(values["call_us"]);
+  knobs.steps = static_cast<std::int32_t>(values["steps"]);
+  return knobs;
+}
+
+// Queries, results, scores and weights of a tile in the registers of its waves, keys and values in LDS.
+Resources decode_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  const double e = bytes_of(dtype);
+  const double threads = tile.waves * gpu.lanes_per_wave;
+  const double words = tile.m * (tile.k * (1 + e / 4) + tile.n * (1 + e / 4));
+  const int stages = tile.pipeline == Pipeline::overlapped ? 2 : 1;
+  const double lds = 2.0 * stages * tile.n * tile.k * e;
+  const Resources resources{static_cast<std::int32_t>(threads),
+                            static_cast<std::int32_t>(std::ceil(words / threads) + kOverheadRegisters),
+                            static_cast<std::int32_t>(lds)};
+  const bool fits = resources.registers_per_thread <= gpu.registers_per_thread_max &&
+                    threads * resources.registers_per_thread <= gpu.registers_per_cu &&
+                    lds <= gpu.lds_bytes_per_workgroup_max &&
+                    tile.waves <= gpu.simds_per_cu * gpu.waves_per_simd;
+  if (fits) return resources;
+  throw UserError(fmt::format(
+      "block: {} keys of {} columns in {} with {} waves need {} registers a thread and {} bytes of LDS; {} "
+      "has {:.0f} "
+      "and {:.0f}: use fewer keys a block, or the serial pipeline",
+      tile.n, tile.k, name_of(dtype), tile.waves, resources.registers_per_thread, resources.lds_bytes,
+      gpu.name, std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads)),
+      gpu.lds_bytes_per_workgroup_max));
+}
+
+DecodeDraft::DecodeDraft(std::string_view pattern, const FlashDecode& problem_, const Machine& machine_,
+                         const DecodeKnobs& knobs_)
+    : problem(problem_), machine(machine_), knobs(knobs_), builder(std::string(pattern), problem_.gpus) {
+  check_size(problem, knobs, machine);
+  add_buffers();
+  expect_results();
+}
+
+void DecodeDraft::add_buffers() {
+  const auto depth = static_cast<std::int32_t>(problem.depth);
+  const auto keys = static_cast<std::int32_t>(problem.batch * problem.keys);
+  const auto columns = static_cast<std::int32_t>(problem.kv_heads * problem.depth);
+  q_ = builder.buffer({"Q", problem.dtype, tokens(), depth, kDecodeRows, depth});
+  k_ = builder.buffer({"K", problem.dtype, keys, columns, knobs.tile.n, depth});
+  v_ = builder.buffer({"V", problem.dtype, keys, columns, knobs.tile.n, depth});
+  o_ = builder.buffer({"O", problem.dtype, tokens(), depth, 1, depth});
+  const auto add_partials = [&](const char* name, std::int32_t rows) {
+    return builder.buffer({name, DType::fp32, rows, depth + 1, 1, depth + 1});
+  };
+  partials = add_partials("partials", tokens() * knobs.splits);
+  local = add_partials("local", tokens());
+  gathered = sends() ? add_partials("gathered", tokens() * ranks()) : local;
+  builder.result(o_);
+  builder.input(builder.whole(q_), InputValues::same);
+  builder.input(builder.whole(k_));
+  builder.input(builder.whole(v_));
+}
+
+// Of every sequence and KV head: its query heads against the keys of all GPUs.
+void DecodeDraft::expect_results() {
+  const auto depth = static_cast<std::int32_t>(problem.depth);
+  const auto group = static_cast<std::int32_t>(problem.heads / problem.kv_heads);
+  const auto keys = static_cast<std::int32_t>(problem.keys);
+  for (std::int32_t z = 0; z < problem.batch; ++z) {
+    for (std::int32_t head = 0; head < problem.kv_heads; ++head) {
+      const Rect rows{z * static_cast<std::int32_t>(problem.heads) + head * group, 0, group, depth};
+      const Rect cache{z * keys, head * depth, keys, depth};
+      builder.expect_attention({o_, kEveryRank, rows}, {q_, 0, rows}, {k_, kEveryRank, cache},
+                               {v_, kEveryRank, cache});
+    }
+  }
+}
+
+void DecodeDraft::begin_step(bool opens) {
+  opened_ = opens && sends() ? builder.flags("opened", 1) : std::int16_t{-1};
+}
+
+void DecodeDraft::await_opened() {
+  if (opened_ >= 0) builder.wait(opened_, 0, ranks() - 1, Scope::system, knobs.lock);
+}
+
+std::int32_t DecodeDraft::add_split(int rank) {
+  Kernel kernel;
+  kernel.name = "split_attend";
+  kernel.rank = rank;
+  kernel.resources = decode_resources(machine.gpu, problem.dtype, knobs.tile);
+  kernel.tile = knobs.tile;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const auto depth = static_cast<std::int32_t>(problem.depth);
+  const auto group = static_cast<std::int32_t>(problem.heads / problem.kv_heads);
+  const std::int32_t tiles = ceil_div(group, kDecodeRows);
+  bool first = true;
+  for (std::int32_t split = 0; split < knobs.splits; ++split) {
+    const Share keys = share_of(problem.keys, split, knobs.splits);
+    for (std::int32_t tile = 0; tile < problem.kv_heads * tiles; ++tile) {
+      const std::int32_t head = tile / tiles;
+      const std::int32_t row = tile % tiles * kDecodeRows;
+      const std::int32_t rows = std::min(kDecodeRows, group - row);
+      for (std::int32_t z = 0; z < problem.batch; ++z) {
+        builder.workgroup(id);
+        for (int peer = 0; first && opened_ >= 0 && peer < ranks(); ++peer) {
+          if (peer != rank) builder.signal(opened_, 0, 1, peer, Scope::system, knobs.lock);
+        }
+        first = false;
+        const std::int32_t of = z * static_cast<std::int32_t>(problem.heads) + head * group + row;
+        const std::int64_t cache = z * problem.keys;
+        builder.attend(q_, {of, 0, rows, depth}, k_, v_, head * depth,
+                       static_cast<std::int32_t>(cache + keys.begin),
+                       static_cast<std::int32_t>(cache + keys.end));
+        Rect to = partial(split, of);
+        to.rows = rows;
+        builder.store(partials, to, rank);
+      }
+    }
+  }
+  return id;
+}
+
+std::int32_t DecodeDraft::add_small_kernel(int rank, std::string_view name) {
+  Kernel kernel;
+  kernel.name = std::string(name);
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  return builder.kernel(std::move(kernel));
+}
+
+void DecodeDraft::launch(int rank, std::int32_t kernel, bool collective) {
+  if (collective) {
+    builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+  } else if (knobs.call_ns > 0) {
+    builder.host_work(rank, "call", knobs.call_ns);
+  }
+  builder.launch(rank, kernel);
+}
+
+void DecodeDraft::synchronize_all(int rank) {
+  builder.host(rank, HostOpKind::device_synchronize);
+  builder.host(rank, HostOpKind::barrier);
+}
+
+void DecodeDraft::finish_step(int rank, const std::vector<std::int32_t>& kernels) {
+  if (!knobs.graph) {
+    for (const std::int32_t kernel : kernels) launch(rank, kernel);
+    return;
+  }
+  Graph graph;
+  for (const std::int32_t kernel : kernels) graph.push_back({kernel, 0});
+  if (knobs.call_ns > 0) builder.host_work(rank, "call", knobs.call_ns);
+  builder.graph_launch(rank, std::move(graph));
+}
+
+}  // namespace tritax

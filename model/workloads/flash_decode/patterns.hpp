@@ -1,0 +1,15 @@
+#pragma once
+
+#include "model/workloads/flash_decode/draft.hpp"
+
+namespace tritax {
+
+// How the partials of a GPU come to all others; each pattern stands in its function in patterns.cpp.
+Schedule build_decode_library(const FlashDecode& problem, const Machine& machine, const DecodeKnobs& knobs);
+Schedule build_decode_unfused(const FlashDecode& problem, const Machine& machine, const DecodeKnobs& knobs);
+Schedule build_decode_fused_wait(const FlashDecode& problem, const Machine& machine,
+                                 const DecodeKnobs& knobs);
+Schedule build_decode_fully_fused(const FlashDecode& problem, const Machine& machine,
+                                  const DecodeKnobs& knobs);
+
+}  // namespace tritax

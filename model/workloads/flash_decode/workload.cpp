@@ -1,0 +1,248 @@
+#include "model/workloads/flash_decode/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_knobs.hpp"
+#include "model/workloads/flash_decode/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxBatch = 1024;
+constexpr std::int64_t kMaxHeads = 4096;
+constexpr std::int64_t kMaxDepth = 512;
+constexpr std::int64_t kMaxTokens = 65536;                // batch × q_heads
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // of the cache of a GPU
+constexpr std::int64_t kMaxColumns = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxSplits = 1024;
+constexpr std::int64_t kMaxBlock = 512;
+constexpr std::int64_t kMaxSteps = 64;
+constexpr std::int64_t kMaxCall = 10000;
+// Splits that a search tries at first; 32 is what ROCm/iris has.
+constexpr std::array<std::int64_t, 8> kSplits{1, 2, 4, 8, 16, 32, 64, 128};
+constexpr std::int64_t kUsualSplits = 32;
+
+const std::array<Spec, 7> kFields{{
+    {.name = "kv_length",
+     .help = "keys and values of a sequence that one GPU holds",
+     .high = kMaxSize,
+     .required = true,
+     .varies_by_doubling = true},
+    {.name = "batch", .help = "sequences, each with one new token", .high = kMaxBatch, .usual = {1}},
+    {.name = "q_heads", .help = "query heads", .high = kMaxHeads, .usual = {96}},
+    {.name = "kv_heads",
+     .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
+     .high = kMaxHeads},
+    {.name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}},
+    dtype_field(DType::fp16, "element type of queries, keys, values and results"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 9> kKnobs{{
+    {.name = "splits",
+     .help = "parts of the keys of a GPU, each of a workgroup of its own",
+     .high = kMaxSplits,
+     .usual = {kUsualSplits},
+     .varies_by_doubling = true,
+     .shown = "{} splits"},
+    {.name = "block",
+     .help = "keys of a step of the attention",
+     .low = kTileStep,
+     .high = kMaxBlock,
+     .usual = {64},
+     .varies_by_doubling = true,
+     .shown = "blocks of {} keys"},
+    {.name = "waves",
+     .help = "waves of a workgroup that attends",
+     .high = kMaxWaves,
+     .usual = {4},
+     .varies_by_doubling = true,
+     .shown = "{} waves",
+     .not_shown = 4},
+    gemm_knob("pipeline"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    {.name = "call_us",
+     .help = "host time of a launch beyond the machine's, in us, as of Triton from Python",
+     .low = 0,
+     .high = kMaxCall,
+     .shown = "{} us a call",
+     .not_shown = 0},
+    {.name = "steps",
+     .help = "decode steps one after the other; the time is that of all",
+     .high = kMaxSteps,
+     .usual = {1},
+     .shown = "{} steps",
+     .not_shown = 1},
+    gemm_knob("host_barriers"),
+}};
+
+using Names = std::string_view;
+constexpr std::array<Names, 7> kHostKnobs{"splits", "block", "waves", "pipeline", "lock", "call_us", "steps"};
+constexpr std::array<Names, 8> kStreamKnobs{"splits", "block",  "waves",   "pipeline",
+                                            "lock",   "launch", "call_us", "steps"};
+constexpr std::array<Names, 6> kLibraryKnobs{"splits", "block", "waves", "pipeline", "call_us", "steps"};
+
+using Build = Schedule (*)(const FlashDecode&, const Machine&, const DecodeKnobs&);
+
+template <Build build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  const FlashDecode decode = flash_decode_of(problem);
+  return build(decode, machine, decode_knobs_of(values, decode));
+}
+
+const std::array<Pattern, 4> kPatterns{{
+    {.name = "library",
+     .summary = "four launches: split attention, combine, the library's all-gather, merge",
+     .knobs = kLibraryKnobs,
+     .build = build_checked<build_decode_library>},
+    {.name = "unfused",
+     .summary = "the same with an own all-gather between host barriers",
+     .knobs = kHostKnobs,
+     .build = build_checked<build_decode_unfused>},
+    {.name = "fused-wait",
+     .summary = "an own all-gather that raises a flag a source; the merge waits for it",
+     .knobs = kStreamKnobs,
+     .build = build_checked<build_decode_fused_wait>},
+    {.name = "fully-fused",
+     .summary = "three launches: the combine pushes every head to all GPUs with a flag each",
+     .knobs = kStreamKnobs,
+     .build = build_checked<build_decode_fully_fused>},
+}};
+
+void refuse(const FieldPlace& place, std::string_view field, const std::string& what) {
+  throw UserError(fmt::format("{}: {}", place(field), what));
+}
+
+void complete(Problem& problem, const FieldPlace& place) {
+  const std::int64_t heads = problem["q_heads"];
+  if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);
+  const std::int64_t kv_heads = problem["kv_heads"];
+  if (kv_heads > heads || heads % kv_heads != 0) {
+    refuse(place, "kv_heads",
+           fmt::format(
+               "q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as many query heads",
+               heads, kv_heads));
+  }
+  if (problem["batch"] * heads > kMaxTokens) {
+    refuse(place, "batch",
+           fmt::format("batch = {} times q_heads = {} are more than {} heads in all", problem["batch"], heads,
+                       kMaxTokens));
+  }
+  if (problem["batch"] * problem["kv_length"] > kMaxRows) {
+    refuse(place, "kv_length",
+           fmt::format("batch = {} times kv_length = {} are more than {} keys a GPU", problem["batch"],
+                       problem["kv_length"], kMaxRows));
+  }
+  if (kv_heads * problem["head_dim"] > kMaxColumns) {
+    refuse(place, "kv_heads",
+           fmt::format("kv_heads = {} times head_dim = {} are more than {} columns", kv_heads,
+                       problem["head_dim"], kMaxColumns));
+  }
+}
+
+Work work(const Problem& problem) {
+  const FlashDecode decode = flash_decode_of(problem);
+  return {.flops = 4.0 * static_cast<double>(decode.batch * decode.heads * decode.depth) *
+                   static_cast<double>(decode.keys) * decode.gpus};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}x{}/{} heads of {} {}, {} keys a GPU", problem["batch"], problem["q_heads"],
+                     problem["kv_heads"], problem["head_dim"], name_of(static_cast<DType>(problem["dtype"])),
+                     problem["kv_length"]);
+}
+
+bool fits(const FlashDecode& decode, const Values& values, const Gpu& gpu) {
+  try {
+    decode_resources(gpu, decode.dtype, decode_knobs_of(values, decode).tile);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// The most keys a block that fit.
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values values(kKnobs);
+  const FlashDecode decode = flash_decode_of(problem);
+  for (std::int64_t keys = 64; keys > kTileStep && !fits(decode, values, machine.gpu);) {
+    values.assume("block", keys /= 2);
+  }
+  return values;
+}
+
+// The usual value first.
+Axis axis_of(const Pattern& pattern, const Values& base, const Values& pins, std::string_view knob,
+             std::initializer_list<std::int64_t> others) {
+  std::vector<std::int64_t> values{base[knob]};
+  for (const std::int64_t other : others) {
+    if (pattern.uses(knob) && !pins.given(knob) && other != values.front()) values.push_back(other);
+  }
+  return column_axis(knob, values);
+}
+
+// Splits decide most: all are tried at first. The rest is tried around the best of them.
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space;
+  space.base = default_knobs(problem, machine).with(pins);
+  Axis splits = column_axis("splits", {space.base["splits"]});
+  if (!pins.given("splits")) {
+    splits.values.clear();
+    for (const std::int64_t count : kSplits) {
+      if (count > 1 && count > problem["kv_length"]) break;
+      if (count <= kUsualSplits) splits.start = splits.values.size();
+      splits.coarse.push_back(splits.values.size());
+      splits.values.push_back(column_value("splits", count));
+    }
+    splits.near = Axis::Near::next;
+    splits.travels = true;
+  }
+  space.axes.push_back(std::move(splits));
+  space.axes.push_back(axis_of(pattern, space.base, pins, "block", {16, 32, 64, 128, 256}));
+  space.axes.push_back(axis_of(pattern, space.base, pins, "waves", {1, 2, 4, 8}));
+  space.axes.push_back(axis_of(pattern, space.base, pins, "pipeline", {0, 1}));
+  space.axes.push_back(axis_of(pattern, space.base, pins, "lock", {0, 1, 2}));
+  space.axes.push_back(axis_of(pattern, space.base, pins, "launch", {0, 1}));
+  return space;
+}
+
+// Keys and values come from memory once, whatever else happens.
+double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
+  const FlashDecode decode = flash_decode_of(problem);
+  decode_resources(machine.gpu, decode.dtype,
+                   decode_knobs_of(values, decode).tile);  // refuses what does not fit
+  const double bytes = 2.0 * static_cast<double>(decode.batch * decode.keys) *
+                       static_cast<double>(decode.kv_heads * decode.depth) * bytes_of(decode.dtype);
+  return machine.host.launch_latency_ns + bytes / machine.gpu.hbm_gb_per_s;
+}
+
+}  // namespace
+
+const Workload& flash_decode() {
+  static const Workload workload{
+      .name = "flash-decode",
+      .title = "Flash decode",
+      .summary = "one token a sequence attends to keys that are sharded over the GPUs along the sequence",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .timed_by_host = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

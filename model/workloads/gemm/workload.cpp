@@ -1,0 +1,423 @@
+// A GEMM on one GPU as the rest of the program sees it: its fields, knobs and patterns.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "model/core/error.hpp"
+#include "model/cost/power_bound.hpp"
+#include "model/parts/fields.hpp"
+#include "model/parts/gemm_bound.hpp"
+#include "model/parts/gemm_space.hpp"
+#include "model/parts/partial_sums.hpp"
+#include "model/workloads/gemm/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMostParts = 256;
+constexpr std::int64_t kMostGrid = std::int64_t{1} << 16;
+
+const std::array<Spec, 4> kFields{{
+    size_field("m", "-M", "rows of A and C"),
+    size_field("n", "-N", "columns of B and C"),
+    size_field("k", "-K", "columns of A, rows of B"),
+    dtype_field(DType::fp16, "element type of A, B and C"),
+}};
+
+const std::array<Spec, 14> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    {.name = "grid",
+     .help = "workgroups that run at once; left out: one for each compute unit",
+     .high = kMostGrid,
+     .shown = "grid {}",
+     .not_shown = 0},
+    {.name = "split",
+     .help = "workgroups that share a tile, each a part of K",
+     .high = kMostParts,
+     .usual = {2},
+     .varies_by_doubling = true,
+     .shown = "split in {}"},
+    {.name = "policy",
+     .help = "0 splits nothing, 1 the tiles of the last wave, 2 to 6 these and one to five full waves",
+     .low = 0,
+     .high = kPolicies - 1,
+     .usual = {2},
+     .shown = "policy {}"},
+    {.name = "sharers",
+     .help = "among how many workgroups a policy splits: the grid, or as many as there are split tiles, so "
+             "that no tile is cut",
+     .kind = ValueKind::name,
+     .names = kSharersNames,
+     .shown = "sharers: {}",
+     .not_shown = static_cast<std::int64_t>(Sharers::grid)},
+    {.name = "fixup",
+     .help = "how parts of a tile become one: partial sums that the owner adds, or atomic additions onto C",
+     .kind = ValueKind::name,
+     .names = kFixupNames,
+     .shown = "{}",
+     .not_shown = static_cast<std::int64_t>(Fixup::partials)},
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+GemmShape shape_of(const Problem& problem) {
+  return {problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"])};
+}
+
+StreamKnobs stream_knobs_of(const Values& values) {
+  StreamKnobs knobs;
+  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
+  const auto number = [&](std::string_view name) { return static_cast<std::int32_t>(values[name]); };
+  knobs.grid = number("grid");
+  knobs.split = number("split");
+  knobs.policy = number("policy");
+  knobs.sharers = static_cast<Sharers>(values["sharers"]);
+  knobs.fixup = static_cast<Fixup>(values["fixup"]);
+  return knobs;
+}
+
+TiledGemm tiles_of(const GemmShape& gemm, const GemmKnobs& knobs) {
+  return tiled_gemm(gemm.m, gemm.n, gemm.k, knobs.tile_m, knobs.tile_n, knobs.tile_k);
+}
+
+// Throws UserError where the tile does not fit.
+Room room_of(const Machine& machine, DType dtype, const GemmKnobs& knobs) {
+  const Resources resources = matmul_resources(machine.gpu, machine.interpreter, dtype, matmul_tile(knobs));
+  return {machine.gpu.cu_count(), residents_at_most(machine.gpu, resources)};
+}
+
+std::int64_t grid_of(const StreamKnobs& knobs, const Room& room) {
+  if (knobs.grid > room.most()) {
+    throw UserError(fmt::format(
+        "grid: {} workgroups are not resident at once; {} compute units hold {} of this tile each: give at "
+        "most {}, or a smaller tile",
+        knobs.grid, room.units, room.occupancy, room.most()));
+  }
+  return knobs.grid > 0 ? knobs.grid : room.units;
+}
+
+GemmPlan persistent(std::string_view pattern, const Decomposition& split, const StreamKnobs& knobs,
+                    std::int64_t grid) {
+  return {pattern, split, GridForm::persistent, grid, knobs.fixup};
+}
+
+GemmPlan plan_data_parallel(const TiledGemm& gemm, const Room&, const StreamKnobs&) {
+  return {"data-parallel", data_parallel(gemm), GridForm::dispatched, 0, Fixup::partials};
+}
+GemmPlan plan_persistent(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  return persistent("persistent", data_parallel(gemm), knobs, grid_of(knobs, room));
+}
+GemmPlan plan_stealing(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  return {"work-stealing", data_parallel(gemm), GridForm::stealing, grid_of(knobs, room), Fixup::partials};
+}
+GemmPlan plan_split(const TiledGemm& gemm, const Room&, const StreamKnobs& knobs) {
+  return {"fixed-split", fixed_split(gemm, knobs.split), GridForm::dispatched, 0, knobs.fixup};
+}
+GemmPlan plan_stream_k(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  const std::int64_t grid = grid_of(knobs, room);
+  return persistent("stream-k", stream_k(gemm, grid), knobs, grid);
+}
+GemmPlan plan_one_tile(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  const std::int64_t grid = grid_of(knobs, room);
+  return persistent("one-tile-stream-k", one_tile_stream_k(gemm, grid), knobs, grid);
+}
+GemmPlan plan_two_tile(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  const std::int64_t grid = grid_of(knobs, room);
+  return persistent("two-tile-stream-k", two_tile_stream_k(gemm, grid), knobs, grid);
+}
+GemmPlan plan_triton(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  const std::int64_t grid = grid_of(knobs, room);
+  return persistent("triton-stream-k", triton_stream_k(gemm, grid), knobs, grid);
+}
+GemmPlan plan_cutlass_2(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  return {"cutlass-2", cutlass_2_stream_k(gemm, room.units, room.occupancy), GridForm::dispatched, 0,
+          knobs.fixup};
+}
+GemmPlan plan_cutlass_3(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  return persistent("cutlass-3", cutlass_3_stream_k(gemm, room.units, 1), knobs, room.units);
+}
+GemmPlan plan_policy(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
+  const bool whole = knobs.sharers == Sharers::tiles;
+  const std::int64_t grid = grid_of(knobs, room);
+  return {"composable-kernel", composable_kernel_policy(gemm, grid, knobs.policy, whole),
+          whole ? GridForm::dispatched : GridForm::persistent, grid, Fixup::atomics};
+}
+
+// An upper bound on the operations, before anyone allocates them: a part is multiplied and stored; of those
+// that are not whole tiles it is announced, waited for and added, and pieces of C are cleared and rounded.
+void check_size(const GemmPlan& plan, const StreamKnobs& knobs) {
+  const auto tiles = static_cast<double>(plan.split.gemm.tiles);
+  const double pieces = std::ceil(knobs.tile_m * knobs.tile_n / static_cast<double>(kMostOfReducer)) + 1;
+  const double operations =
+      2 * tiles + 6 * static_cast<double>(plan.split.sharers) +
+      4 * pieces * static_cast<double>(std::min(plan.split.split_tiles, plan.split.sharers));
+  if (operations <= kMaxOperations) return;
+  throw UserError(fmt::format(
+      "tile: {}x{} tiles cut this problem into {:.0f} tiles in {} shares, too many to schedule (over {:.0f} "
+      "tile operations); use larger tiles, or split less",
+      knobs.tile_m, knobs.tile_n, tiles, plan.split.sharers, kMaxOperations));
+}
+
+void check_problem(const GemmShape& gemm, const Machine& machine) {
+  check_dtype(gemm.dtype, machine);
+  const auto elements = static_cast<double>(gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n);
+  check_memory("this problem", elements * bytes_of(gemm.dtype), machine.gpu);
+}
+
+using Planner = GemmPlan (*)(const TiledGemm&, const Room&, const StreamKnobs&);
+
+template <Planner planner>
+Schedule build_planned(const Problem& problem, const Machine& machine, const Values& values) {
+  const GemmShape gemm = shape_of(problem);
+  const StreamKnobs knobs = stream_knobs_of(values);
+  check_problem(gemm, machine);
+  check(knobs, machine.gpu);
+  const GemmPlan plan = planner(tiles_of(gemm, knobs), room_of(machine, gemm.dtype, knobs), knobs);
+  check_size(plan, knobs);
+  return build_gemm(gemm, machine, knobs, plan);
+}
+
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
+  check_problem(shape_of(problem), machine);
+  return build_gemm_library(shape_of(problem), machine, stream_knobs_of(values));
+}
+
+Values library_choice(const Problem& problem, const Machine& machine) {
+  return with_tile(resolved_knobs(problem, machine, {}), library_tile(shape_of(problem), machine).tile);
+}
+
+using Names = std::string_view;
+constexpr std::array<Names, 7> kWholeKnobs{"tile",      "waves",     "pipeline", "group_m",
+                                           "xcd_remap", "xcd_chunk", "launch"};
+constexpr std::array<Names, 8> kPersistentKnobs{"tile",    "waves",     "pipeline",  "grid",
+                                                "group_m", "xcd_remap", "xcd_chunk", "launch"};
+constexpr std::array<Names, 6> kStealingKnobs{"tile", "waves", "pipeline", "grid", "group_m", "launch"};
+constexpr std::array<Names, 10> kSplitKnobs{"tile",    "waves",     "pipeline",  "split", "fixup",
+                                            "group_m", "xcd_remap", "xcd_chunk", "lock",  "launch"};
+constexpr std::array<Names, 10> kStreamKnobs{"tile",    "waves",     "pipeline",  "grid", "fixup",
+                                             "group_m", "xcd_remap", "xcd_chunk", "lock", "launch"};
+constexpr std::array<Names, 9> kCutlassKnobs{"tile",      "waves",     "pipeline", "fixup", "group_m",
+                                             "xcd_remap", "xcd_chunk", "lock",     "launch"};
+constexpr std::array<Names, 10> kPolicyKnobs{"tile",    "waves",   "pipeline",  "grid",      "policy",
+                                             "sharers", "group_m", "xcd_remap", "xcd_chunk", "launch"};
+
+const std::array<Pattern, 12> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's GEMM",
+     .build = build_library,
+     .vendor = true,
+     .own_choice = library_choice},
+    {.name = "data-parallel",
+     .summary = "one workgroup a tile, sent as compute units come free",
+     .knobs = kWholeKnobs,
+     .build = build_planned<plan_data_parallel>},
+    {.name = "persistent",
+     .summary = "one workgroup a compute unit, whole tiles in turn",
+     .knobs = kPersistentKnobs,
+     .build = build_planned<plan_persistent>},
+    {.name = "work-stealing",
+     .summary = "one workgroup a compute unit, which draw whole tiles from the counters of their dies",
+     .knobs = kStealingKnobs,
+     .build = build_planned<plan_stealing>},
+    {.name = "fixed-split",
+     .summary = "every tile in equal parts of K (split-K)",
+     .knobs = kSplitKnobs,
+     .build = build_planned<plan_split>},
+    {.name = "stream-k",
+     .summary = "the iterations of all tiles shared out evenly",
+     .knobs = kStreamKnobs,
+     .build = build_planned<plan_stream_k>},
+    {.name = "one-tile-stream-k",
+     .summary = "the tiles of the last wave shared out evenly, then whole tiles",
+     .knobs = kStreamKnobs,
+     .build = build_planned<plan_one_tile>},
+    {.name = "two-tile-stream-k",
+     .summary = "the tiles of the last wave and of one full wave shared out evenly, then whole tiles",
+     .knobs = kStreamKnobs,
+     .build = build_planned<plan_two_tile>},
+    {.name = "cutlass-2",
+     .summary = "what CUTLASS 2.x splits, among as many workgroups as its search finds",
+     .knobs = kCutlassKnobs,
+     .build = build_planned<plan_cutlass_2>},
+    {.name = "cutlass-3",
+     .summary = "what CUTLASS 3.x splits: two tiles, unless the last wave is half full",
+     .knobs = kCutlassKnobs,
+     .build = build_planned<plan_cutlass_3>},
+    {.name = "composable-kernel",
+     .summary = "one of composable_kernel's policies, shares added onto C by atomic additions",
+     .knobs = kPolicyKnobs,
+     .build = build_planned<plan_policy>},
+    {.name = "triton-stream-k",
+     .summary = "whole tiles first, then those of the last wave shared out evenly, as tritonBLAS does",
+     .knobs = kStreamKnobs,
+     .build = build_planned<plan_triton>},
+}};
+
+Work work(const Problem& problem) {
+  return {.flops = 2.0 * static_cast<double>(problem["m"]) * static_cast<double>(problem["n"]) *
+                   static_cast<double>(problem["k"])};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values knobs(kKnobs);
+  assume(knobs, default_gemm_knobs(machine, static_cast<DType>(problem["dtype"])));
+  return knobs;
+}
+
+std::string left_out(const Pattern&, const Spec& knob, const Machine& machine) {
+  return knob.name == "grid" ? fmt::format("{}", machine.gpu.cu_count()) : "";
+}
+
+bool splits_tiles(const Pattern& pattern) { return pattern.uses("fixup") || pattern.uses("policy"); }
+
+// What the lambdas of a space know; they may outlive the machine that it was made for.
+struct SpaceContext {
+  GemmShape gemm;
+  Machine machine;
+
+  TiledGemm tiles(const Values& knobs) const { return tiles_of(gemm, gemm_knobs_of(knobs)); }
+  Room room(const Values& knobs) const { return room_of(machine, gemm.dtype, gemm_knobs_of(knobs)); }
+};
+using Context = std::shared_ptr<const SpaceContext>;
+
+// As many workgroups as compute units, or fewer by eighths; two for each; and so many a tile.
+Axis grid_axis(const Context& context, bool splits) {
+  Axis axis;
+  axis.name = "grid";
+  axis.relative = true;
+  axis.near = Axis::Near::next;
+  const std::int64_t units = context->machine.gpu.cu_count();
+  const auto add = [&](std::vector<std::int64_t> id, std::function<std::int64_t(const Values&)> grid) {
+    axis.values.push_back({std::move(id), 0, [context, grid = std::move(grid)](Values& knobs) {
+                             const std::int64_t wanted = grid(knobs);
+                             if (wanted < 1 || wanted > context->room(knobs).most()) return false;
+                             knobs.assume("grid", wanted);
+                             return true;
+                           }});
+  };
+  for (std::int64_t eighths = 1; eighths <= 8; ++eighths)
+    add({0, eighths}, [units, eighths](const Values&) { return units * eighths / 8; });
+  axis.start = axis.values.size() - 1;
+  add({1, 0}, [units](const Values&) { return 2 * units; });
+  for (const std::int64_t parts : {1, 2, 3, 4, 6, 8, 16}) {
+    if (!splits) break;
+    add({2, parts}, [context, parts](const Values& knobs) { return context->tiles(knobs).tiles * parts; });
+  }
+  return axis;
+}
+
+// Parts that have at least an iteration, and no more of them than fill a few rounds.
+Axis split_axis(const Context& context) {
+  constexpr std::int64_t kMostRounds = 4;
+  Axis axis;
+  axis.name = "split";
+  axis.near = Axis::Near::next;
+  axis.relative = true;
+  for (const std::int64_t parts : {2, 3, 4, 6, 8, 12, 16}) {
+    if (parts == 2 || parts == 4 || parts == 12) axis.coarse.push_back(axis.values.size());
+    axis.values.push_back({{parts}, 0, [context, parts](Values& knobs) {
+                             const TiledGemm gemm = context->tiles(knobs);
+                             const std::int64_t most = kMostRounds * context->machine.gpu.cu_count();
+                             if (parts > 2 && (parts > gemm.iterations || gemm.tiles * parts > most))
+                               return false;
+                             knobs.assume("split", parts);
+                             return true;
+                           }});
+  }
+  return axis;
+}
+
+// Grids with workgroups that would have nothing, and policies that split the same, are one.
+void settle_shares(const SpaceContext& context, const Pattern& pattern, const Values& pins, Values& knobs) {
+  const TiledGemm gemm = context.tiles(knobs);
+  if (pattern.uses("grid") && !pins.given("grid")) {
+    const std::int64_t most = splits_tiles(pattern) ? gemm.total() : gemm.tiles;
+    knobs.assume("grid", std::min(knobs["grid"], most));
+  }
+  if (!pattern.uses("policy") || pins.given("policy")) return;
+  const std::int64_t grid = knobs["grid"] > 0 ? knobs["grid"] : context.machine.gpu.cu_count();
+  const auto split_by = [&](std::int64_t policy) {
+    return composable_kernel_policy(gemm, grid, static_cast<int>(policy),
+                                    static_cast<Sharers>(knobs["sharers"]) == Sharers::tiles);
+  };
+  std::int64_t first = 0;
+  while (!(split_by(first) == split_by(knobs["policy"]))) ++first;
+  knobs.assume("policy", first);
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  const GemmShape gemm = shape_of(problem);
+  KnobSpace space = gemm_space(pattern, gemm, 1, machine, Values(kKnobs), pins);
+  space.base = space.base.with(pins);
+  const auto context = std::make_shared<const SpaceContext>(SpaceContext{gemm, machine});
+  const auto varies = [&](std::string_view knob) { return pattern.uses(knob) && !pins.given(knob); };
+  if (varies("grid")) space.axes.push_back(grid_axis(context, splits_tiles(pattern)));
+  if (varies("split")) space.axes.push_back(split_axis(context));
+  if (varies("policy")) {
+    space.axes.push_back(column_axis("policy", {2, 1, 0, 3, 4, 5, 6}));
+  }
+  if (varies("fixup")) {
+    space.axes.push_back(column_axis(
+        "fixup", {static_cast<std::int64_t>(Fixup::partials), static_cast<std::int64_t>(Fixup::atomics)}));
+  }
+  space.settle = [context, &pattern, pins, before = space.settle](Values& knobs) {
+    if (before) before(knobs);
+    settle_shares(*context, pattern, pins, knobs);
+  };
+  return space;
+}
+
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                const Values& values) {
+  if (pattern.vendor) return 0;
+  const GemmShape gemm = shape_of(problem);
+  const StreamKnobs knobs = stream_knobs_of(values);
+  const Room room = room_of(machine, gemm.dtype, knobs);
+  const bool of_grid = pattern.uses("grid") && knobs.sharers == Sharers::grid;
+  return gemm_bound_ns(gemm, machine, knobs, of_grid ? grid_of(knobs, room) : room.most(),
+                       splits_tiles(pattern) ? WorkSharing::iterations : WorkSharing::whole_tiles);
+}
+
+}  // namespace
+
+std::optional<GridRun> grid_run_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                                   const Values& values, double time_ns) {
+  if (pattern.build != build_planned<plan_stream_k>) return std::nullopt;
+  const StreamKnobs knobs = stream_knobs_of(values);
+  const TiledGemm tiles = tiles_of(shape_of(problem), knobs);
+  const std::int64_t grid = grid_of(knobs, room_of(machine, shape_of(problem).dtype, knobs));
+  return GridRun{tiles.tiles, tiles.iterations, std::min(grid, tiles.total()), time_ns};
+}
+
+const Workload& gemm() {
+  static const Workload workload{
+      .name = "gemm",
+      .title = "GEMM",
+      .summary = "C = A·B on one GPU, by how its products are shared out among workgroups",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .work = work,
+      .size_text = product_text,
+      .default_knobs = default_knobs,
+      .left_out = left_out,
+      .space = space,
+      .bound_ns = bound_ns,
+      .back_to_back = true,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,17 @@
+// The parts of the Python module. Each adds its classes and functions; those before it are known by then.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tritax::python {
+
+void add_machines(pybind11::module_& module);
+void add_workloads(pybind11::module_& module);
+void add_schedules(pybind11::module_& module);
+void add_builder(pybind11::module_& module);
+void add_timelines(pybind11::module_& module);
+void add_runs(pybind11::module_& module);
+void add_studies(pybind11::module_& module);
+void add_comparisons(pybind11::module_& module);
+
+}  // namespace tritax::python

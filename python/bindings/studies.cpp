@@ -1,0 +1,252 @@
+// Questions: advise and explain.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+#include <tbb/global_control.h>
+
+#include <cmath>
+#include <memory>
+
+#include "model/core/error.hpp"
+#include "model/select/selector.hpp"
+#include "python/bindings/calls.hpp"
+#include "python/bindings/module.hpp"
+#include "python/bindings/runs.hpp"
+#include "python/bindings/schedules.hpp"
+#include "python/bindings/values.hpp"
+#include "python/bindings/workloads.hpp"
+#include "sim/study/advise.hpp"
+#include "sim/study/explain.hpp"
+#include "sim/study/judged.hpp"
+
+namespace tritax::python {
+
+namespace py = pybind11;
+
+namespace {
+
+// With the machine and the problem that doubts and candidates point into.
+struct Answer {
+  Problem problem;
+  Machine machine;
+  Advice advice;
+  Judged judgement;
+};
+
+struct RankedCandidate {
+  std::shared_ptr<const Answer> answer;
+  std::size_t place = 0;
+
+  const Candidate& operator*() const { return answer->advice.candidates[place]; }
+  const Candidate* operator->() const { return &**this; }
+};
+
+struct PythonAdvice {
+  std::shared_ptr<const Answer> answer;
+
+  RankedCandidate at(std::size_t place) const { return {answer, place}; }
+  std::size_t size() const { return answer->advice.candidates.size(); }
+};
+
+int threads_of(int threads) {
+  if (threads < 0)
+    throw UserError(fmt::format("threads: {} is not allowed; give 0 for all cores, or more", threads));
+  return threads;
+}
+
+PythonAdvice advise_python(const Problem& given, const Machine& machine, std::uint64_t seed, int threads,
+                           const std::string& selector, bool taxes, const py::object& progress,
+                           const py::kwargs& knobs) {
+  auto answer = std::make_shared<Answer>();
+  answer->problem = problem_on(given, machine);
+  answer->machine = machine;
+  AdviseOptions options;
+  options.seed = seed;
+  options.threads = threads_of(threads);
+  options.counterfactual = taxes;
+  options.selector = &find_selector(selector, "selector");
+  options.pins = Values(answer->problem.workload->knobs);
+  give_all(options.pins, knobs, std::string(answer->problem.workload->name));
+  run_call(progress, [&](Call& call) {
+    options.stop = &call.stop();
+    options.progress = [&call](const AdviseProgress& state) {
+      call.report(static_cast<std::uint64_t>(state.evaluated + state.pruned), 0);
+    };
+    answer->advice = advise(answer->problem, answer->machine, options);
+    answer->judgement = judged(answer->problem, answer->machine, answer->advice.candidates);
+  });
+  return {std::move(answer)};
+}
+
+// As keyword arguments of schedule(): what the pattern has, where it says anything.
+py::dict knobs_of(const RankedCandidate& candidate) {
+  py::dict knobs;
+  const Values& values = candidate->knobs;
+  for (std::size_t i = 0; i < values.specs().size(); ++i) {
+    const Spec& spec = values.specs()[i];
+    if (!spec.of_every_run && !candidate->pattern->uses(spec.name)) continue;
+    py::object value = to_python(values, i);
+    if (!value.is_none()) knobs[py::str(std::string(spec.name))] = std::move(value);
+  }
+  return knobs;
+}
+
+py::object doubt_of(const RankedCandidate& candidate) {
+  const Doubt* doubt = candidate.answer->judgement.doubts[candidate.place];
+  return doubt == nullptr ? py::object(py::none()) : py::str(doubt->note);
+}
+
+py::dict record_of(const RankedCandidate& candidate) {
+  py::dict row;
+  row["rank"] = candidate.place + 1;
+  row["pattern"] = std::string(candidate->pattern->name);
+  row["time_ns"] = candidate->time_ns;
+  row["speedup"] = candidate->speedup;
+  row["tie_with_rank"] = candidate.answer->judgement.tied_with[candidate.place];
+  row["uncertain"] = doubt_of(candidate);
+  add_parts(row, candidate->taxes.account);
+  row["knobs"] = describe(*candidate->pattern, candidate->knobs);
+  return row;
+}
+
+py::list records_of(const PythonAdvice& advice) {
+  py::list rows;
+  for (std::size_t i = 0; i < advice.size(); ++i) rows.append(record_of(advice.at(i)));
+  return rows;
+}
+
+RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pattern) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < advice.size(); ++i) {
+    if (advice.at(i)->pattern->name == pattern) return advice.at(i);
+  }
+  throw UserError(
+      fmt::format("'{}' was not found to run on this problem; Advice.candidates has what was", pattern));
+}
+
+std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
+
+void add_candidates(py::module_& module) {
+  using C = RankedCandidate;
+  py::class_<C>(module, "Candidate", "The best that was found of one pattern")
+      .def_property_readonly("rank", [](const C& one) { return one.place + 1; })
+      .def_property_readonly("pattern", [](const C& one) { return std::string(one->pattern->name); })
+      .def_property_readonly("knobs", &knobs_of, "As keyword arguments of schedule()")
+      .def_property_readonly("time_ns", [](const C& one) { return one->time_ns; })
+      .def_property_readonly(
+          "speedup", [](const C& one) { return one->speedup; }, "Over the baseline; None without one")
+      .def_property_readonly("account", [](const C& one) { return one->taxes.account; })
+      .def_property_readonly("taxes", [](const C& one) { return one->taxes; })
+      .def_property_readonly("kernels_ns", [](const C& one) { return one->result.kernels_ns; })
+      .def_property_readonly("lower_bound_ns", [](const C& one) { return one->bound.total_ns; })
+      .def_property_readonly(
+          "tie_with_rank", [](const C& one) { return one.answer->judgement.tied_with[one.place]; },
+          "The first rank that the predictions' band cannot part it from; its own: none")
+      .def_property_readonly("uncertain", &doubt_of, "What is known to be wrong with its time, or None")
+      .def("record", &record_of)
+      .def("__repr__", [](const C& one) {
+        return fmt::format("<Candidate {} {}: {:.1f} us, {}>", one.place + 1, one->pattern->name,
+                           one->time_ns / 1000, describe(*one->pattern, one->knobs));
+      });
+}
+
+void add_advice(py::module_& module) {
+  using A = PythonAdvice;
+  py::class_<A>(module, "Advice", "The patterns of a workload, ranked")
+      .def_property_readonly("candidates",
+                             [](const A& advice) {
+                               std::vector<RankedCandidate> all;
+                               for (std::size_t i = 0; i < advice.size(); ++i) all.push_back(advice.at(i));
+                               return all;
+                             })
+      .def_property_readonly("best", [](const A& advice) { return advice.at(0); })
+      .def("__getitem__", &find_candidate, py::arg("pattern"))
+      .def_property_readonly("explanation", [](const A& advice) { return advice.answer->advice.explanation; })
+      .def_property_readonly("left_out", [](const A& advice) { return advice.answer->advice.left_out; })
+      .def_property_readonly("evaluated", [](const A& advice) { return advice.answer->advice.evaluated; })
+      .def_property_readonly("pruned", [](const A& advice) { return advice.answer->advice.pruned; })
+      .def_property_readonly(
+          "band", [](const A& advice) { return known(advice.answer->judgement.band); },
+          "Two of three predictions are within it; None: unknown, and nothing is called a tie")
+      .def_property_readonly("cautions",
+                             [](const A& advice) { return advice.answer->judgement.standing.cautions; })
+      .def(
+          "frame", [](const A& advice) { return frame_of(records_of(advice)); }, "As a pandas.DataFrame");
+  module.def(
+      "advise", &advise_python, py::arg("problem"), py::arg("machine"), py::kw_only(), py::arg("seed") = 1,
+      py::arg("threads") = 0, py::arg("selector") = std::string(selectors().front().name),
+      py::arg("taxes") = true, py::arg("progress") = py::none(),
+      "Which pattern, with which knobs; those given by keyword are held. progress(candidates done, 0)");
+}
+
+// One row for every other value of an input.
+void add_rows(py::list& rows, const std::vector<Sensitivity>& inputs, double makespan_ns) {
+  for (const Sensitivity& input : inputs) {
+    for (const Variation& variation : input.variations) {
+      py::dict row;
+      row["input"] = input.input;
+      row["value"] = input.value;
+      row["varied_to"] = variation.value;
+      row["makespan_ns"] = variation.makespan_ns;
+      row["change"] = variation.makespan_ns / makespan_ns - 1;
+      row["obstacle"] = variation.obstacle;
+      rows.append(std::move(row));
+    }
+  }
+}
+
+struct PythonExplanation {
+  Run run;
+  std::vector<std::string> sentences;
+  py::list sensitivities;
+};
+
+PythonExplanation explain_python(const BoundSchedule& schedule, const Machine& machine, std::uint64_t seed,
+                                 int threads, const py::object& progress) {
+  threads_of(threads);
+  Explanation found;
+  run_call(progress, [&](Call& call) {
+    std::unique_ptr<tbb::global_control> cores;
+    if (threads > 0) {
+      cores = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                    static_cast<std::size_t>(threads));
+    }
+    schedule.require_sound_on(machine);
+    SimulationOptions options;
+    options.seed = seed;
+    options.stop = &call.stop();
+    found = explain(*schedule, machine, schedule.rebuild(), options,
+                    [&call](std::size_t done, std::size_t total) { call.report(done, total); });
+  });
+  PythonExplanation answer{run_of(found.result, *schedule, machine), std::move(found.sentences), py::list()};
+  answer.run.taxes = found.taxes;
+  for (const auto* inputs : {&found.with_effect, &found.without_effect, &found.not_variable}) {
+    add_rows(answer.sensitivities, *inputs, found.result.makespan_ns);
+  }
+  return answer;
+}
+
+void add_explanations(py::module_& module) {
+  using E = PythonExplanation;
+  py::class_<E>(module, "Explanation", "Why a run takes as long as it does")
+      .def_readonly("run", &E::run)
+      .def_readonly("sentences", &E::sentences)
+      .def_readonly("sensitivities", &E::sensitivities,
+                    "A row for every other value of an input, strongest first")
+      .def(
+          "frame", [](const E& one) { return frame_of(one.sensitivities); },
+          "The sensitivities as a pandas.DataFrame");
+  module.def("explain", &explain_python, py::arg("schedule"), py::arg("machine"), py::kw_only(),
+             py::arg("seed") = 1, py::arg("threads") = 0, py::arg("progress") = py::none(),
+             "Varies every parameter of the machine, and the knobs of a schedule that a pattern built. "
+             "progress(simulations done, all)");
+}
+
+}  // namespace
+
+void add_studies(py::module_& module) {
+  add_candidates(module);
+  add_advice(module);
+  add_explanations(module);
+}
+
+}  // namespace tritax::python

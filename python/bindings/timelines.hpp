@@ -1,0 +1,15 @@
+// Timelines as numpy arrays.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "model/machine/machine.hpp"
+#include "model/timeline/timeline.hpp"
+#include "python/bindings/schedules.hpp"
+
+namespace tritax::python {
+
+// With the lock of the interpreter.
+pybind11::object to_python(Timeline timeline, const BoundSchedule& schedule, const Machine& machine);
+
+}  // namespace tritax::python

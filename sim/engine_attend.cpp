@@ -1,0 +1,104 @@
+// Attention in the engine: what the caches have of the keys and values that a workgroup streams, see
+// stream_reuse.hpp. All else of an `attend` is as of a matmul: engine_ops.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include "model/cost/attend_cost.hpp"
+#include "sim/engine.hpp"
+
+namespace tritax {
+
+// For as long as it runs, and again where it is given the same tiles.
+double Engine::pace_of(const WorkgroupState& wg) const {
+  return 1 + kPaceSpread * (2 * unit_random(1ULL << 62 | wg.id) - 1);
+}
+
+// Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.
+Engine::Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers,
+                                       double now) {
+  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  const Op& op = schedule_.ops[wg.pc];
+  const MatmulShape& shape = shapes_[inputs_of_op_[wg.pc].shape];
+  if (gpu.l2_streams.empty()) {
+    gpu.l2_streams.assign(static_cast<std::size_t>(machine_.gpu.xcds), StreamReuse(machine_.gpu.l2_bytes));
+    gpu.llc_streams.emplace_back(machine_.gpu.llc_bytes);
+  }
+  if (id >= attends_.size()) attends_.resize(id + 1);
+  AttendState& state = attends_[id];
+  const double key_bytes = (shape.cost.a_bytes + shape.cost.b_bytes) / shape.k;
+  StreamReuse::Piece piece;
+  piece.stream = streams_[wg.pc];
+  piece.begin = op.k_begin * key_bytes;
+  piece.end = op.k_end * key_bytes;
+  piece.start_ns = now;
+  const double bytes = piece.end - piece.begin;
+  const bool goes_on = state.wg == wg.id && state.stream == piece.stream && state.end == piece.begin;
+  piece.run_begin = goes_on ? state.run_begin : piece.begin;
+  const double pace = pace_of(wg);
+  const auto expected_ns = [&](std::uint32_t misses) {  // as long as last time, if that missed as much
+    if (goes_on && state.misses == misses) return state.ns_per_byte * bytes;
+    return work_ns(shape, sharers, misses, clock_factor(gpu, shape.dtype)) / pace;
+  };
+  piece.ns_per_byte = expected_ns(goes_on ? state.misses : 0) / bytes;
+
+  const auto parts = [](double share) { return static_cast<std::uint32_t>(std::lround(share * kMissParts)); };
+  StreamReuse& l2 = gpu.l2_streams[static_cast<std::size_t>(wg.die)];
+  const StreamReuse::Found found = l2.found(piece);
+  const std::uint32_t missed_l2 = parts(1 - found.share);
+  std::uint32_t missed_llc = missed_l2;
+  const bool asks_llc = missed_l2 > 0 && machine_.gpu.llc_bytes > 0;
+  if (asks_llc) missed_llc = parts((1 - gpu.llc_streams.front().found(piece).share) * missed_l2 / kMissParts);
+  const std::uint32_t misses = missed_l2 | missed_llc << kMissPartsBits;
+  const double alone_ns = expected_ns(misses);
+  // Nobody overtakes those whose lines it finds.
+  const double taken_ns = std::max(alone_ns, found.no_sooner_ns - now);
+  piece.ns_per_byte = taken_ns / bytes;
+  piece.missed = static_cast<double>(missed_l2) / kMissParts;
+  state = {wg.id,
+           piece.stream,
+           l2.begin(piece),
+           kNobody,
+           misses,
+           piece.end,
+           piece.run_begin,
+           0,
+           pace * alone_ns / taken_ns};
+  if (asks_llc) {
+    piece.weight = piece.missed;
+    state.llc_reader = gpu.llc_streams.front().begin(piece);
+  }
+  Missed missed;
+  missed.bits = misses;
+  missed.l2_bytes = bytes * missed_l2 / kMissParts + shape.cost.q_bytes;
+  missed.llc_bytes = bytes * missed_llc / kMissParts + shape.cost.q_bytes;
+  count_streams(wg, op, shape, missed_l2, missed_llc);
+  return missed;
+}
+
+void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
+                           std::uint32_t missed_l2, std::uint32_t missed_llc) {
+  const auto count = [&](std::int32_t buffer, double bytes) {
+    CacheTraffic& traffic = traffic_.at(wg.rank, wg.die, buffer, op.kind);
+    traffic.asked_bytes += bytes;
+    traffic.l2_hit_bytes += bytes * (kMissParts - missed_l2) / kMissParts;
+    traffic.llc_hit_bytes += bytes * (missed_l2 - missed_llc) / kMissParts;
+    traffic.hbm_read_bytes += bytes * missed_llc / kMissParts;
+  };
+  count(op.src_buffer, shape.cost.a_bytes);
+  count(op.b_buffer, shape.cost.b_bytes);
+  if (shape.cost.q_bytes == 0) return;
+  CacheTraffic& queries = traffic_.at(wg.rank, wg.die, op.buffer, op.kind);  // nobody has read them
+  queries.asked_bytes += shape.cost.q_bytes;
+  queries.hbm_read_bytes += shape.cost.q_bytes;
+}
+
+void Engine::leave_streams(const WorkgroupState& wg, std::uint32_t id, double now) {
+  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  const MatmulShape& shape = shapes_[inputs_of_op_[wg.pc].shape];
+  AttendState& state = attends_[id];
+  gpu.l2_streams[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
+  if (state.llc_reader != kNobody) gpu.llc_streams.front().end(state.llc_reader, now);
+  state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));
+}
+
+}  // namespace tritax
