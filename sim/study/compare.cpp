@@ -14,7 +14,7 @@ namespace tritax {
 namespace {
 
 // Equal runs differ by no more, whatever compiled them.
-constexpr double kRounding = 1e-9;
+constexpr double kSameButForRounding = 1e-9;
 
 const ResultRow* find_row(const ResultFile& file, const std::string& id) {
   const auto at =
@@ -74,7 +74,9 @@ std::string some_ids(const ResultFile& file) {
 
 }  // namespace
 
-bool RowComparison::is_equal() const { return std::abs(after_us - before_us) <= kRounding * before_us; }
+bool RowComparison::is_equal() const {
+  return std::abs(after_us - before_us) <= kSameButForRounding * before_us;
+}
 
 ResultComparison compare_results(const ResultFile& before, const ResultFile& after) {
   ResultComparison comparison;
