@@ -140,6 +140,8 @@ void expect_groups() {
     large += library && r.error && std::abs(*r.error) <= 0.14;
   }
   EXPECT_GE(large, 64);
+  expect_spread("attention-kernel", {24, 0.07, 0.30, 0.37});
+  expect_spread("attention-numa", {10, 0.15, 0.86, 0.86});
   expect_spread("collectives", {38, 0.27, 1.15, 1.18});
   expect_spread("comm-cu-sweep", {69, 0.05, 0.12, 0.19});
   expect_spread("gemm-all-scatter", {25, 0.10, 0.65, 1.55});
