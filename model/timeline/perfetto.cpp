@@ -25,6 +25,7 @@ namespace {
 // Track (thread) numbers inside the process of a GPU; their order is the order on screen.
 constexpr int kHostTrack = 1;
 constexpr int kFirstStreamTrack = 2;
+constexpr int kPathTrack = 899;
 constexpr int kFirstEngineTrack = 900;
 constexpr int kFirstCuTrack = 1000;
 
@@ -78,7 +79,7 @@ class TraceWriter {
     write_kernels();
     write_copies();
     write_ops();
-    if (!form_.measured) write_causes();
+    if (!form_.measured) write_causes(beside == nullptr);
     if (form_.links != nullptr) write_links();
     if (beside != nullptr) write_measured(*beside);
     put("\n]}}\n");
@@ -245,8 +246,9 @@ class TraceWriter {
         interval.place.rank, track, at / 1000, at % 1000);
   }
 
-  // Arrows from signals to the waits that had to wait for them, and the critical path on a track of its own.
-  void write_causes() {
+  // Arrows from signals to the waits that had to wait for them, and the critical path on a track of its own:
+  // of a process of its own, `apart`, or of GPU 0, where processes stand in pairs.
+  void write_causes(bool apart) {
     const std::vector<std::uint32_t> releases = releases_of(timeline_, schedule_);
     std::size_t arrows = 0;
     for (std::size_t i = 0; i < releases.size(); ++i) {
@@ -258,11 +260,12 @@ class TraceWriter {
     }
     const std::vector<PathStep> path = critical_path_of(timeline_, schedule_, releases);
     if (path.empty()) return;
-    const int process = 2 * schedule_.ranks + 1;  // behind those of a measurement
-    name_process(process, -1, "critical path");
+    const int process = apart ? schedule_.ranks + 1 : 0;
+    if (apart) name_process(process, -1, "critical path");
+    name_track(process, kPathTrack, "critical path");
     for (const PathStep& step : path) {
       const auto [name, rank, category] = described(step);
-      begin_interval(process, 1, name, category, step.begin_ns, step.end_ns);
+      begin_interval(process, kPathTrack, name, category, step.begin_ns, step.end_ns);
       put(R"("gpu":{}}}}})", rank);
     }
   }

@@ -3,10 +3,10 @@
 // One process a GPU with a track for the host, each stream, each compute unit and, beside it, its stores,
 // copies and atomic adds (they overlap the operations that follow them); one process with a counter a link.
 // Of simulations also arrows ("flow events") from each signal to the wait that had to wait for it, and a
-// process "critical path" with one track (model/timeline/causes.hpp). Times are in microseconds with
-// nanosecond digits. Compute units that hold several workgroups at once get a track for each ("CU 7 slot 2").
-// Several asynchronous operations of a workgroup may be under way at once: each is drawn from where the one
-// before it ended, so that the track adds up (see op_times.hpp).
+// process "critical path" with one track (model/timeline/causes.hpp), which beside a measurement is a track
+// of GPU 0. Times are in microseconds with nanosecond digits. Compute units that hold several workgroups at
+// once get a track for each ("CU 7 slot 2"). Several asynchronous operations of a workgroup may be under way
+// at once: each is drawn from where the one before it ended, so that the track adds up (see op_times.hpp).
 #pragma once
 
 #include <cstdint>

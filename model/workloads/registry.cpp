@@ -12,7 +12,7 @@
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
-#include "model/workloads/attention/workload.hpp"
+#include "model/workloads/attention_forward/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/gemm/patterns.hpp"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "model/core/error.hpp"
 
@@ -14,12 +14,12 @@ namespace tritax {
 namespace {
 
 // Equal runs differ by no more, whatever compiled them.
-constexpr double kRounding = 1e-9;
+constexpr double kSameButForRounding = 1e-9;
 
-const ResultRow* find_row(const ResultFile& file, const std::string& id) {
-  const auto at =
-      std::find_if(file.rows.begin(), file.rows.end(), [&](const ResultRow& row) { return row.id == id; });
-  return at == file.rows.end() ? nullptr : &*at;
+std::map<std::string_view, const ResultRow*> rows_by_id(const ResultFile& file) {
+  std::map<std::string_view, const ResultRow*> rows;
+  for (const ResultRow& row : file.rows) rows.emplace(row.id, &row);
+  return rows;
 }
 
 template <typename Value>
@@ -74,7 +74,9 @@ std::string some_ids(const ResultFile& file) {
 
 }  // namespace
 
-bool RowComparison::is_equal() const { return std::abs(after_us - before_us) <= kRounding * before_us; }
+bool RowComparison::is_equal() const {
+  return std::abs(after_us - before_us) <= kSameButForRounding * before_us;
+}
 
 ResultComparison compare_results(const ResultFile& before, const ResultFile& after) {
   ResultComparison comparison;
@@ -82,15 +84,18 @@ ResultComparison compare_results(const ResultFile& before, const ResultFile& aft
     comparison.rows.push_back(compare_rows(before.rows.front(), after.rows.front()));
     return comparison;
   }
+  const auto rows_before = rows_by_id(before);
+  const auto rows_after = rows_by_id(after);
   for (const ResultRow& row : before.rows) {
-    if (const ResultRow* then = find_row(after, row.id)) {
-      comparison.rows.push_back(compare_rows(row, *then));
+    const auto then = rows_after.find(row.id);
+    if (then != rows_after.end()) {
+      comparison.rows.push_back(compare_rows(row, *then->second));
     } else {
       comparison.only_before.push_back(row.id);
     }
   }
   for (const ResultRow& row : after.rows) {
-    if (find_row(before, row.id) == nullptr) comparison.only_after.push_back(row.id);
+    if (rows_before.count(row.id) == 0) comparison.only_after.push_back(row.id);
   }
   if (!comparison.rows.empty()) return comparison;
   throw UserError(

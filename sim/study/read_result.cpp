@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/core/json_nesting.hpp"
@@ -61,8 +63,8 @@ class ResultReader {
         const std::string where = fmt::format("{}[{}]", rows, i);
         if (list[i].is_object() && !list[i].contains("time_us")) continue;  // interrupted before it had one
         file.rows.push_back(row_of(list[i], form, where));
-        number_again(file.rows);
       }
+      number_again(file.rows);
     }
     if (file.rows.empty()) refuse("has no run to compare");
     return file;
@@ -132,24 +134,37 @@ class ResultReader {
     return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
   }
 
-  // A scalar under its name, the members of an object under theirs.
+  // A scalar under its name, the members of an object under theirs, or "knobs.m" where there is an "m"
+  // already.
   static void add_made_with(ResultRow& row, const std::string& name, const ordered_json& value) {
-    if (value.is_object()) {
-      for (const auto& [key, member] : value.items()) {
-        if (!member.is_structured()) add_made_with(row, key == "name" ? name : key, member);
-      }
+    const auto add = [&row](const std::string& as, const ordered_json& one) {
+      const std::string shown = without_controls(as);
+      const bool taken = std::any_of(row.made_with.begin(), row.made_with.end(),
+                                     [&](const auto& other) { return other.first == shown; });
+      if (!taken) row.made_with.emplace_back(shown, without_controls(text_of(one)));
+      return !taken;
+    };
+    if (!value.is_object()) {
+      add(name, value);
       return;
     }
-    row.made_with.emplace_back(without_controls(name), without_controls(text_of(value)));
+    for (const auto& [key, member] : value.items()) {
+      if (!member.is_structured() && !add(key == "name" ? name : key, member)) add(name + '.' + key, member);
+    }
   }
 
   // Points of a sweep have one id: the second "id" becomes "id (2)".
   static void number_again(std::vector<ResultRow>& rows) {
-    const std::string id = rows.back().id;
-    const auto taken = [&](const std::string& name) {
-      return std::any_of(rows.begin(), rows.end() - 1, [&](const ResultRow& row) { return row.id == name; });
-    };
-    for (int n = 2; taken(rows.back().id); ++n) rows.back().id = fmt::format("{} ({})", id, n);
+    std::set<std::string> taken;
+    std::map<std::string, int> last;
+    for (ResultRow& row : rows) {
+      std::string name = row.id;
+      for (int& n = last[row.id]; !taken.insert(name).second;) {
+        n = std::max(n, 1) + 1;
+        name = fmt::format("{} ({})", row.id, n);
+      }
+      row.id = std::move(name);
+    }
   }
 
   const std::string& origin_;

@@ -198,6 +198,58 @@ def test_the_builder_refuses_at_once_what_cannot_be(call, words):
         assert word in str(caught.value)
 
 
+def test_the_builder_has_attention(machine):
+    builder = tritax.ScheduleBuilder("attention", 1)
+    q, k, v, o = (builder.buffer(name, "fp16", 48, 16, 16, 16) for name in "QKVO")
+    for buffer in (q, k, v):
+        builder.input(builder.region(buffer))
+    # Causal: the first query sees one key, each further one more.
+    builder.expect_attention(*(builder.region(buffer, rank=0) for buffer in (o, q, k, v)), limit=1)
+    kernel = builder.kernel("attend", 0, tile=(64, 16, 16), waves=4, pipeline="overlapped")
+    for row in range(0, 48, 16):
+        builder.workgroup(kernel)
+        for key in range(0, 48, 16):
+            builder.attend(q, (row, 0, 16, 16), k, v, 0, (key, key + 16), limit=row + 1)
+        builder.store(o, (row, 0, 16, 16), 0)
+    builder.launch(0, kernel)
+    builder.device_synchronize(0)
+    schedule = builder.finish()
+    assert tritax.check(schedule, machine) == [] and tritax.execute(schedule, machine).right
+
+
+def test_the_builder_has_queues_graphs_events_and_copy_engines(machine):
+    builder = tritax.ScheduleBuilder("queue", 2)
+    block = builder.buffer("block", "fp16", 64, 64, 16)
+    moved = builder.buffer("moved", "fp16", 64, 64, 16)
+    far = builder.buffer("far", "fp16", 64, 64)
+    queue = builder.flags("queue", 1)
+    builder.input(builder.region(block))
+    for rank in range(2):
+        builder.expect_copy(builder.region(far, rank=1 - rank), builder.region(block, rank=rank))
+        kernel = builder.kernel("work", rank)
+        for _ in range(2):
+            builder.workgroup(kernel)
+            builder.claim_items(queue, 0, 0, 4)
+        for row in range(0, 64, 16):
+            builder.item(kernel)
+            builder.copy(moved, (row, 0, 16, 64), rank, block, (row, 0), rank)
+        builder.graph_launch(rank, [(kernel, 0)])
+        builder.record_event(rank, 0, stream=0)
+        builder.wait_event(rank, 0, stream=1)
+        builder.host_copy(rank, 1, far, (0, 0, 64, 64), 1 - rank, moved, (0, 0), rank)
+        builder.host_work(rank, "rest", 1000.0)
+        builder.stream_synchronize(rank, 1)
+        builder.device_synchronize(rank)
+        builder.host_barrier(rank)
+    schedule = builder.finish()
+    assert tritax.check(schedule, machine) == [] and tritax.execute(schedule, machine).right
+    assert schedule.kernels[0]["items"] == 4
+    timeline = tritax.simulate(schedule, machine, timeline=True).timeline
+    assert set(timeline.copies["to_rank"]) == {0, 1}
+    drawn = timeline.ops[timeline.ops["kind"] == tritax.OpKind.copy]  # items, wherever they were drawn
+    assert list(drawn["bytes"]) == [16 * 64 * 2] * 8
+
+
 # Runs and timelines
 
 

@@ -130,6 +130,9 @@ TEST(Compare, NumbersRowsOfOneId) {
   const ResultFile file = runs(run_of("one", 1, 1, 0) + "," + run_of("one", 2, 2, 0));
   EXPECT_EQ(file.rows[0].id, "one");
   EXPECT_EQ(file.rows[1].id, "one (2)");
+  const ResultFile taken =
+      runs(run_of("one", 1, 1, 0) + "," + run_of("one (2)", 2, 2, 0) + "," + run_of("one", 3, 3, 0));
+  EXPECT_EQ(taken.rows[2].id, "one (3)");
 }
 
 TEST(Compare, RefusesWhatIsNoResultWithPlaceAndWhatIsAllowed) {

@@ -211,7 +211,7 @@ TEST(SimulatedTrace, HasTheCriticalPathOnATrackOfItsOwn) {
   std::vector<std::string> steps;
   double until = 0;
   for (const json& event : trace["traceEvents"]) {
-    if (event["pid"] != 5 || event["ph"] != "X") continue;
+    if (event["pid"] != 3 || event["ph"] != "X") continue;
     EXPECT_NEAR(event["ts"].get<double>(), until, 1e-9);
     until = event["ts"].get<double>() + event["dur"].get<double>();
     steps.push_back(event["name"].get<std::string>() + " of " +
@@ -221,7 +221,7 @@ TEST(SimulatedTrace, HasTheCriticalPathOnATrackOfItsOwn) {
   ASSERT_EQ(steps.size(), 9u);
   EXPECT_EQ(steps[3], "signal ready[3] -> GPU 1 of 0");
   EXPECT_EQ(steps[4], "wait ready[3] >= 1 of 1");
-  EXPECT_EQ(processes(trace).at(5), (std::pair{-1, std::string("critical path")}));
+  EXPECT_EQ(processes(trace).at(3), (std::pair{-1, std::string("critical path")}));
 }
 
 TEST(MeasuredTrace, HasNoCauses) {

@@ -12,8 +12,8 @@
 #include "model/machine/machine.hpp"
 #include "model/schedule/check.hpp"
 #include "model/select/bounds.hpp"
-#include "model/workloads/attention/mapping.hpp"
-#include "model/workloads/attention/workload.hpp"
+#include "model/workloads/attention_forward/mapping.hpp"
+#include "model/workloads/attention_forward/workload.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 

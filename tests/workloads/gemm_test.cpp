@@ -20,7 +20,7 @@ namespace {
 
 namespace sums = partial_sums_test;
 
-Problem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+Problem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
   Problem problem = problem_of(gemm());
   problem.values.give("m", m);
   problem.values.give("n", n);
@@ -31,15 +31,15 @@ Problem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
 }
 
 // So few compute units that there are full waves and a last one.
-Machine small_machine(int dies, int units) {
+Machine machine_of_dies(int dies, int units) {
   Machine machine = find_machine("mi300x-8");
   machine.gpu.xcds = dies;
   machine.gpu.cus_per_xcd = units;
   return machine;
 }
 
-Schedule built(std::string_view pattern, const Problem& problem, const Machine& machine,
-               const Values& knobs) {
+Schedule gemm_built(std::string_view pattern, const Problem& problem, const Machine& machine,
+                    const Values& knobs) {
   return sums::built(find_pattern(gemm(), pattern, "test"), problem, machine, knobs);
 }
 
@@ -63,9 +63,9 @@ Values any_knobs(const Machine& machine) {
 }
 
 RC_GTEST_PROP(Gemm, IsSoundAndRightOnRaggedShapes, ()) {
-  const Machine machine = small_machine(between(1, 4), between(1, 7));
-  const Problem asked = product(between(1, 200), between(1, 200), between(1, 150),
-                                static_cast<DType>(between(0, kDTypeCount - 1)));
+  const Machine machine = machine_of_dies(between(1, 4), between(1, 7));
+  const Problem asked = gemm_problem(between(1, 200), between(1, 200), between(1, 150),
+                                     static_cast<DType>(between(0, kDTypeCount - 1)));
   const Values knobs = any_knobs(machine);
   for (const Pattern& pattern : gemm().patterns) {
     const std::string wrong = sums::what_is_wrong(pattern, asked, machine, knobs);
@@ -82,8 +82,8 @@ RC_GTEST_PROP(Gemm, IsSoundAndRightOnRaggedShapes, ()) {
 class GemmDType : public testing::TestWithParam<DType> {};
 
 TEST_P(GemmDType, IsRightWithPartialSumsAndWithAtomics) {
-  const Machine machine = small_machine(2, 4);
-  const Problem asked = product(90, 170, 130, GetParam());
+  const Machine machine = machine_of_dies(2, 4);
+  const Problem asked = gemm_problem(90, 170, 130, GetParam());
   for (const Fixup fixup : {Fixup::partials, Fixup::atomics}) {
     Values knobs = sums::small_tiles(gemm());
     knobs.give("fixup", static_cast<std::int64_t>(fixup));
@@ -117,12 +117,13 @@ Traffic traffic_of(const Schedule& schedule) {
 }
 
 TEST(Gemm, StoresAndAddsOnePartialSumASeam) {
-  const Machine machine = small_machine(2, 4);
-  const Problem asked = product(5 * 32, 4 * 32, 9 * 32, DType::fp16);  // 20 tiles of 9 iterations on 8 units
+  const Machine machine = machine_of_dies(2, 4);
+  const Problem asked =
+      gemm_problem(5 * 32, 4 * 32, 9 * 32, DType::fp16);  // 20 tiles of 9 iterations on 8 units
   const Values knobs = sums::small_tiles(gemm());
   const auto expect = [&](std::string_view pattern, const Decomposition& split) {
     SCOPED_TRACE(pattern);
-    const Traffic traffic = traffic_of(built(pattern, asked, machine, knobs));
+    const Traffic traffic = traffic_of(gemm_built(pattern, asked, machine, knobs));
     EXPECT_EQ(traffic.stored, seams_of(split));
     EXPECT_EQ(traffic.added, seams_of(split));
     EXPECT_EQ(traffic.whole, 20);
@@ -141,11 +142,11 @@ TEST(Gemm, StoresAndAddsOnePartialSumASeam) {
 }
 
 TEST(Gemm, AddsEveryPartOfASharedTileOntoCAndStoresTheOthers) {
-  const Machine machine = small_machine(2, 4);
-  const Problem asked = product(5 * 32, 4 * 32, 9 * 32, DType::fp16);
+  const Machine machine = machine_of_dies(2, 4);
+  const Problem asked = gemm_problem(5 * 32, 4 * 32, 9 * 32, DType::fp16);
   Values knobs = sums::small_tiles(gemm());
   knobs.give("fixup", static_cast<std::int64_t>(Fixup::atomics));
-  const Schedule schedule = built("two-tile-stream-k", asked, machine, knobs);
+  const Schedule schedule = gemm_built("two-tile-stream-k", asked, machine, knobs);
   const Decomposition split = two_tile_stream_k({20, 9}, 8);
   int shared = 0;
   for (std::int64_t tile = 0; tile < split.split_tiles; ++tile) shared += sharers_of(split, tile).peers() > 0;
@@ -157,14 +158,14 @@ TEST(Gemm, AddsEveryPartOfASharedTileOntoCAndStoresTheOthers) {
 }
 
 TEST(Gemm, MultipliesTheSameWithStreamKOnAMultipleOfTheTilesAsWithAFixedSplit) {
-  const Machine machine = small_machine(2, 8);
-  const Problem asked = product(64, 64, 224, DType::bf16);  // 4 tiles of 7 iterations
+  const Machine machine = machine_of_dies(2, 8);
+  const Problem asked = gemm_problem(64, 64, 224, DType::bf16);  // 4 tiles of 7 iterations
   Values knobs = sums::small_tiles(gemm());
   knobs.give("grid", 12);
   knobs.give("split", 3);
   const auto parts = [&](std::string_view pattern) {
     std::vector<std::array<int, 4>> all;
-    for (const Op& op : built(pattern, asked, machine, knobs).ops) {
+    for (const Op& op : gemm_built(pattern, asked, machine, knobs).ops) {
       if (op.kind == OpKind::matmul) all.push_back({op.rect.row, op.rect.col, op.k_begin, op.k_end});
     }
     std::sort(all.begin(), all.end());
@@ -173,30 +174,32 @@ TEST(Gemm, MultipliesTheSameWithStreamKOnAMultipleOfTheTilesAsWithAFixedSplit) {
   EXPECT_EQ(parts("stream-k"), parts("fixed-split"));
 }
 
-double time_us(std::string_view pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
-  return simulate(built(pattern, asked, machine, knobs), machine).makespan_ns / 1e3;
+double gemm_time_us(std::string_view pattern, const Problem& asked, const Machine& machine,
+                    const Values& knobs) {
+  return simulate(gemm_built(pattern, asked, machine, knobs), machine).makespan_ns / 1e3;
 }
 
 // 160 tiles on 132 compute units: the second wave is four fifths empty.
 TEST(Gemm, TakesLessTimeInSharesThanInTilesWhereTheLastWaveIsAlmostEmpty) {
   const Machine machine = find_machine("h100-4");
   Values knobs(gemm().knobs);
-  const Problem bad = product(2048, 1280, 8192, DType::bf16);
+  const Problem bad = gemm_problem(2048, 1280, 8192, DType::bf16);
   knobs.give("tile_m", 128);
   knobs.give("tile_n", 128);
-  const double whole = time_us("persistent", bad, machine, knobs);
-  EXPECT_LT(time_us("stream-k", bad, machine, knobs), 0.9 * whole);
+  const double whole = gemm_time_us("persistent", bad, machine, knobs);
+  EXPECT_LT(gemm_time_us("stream-k", bad, machine, knobs), 0.9 * whole);
   // Eight tiles of great depth, each in four parts.
-  const Problem deep = product(256, 512, 16384, DType::bf16);
+  const Problem deep = gemm_problem(256, 512, 16384, DType::bf16);
   knobs.give("split", 4);
-  EXPECT_LT(time_us("fixed-split", deep, machine, knobs), 0.7 * time_us("persistent", deep, machine, knobs));
+  EXPECT_LT(gemm_time_us("fixed-split", deep, machine, knobs),
+            0.7 * gemm_time_us("persistent", deep, machine, knobs));
 }
 
 TEST(Gemm, RefusesAGridThatIsNotResidentAndNamesTheKnob) {
   Values knobs = sums::small_tiles(gemm());
   knobs.give("grid", 60000);
   try {
-    built("stream-k", product(512, 512, 512, DType::fp16), find_machine("h100-4"), knobs);
+    gemm_built("stream-k", gemm_problem(512, 512, 512, DType::fp16), find_machine("h100-4"), knobs);
     FAIL() << "is built";
   } catch (const UserError& error) {
     EXPECT_EQ(std::string(error.what()).rfind("grid: 60000 workgroups", 0), 0U) << error.what();
@@ -214,7 +217,7 @@ TEST(Gemm, FindsTheGridModelOfSimulatedRunsAndWithItAGridThatIsAlmostTheBest) {
   std::vector<GridRun> runs;
   std::vector<Best> shapes;
   for (const auto& [m, n, k] : {std::array{256, 3584, 8192}, {1024, 1024, 1024}, {128, 128, 16384}}) {
-    const Problem asked = product(m, n, k, DType::bf16);
+    const Problem asked = gemm_problem(m, n, k, DType::bf16);
     shapes.emplace_back();
     for (const std::int64_t grid : {1, 2, 4, 8, 16, 32, 56, 64, 96, 132}) {
       Values knobs(gemm().knobs);
@@ -243,19 +246,19 @@ TEST(Gemm, FindsTheGridModelOfSimulatedRunsAndWithItAGridThatIsAlmostTheBest) {
     const double best = std::min_element(of.time_of_grid.begin(), of.time_of_grid.end(), by_time)->second;
     EXPECT_LT(picked, 1.2 * best) << of.tiles << " tiles of " << of.iterations;
   }
-  EXPECT_FALSE(grid_run_of(find_pattern(gemm(), "persistent", "test"), product(64, 64, 64, DType::bf16),
+  EXPECT_FALSE(grid_run_of(find_pattern(gemm(), "persistent", "test"), gemm_problem(64, 64, 64, DType::bf16),
                            machine, Values(gemm().knobs), 1));
 }
 
 // Operands that the L2 holds come from memory once, though workgroups read them at different places of K.
 TEST(Gemm, FetchesOperandsAboutOnceInSharesToo) {
   const Machine machine = find_machine("h100-4");
-  const Problem asked = product(1280, 1280, 4096, DType::bf16);
+  const Problem asked = gemm_problem(1280, 1280, 4096, DType::bf16);
   Values knobs(gemm().knobs);
   for (const char* side : {"tile_m", "tile_n"}) knobs.give(side, 128);
   const auto read_bytes = [&](std::string_view pattern) {
     double bytes = 0;
-    const SimulationResult result = simulate(built(pattern, asked, machine, knobs), machine);
+    const SimulationResult result = simulate(gemm_built(pattern, asked, machine, knobs), machine);
     for (const CacheRow& row : result.caches) {
       if (row.operation == OpKind::matmul) bytes += row.traffic.hbm_read_bytes;
     }

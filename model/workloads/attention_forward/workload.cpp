@@ -1,6 +1,6 @@
 // Attention, forward, on one GPU: one kernel whose workgroups have a tile of queries each. Its patterns
 // differ in nothing but which workgroup has which tile (mapping.hpp), and so in what each die's L2 holds.
-#include "model/workloads/attention/workload.hpp"
+#include "model/workloads/attention_forward/workload.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
-#include "model/workloads/attention/problem.hpp"
+#include "model/workloads/attention_forward/problem.hpp"
 
 namespace tritax {
 

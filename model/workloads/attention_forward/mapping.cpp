@@ -1,4 +1,4 @@
-#include "model/workloads/attention/mapping.hpp"
+#include "model/workloads/attention_forward/mapping.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/kernels.hpp"
-#include "model/workloads/attention/problem.hpp"
+#include "model/workloads/attention_forward/problem.hpp"
 
 namespace tritax {
 

@@ -11,7 +11,7 @@
 #include "model/core/dtype.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
-#include "model/workloads/attention/mapping.hpp"
+#include "model/workloads/attention_forward/mapping.hpp"
 
 namespace tritax {
 
