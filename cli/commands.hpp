@@ -39,6 +39,7 @@ Run add_schedule(CLI::App& program, const Workload& workload);
 Run add_simulate(CLI::App& program, const Workload& workload);
 Run add_taxonomy(CLI::App& program, const Workload& workload);
 Run add_trace(CLI::App& program, const Workload& workload);
+Run add_tune(CLI::App& program, const Workload& workload);
 Run add_validate(CLI::App& program, const Workload& workload);
 
 }  // namespace tritax::cli

@@ -42,7 +42,7 @@ std::string spelt(const ordered_json& answer) {
 }
 
 // A value of a field or knob as the options spell it.
-std::string option_text(const json& value, const std::string& place) {
+std::string value_as_option(const json& value, const std::string& place) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
   if (value.is_number()) return value.dump();
@@ -66,7 +66,7 @@ void give_all(const json& candidate, const char* key, Values& values) {
   for (const auto& [name, value] : candidate.at(key).items()) {
     const std::string place = fmt::format("{}.{}", key, name);
     const auto spec = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    give_text(values, spec, option_text(value, place), place);
+    give_text(values, spec, value_as_option(value, place), place);
   }
 }
 
@@ -83,7 +83,7 @@ std::string text_or(const json& candidate, const char* key, const std::string& f
 }
 
 // What tells the answers apart, as the line has it.
-std::optional<json> id_of(const json& candidate) {
+std::optional<json> id_of_line(const json& candidate) {
   if (!candidate.is_object() || !candidate.contains("id")) return std::nullopt;
   const json& id = candidate.at("id");
   const bool text = id.is_string() && id.get_ref<const std::string&>().size() <= kLongestId;
@@ -164,7 +164,7 @@ std::string LineEvaluator::answer(std::string_view line) {
       throw UserError("the line is empty; give a JSON object");
     }
     const json candidate = parse_json(line, kLine);
-    if (const std::optional<json> id = id_of(candidate)) answer["id"] = *id;
+    if (const std::optional<json> id = id_of_line(candidate)) answer["id"] = *id;
     answer.update(evaluate(candidate));
   } catch (const UserError& error) {
     answer["invalid"] = error.what();

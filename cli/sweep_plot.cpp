@@ -116,6 +116,7 @@ class SweepDrawing {
 
   void draw_line(std::size_t index) {
     const SweepLine& series = plot_.lines[index];
+    if (!series.joined) return draw_points(index);
     std::string points;
     for (const auto& [value, time] : series.points) {
       points += fmt::format("{:.1f},{:.1f} ", x_of(value), y_of(time));
@@ -125,6 +126,14 @@ class SweepDrawing {
     for (const auto& [value, time] : series.points) {
       put("<g><title>{}: {:.1f} at {:g}</title>{}</g>\n", escaped(series.name), time, value,
           svg_marker(index, x_of(value), y_of(time)));
+    }
+  }
+
+  // So many that no viewer wants to name them one by one.
+  void draw_points(std::size_t index) {
+    for (const auto& [value, time] : plot_.lines[index].points) {
+      put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"1.3\" fill=\"{}\" fill-opacity=\"0.55\"/>\n", x_of(value),
+          y_of(time), colour_of(index));
     }
   }
 

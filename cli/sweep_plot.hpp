@@ -11,6 +11,7 @@ namespace tritax::cli {
 struct SweepLine {
   std::string name;                               // in the legend
   std::vector<std::pair<double, double>> points;  // value and time, both above 0; values rise
+  bool joined = true;                             // by a line; else each point stands for itself
 };
 
 struct SweepPlot {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/cost/matmul_step.hpp"
 
 namespace tritax {
 
@@ -49,11 +50,11 @@ double wgmma_operand_elements(const MatmulTile& tile) {
   return static_cast<double>(row_blocks) * (column_splits * kWgmmaRows + tile.n);
 }
 
-// Cycles of one K step.
-double step_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given) {
+}  // namespace
+
+double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate, double e,
+                       const MatmulTile& given) {
   const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(costs, given) : given;
-  const MatrixRate& rate = gpu.rate(dtype);
-  const double e = bytes_of(dtype);
   const double depth = tile.k;
   const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
   const double t_port =
@@ -72,8 +73,6 @@ double step_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const 
   return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
                                            : std::max({t_mfma, t_write + t_read, t_port});
 }
-
-}  // namespace
 
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   const bool by_rows = gpu.async_tile_copy && costs.copy_engine_row_bytes > 0;
@@ -130,7 +129,7 @@ MatmulCost matmul_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   const double steps = static_cast<double>((k + tile.k - 1) / tile.k);
 
   MatmulCost cost;
-  cost.compute_ns = steps * step_clocks(gpu, costs, dtype, tile) / rate.load_clock_ghz;
+  cost.compute_ns = steps * matmul_step_clk(gpu, costs, rate, e, tile) / rate.load_clock_ghz;
   cost.prologue_ns = gpu.hbm_latency_ns + costs.matmul_op_ns;
   cost.a_bytes = static_cast<double>(rows) * depth * e;
   cost.b_bytes = static_cast<double>(cols) * depth * e;

@@ -19,11 +19,11 @@ std::set<std::string> long_options(const std::string& text) {
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
   for (const std::string command :
-       {"advise",         "taxonomy",        "layer",        "simulate",        "report",
-        "report advise",  "report simulate", "report layer", "report validate", "compare",
-        "explain",        "trace",           "check",        "evaluate",        "schedule",
-        "patterns",       "patterns show",   "machines",     "machines show",   "scenarios",
-        "scenarios list", "reproduce",       "measure",      "calibrate",       "validate"}) {
+       {"advise",          "taxonomy",     "layer",           "simulate",  "report",        "report advise",
+        "report simulate", "report layer", "report validate", "compare",   "explain",       "trace",
+        "check",           "evaluate",     "schedule",        "patterns",  "patterns show", "machines",
+        "machines show",   "scenarios",    "scenarios list",  "reproduce", "measure",       "calibrate",
+        "validate",        "tune"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -37,7 +37,7 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
   std::string text = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
        {"advise", "taxonomy", "layer", "simulate", "report", "compare", "explain", "trace", "check",
-        "evaluate", "schedule", "reproduce", "measure", "calibrate", "validate"}) {
+        "evaluate", "schedule", "reproduce", "measure", "calibrate", "validate", "tune"}) {
     text += test::run_tritax(command + " --help").out;
   }
   int found = 0;
@@ -53,7 +53,7 @@ TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command : {"advise", "taxonomy", "layer", "simulate", "report", "compare", "explain",
                                     "trace", "check", "evaluate", "schedule", "patterns", "machines",
-                                    "scenarios", "reproduce", "measure", "calibrate", "validate"}) {
+                                    "scenarios", "reproduce", "measure", "calibrate", "validate", "tune"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -1,0 +1,385 @@
+// tritax tune: trains a selector over many problems and says how good its choices are.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/report.hpp"
+#include "cli/svg.hpp"
+#include "cli/sweep_plot.hpp"
+#include "cli/version.hpp"
+#include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
+#include "model/scenario/scenario.hpp"
+#include "sim/study/gemm_corpus.hpp"
+#include "sim/study/pattern_choice.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 1> kCorpora{"stream-k"};
+constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
+constexpr std::size_t kMostDrawn = 3000;  // points of a series in a picture
+
+struct TuneArguments : Asked {
+  OutputOptions output;
+  std::string file;
+  std::string corpus;
+  std::string dtype = "fp16";
+  std::optional<std::int64_t> count;
+  std::optional<std::int64_t> simulate;
+  std::optional<std::int64_t> seed;
+  std::optional<std::int32_t> key_bits;
+  std::optional<int> threads;
+  double false_positive_rate = 0.001;
+  double tolerance = 0.05;
+  std::string sieve;
+  std::string header;
+  std::string plot;
+
+  SieveDesign design() const { return {key_bits.value_or(4), false_positive_rate}; }
+};
+
+Table pick_table() {
+  return Table{{{"selector", "selector"},
+                {"choice_us", "one choice", "us", 3},
+                {"left", "options tried", "", 2},
+                {"within_5_pct", "within 5 %", "%"},
+                {"within_10_pct", "within 10 %", "%"},
+                {"within_20_pct", "within 20 %", "%"},
+                {"mean_ratio", "mean ratio", "", 4},
+                {"worst_ratio", "worst ratio", "", 2},
+                {"best_gain_pct", "best gain", "%"}},
+               {}};
+}
+
+void add_pick(Table& table, const std::string& name, double choice_ns, double left, const PickScore& score) {
+  table.add({name, std::isnan(choice_ns) ? Cell() : Cell(us(choice_ns)), left, 100 * score.within_5,
+             100 * score.within_10, 100 * score.within_20, score.mean_ratio, score.worst_ratio,
+             100 * score.best_gain});
+}
+
+ordered_json json_of_table(const Table& table) {
+  ordered_json rows = ordered_json::array();
+  for (const std::vector<Cell>& cells : table.rows) {
+    ordered_json& row = rows.emplace_back();
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      ordered_json& value = row[table.columns[i].key];
+      if (const auto* text = std::get_if<std::string>(&cells[i])) value = *text;
+      if (const auto* number = std::get_if<double>(&cells[i])) value = *number;
+      if (const auto* whole = std::get_if<std::int64_t>(&cells[i])) value = *whole;
+    }
+  }
+  return rows;
+}
+
+// What goes where, opened before anything is worked out.
+struct TuneFiles {
+  explicit TuneFiles(const TuneArguments& asked) : outputs(asked.output) {
+    const auto open = [](std::optional<OutputFile>& file, const std::string& path, const char* flag) {
+      if (!path.empty()) file.emplace(path, flag);
+    };
+    open(sieve, asked.sieve, "--sieve");
+    open(header, asked.header, "--header");
+    if (!asked.plot.empty()) require_svg(asked.plot);
+    open(plot, asked.plot, "--plot");
+  }
+  Outputs outputs;
+  std::optional<OutputFile> sieve, header, plot;
+};
+
+// The sieve of a table: its score as text and JSON, and the files that were asked for.
+void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const TunedSieve& tuned, Table picks,
+                  TuneFiles& files, ordered_json& json) {
+  const SieveScore& score = tuned.score;
+  const double every = std::nan("");
+  add_pick(picks, "sieve, then the fastest left", score.lookup_ns, score.left, score.fastest);
+  add_pick(picks, "sieve, then the first left", score.lookup_ns, 1, score.first);
+  const auto held_out = divided(table.problems.size()).second;
+  std::vector<std::size_t> best, usual(held_out.size(), 0);
+  for (const std::size_t problem : held_out) best.push_back(table.best(problem));
+  add_pick(picks, "exhaustive", every, static_cast<double>(table.options.size()),
+           score_picks(table, held_out, best));
+  add_pick(picks, fmt::format("always {}", table.options.front()), every, 1,
+           score_picks(table, held_out, usual));
+  files.outputs.print(
+      fmt::format("sieve of {} options: {} problems train, {} are held out; {} bits\n"
+                  "of what is slower than the best by more than {:g} %, {:.1f} % go, {:.1f} % stay; no "
+                  "suitable option stays "
+                  "of {} problems, the very best goes of {}; {:.1f} % of problems have a new key\n\n",
+                  table.options.size(), score.trained, score.held_out, tuned.sieve.bits(),
+                  100 * asked.tolerance, 100 * score.eliminated, 100 * score.false_positives,
+                  score.false_negatives, score.best_lost, 100 * score.unknown));
+  files.outputs.print(picks);
+  json["sieve"] = {{"key_bits", asked.design().key_bits},
+                   {"false_positive_rate", asked.false_positive_rate},
+                   {"tolerance", asked.tolerance},
+                   {"bits", tuned.sieve.bits()},
+                   {"trained", score.trained},
+                   {"held_out", score.held_out},
+                   {"eliminated", score.eliminated},
+                   {"false_positives", score.false_positives},
+                   {"false_negatives", score.false_negatives},
+                   {"best_lost", score.best_lost},
+                   {"unknown", score.unknown}};
+  json["selectors"] = json_of_table(picks);
+  files.outputs.csv(picks);
+  if (files.sieve) files.sieve->commit(tuned.sieve.to_json());
+  if (files.header) files.header->commit(tuned.sieve.to_header("tritax_tuned"));
+}
+
+Machine corpus_machine(const TuneArguments& asked) {
+  if (!asked.machine.empty()) return find_machine_option(asked.machine, asked.changes);
+  // As the paper ran it.
+  std::vector<ParameterChange> changes = asked.changes;
+  for (const char* key : {"gpu.boost_clock", "gpu.matrix.fp16.load_clock", "gpu.matrix.bf16.load_clock",
+                          "gpu.matrix.fp32.load_clock"}) {
+    const bool given = std::any_of(changes.begin(), changes.end(),
+                                   [&](const ParameterChange& change) { return change.key == key; });
+    if (!given) changes.push_back(parse_change(ChangeKind::set, fmt::format("{}=1005MHz", key)));
+  }
+  return find_machine_option("a100-8", changes);
+}
+
+CorpusKernels corpus_kernels(const TuneArguments& asked, const Machine& machine) {
+  if (asked.dtype == "fp16") return fp16_kernels(element_of(machine.gpu, DType::fp16));
+  const std::optional<Element> fp64 = fp64_of(machine.gpu);
+  if (!fp64) {
+    throw UserError(fmt::format("--dtype: the fp64 rate of {} is not known; give fp16", machine.gpu.arch));
+  }
+  return fp64_kernels(*fp64);
+}
+
+Table speedup_table(const CorpusKernels& kernels, const std::vector<GemmSize>& sizes,
+                    const std::vector<CorpusTimes>& times) {
+  Table table{{{"against", "Stream-K against"},
+               {"gemms", "GEMMs"},
+               {"mean", "mean", "", 3},
+               {"std", "std", "", 3},
+               {"min", "min", "", 3},
+               {"max", "max", "", 2}},
+              {}};
+  const auto add = [&](const std::string& name, bool compute_bound, auto other_ns) {
+    std::vector<double> speedups;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (compute_bound && intensity_of(sizes[i], kernels.element) < kernels.compute_bound) continue;
+      speedups.push_back(other_ns(times[i]) / times[i].schedule_ns[3]);
+    }
+    const Distribution found = distribution_of(speedups);
+    table.add(
+        {name, static_cast<std::int64_t>(found.count), found.mean, found.deviation, found.least, found.most});
+  };
+  add("data-parallel, same tile", false, [](const CorpusTimes& one) { return one.schedule_ns[0]; });
+  add("ensemble by a heuristic", false, [](const CorpusTimes& one) { return one.ensemble_ns; });
+  add(fmt::format("… from {:g} flop/B on", kernels.compute_bound), true,
+      [](const CorpusTimes& one) { return one.ensemble_ns; });
+  add("oracle of tiles", false, [](const CorpusTimes& one) { return one.oracle_ns; });
+  return table;
+}
+
+// Every schedule's error against simulation, on the first GEMMs of the corpus.
+void report_compared(const std::vector<ComparedRun>& runs, TuneFiles& files, ordered_json& json) {
+  Table table{{{"schedule", "closed form against simulation"},
+               {"gemms", "GEMMs"},
+               {"median_error_pct", "median |error|", "%"},
+               {"p90_error_pct", "90 % below", "%"},
+               {"median_ratio", "median ratio", "", 3}},
+              {}};
+  const auto add = [&](const std::string& name, auto counts) {
+    std::vector<double> errors, ratios;
+    for (const ComparedRun& run : runs) {
+      if (!counts(run)) continue;
+      ratios.push_back(run.closed_ns / run.simulated_ns);
+      errors.push_back(std::abs(ratios.back() - 1));
+    }
+    const auto count = static_cast<std::int64_t>(errors.size());
+    table.add({name, count, 100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), quantile(ratios, 0.5)});
+  };
+  for (const std::string_view schedule : kCorpusSchedules) {
+    add(std::string(schedule), [&](const ComparedRun& run) { return run.schedule == schedule; });
+  }
+  add("all", [](const ComparedRun&) { return true; });
+  files.outputs.print(table);
+  files.outputs.print("\n");
+  json["against_simulation"] = json_of_table(table);
+}
+
+SweepPlot corpus_plot(const Machine& machine, const CorpusKernels& kernels,
+                      const std::vector<GemmSize>& sizes, const std::vector<CorpusTimes>& times) {
+  SweepPlot plot;
+  plot.title = fmt::format("Data-parallel and Stream-K, {} GEMMs in {}", sizes.size(), kernels.element.name);
+  plot.subtitle = fmt::format("closed form, {}, tile {}x{}x{}", machine.title(), kernels.tile.m,
+                              kernels.tile.n, kernels.tile.k);
+  plot.x_label = "arithmetic intensity (flop/B)";
+  plot.y_label = "predicted time (us)";
+  const std::size_t step = std::max<std::size_t>(1, sizes.size() / kMostDrawn);
+  for (const std::size_t schedule : {std::size_t{0}, std::size_t{3}}) {
+    SweepLine line{schedule == 0 ? "data-parallel" : "Stream-K", {}, false};
+    for (std::size_t i = 0; i < sizes.size(); i += step) {
+      line.points.emplace_back(intensity_of(sizes[i], kernels.element), us(times[i].schedule_ns[schedule]));
+    }
+    plot.lines.push_back(std::move(line));
+  }
+  return plot;
+}
+
+int tune_corpus(const TuneArguments& asked, TuneFiles& files) {
+  const Machine machine = corpus_machine(asked);
+  const CorpusKernels kernels = corpus_kernels(asked, machine);
+  const auto seed = static_cast<std::uint64_t>(asked.seed.value_or(1));
+  const std::vector<GemmSize> sizes = log_sampled_gemms(asked.count.value_or(kCorpusShapes), seed);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<CorpusTimes> times = corpus_times(machine, kernels, sizes);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  ordered_json json{{"schema", "tritax.tune/1"},  {"version", version()},          {"corpus", asked.corpus},
+                    {"machine", machine.title()}, {"dtype", kernels.element.name}, {"seed", seed},
+                    {"gemms", sizes.size()},      {"closed_form_s", taken.count()}};
+  files.outputs.print(
+      fmt::format("{} GEMMs in {}, tile {}x{}x{}, on one GPU of {}: {} schedules, an ensemble and an oracle "
+                  "in {:.2f} s\n\n",
+                  sizes.size(), kernels.element.name, kernels.tile.m, kernels.tile.n, kernels.tile.k,
+                  machine.title(), sizes.size() * kCorpusSchedules.size(), taken.count()));
+  const Table speedups = speedup_table(kernels, sizes, times);
+  files.outputs.print(speedups);
+  files.outputs.print("\n");
+  json["speedups"] = json_of_table(speedups);
+  if (asked.simulate) {
+    const auto sample = std::min<std::size_t>(sizes.size(), static_cast<std::size_t>(*asked.simulate));
+    const std::vector<GemmSize> some(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sample));
+    report_compared(compared_with_simulation(machine, kernels, some), files, json);
+  }
+  const ChoiceTable table = policy_choices(machine, kernels, sizes);
+  report_sieve(asked, table, tune_sieve(table, asked.design(), asked.tolerance), pick_table(), files, json);
+  if (files.plot) files.plot->commit(to_svg(corpus_plot(machine, kernels, sizes, times)));
+  files.outputs.json(json);
+  return 0;
+}
+
+int tune_scenarios(const TuneArguments& asked, TuneFiles& files) {
+  std::vector<Scenario> scenarios = read_scenarios(asked.file);
+  for (Scenario& scenario : scenarios) {
+    if (!asked.machine.empty()) scenario.machine = asked.machine;
+  }
+  const Machine machine = changed(find_machine_of(scenarios.front()), asked.changes);
+  const PatternTable found = pattern_table(scenarios, machine);
+  const std::vector<std::size_t> held_out = divided(found.table.problems.size()).second;
+  if (held_out.empty()) {
+    throw UserError(fmt::format("{}: {} problems are too few to hold a tenth of them out", asked.file,
+                                found.table.problems.size()));
+  }
+  std::vector<std::size_t> by_bound;
+  for (const std::size_t problem : held_out) by_bound.push_back(found.by_bound[problem]);
+  Table picks = pick_table();
+  add_pick(picks, "lowest bound", found.bound_ns, 1, score_picks(found.table, held_out, by_bound));
+  ordered_json json{{"schema", "tritax.tune/1"},
+                    {"version", version()},
+                    {"file", asked.file},
+                    {"machine", machine.title()},
+                    {"problems", found.table.problems.size()},
+                    {"simulation_us", us(found.simulation_ns)}};
+  report_sieve(asked, found.table, tune_sieve(found.table, asked.design(), asked.tolerance), std::move(picks),
+               files, json);
+  files.outputs.json(json);
+  return 0;
+}
+
+int run_tune(const TuneArguments& asked) {
+  if (asked.file.empty() == asked.corpus.empty()) {
+    throw UserError("--corpus: give either a corpus or a scenario file with many problems");
+  }
+  if (!asked.corpus.empty()) parse_name(asked.corpus, "--corpus", kCorpora);
+  parse_name(asked.dtype, "--dtype", kCorpusTypes);
+  if (asked.corpus.empty()) {
+    for (const auto& [given, flag] :
+         {std::pair{asked.count.has_value(), "--count"}, std::pair{asked.simulate.has_value(), "--simulate"},
+          std::pair{asked.seed.has_value(), "--seed"}, std::pair{!asked.plot.empty(), "--plot"}}) {
+      if (given)
+        throw UserError(fmt::format("{}: only a corpus has that; give --corpus, or leave it out", flag));
+    }
+  }
+  if (asked.simulate && asked.dtype == "fp64") {
+    throw UserError("--simulate: schedules have no fp64, only the closed form has; give --dtype fp16");
+  }
+  TuneFiles files(asked);
+  const std::unique_ptr<tbb::global_control> cores = limit_threads(asked.threads);
+  return asked.corpus.empty() ? tune_scenarios(asked, files) : tune_corpus(asked, files);
+}
+
+// A share in (0, 1), or [0, 1) with `zero`.
+void add_share(CLI::App& app, const std::string& flag, double& target, bool zero, const std::string& help) {
+  app.add_option_function<std::string>(
+         flag,
+         [&target, flag, zero](const std::string& text) {
+           char* end = nullptr;
+           const double value = std::strtod(text.c_str(), &end);
+           const bool allowed = *end == '\0' && value < 1 && (zero ? value >= 0 : value > 0);
+           if (!allowed) {
+             throw UserError(fmt::format("{}: '{}' is not allowed; give a number {} and below 1", flag, text,
+                                         zero ? "from 0" : "above 0"));
+           }
+           target = value;
+         },
+         help)
+      ->type_name("SHARE");
+}
+
+}  // namespace
+
+Run add_tune(CLI::App& program, const Workload& /*workload*/) {
+  auto options = std::make_shared<TuneArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "tune", "Train a selector over many problems, and say how good its choices are");
+  command.add_option("FILE", options->file,
+                     "Scenarios of one workload, a problem each; patterns are chosen among");
+  command
+      .add_option("--corpus", options->corpus,
+                  "Instead of a file: stream-k, GEMMs by the closed form in seven policies")
+      ->type_name("NAME");
+  add_machine_options(command, *options, false);
+  command.add_option("--dtype", options->dtype, "Of the corpus: fp16 or fp64 (default fp16)")
+      ->type_name("NAME");
+  add_integer(command, "--count", options->count,
+              fmt::format("GEMMs of the corpus (default: {})", kCorpusShapes), 20, 10'000'000);
+  add_integer(command, "--simulate", options->simulate,
+              "Simulate so many GEMMs of the corpus too, in four schedules each, and compare", 1, 100'000);
+  add_seed_option(command, options->seed);
+  add_threads_option(command, options->threads);
+  add_integer(command, "--key-bits", options->key_bits,
+              "Binary digits behind the leading one that tell numbers of a problem apart (default: 4)", 0,
+              16);
+  add_share(command, "--false-positives", options->false_positive_rate, false,
+            "Of what a filter has not seen, the share that it takes for seen (default: 0.001)");
+  add_share(command, "--tolerance", options->tolerance, true,
+            "Options slower than the best by no more than this share are suitable too (default: 0.05)");
+  const auto add_file = [&](const char* flag, std::string& target, const char* help) {
+    command.add_option(flag, target, help)->type_name("FILE")->group(kOutputGroup);
+  };
+  add_file("--sieve", options->sieve, "Write the sieve as JSON, for a kernel library to load");
+  add_file("--header", options->header, "Write the sieve as a C++ header, for a kernel library to compile");
+  add_file("--plot", options->plot, "Draw the times of the corpus over arithmetic intensity (SVG)");
+  add_output_options(command, options->output);
+  command.footer(
+      "The sieve has a Bloom filter an option: it is trained on nine tenths of the problems, and the figures "
+      "are\n"
+      "of the last.\n\n"
+      "Examples:\n"
+      "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
+      "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
+      "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n");
+  return [options] { return run_tune(*options); };
+}
+
+}  // namespace tritax::cli

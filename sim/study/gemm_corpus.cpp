@@ -1,0 +1,226 @@
+#include "sim/study/gemm_corpus.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/workloads/registry.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kCorpusGroup = 8;  // row tiles of a group; CUTLASS 2.x: cohorts of 8 x 4 tiles
+
+MatmulTile tile_of(std::int32_t m, std::int32_t n, std::int32_t k) {
+  return {m, n, k, m * n > 128 * 128 ? 8 : 4, Pipeline::overlapped};
+}
+
+// Uniform in [0, 1), of the numbers that splitmix64 draws.
+double drawn(std::uint64_t& state) {
+  state += 0x9E3779B97F4A7C15u;
+  return static_cast<double>(tritax_sieve::mixed(state) >> 11) * 0x1p-53;
+}
+
+ClosedForm form_of(const Machine& machine, const CorpusKernels& kernels, const MatmulTile& tile) {
+  return ClosedForm(machine, kernels.element, tile, 1, kCorpusGroup);
+}
+
+std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// What the heuristic picks, by index of the tile, and the parts of K.
+double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, std::int64_t units) {
+  double least = std::numeric_limits<double>::infinity();
+  const ClosedForm* picked = nullptr;
+  Decomposition split;
+  for (const ClosedForm& form : forms) {
+    const TiledGemm gemm = form.tiled(size);
+    for (const std::int64_t parts : {1, 2, 4, 8}) {
+      if (parts > 1 && (gemm.tiles * parts > units || parts > gemm.iterations)) break;
+      const double estimate =
+          static_cast<double>(over(gemm.tiles * parts, units) * over(gemm.iterations, parts)) *
+          form.iteration_ns();
+      if (estimate >= least) continue;
+      least = estimate;
+      picked = &form;
+      split = fixed_split(gemm, parts);
+    }
+  }
+  return picked->in_stream_ns(size, split);
+}
+
+const Workload& workload_with_schedules() {
+  for (const Workload* workload : workloads()) {
+    const bool has_all =
+        std::all_of(kCorpusSchedules.begin(), kCorpusSchedules.end(), [&](std::string_view name) {
+          return std::any_of(workload->patterns.begin(), workload->patterns.end(),
+                             [&](const Pattern& pattern) { return pattern.name == name; });
+        });
+    if (has_all) return *workload;
+  }
+  throw UserError("no workload has the schedules of the corpus as patterns; compare without simulation");
+}
+
+Values knobs_of(const Workload& workload, const MatmulTile& tile, const Decomposition& split) {
+  Values knobs(workload.knobs);
+  knobs.give("tile_m", tile.m);
+  knobs.give("tile_n", tile.n);
+  knobs.give("tile_k", tile.k);
+  knobs.give("waves", tile.waves);
+  knobs.give("pipeline", static_cast<std::int64_t>(tile.pipeline));
+  knobs.give("group_m", kCorpusGroup);
+  knobs.give("host_barriers", 0);
+  if (split.sharers > 0) {
+    knobs.give("grid", split.sharers);
+    knobs.give("split", std::max<std::int64_t>(1, split.sharers / split.split_tiles));
+  }
+  return knobs;
+}
+
+double simulated_ns(const Workload& workload, const Machine& machine, const CorpusKernels& kernels,
+                    const GemmSize& size, std::string_view schedule, const Decomposition& split) {
+  Problem problem = problem_of(workload);
+  problem.values.give("m", size.m);
+  problem.values.give("n", size.n);
+  problem.values.give("k", size.k);
+  problem.values.give("dtype", static_cast<std::int64_t>(parse_dtype(kernels.element.name, "corpus")));
+  complete_problem(problem, "corpus");
+  const Pattern& pattern = find_pattern(workload, schedule, "corpus");
+  const Values knobs = resolved_knobs(problem, machine, knobs_of(workload, kernels.tile, split));
+  return simulate(build_schedule(pattern, problem, machine, knobs), machine).kernels_ns;
+}
+
+}  // namespace
+
+std::vector<GemmSize> log_sampled_gemms(std::int64_t count, std::uint64_t seed, std::int64_t least,
+                                        std::int64_t most) {
+  std::vector<GemmSize> sizes;
+  std::uint64_t state = tritax_sieve::mixed(seed);
+  const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
+  const auto side = [&] {
+    return static_cast<std::int64_t>(
+        std::lround(static_cast<double>(least) * std::exp2(octaves * drawn(state))));
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    GemmSize& size = sizes.emplace_back();
+    size.m = side();
+    size.n = side();
+    size.k = side();
+  }
+  return sizes;
+}
+
+double intensity_of(const GemmSize& size, const Element& element) {
+  const auto m = static_cast<double>(size.m);
+  const auto n = static_cast<double>(size.n);
+  const auto k = static_cast<double>(size.k);
+  return 2 * m * n * k / (element.bytes * (m * k + k * n + m * n));
+}
+
+CorpusKernels fp64_kernels(const Element& fp64) {
+  return {fp64,
+          tile_of(64, 64, 16),
+          {tile_of(128, 128, 16), tile_of(64, 128, 16), tile_of(64, 64, 16), tile_of(32, 64, 16),
+           tile_of(32, 32, 16)},
+          150};
+}
+
+CorpusKernels fp16_kernels(const Element& fp16) {
+  return {fp16,
+          tile_of(128, 128, 32),
+          {tile_of(128, 256, 32), tile_of(128, 128, 32), tile_of(64, 128, 32), tile_of(64, 64, 64)},
+          400};
+}
+
+std::array<Decomposition, 4> corpus_schedules(const ClosedForm& form, const GemmSize& size,
+                                              std::int64_t units) {
+  const TiledGemm gemm = form.tiled(size);
+  const std::int64_t parts = std::max<std::int64_t>(2, units / gemm.tiles);
+  return {data_parallel(gemm), fixed_split(gemm, parts), stream_k(gemm, std::min(units, gemm.total())),
+          form.stream_k(size)};
+}
+
+std::vector<CorpusTimes> corpus_times(const Machine& machine, const CorpusKernels& kernels,
+                                      const std::vector<GemmSize>& sizes) {
+  const ClosedForm form = form_of(machine, kernels, kernels.tile);
+  std::vector<ClosedForm> forms;
+  for (const MatmulTile& tile : kernels.tiles) forms.push_back(form_of(machine, kernels, tile));
+  const std::int64_t units = machine.gpu.cu_count();
+  std::vector<CorpusTimes> times(sizes.size());
+  tbb::parallel_for(std::size_t{0}, sizes.size(), [&](std::size_t i) {
+    const std::array<Decomposition, 4> schedules = corpus_schedules(form, sizes[i], units);
+    for (std::size_t s = 0; s < schedules.size(); ++s) {
+      times[i].schedule_ns[s] = form.in_stream_ns(sizes[i], schedules[s]);
+    }
+    times[i].ensemble_ns = ensemble_ns(forms, sizes[i], units);
+    times[i].oracle_ns = std::numeric_limits<double>::infinity();
+    for (const ClosedForm& one : forms) {
+      times[i].oracle_ns =
+          std::min(times[i].oracle_ns, one.in_stream_ns(sizes[i], data_parallel(one.tiled(sizes[i]))));
+    }
+  });
+  return times;
+}
+
+Distribution distribution_of(const std::vector<double>& values) {
+  Distribution found;
+  found.count = values.size();
+  if (values.empty()) return found;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) found.mean += value / count;
+  for (const double value : values) found.deviation += (value - found.mean) * (value - found.mean) / count;
+  found.deviation = std::sqrt(found.deviation);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  found.least = *least;
+  found.most = *most;
+  return found;
+}
+
+ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
+                           const std::vector<GemmSize>& sizes) {
+  constexpr std::int64_t kPartsOfWave = 16;
+  const ClosedForm form = form_of(machine, kernels, kernels.tile);
+  const std::int64_t units = machine.gpu.cu_count();
+  ChoiceTable table;
+  for (int policy = 0; policy < kPolicies; ++policy)
+    table.options.push_back(fmt::format("policy {}", policy));
+  table.numbers = {"full waves of tiles", "sixteenths of the last wave", "iterations of a tile"};
+  table.problems.resize(sizes.size());
+  table.time_ns.resize(sizes.size());
+  tbb::parallel_for(std::size_t{0}, sizes.size(), [&](std::size_t i) {
+    const TiledGemm gemm = form.tiled(sizes[i]);
+    table.problems[i] = {gemm.tiles / units, over(gemm.tiles % units * kPartsOfWave, units), gemm.iterations};
+    for (int policy = 0; policy < kPolicies; ++policy) {
+      const Decomposition split = composable_kernel_policy(gemm, units, policy, false);
+      table.time_ns[i].push_back(form.in_stream_ns(sizes[i], split));
+    }
+  });
+  return table;
+}
+
+std::vector<ComparedRun> compared_with_simulation(const Machine& machine, const CorpusKernels& kernels,
+                                                  const std::vector<GemmSize>& sizes) {
+  const Workload& workload = workload_with_schedules();
+  const ClosedForm form = form_of(machine, kernels, kernels.tile);
+  const std::int64_t units = machine.gpu.cu_count();
+  std::vector<ComparedRun> runs(sizes.size() * kCorpusSchedules.size());
+  tbb::parallel_for(std::size_t{0}, runs.size(), [&](std::size_t i) {
+    const GemmSize& size = sizes[i / kCorpusSchedules.size()];
+    const std::size_t s = i % kCorpusSchedules.size();
+    const Decomposition split = corpus_schedules(form, size, units)[s];
+    // What fills no wave is shared without whole tiles, and what is not shared at all is data-parallel.
+    const bool fills_no_wave = s == 3 && form.tiled(size).tiles < units;
+    const std::string_view pattern = kCorpusSchedules[split.sharers == 0 ? 0 : fills_no_wave ? 2 : s];
+    runs[i] = {size, kCorpusSchedules[s], form.kernel_ns(size, split),
+               simulated_ns(workload, machine, kernels, size, pattern, split)};
+  });
+  return runs;
+}
+
+}  // namespace tritax

@@ -1,0 +1,86 @@
+// Stream-K over a corpus of GEMMs, as arXiv:2301.03598 §6 has it: sides drawn from 128 to 8192, evenly in
+// their logarithms, on one GPU, every time by the closed form (model/select/closed_form.hpp).
+//
+// The paper has 32,824 shapes and does not say which: distributions can be compared, single shapes cannot.
+// Its tiles are those here: fp64 64×64×16 and fp16 128×128×32 for Stream-K and for data-parallel, and as its
+// oracle the best of five or four tiles, data-parallel.
+//
+//   Stream-K             ClosedForm::stream_k
+//   ensemble             by a heuristic as libraries have them, ours: of all tiles and splits of K by 1, 2, 4
+//                        and 8 that fit into one wave, the one that has the least rounds · steps · time of a
+//                        step at full rate; larger tiles and fewer parts win ties. cuBLAS' own is not known
+//   oracle               the fastest of all tiles, data-parallel
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/select/closed_form.hpp"
+#include "sim/study/choices.hpp"
+
+namespace tritax {
+
+inline constexpr std::int64_t kCorpusShapes = 32'824;
+
+// Equal seeds, equal shapes.
+std::vector<GemmSize> log_sampled_gemms(std::int64_t count, std::uint64_t seed, std::int64_t least = 128,
+                                        std::int64_t most = 8192);
+
+// Useful operations by byte of both operands and the result.
+double intensity_of(const GemmSize& size, const Element& element);
+
+// What is multiplied, and with which tiles.
+struct CorpusKernels {
+  Element element;
+  MatmulTile tile;                // of Stream-K
+  std::vector<MatmulTile> tiles;  // of ensemble and oracle, the largest first
+  double compute_bound = 0;       // intensity from which on the paper calls a GEMM so
+};
+CorpusKernels fp64_kernels(const Element& fp64);
+CorpusKernels fp16_kernels(const Element& fp16);
+
+// The schedules of one tile.
+inline constexpr std::array<std::string_view, 4> kCorpusSchedules{"data-parallel", "fixed-split", "stream-k",
+                                                                  "two-tile-stream-k"};
+// As many parts as fill the units, at least 2; all iterations among all units; and as the paper runs it.
+std::array<Decomposition, 4> corpus_schedules(const ClosedForm& form, const GemmSize& size,
+                                              std::int64_t units);
+
+struct CorpusTimes {
+  std::array<double, 4> schedule_ns{};  // of kCorpusSchedules
+  double ensemble_ns = 0;
+  double oracle_ns = 0;
+};
+
+// Side by side on all cores; in the order of the sizes.
+std::vector<CorpusTimes> corpus_times(const Machine& machine, const CorpusKernels& kernels,
+                                      const std::vector<GemmSize>& sizes);
+
+struct Distribution {
+  std::size_t count = 0;
+  double mean = 0, deviation = 0, least = 0, most = 0;
+};
+Distribution distribution_of(const std::vector<double>& values);
+
+// The seven policies of composable_kernel (model/parts/decomposition.hpp) as options, partial sums added by
+// the owner. The numbers that tell problems apart are ours: full waves of tiles, sixteenths of the last one,
+// and iterations of a tile.
+ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
+                           const std::vector<GemmSize>& sizes);
+
+// One schedule of one GEMM by closed form and simulated.
+struct ComparedRun {
+  GemmSize size;
+  std::string_view schedule;
+  double closed_ns = 0;
+  double simulated_ns = 0;  // from the first workgroup to the end of the last kernel
+};
+// Of fp16 kernels. Throws UserError when no workload has the schedules as patterns.
+std::vector<ComparedRun> compared_with_simulation(const Machine& machine, const CorpusKernels& kernels,
+                                                  const std::vector<GemmSize>& sizes);
+
+}  // namespace tritax

@@ -1,0 +1,26 @@
+// Which pattern to run for each of many problems, as a table of choices: every pattern of their workload at
+// its default knobs, simulated.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/scenario/scenario.hpp"
+#include "sim/study/choices.hpp"
+
+namespace tritax {
+
+struct PatternTable {
+  ChoiceTable table;                  // options: patterns; numbers: the fields of the problem
+  std::vector<std::size_t> by_bound;  // of every problem the pattern with the lowest bound
+  double simulation_ns = 0;           // to simulate one problem's patterns, mean on one core
+  double bound_ns = 0;                // to bound them
+};
+
+// One problem a scenario; its knobs hold for all patterns, and what it names as pattern does not count.
+// Problems that no pattern can run are left out. Throws UserError when the scenarios are of several workloads
+// or machines, or when there are none left.
+PatternTable pattern_table(const std::vector<Scenario>& scenarios, const Machine& machine);
+
+}  // namespace tritax
