@@ -149,7 +149,7 @@ TEST(Program, AnUnknownWorkloadGetsTheNearestName) {
       {"--workload: unknown name 'all-gahter' (did you mean 'all-gather'?); known are " + names});
   expect_user_error(run_tritax("advise --workload=nonsense " + kProblem),
                     {"--workload: unknown name 'nonsense'; "});
-  expect_user_error(run_tritax("patterns --workload gemm"), {"--workload: unknown name 'gemm'"});
+  expect_user_error(run_tritax("patterns --workload gem"), {"--workload: unknown name 'gem'"});
   expect_user_error(run_tritax("machines --workload all-gather"),
                     {"'--workload' is no option of this command"});
 }

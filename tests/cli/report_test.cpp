@@ -29,14 +29,14 @@ ordered_json data_of(const std::string& page) {
 TEST(Report, HoldsTheNumbersOfJsonAndTheCommand) {
   const test::ScratchDirectory folder;
   const std::string page = folder.path("report.html");
-  const std::string json = folder.path("result.json");
-  const auto outcome = test::run_tritax("report " + std::string(kRun) + " -o " + page + " --json " + json);
+  const std::string result = folder.path("result.json");
+  const auto outcome = test::run_tritax("report " + std::string(kRun) + " -o " + page + " --json " + result);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("report.html: open it in a browser"));
   const ordered_json data = data_of(test::read_file(page));
   EXPECT_EQ(data["schema"], "tritax.report/1");
   EXPECT_EQ(data["kind"], "simulate");
-  EXPECT_EQ(data["result"], ordered_json::parse(test::read_file(json)));
+  EXPECT_EQ(data["result"], ordered_json::parse(test::read_file(result)));
   EXPECT_THAT(data["command"].get<std::string>(),
               StartsWith("tritax report simulate --pattern fused-sequential"));
   EXPECT_EQ(data["run"]["time_us"], data["result"]["runs"][0]["time_us"]);
@@ -63,9 +63,9 @@ TEST(Report, KeepsNamesInsideItsData) {
                 schedule)
                 .exit_code,
             0);
-  ordered_json json = ordered_json::parse(test::read_file(schedule));
-  json["name"] = "</script><script>alert(1)</script>";
-  const std::string changed = folder.write("t.json", json.dump());
+  ordered_json named = ordered_json::parse(test::read_file(schedule));
+  named["name"] = "</script><script>alert(1)</script>";
+  const std::string changed = folder.write("t.json", named.dump());
   const auto outcome = test::run_tritax("report simulate " + changed + " --machine mi300x-8 --fast -o -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, Not(HasSubstr("<script>alert")));

@@ -34,7 +34,7 @@ void expect_within(const ReproducedRow& r, double allowed) {
 }
 
 // Bounds of the relative errors of a group of rows: of half, of nine in ten, and of all.
-struct Spread {
+struct GroupBounds {
   std::size_t rows = 0;  // at least so many
   double median = 0;
   double nine_in_ten = 0;
@@ -42,7 +42,7 @@ struct Spread {
 };
 
 // Of predictions; rows that set a parameter are none. What a row says of itself makes no difference.
-void expect_spread(std::string_view group, const Spread& bound) {
+void expect_spread(std::string_view group, const GroupBounds& bound) {
   std::vector<double> errors;
   for (const ReproducedRow& r : rows()) {
     if (r.group != group || r.calibration) continue;

@@ -181,9 +181,9 @@ TEST(FlashDecode, RefusesWhatCannotBe) {
             "test: batch = 1024 times q_heads = 96 are more than 65536 heads in all");
   EXPECT_EQ(refusal_of({.batch = 1024, .keys = 1048577, .gpus = 1}).substr(0, 40),
             "test: batch = 1024 times kv_length = 104");
-  EXPECT_NE(
-      refusal_of({.batch = 64, .heads = 96, .kv_heads = 96, .depth = 128, .keys = 1 << 20}).find("GB on every GPU"),
-      std::string::npos);
+  EXPECT_NE(refusal_of({.batch = 64, .heads = 96, .kv_heads = 96, .depth = 128, .keys = 1 << 20})
+                .find("GB on every GPU"),
+            std::string::npos);
   EXPECT_EQ(refusal_of({.depth = 512, .dtype = DType::fp32}, {{"block", 512}}).substr(0, 6), "block:");
 }
 
