@@ -1,10 +1,7 @@
 // Partial sums that copy engines move.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
-#include "model/core/error.hpp"
 #include "model/machine/check_machine.hpp"
 #include "model/parts/sum_patterns.hpp"
 
@@ -133,14 +130,10 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
 }
 
 // The adders are there before the copies have arrived that they wait for, and may take all registers of their
-// compute units: one unit is left to the kernels that tell of copies.
+// compute units: one unit is always left to the kernels that tell of copies.
 std::int32_t adding_workgroups(const SumDraft& draft) {
-  const std::int32_t cus = draft.machine.gpu.cu_count();
-  if (!draft.sends()) return all_cus(draft.machine.gpu, draft.knobs.comm_cus);
-  if (draft.knobs.comm_cus < cus && cus > 1) return draft.knobs.comm_cus > 0 ? draft.knobs.comm_cus : cus - 1;
-  throw UserError(fmt::format(
-      "comm_cus: {} leaves none of the {} compute units to the kernels that tell of copies; give up to {}",
-      draft.knobs.comm_cus, cus, cus - 1));
+  const std::int32_t adders = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
+  return draft.sends() ? std::clamp(draft.machine.gpu.cu_count() - 1, 1, adders) : adders;
 }
 
 void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tiles,

@@ -237,7 +237,8 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
 std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band) {
   const auto first = [&](bool of_baseline) {
     return std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& one) {
-      return of_baseline ? one.pattern->name == problem.workload->baseline : !one.pattern->vendor;
+      const bool is_baseline = one.pattern->name == problem.workload->baseline;
+      return of_baseline ? is_baseline : !is_baseline && !one.pattern->vendor;
     });
   };
   const auto library = first(true);

@@ -66,6 +66,7 @@ Machine without_sharing(Machine machine, bool memory_as_well) {
     rate.load_clock_ghz = gpu.boost_clock_ghz;
     rate.light_clock_ghz = 0;
   }
+  gpu.load_power_w = 0;  // clocks hold under the limit that there is
   gpu.l2_latency_ns = gpu.llc_latency_ns = gpu.hbm_latency_ns;
   gpu.flag_same_die_ns = gpu.flag_cross_die_ns = gpu.poll_load_ns = gpu.poll_atomic_ns = 0;
   gpu.workgroup_dispatch_ns = 0;

@@ -158,7 +158,8 @@ TEST(PerfettoTrace, HasOneProcessAGpuAndNamedTracks) {
   for (const json& event : trace["traceEvents"]) {
     if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
   }
-  EXPECT_EQ(processes, (std::map<int, std::string>{{0, "GPU 0"}, {1, "GPU 1"}, {2, "links"}}));
+  EXPECT_EQ(processes,
+            (std::map<int, std::string>{{0, "GPU 0"}, {1, "GPU 1"}, {2, "links"}, {3, "critical path"}}));
   std::set<std::string> tracks;
   for (const auto& [track, name] : track_names(trace)) {
     if (track.process == 0) {
@@ -187,7 +188,7 @@ TEST(PerfettoTrace, NamesOperationsAndGivesTheirTimesInMicroseconds) {
   EXPECT_EQ(trace["otherData"]["schedule"], "a \"quoted\" name");
   std::map<std::string, json> events;
   for (const json& event : trace["traceEvents"]) {
-    if (event["ph"] == "X") events[event["name"]] = event;
+    if (event["ph"] == "X" && event["pid"] != 3) events[event["name"]] = event;  // not on the critical path
   }
   ASSERT_TRUE(events.count("matmul C[1,2]"));
   ASSERT_TRUE(events.count("store C[1,2] -> GPU 1"));
@@ -227,8 +228,10 @@ TEST(PerfettoTrace, WritesALineForEachOfManyIntervals) {
   }
   const std::string text = timeline_to_perfetto_json(timeline, schedule, mesh(2));
   // One line an event: the intervals, name and order of 300 compute units, 2 hosts and 2 processes; and two
-  // more.
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), kIntervals + 2 * (300 + 4) + 2);
+  // more. Beside them the critical path.
+  std::ptrdiff_t path = 0;
+  for (std::size_t at = 0; (at = text.find("\"pid\":3,", at)) != std::string::npos; ++at) ++path;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n') - path, kIntervals + 2 * (300 + 4) + 2);
   EXPECT_TRUE(json::accept(text));
 }
 

@@ -112,8 +112,9 @@ TEST(Why, TheVerdictLeavesItToTheBaselineWhereNothingIsSurelyFaster) {
   int checked = 0;
   for (const Workload* workload : workloads()) {
     const Problem problem = problem_of(*workload);
-    const auto own = std::find_if(workload->patterns.begin(), workload->patterns.end(),
-                                  [](const Pattern& pattern) { return !pattern.vendor; });
+    const auto own = std::find_if(
+        workload->patterns.begin(), workload->patterns.end(),
+        [&](const Pattern& pattern) { return !pattern.vendor && pattern.name != workload->baseline; });
     if (workload->baseline.empty() || own == workload->patterns.end()) continue;
     const auto verdict = [&](double own_ns, double contention_ns, double band) {
       Candidate library;

@@ -205,7 +205,16 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     splits.travels = true;
   }
   space.axes.push_back(std::move(splits));
-  space.axes.push_back(axis_of(pattern, space.base, pins, "block", {16, 32, 64, 128, 256}));
+  Axis blocks = axis_of(pattern, space.base, pins, "block", {16, 32, 64, 128, 256});
+  blocks.relative = !pins.given("block");
+  if (blocks.relative) {
+    for (AxisValue& value : blocks.values) {
+      value.apply = [set = value.apply, decode = flash_decode_of(problem), gpu = machine.gpu](Values& knobs) {
+        return set(knobs) && fits(decode, knobs, gpu);
+      };
+    }
+  }
+  space.axes.push_back(std::move(blocks));
   space.axes.push_back(axis_of(pattern, space.base, pins, "waves", {1, 2, 4, 8}));
   space.axes.push_back(axis_of(pattern, space.base, pins, "pipeline", {0, 1}));
   space.axes.push_back(axis_of(pattern, space.base, pins, "lock", {0, 1, 2}));
