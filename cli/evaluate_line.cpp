@@ -29,7 +29,6 @@ namespace tritax::cli {
 
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 const std::string kLine = "line";  // what messages of the JSON reader begin with
@@ -42,22 +41,23 @@ std::string spelt(const ordered_json& answer) {
 }
 
 // A value of a field or knob as the options spell it.
-std::string value_as_option(const json& value, const std::string& place) {
+std::string value_as_option(const nlohmann::json& value, const std::string& place) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
   if (value.is_number()) return value.dump();
-  const bool numbers = value.is_array() && std::all_of(value.begin(), value.end(),
-                                                       [](const json& one) { return one.is_number(); });
+  const bool numbers =
+      value.is_array() &&
+      std::all_of(value.begin(), value.end(), [](const nlohmann::json& one) { return one.is_number(); });
   if (!numbers) {
     throw UserError(fmt::format("{}: give a number, true or false, a text, or an array of numbers", place));
   }
   std::vector<std::string> parts;
-  for (const json& one : value) parts.push_back(one.dump());
+  for (const nlohmann::json& one : value) parts.push_back(one.dump());
   return fmt::format("{}", fmt::join(parts, "x"));
 }
 
 // Gives `values` what the object behind `key` holds.
-void give_all(const json& candidate, const char* key, Values& values) {
+void give_all(const nlohmann::json& candidate, const char* key, Values& values) {
   if (!candidate.contains(key)) return;
   std::vector<std::string_view> names;
   for (const Spec& spec : values.specs()) names.push_back(spec.name);
@@ -77,15 +77,15 @@ void require_fields(const Problem& problem) {
   }
 }
 
-std::string text_or(const json& candidate, const char* key, const std::string& fallback) {
+std::string text_or(const nlohmann::json& candidate, const char* key, const std::string& fallback) {
   if (!candidate.contains(key)) return fallback;
   return JsonValue(candidate, kLine).at(key).string();
 }
 
 // What tells the answers apart, as the line has it.
-std::optional<json> id_of_line(const json& candidate) {
+std::optional<nlohmann::json> id_of_line(const nlohmann::json& candidate) {
   if (!candidate.is_object() || !candidate.contains("id")) return std::nullopt;
-  const json& id = candidate.at("id");
+  const nlohmann::json& id = candidate.at("id");
   const bool text = id.is_string() && id.get_ref<const std::string&>().size() <= kLongestId;
   if (text || id.is_number()) return id;
   throw UserError(fmt::format("id: give a number or a text of at most {} bytes", kLongestId));
@@ -99,7 +99,7 @@ LineEvaluator::LineEvaluator(LineDefaults defaults) : defaults_(std::move(defaul
 }
 
 // Files are the command line's to name: one of a line might be the very stream that lines come from.
-const Machine& LineEvaluator::machine_of(const json& candidate) {
+const Machine& LineEvaluator::machine_of(const nlohmann::json& candidate) {
   const std::string name = text_or(candidate, "machine", defaults_.machine);
   if (name.empty()) throw UserError("machine: missing; name one, or give --machine for all lines");
   const auto known = machines_.find(name);
@@ -114,7 +114,7 @@ const Machine& LineEvaluator::machine_of(const json& candidate) {
   return machines_.emplace(name, changed(find_machine(name), defaults_.changes)).first->second;
 }
 
-Schedule LineEvaluator::schedule_of(const json& candidate, const Machine& machine) const {
+Schedule LineEvaluator::schedule_of(const nlohmann::json& candidate, const Machine& machine) const {
   if (candidate.contains("schedule")) {
     for (const char* key : {"workload", "pattern", "problem", "knobs"}) {
       if (candidate.contains(key)) {
@@ -138,7 +138,7 @@ Schedule LineEvaluator::schedule_of(const json& candidate, const Machine& machin
   return build_scenario(scenario, machine);
 }
 
-ordered_json LineEvaluator::evaluate(const json& candidate) {
+ordered_json LineEvaluator::evaluate(const nlohmann::json& candidate) {
   JsonValue(candidate, kLine).expect_object(kLineKeys);
   SimulationOptions options;
   options.seed = defaults_.seed;
@@ -163,8 +163,8 @@ std::string LineEvaluator::answer(std::string_view line) {
     if (std::all_of(line.begin(), line.end(), [](char c) { return c == ' ' || c == '\t' || c == '\r'; })) {
       throw UserError("the line is empty; give a JSON object");
     }
-    const json candidate = parse_json(line, kLine);
-    if (const std::optional<json> id = id_of_line(candidate)) answer["id"] = *id;
+    const nlohmann::json candidate = parse_json(line, kLine);
+    if (const std::optional<nlohmann::json> id = id_of_line(candidate)) answer["id"] = *id;
     answer.update(evaluate(candidate));
   } catch (const UserError& error) {
     answer["invalid"] = error.what();
