@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/report.hpp"
 
@@ -37,10 +40,21 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
     sentences.push_back(fmt::format("The time of {} depends on who gets what share of a full link: {}.",
                                     candidate.pattern->name, text_of(candidate.spread)));
   }
+  std::vector<std::pair<std::string_view, std::vector<std::string_view>>>
+      doubted;  // notes and their patterns
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (judgement.doubts[i] == nullptr) continue;
-    sentences.push_back(fmt::format("The time of {} is uncertain, and so are speedups over it: {}",
-                                    candidates[i].pattern->name, judgement.doubts[i]->note));
+    const std::string_view note = judgement.doubts[i]->note;
+    auto same =
+        std::find_if(doubted.begin(), doubted.end(), [&](const auto& one) { return one.first == note; });
+    if (same == doubted.end()) same = doubted.insert(same, {note, {}});
+    same->second.push_back(candidates[i].pattern->name);
+  }
+  for (const auto& [note, patterns] : doubted) {
+    const bool one = patterns.size() == 1;
+    sentences.push_back(fmt::format("The {} of {} {} uncertain, and so are speedups over {}: {}",
+                                    one ? "time" : "times", fmt::join(patterns, ", "), one ? "is" : "are",
+                                    one ? "it" : "them", note));
   }
   sentences.insert(sentences.end(), standing.cautions.begin(), standing.cautions.end());
   return sentences;
