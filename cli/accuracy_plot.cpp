@@ -12,12 +12,7 @@ namespace tritax::cli {
 
 namespace {
 
-constexpr double kAccuracyWidth = 960;
-constexpr double kAccuracyHeight = 560;
-constexpr double kPlotLeft = 84;
-constexpr double kPlotTop = 70;
-constexpr double kPlotAcross = 640;
-constexpr double kPlotDown = 420;
+constexpr SvgFrame kAccuracyFrame;
 
 // An axis with round steps.
 struct Linear {
@@ -57,8 +52,9 @@ class AccuracyDrawing {
   }
 
   std::string draw() {
-    put("{}", svg_head(kAccuracyWidth, kAccuracyHeight, kPlotLeft, plot_.title, plot_.subtitle));
+    put("{}", svg_head(kFramedWidth, kFramedHeight, kAccuracyFrame.left, plot_.title, plot_.subtitle));
     grid();
+    put("{}", svg_frame(kAccuracyFrame, "theoretical speedup", "accuracy (%)"));
     path(pareto_points(plot_), "#999", "6 4");
     for (std::size_t i = 0; i < plot_.lines.size(); ++i) {
       path(plot_.lines[i].points, colour_of(i), "");
@@ -79,27 +75,22 @@ class AccuracyDrawing {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  double x_of(double value) const { return kPlotLeft + kPlotAcross * x_.share(value); }
-  double y_of(double value) const { return kPlotTop + kPlotDown * (1 - y_.share(value)); }
+  double x_of(double value) const { return kAccuracyFrame.left + kAccuracyFrame.across * x_.share(value); }
+  double y_of(double value) const { return kAccuracyFrame.top + kAccuracyFrame.down * (1 - y_.share(value)); }
 
   void grid() {
     for (double x = x_.low; x < x_.high + x_.step / 2; x += x_.step) {
       put("<line x1=\"{0:.1f}\" y1=\"{1:g}\" x2=\"{0:.1f}\" y2=\"{2:g}\" stroke=\"#e3e6ea\"/>\n"
           "<text x=\"{0:.1f}\" y=\"{3:g}\" text-anchor=\"middle\">{4:.3g}</text>\n",
-          x_of(x), kPlotTop, kPlotTop + kPlotDown, kPlotTop + kPlotDown + 20, x);
+          x_of(x), kAccuracyFrame.top, kAccuracyFrame.top + kAccuracyFrame.down,
+          kAccuracyFrame.top + kAccuracyFrame.down + 20, x);
     }
     for (double y = y_.low; y < y_.high + y_.step / 2; y += y_.step) {
       put("<line x1=\"{1:g}\" y1=\"{0:.1f}\" x2=\"{2:g}\" y2=\"{0:.1f}\" stroke=\"#e3e6ea\"/>\n"
           "<text x=\"{3:g}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g}</text>\n",
-          y_of(y), kPlotLeft, kPlotLeft + kPlotAcross, kPlotLeft - 9, y_of(y) + 4.5, y);
+          y_of(y), kAccuracyFrame.left, kAccuracyFrame.left + kAccuracyFrame.across, kAccuracyFrame.left - 9,
+          y_of(y) + 4.5, y);
     }
-    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"#555\"/>\n",
-        kPlotLeft, kPlotTop, kPlotAcross, kPlotDown);
-    put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">theoretical speedup</text>\n",
-        kPlotLeft + kPlotAcross / 2, kPlotTop + kPlotDown + 48);
-    put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
-        "font-size=\"14\">accuracy (%)</text>\n",
-        kPlotTop + kPlotDown / 2);
   }
 
   void path(const std::vector<AccuracyPoint>& points, std::string_view colour, std::string_view dashes) {
@@ -111,9 +102,9 @@ class AccuracyDrawing {
   }
 
   void legend() {
-    const double left = kPlotLeft + kPlotAcross + 24;
+    const double left = kAccuracyFrame.left + kAccuracyFrame.across + 24;
     for (std::size_t i = 0; i <= plot_.lines.size(); ++i) {
-      const double y = kPlotTop + 12 + 24 * static_cast<double>(i);
+      const double y = kAccuracyFrame.top + 12 + 24 * static_cast<double>(i);
       const bool front = i == plot_.lines.size();
       if (front) {
         put("<line x1=\"{:g}\" y1=\"{:g}\" x2=\"{:g}\" y2=\"{:g}\" stroke=\"#999\" stroke-width=\"2\" "

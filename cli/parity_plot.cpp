@@ -127,8 +127,7 @@ class Drawing {
   }
 
   void frame() {
-    put("<rect x=\"{0:g}\" y=\"{1:g}\" width=\"{2:g}\" height=\"{2:g}\" fill=\"none\" stroke=\"#555\"/>\n",
-        kLeft, kTop, kSide);
+    put("{}", svg_frame({kLeft, kTop, kSide, kSide}, plot_.x_label, plot_.y_label));
     for (const double value : ticks_) {
       const std::string label = tick_label(value);
       line(x_of(value), kTop + kSide, x_of(value), kTop + kSide + 5, "stroke=\"#555\"");
@@ -138,11 +137,6 @@ class Drawing {
       put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 9, y_of(value) + 4.5,
           label);
     }
-    put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n", kLeft + kSide / 2,
-        kTop + kSide + 50, escaped(plot_.x_label));
-    put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
-        "font-size=\"14\">{}</text>\n",
-        kTop + kSide / 2, escaped(plot_.y_label));
   }
 
   // In the upper left corner, where only predictions far too slow would lie.

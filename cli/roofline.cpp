@@ -74,9 +74,10 @@ struct RooflineStudy {
   std::vector<Machine> machines;
   std::vector<std::string> at;  // of each machine
   std::vector<RooflineRow> rows;
+  std::vector<std::string> not_drawn;  // accuracies of what nobody asked for: "2:4 at 0.5"
 };
 
-std::vector<double> densities_of(const RooflineArguments& asked) {
+std::vector<double> densities_asked(const RooflineArguments& asked) {
   if (asked.sparsities.empty()) return {std::begin(kUsuallyLeft), std::end(kUsuallyLeft)};
   std::vector<double> densities;
   for (const std::string& part : parts_of(asked.sparsities, "--sparsity")) {
@@ -91,8 +92,12 @@ std::vector<double> densities_of(const RooflineArguments& asked) {
   return densities;
 }
 
-// By pattern and sparsity in tenths of a thousand, which tells all apart that people write.
-using Accuracies = std::map<std::pair<std::string, std::int64_t>, double>;
+// By pattern and sparsity in ten-thousandths, which tells all apart that people write.
+struct Accuracy {
+  double percent = 0;
+  bool drawn = false;  // its pattern and sparsity are asked for
+};
+using Accuracies = std::map<std::pair<std::string, std::int64_t>, Accuracy>;
 
 std::int64_t sparsity_key(double density) { return std::llround((1 - density) * 1e4); }
 
@@ -104,7 +109,7 @@ Accuracies read_accuracies(const std::string& path) {
     const SparsityPattern pattern = parse_sparsity_pattern(row.text("pattern"), row.where() + ": pattern: ");
     const double density = 1 - row.number("sparsity", 0, 1);
     const double accuracy = row.number("accuracy", 0, 100);
-    if (!accuracies.emplace(std::pair{pattern.name, sparsity_key(density)}, accuracy).second) {
+    if (!accuracies.emplace(std::pair{pattern.name, sparsity_key(density)}, Accuracy{accuracy}).second) {
       throw UserError(fmt::format("{}: {} at sparsity {} is there twice", row.where(), pattern.name,
                                   row.text("sparsity")));
     }
@@ -112,8 +117,8 @@ Accuracies read_accuracies(const std::string& path) {
   return accuracies;
 }
 
-// What the rows of a pattern are: n of m has one density, dense is 1.
-std::vector<double> densities_of(const SparsityPattern& pattern, const std::vector<double>& asked) {
+// Those of one pattern: n of m has a density of its own, dense is 1.
+std::vector<double> densities_with(const SparsityPattern& pattern, const std::vector<double>& asked) {
   if (pattern.kind == SparsityKind::dense) return {1};
   if (pattern.kind == SparsityKind::n_of_m)
     return {static_cast<double>(pattern.n) / static_cast<double>(pattern.m)};
@@ -151,21 +156,28 @@ RooflineStudy roofline_study(const RooflineArguments& asked) {
     study.machines.push_back(machine_of(source));
     study.at.push_back(describe_point(point));
   }
-  const std::vector<double> densities = densities_of(asked);
-  const Accuracies accuracies = read_accuracies(asked.accuracy);
+  const std::vector<double> densities = densities_asked(asked);
+  Accuracies accuracies = read_accuracies(asked.accuracy);
   for (std::size_t i = 0; i < study.machines.size(); ++i) {
     const RooflinePeaks peaks = peaks_of(study.machines[i], study.options.dtype);
     for (const std::string& name : parts_of(asked.patterns, "--patterns")) {
       const SparsityPattern pattern = parse_sparsity_pattern(name, "--patterns: ");
       const SparseFormat format = format_of(asked, pattern);
-      for (const double density : densities_of(pattern, densities)) {
+      for (const double density : densities_with(pattern, densities)) {
         RooflineRow row{&study.machines[i], study.at[i], pattern, format, density, {}, {}};
         row.result = roofline_of(study.network, pattern, format, density, study.options, peaks);
         const auto known = accuracies.find({pattern.name, sparsity_key(density)});
-        if (known != accuracies.end()) row.accuracy = known->second;
+        if (known != accuracies.end()) {
+          row.accuracy = known->second.percent;
+          known->second.drawn = true;
+        }
         study.rows.push_back(std::move(row));
       }
     }
+  }
+  for (const auto& [key, accuracy] : accuracies) {
+    if (accuracy.drawn) continue;
+    study.not_drawn.push_back(fmt::format("{} at {}", key.first, static_cast<double>(key.second) / 1e4));
   }
   return study;
 }
@@ -289,7 +301,10 @@ AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtit
         {row.result.speedup, *row.accuracy, fmt::format("{:.4g} %", row.sparsity_percent())});
   }
   if (plot.lines.empty()) {
-    throw UserError("--accuracy: none of its rows has a pattern and sparsity that are asked for");
+    throw UserError(
+        "--accuracy: none of its rows has a pattern and sparsity that are asked for; name them by --patterns "
+        "and "
+        "--sparsity");
   }
   return plot;
 }

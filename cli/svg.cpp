@@ -51,6 +51,16 @@ std::string svg_head(double width, double height, double left, const std::string
   return head + fmt::format("<text x=\"{:g}\" y=\"52\" fill=\"#555\">{}</text>\n", left, escaped(subtitle));
 }
 
+std::string svg_frame(const SvgFrame& frame, const std::string& x_label, const std::string& y_label) {
+  return fmt::format(
+      "<rect x=\"{0:g}\" y=\"{1:g}\" width=\"{2:g}\" height=\"{3:g}\" fill=\"none\" stroke=\"#555\"/>\n"
+      "<text x=\"{4:g}\" y=\"{5:g}\" text-anchor=\"middle\" font-size=\"14\">{6}</text>\n"
+      "<text transform=\"translate(22 {7:g}) rotate(-90)\" text-anchor=\"middle\" "
+      "font-size=\"14\">{8}</text>\n",
+      frame.left, frame.top, frame.across, frame.down, frame.left + frame.across / 2,
+      frame.top + frame.down + 48, escaped(x_label), frame.top + frame.down / 2, escaped(y_label));
+}
+
 std::string svg_marker(std::size_t series, double x, double y) {
   constexpr double s = 4.2;  // half its size
   const std::string style = fmt::format(

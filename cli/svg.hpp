@@ -25,6 +25,20 @@ std::string tick_label(double value);
 std::string svg_head(double width, double height, double left, const std::string& title,
                      const std::string& subtitle);
 
+// Where the points of a picture with two axes lie, in pixels.
+struct SvgFrame {
+  double left = 84;
+  double top = 70;
+  double across = 640;
+  double down = 420;
+};
+// Of such a frame with a legend to its right.
+inline constexpr double kFramedWidth = 960;
+inline constexpr double kFramedHeight = 560;
+
+// Its border, and what its axes say.
+std::string svg_frame(const SvgFrame& frame, const std::string& x_label, const std::string& y_label);
+
 // The marker of a series around a point; every colour has a shape of its own.
 std::string svg_marker(std::size_t series, double x, double y);
 

@@ -13,13 +13,7 @@ namespace tritax::cli {
 
 namespace {
 
-// Of the whole picture and of the rectangle that the lines lie in, in pixels.
-constexpr double kPictureWidth = 960;
-constexpr double kPictureHeight = 560;
-constexpr double kLinesLeft = 84;
-constexpr double kLinesTop = 70;
-constexpr double kAcross = 640;
-constexpr double kDown = 420;
+constexpr SvgFrame kSweepFrame;
 
 // The logarithms that an axis spans, with room beside the outermost points.
 struct Range {
@@ -53,21 +47,15 @@ class SweepDrawing {
   }
 
   std::string draw() {
-    put("{}", svg_head(kPictureWidth, kPictureHeight, kLinesLeft, plot_.title, plot_.subtitle));
+    put("{}", svg_head(kFramedWidth, kFramedHeight, kSweepFrame.left, plot_.title, plot_.subtitle));
     grid(x_, true);
     grid(y_, false);
     for (const double value : plot_.crossovers) {
-      line(x_of(value), kLinesTop, x_of(value), kLinesTop + kDown,
+      line(x_of(value), kSweepFrame.top, x_of(value), kSweepFrame.top + kSweepFrame.down,
            "stroke=\"#555\" stroke-dasharray=\"5 4\"");
     }
-    put("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" fill=\"none\" stroke=\"#555\"/>\n",
-        kLinesLeft, kLinesTop, kAcross, kDown);
+    put("{}", svg_frame(kSweepFrame, plot_.x_label, plot_.y_label));
     for (std::size_t i = 0; i < plot_.lines.size(); ++i) draw_line(i);
-    put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"middle\" font-size=\"14\">{}</text>\n",
-        kLinesLeft + kAcross / 2, kLinesTop + kDown + 48, escaped(plot_.x_label));
-    put("<text transform=\"translate(22 {:g}) rotate(-90)\" text-anchor=\"middle\" "
-        "font-size=\"14\">{}</text>\n",
-        kLinesTop + kDown / 2, escaped(plot_.y_label));
     legend();
     put("</svg>\n");
     return fmt::to_string(out_);
@@ -79,8 +67,8 @@ class SweepDrawing {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  double x_of(double value) const { return kLinesLeft + kAcross * x_.share(value); }
-  double y_of(double time) const { return kLinesTop + kDown * (1 - y_.share(time)); }
+  double x_of(double value) const { return kSweepFrame.left + kSweepFrame.across * x_.share(value); }
+  double y_of(double time) const { return kSweepFrame.top + kSweepFrame.down * (1 - y_.share(time)); }
 
   void line(double x1, double y1, double x2, double y2, std::string_view style) {
     put("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
@@ -95,9 +83,9 @@ class SweepDrawing {
         if (value < range.low || value > range.high) continue;
         const std::string_view style = digit == 1 ? "stroke=\"#c8ccd2\"" : "stroke=\"#eef0f2\"";
         if (across) {
-          line(x_of(value), kLinesTop, x_of(value), kLinesTop + kDown, style);
+          line(x_of(value), kSweepFrame.top, x_of(value), kSweepFrame.top + kSweepFrame.down, style);
         } else {
-          line(kLinesLeft, y_of(value), kLinesLeft + kAcross, y_of(value), style);
+          line(kSweepFrame.left, y_of(value), kSweepFrame.left + kSweepFrame.across, y_of(value), style);
         }
         if (digit == 1 || digit == 2 || digit == 5) tick(value, across);
       }
@@ -107,9 +95,9 @@ class SweepDrawing {
   void tick(double value, bool across) {
     if (across) {
       put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x_of(value),
-          kLinesTop + kDown + 20, tick_label(value));
+          kSweepFrame.top + kSweepFrame.down + 20, tick_label(value));
     } else {
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLinesLeft - 9,
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kSweepFrame.left - 9,
           y_of(value) + 4.5, tick_label(value));
     }
   }
@@ -124,7 +112,7 @@ class SweepDrawing {
     put("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" {}/>\n", points,
         colour_of(index), dashes(index));
     for (const auto& [value, time] : series.points) {
-      put("<g><title>{}: {:.1f} at {:g}</title>{}</g>\n", escaped(series.name), time, value,
+      put("<g><title>{}: {:.4g} at {:g}</title>{}</g>\n", escaped(series.name), time, value,
           svg_marker(index, x_of(value), y_of(time)));
     }
   }
@@ -143,8 +131,8 @@ class SweepDrawing {
   }
 
   void legend() {
-    const double x = kLinesLeft + kAcross + 18;
-    double y = kLinesTop + 10;
+    const double x = kSweepFrame.left + kSweepFrame.across + 18;
+    double y = kSweepFrame.top + 10;
     for (std::size_t i = 0; i < plot_.lines.size(); ++i, y += 22) {
       put("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" stroke=\"{3}\" stroke-width=\"1.6\" "
           "{4}/>{5}<text x=\"{6:g}\" y=\"{7:g}\">{8}</text>\n",

@@ -1,0 +1,89 @@
+// tritax roofline: speedups by pattern, accuracies and their front, the picture, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/accuracy_plot.hpp"
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kRoofline = "roofline --network resnet-50 --batch 64 --machine h100-4 ";
+
+nlohmann::json roofline_of(const std::string& arguments) {
+  const Outcome outcome = run_tritax(kRoofline + arguments + " --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return nlohmann::json::parse(outcome.out);
+}
+
+TEST(Roofline, DenseIsOneAndWhatIsAskedForIsThere) {
+  const nlohmann::json result = roofline_of("--patterns dense,2:4,block16x16 --sparsity 0.5,0.75");
+  EXPECT_EQ(result["schema"], "tritax.roofline/1");
+  ASSERT_EQ(result["rows"].size(), 4U);  // dense and 2:4 have one sparsity each
+  EXPECT_EQ(result["rows"][0]["speedup"], 1.0);
+  EXPECT_EQ(result["rows"][1]["sparsity"], 0.5);
+  EXPECT_GT(result["rows"][3]["speedup"], result["rows"][2]["speedup"]);
+  double sum = 0;
+  for (const auto& layer : result["rows"][3]["layers"]) {
+    sum += layer["count"].get<double>() *
+           std::max(layer["compute_us"].get<double>(), layer["memory_us"].get<double>());
+  }
+  EXPECT_NEAR(sum, result["rows"][3]["time_us"].get<double>(), 1e-9 * sum);
+}
+
+TEST(Roofline, FasterMemoryTakesLessTimeWhereMemoryDecides) {
+  const auto time_us = [](const std::string& change) {
+    return roofline_of("--patterns outputs --sparsity 0.9 " + change)["rows"][0]["time_us"].get<double>();
+  };
+  EXPECT_LT(time_us("--set gpu.hbm_bandwidth=8TB/s"), time_us(""));
+}
+
+TEST(Roofline, DrawsAccuraciesThatAreAskedForAndNamesTheOthers) {
+  const ScratchDirectory folder;
+  const std::string table = folder.write(
+      "mine.csv", "pattern,sparsity,accuracy\nunstructured,0.9,75.2\n2:4,0.5,76.1\nblock8x8,0.5,70\n");
+  const std::string picture = folder.path("front.svg");
+  const Outcome outcome = run_tritax(kRoofline + ("--accuracy " + table) + " --plot " + picture);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("block8x8 at 0.5"));
+  EXPECT_THAT(outcome.out, HasSubstr("75.20"));
+  EXPECT_THAT(read_file(picture), AllOf(HasSubstr("accuracy (%)"), HasSubstr("2:4"), HasSubstr("90 %")));
+}
+
+TEST(Roofline, SaysWhatIsWrong) {
+  const ScratchDirectory folder;
+  const auto refused = [](const std::string& arguments, const std::string& text) {
+    const Outcome outcome = run_tritax(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(text)) << arguments;
+  };
+  refused("roofline --machine h100-4", "--network: missing");
+  refused("roofline --network vit-b", "--machine: missing");
+  refused(std::string(kRoofline) + "--sparsity 1.5", "give 0 to 1");
+  refused(std::string(kRoofline) + "--patterns unstructured --format bits", "csr, coo or ell");
+  const std::string twice = folder.write("twice.csv", "pattern,sparsity,accuracy\n2:4,0.5,76\n2:4,0.5,77\n");
+  refused(kRoofline + ("--accuracy " + twice), "twice.csv:3");
+  const std::string far = folder.write("far.csv", "pattern,sparsity,accuracy\n2:4,0.5,176\n");
+  refused(kRoofline + ("--accuracy " + far), "far.csv:2");
+}
+
+TEST(AccuracyPlot, ItsFrontIsWhatNoPointBeatsInBoth) {
+  const cli::AccuracyPlot plot{
+      "",
+      "",
+      {{"a", {{1, 76, "0"}, {1.5, 75, "50"}, {2, 70, "90"}}}, {"b", {{1.4, 75, "x"}, {1.2, 76.5, "y"}}}}};
+  std::string front;
+  for (const cli::AccuracyPoint& point : cli::pareto_points(plot)) front += point.label + " ";
+  EXPECT_EQ(front, "y 50 90 ");
+}
+
+}  // namespace
+}  // namespace tritax::test
