@@ -151,6 +151,17 @@ Record record_of(const Question& question, const Candidate* candidate, const Adv
   return record;
 }
 
+// What the baseline is worth; where the time of that is doubted, it says so.
+std::string verdict_of(const Question& question, const Advice& advice, const Judged& judgement) {
+  std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  for (std::size_t i = 0; i < advice.candidates.size() && !verdict.empty(); ++i) {
+    const std::string_view name = advice.candidates[i].pattern->name;
+    if (name == question.problem.workload->baseline && judgement.doubts[i] != nullptr)
+      verdict += fmt::format(" But the time of {} is uncertain.", name);
+  }
+  return verdict;
+}
+
 ordered_json advice_json(const Question& question, const Advice& advice, const AdviseArguments& options) {
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   ordered_json candidates = ordered_json::array();
@@ -170,7 +181,7 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement);
-  json["verdict"] = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  json["verdict"] = verdict_of(question, advice, judgement);
   add_record(json, record_of(question, nullptr, options));
   return json;
 }
@@ -187,7 +198,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
                   const Outputs& outputs) {
   outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
-  const std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  const std::string verdict = verdict_of(question, advice, judgement);
   if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
