@@ -279,6 +279,7 @@ SweepPlot compression_plot(const RooflineStudy& study, const std::string& subtit
   plot.subtitle = subtitle;
   plot.x_label = "weights: dense over kept";
   plot.y_label = "theoretical speedup";
+  plot.decimals = 2;
   for (const RooflineRow& row : study.rows) {
     if (row.density <= 0) continue;
     const std::string name = line_name(study, row);
@@ -317,6 +318,11 @@ int run_roofline(const RooflineArguments& asked) {
     plot.emplace(asked.plot, "--plot");
   }
   const RooflineStudy study = roofline_study(asked);
+  if (!study.not_drawn.empty()) {
+    tell(fmt::format(
+        "tritax: --accuracy: not asked for and left out: {}; name them by --patterns and --sparsity\n",
+        fmt::join(study.not_drawn, ", ")));
+  }
   const std::string heading = fmt::format("{} {}, batch of {}", name_of(study.options.dtype),
                                           study.network.name, study.options.batch);
   const bool with_accuracy = !asked.accuracy.empty();

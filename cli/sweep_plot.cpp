@@ -112,7 +112,7 @@ class SweepDrawing {
     put("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" {}/>\n", points,
         colour_of(index), dashes(index));
     for (const auto& [value, time] : series.points) {
-      put("<g><title>{}: {:.4g} at {:g}</title>{}</g>\n", escaped(series.name), time, value,
+      put("<g><title>{}: {:.{}f} at {:g}</title>{}</g>\n", escaped(series.name), time, plot_.decimals, value,
           svg_marker(index, x_of(value), y_of(time)));
     }
   }

@@ -21,6 +21,7 @@ struct SweepPlot {
   std::string y_label;
   std::vector<SweepLine> lines;
   std::vector<double> crossovers;  // values where the lowest line changes; drawn from top to bottom
+  int decimals = 1;                // of what a point says of itself
 };
 
 // The whole SVG document.
