@@ -238,6 +238,7 @@ const Workload& attention() {
       .space = space,
       .bound_ns = bound_ns,
       .back_to_back = true,
+      .computing = {"attention", "matrix and vector work"},
   };
   return workload;
 }

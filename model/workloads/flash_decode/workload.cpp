@@ -241,6 +241,7 @@ const Workload& flash_decode() {
       .space = space,
       .bound_ns = bound_ns,
       .timed_by_host = true,
+      .computing = {"attention", "matrix and vector work"},
   };
   return workload;
 }
