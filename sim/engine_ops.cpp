@@ -177,8 +177,7 @@ void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, d
   end_power(wg);
   update_clock(rank);
   if (op.kind == OpKind::attend) leave_streams(wg, id, now);
-  totals_.matrix_flops +=
-      op.kind == OpKind::attend ? flops_of(op) : 2.0 * op.rect.rows * op.rect.cols * (op.k_end - op.k_begin);
+  totals_.matrix_flops += flops_of(op);
 }
 
 void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now) {

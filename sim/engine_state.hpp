@@ -38,6 +38,8 @@ struct EngineState {
   // Of an attend, in as many parts: what misses the L2, and, shifted, what misses the last-level cache too.
   static constexpr std::uint32_t kMissParts = 8;
   static constexpr int kMissPartsBits = 4;
+  static constexpr double l2_parts(std::uint32_t misses) { return misses % (1u << kMissPartsBits); }
+  static constexpr double llc_parts(std::uint32_t misses) { return misses >> kMissPartsBits; }
 
   enum class EventKind : std::uint8_t {
     // of workgroups

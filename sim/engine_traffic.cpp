@@ -25,7 +25,7 @@ std::uint64_t mix(std::uint64_t x) {
 // bubbles. Those of an attend are also its waits.
 double Engine::work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock) {
   if (shape.attends) {
-    const double l2 = misses % (1u << kMissPartsBits), llc = misses >> kMissPartsBits;
+    const double l2 = l2_parts(misses), llc = llc_parts(misses);
     const double waits_ns =
         ((kMissParts - l2) * shape.wait_ns[0] + (l2 - llc) * shape.wait_ns[1] + llc * shape.wait_ns[2]) /
         kMissParts;
@@ -62,7 +62,7 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
 // How long the operands of a matmul take to arrive at least, one stage after the other.
 double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   if (shape.attends) {
-    const double l2 = misses % (1u << kMissPartsBits), llc = misses >> kMissPartsBits;
+    const double l2 = l2_parts(misses), llc = llc_parts(misses);
     return ((l2 - llc) * shape.from_llc_ns + llc * shape.from_memory_ns) / kMissParts;
   }
   if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
@@ -165,8 +165,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   double evicted = evicted_share(misses);
   if (shape.attends) {
-    l2_miss = (a + b) * (misses % (1u << kMissPartsBits)) / kMissParts + q;
-    llc_miss = (a + b) * (misses >> kMissPartsBits) / kMissParts + q;
+    l2_miss = (a + b) * l2_parts(misses) / kMissParts + q;
+    llc_miss = (a + b) * llc_parts(misses) / kMissParts + q;
     evicted = 0;
   }
   std::vector<FluidNetwork::Use> uses;

@@ -6,12 +6,12 @@
 //
 //   t_matrix = 4·m·n·d / (flop_per_clk · issue_efficiency)     scores, and results from weights and values
 //   t_exp    = m·n / (4 · simds)                               one exponential a score
-//   t_vector = (4·m·n + m·d) / (lanes · simds)                 a score: scaled, its maximum, its sum, rounded
-//   to
-//                                                              the operand dtype; a result: rescaled
+//   t_vector = (4·m·n + m·d) / (lanes · simds)                 a score: scaled, its maximum, its sum,
+//                                                              rounded to the operand dtype;
+//                                                              a result: rescaled
 //   t_port   = matmul_step_clk + 2·n·d·e / cu_l2_bytes_per_clk keys and values through the CU's port
-//   t_lds    = (1 + waves along m) · 2·n·d·e / lds_bytes_per_clk  written, and read by every wave that has
-//   rows
+//   t_lds    = (1 + waves along m) · 2·n·d·e / lds_bytes_per_clk
+//                                                              written, and read by every wave that has rows
 //
 //   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits
 //   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
@@ -24,9 +24,10 @@
 // Waves of 64 lanes issue exponentials and other vector instructions to one unit, of 16 lanes a SIMD and
 // clock (AMD CDNA3 ISA guide, §4: a wave64 instruction takes four cycles); those of 32 to two, side by side,
 // of 32 lanes (NVIDIA CUDA C++ Programming Guide, arithmetic throughput of compute capability 9.0: 128 and 16
-// a clock and SM). Exponentials run at a quarter of 16 lanes a SIMD on both. That is 512 times less than what
-// H100 multiplies in fp16, the figure of FlashAttention-3 (arXiv:2407.08608 §3.1). With wgmma, operands go
-// from LDS as part of the instruction: each 64 rows read keys and values once, and queries.
+// a clock and SM). Exponentials run at a quarter of 16 lanes a SIMD on both: on H100 16 a clock and SM beside
+// 4,096 flops in fp16, so that a score of 128 columns, which takes 512 flops, is half as long at its
+// exponential as at its products (FlashAttention-3, arXiv:2407.08608 §3.1). With wgmma, operands go from LDS
+// as part of the instruction: each 64 rows read keys and values once, and queries.
 //
 // Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
 #pragma once

@@ -123,6 +123,13 @@ void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, co
   if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
 }
 
+void check_waves(std::int32_t waves, const Gpu& gpu) {
+  const int slots = gpu.simds_per_cu * gpu.waves_per_simd;
+  if (waves <= slots) return;
+  throw UserError(fmt::format("waves: {} waves are more than the {} that a compute unit of {} holds", waves,
+                              slots, gpu.name));
+}
+
 void check_dtype(DType dtype, const Machine& machine) {
   if (machine.gpu.rate(dtype).flop_per_clk_per_cu > 0) return;
   throw UserError(

@@ -101,6 +101,9 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
 // barrier.
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);
 
+// Throws UserError if a compute unit cannot hold so many waves of a workgroup.
+void check_waves(std::int32_t waves, const Gpu& gpu);
+
 // Throws UserError if the machine has no matrix instruction for the dtype.
 void check_dtype(DType dtype, const Machine& machine);
 

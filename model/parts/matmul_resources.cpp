@@ -66,11 +66,7 @@ std::int32_t lds_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
 Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0,
                 "resources of a tile without a shape");
-  const int wave_slots = gpu.simds_per_cu * gpu.waves_per_simd;
-  if (tile.waves > wave_slots) {
-    throw UserError(fmt::format("waves: {} waves are more than the {} that a compute unit of {} holds",
-                                tile.waves, wave_slots, gpu.name));
-  }
+  check_waves(tile.waves, gpu);
   if (gpu.async_tile_copy && tile.waves % kWavesOfWgmma != 0) {
     throw UserError(
         fmt::format("waves: {} is not a multiple of {}; the matrix instructions of {} take whole warp groups",

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "model/schedule/accumulator.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
@@ -122,53 +123,19 @@ class RangeChecker {
     }
   }
 
-  // What the accumulator holds while a workgroup runs.
-  struct Accumulator {
-    enum class Holds : std::uint8_t {
-      nothing,
-      tile,
-      either,  // depends on whether the last claim has skipped its block
-      unknown  // after an operation that was refused, so that it does not draw others along
-    };
-    Holds holds = Holds::nothing;
-    bool stored = false;  // the next matmul starts from zero
-    std::int32_t rows = 0;
-    std::int32_t cols = 0;
-    bool merges = false;  // with log-sum-exps, of attention
-    bool is_tile(std::int32_t other_rows, std::int32_t other_cols) const {
-      return holds == Holds::tile && rows == other_rows && cols == other_cols;
-    }
-    void fill(const Rect& rect, bool merged) { *this = {Holds::tile, false, rect.rows, rect.cols, merged}; }
-  };
-  using Holds = Accumulator::Holds;
-
   // Of a workgroup or an item.
   void check_program(std::size_t kernel, std::size_t program) {
     place_ = {kernel, program, 0};
-    accumulator_ = {};
+    accumulator_ = empty_accumulator();
     claim_ = {};
     const Workgroup& range = program_of(schedule_.kernels[kernel], program);
     for (std::uint32_t i = 0; i < range.op_count && !findings_.full(); ++i) {
       place_.op = i;
-      if (i == claim_.end) {
-        leave_block();
-      }
+      if (i == claim_.end) accumulator_.meet(claim_.accumulator);
       const Op& op = schedule_.ops[range.first_op + i];
       refused_ = false;
       check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
-      if (refused_ && fills_accumulator(op.kind)) accumulator_.holds = Holds::unknown;
-    }
-  }
-
-  // The block behind a claim may have been skipped.
-  void leave_block() {
-    const Accumulator& skipped = claim_.accumulator;
-    const bool any_will_do =
-        skipped.holds == Holds::nothing && schedule_.kernels[place_.kernel].registers_filled;
-    const bool same =
-        skipped.is_tile(accumulator_.rows, accumulator_.cols) && skipped.merges == accumulator_.merges;
-    if (accumulator_.holds == Holds::tile && !same && skipped.holds != Holds::unknown && !any_will_do) {
-      accumulator_.holds = Holds::either;
+      if (refused_ && fills_accumulator(op.kind)) accumulator_.forget();
     }
   }
 
@@ -272,61 +239,9 @@ class RangeChecker {
     check_accumulator(op);
   }
 
-  // Follows what the accumulator holds; see the memory model in schedule.hpp.
   void check_accumulator(const Op& op) {
-    Accumulator& held = accumulator_;
-    const AccumulatorUse use = traits_of(op.kind).accumulator;
-    if (use == AccumulatorUse::written_out) return check_content(op);
-    if (held.holds == Holds::unknown && use != AccumulatorUse::replaced) return;
-    const bool replaces = use == AccumulatorUse::replaced || held.holds != Holds::tile ||
-                          (use == AccumulatorUse::multiplied_into && held.stored);
-    Rect tile = op.rect;
-    if (op.kind == OpKind::combine && --tile.cols < 1) {
-      return refuse(Kind::meaningless,
-                    "combines one column; the last holds log-sum-exps, and results come before it");
-    }
-    if (replaces) {
-      held.fill(tile, merges(op.kind));
-    } else if (held.merges != merges(op.kind)) {
-      refuse(Kind::meaningless,
-             held.merges
-                 ? "adds to what attention has left, which only attend and combine go on with; store "
-                   "it first"
-                 : "merges into an accumulator without log-sum-exps; only attend and combine leave them");
-    } else {
-      check_shape(tile);
-    }
-  }
-
-  // Of a store or an atomic addition.
-  void check_content(const Op& op) {
-    switch (accumulator_.holds) {
-      case Holds::nothing:
-        if (!schedule_.kernels[place_.kernel].registers_filled) {
-          refuse(Kind::meaningless, "the accumulator is empty; a matmul, load or reduce must come before");
-        }
-        return;
-      case Holds::either:
-        return refuse(Kind::meaningless,
-                      fmt::format("what the accumulator holds depends on whether operation {} (claim) skips "
-                                  "its block; store inside the block, or fill the accumulator behind it",
-                                  claim_.op));
-      case Holds::tile:
-        accumulator_.stored = true;
-        if (op.kind == OpKind::store && accumulator_.merges && op.rect.cols == accumulator_.cols + 1) {
-          return check_shape({0, 0, op.rect.rows, accumulator_.cols});  // a partial
-        }
-        return check_shape(op.rect);
-      case Holds::unknown:
-        return;
-    }
-  }
-
-  void check_shape(const Rect& tile) {
-    if (!accumulator_.is_tile(tile.rows, tile.cols)) {
-      refuse(Kind::meaningless, fmt::format("a tile of {}×{} while the accumulator holds {}×{}", tile.rows,
-                                            tile.cols, accumulator_.rows, accumulator_.cols));
-    }
+    std::string fault = accumulator_.after(op, claim_.op);
+    if (!fault.empty()) refuse(Kind::meaningless, std::move(fault));
   }
 
   void check_copy(const Op& op) {
@@ -413,7 +328,11 @@ class RangeChecker {
                                             "does the one or the other",
                                             op.rect.rows, op.value));
     }
-    accumulator_ = {};
+    accumulator_ = empty_accumulator();
+  }
+
+  Accumulator empty_accumulator() const {
+    return Accumulator(schedule_.kernels[place_.kernel].registers_filled);
   }
 
   void check_own_rank(const Op& op, const Kernel& kernel) {

@@ -93,6 +93,12 @@ struct ProjectionFields {
   bool depth_of_all = false;  // the depth of all GPUs together; else what one GPU multiplies
 };
 
+// What its compute units work on, in sentences: "the GEMM needs at least 3 us", "2 us of matrix work more".
+struct ComputingWords {
+  std::string_view all = "the GEMM";
+  std::string_view time = "matrix work";
+};
+
 struct Workload {
   std::string_view name;     // "gemm-all-scatter"
   std::string_view title;    // "GEMM + all-scatter"
@@ -131,6 +137,7 @@ struct Workload {
   bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for
   bool back_to_back = false;        // in a busy stream it is one of many equal calls
   ProjectionFields projection = {};
+  ComputingWords computing = {};
 };
 
 // A problem of the workload with everything at its usual value.

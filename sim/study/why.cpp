@@ -17,9 +17,9 @@ constexpr double kWorthSaying = 0.005;  // of the winner's time; smaller differe
 
 struct Part {
   double TimeAccount::*time;
-  std::string_view name;
+  std::string_view name;  // "": the workload says
 };
-constexpr std::array<Part, 8> kParts{{{&TimeAccount::compute_ns, "matrix work"},
+constexpr std::array<Part, 8> kParts{{{&TimeAccount::compute_ns, ""},
                                       {&TimeAccount::memory_ns, "local memory traffic"},
                                       {&TimeAccount::wire_ns, "waiting for the links"},
                                       {&TimeAccount::launch_ns, "launch tax"},
@@ -133,10 +133,11 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ri
 
 // What the critical path of `other` has more than that of `one`, the largest first.
 using Differences = std::vector<std::pair<double, std::string_view>>;
-Differences differences(const Candidate& one, const Candidate& other) {
+Differences differences(const Candidate& one, const Candidate& other, const Workload& workload) {
   Differences more;
   for (const Part& part : kParts) {
-    more.push_back({other.taxes.account.*part.time - one.taxes.account.*part.time, part.name});
+    more.push_back({other.taxes.account.*part.time - one.taxes.account.*part.time,
+                    part.name.empty() ? workload.computing.time : part.name});
   }
   std::stable_sort(more.begin(), more.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   return more;
@@ -155,8 +156,8 @@ std::string listed(Iterator begin, Iterator end, double worth_saying_ns) {
   return text;
 }
 
-std::string difference_sentence(const Candidate& winner, const Candidate& other) {
-  const Differences saved = differences(winner, other);
+std::string difference_sentence(const Candidate& winner, const Candidate& other, const Workload& workload) {
+  const Differences saved = differences(winner, other, workload);
   const double worth_saying = kWorthSaying * winner.time_ns;
   const auto gains_end =
       std::find_if(saved.begin(), saved.end(), [](const auto& part) { return part.first <= 0; });
@@ -178,14 +179,15 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const TimeBound& bound = winner.bound;
   const bool computes = winner.rounds.tiles > 0;
   std::string text = fmt::format("Of its {},", time_text(winner.time_ns));
-  if (computes) text += fmt::format(" the GEMM needs at least {}", time_text(bound.compute_ns));
+  const std::string_view computing = problem.workload->computing.all;
+  if (computes) text += fmt::format(" {} needs at least {}", computing, time_text(bound.compute_ns));
   if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
   const bool fetches = what_moves(winner.rounds) == "fetch";
   text += fmt::format("{} the {:.1f} MB that every GPU {} {}at least {} of link time", computes ? " and" : "",
                       std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
                       fetches ? "fetches" : "sends", computes ? "" : "need ", time_text(bound.wire_ns));
-  if (computes) text += fmt::format(" ({} the GEMM)", share_text(bound.wire_ns / bound.compute_ns));
+  if (computes) text += fmt::format(" ({} {})", share_text(bound.wire_ns / bound.compute_ns), computing);
   text +=
       fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns && computes) {
@@ -224,7 +226,8 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
   const Candidate& winner = candidates.front();
   std::vector<std::string> sentences;
   if (winner.rounds.tiles > 0) sentences.push_back(wave_sentence(winner, candidates.subspan(1)));
-  if (candidates.size() > 1) sentences.push_back(difference_sentence(winner, candidates[1]));
+  if (candidates.size() > 1)
+    sentences.push_back(difference_sentence(winner, candidates[1], *problem.workload));
   for (const OtherTime& other : winner.others) {
     if (other.time_ns < (1 + kWorthSaying) * winner.time_ns) continue;
     sentences.push_back(fmt::format(fmt::runtime(other.sentence), time_text(other.time_ns)));
@@ -246,7 +249,7 @@ std::string verdict_on_baseline(std::span<const Candidate> candidates, const Pro
   if (library == candidates.end() || own == candidates.end()) return {};
   const bool tie = is_tie(own->time_ns, library->time_ns, band);
   if (own->time_ns < library->time_ns && !tie) return {};
-  const Differences more = differences(*library, *own);
+  const Differences more = differences(*library, *own, *problem.workload);
   const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
   const std::string reason = listed(more.begin(), end, kWorthSaying * own->time_ns);
   const std::string times =

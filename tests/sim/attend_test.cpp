@@ -232,6 +232,22 @@ TEST(AttendCost, IsBoundByTheSlowestUnitWhereTheyOverlap) {
                    2 * serial.cost.compute_ns);
 }
 
+// 128 queries by 128 keys of 16 columns, where neither products nor operands decide: 1024 clocks of
+// exponentials, and 528 of other vector work beside them where waves have 32 lanes, 1056 behind them where
+// they have 64.
+TEST(AttendCost, OfNarrowHeadsIsThatOfTheSoftmax) {
+  const auto clocks_of = [](const char* name) {
+    const Machine machine = find_machine(name);
+    const MatmulTile tile{128, 128, 16, 4, Pipeline::overlapped};
+    const AttendCost cost =
+        attend_cost(machine.gpu, machine.interpreter, DType::fp16, tile, {}, {128, 16, 1280, true});
+    EXPECT_DOUBLE_EQ(cost.steps, 10);
+    return cost.cost.compute_ns * machine.gpu.rate(DType::fp16).load_clock_ghz / cost.steps;
+  };
+  EXPECT_NEAR(clocks_of("h100-4"), 1024, 1e-6);
+  EXPECT_NEAR(clocks_of("mi300x-8"), 1024 + 1056, 1e-6);
+}
+
 TEST(Attend, TakesAtLeastItsMatrixWorkAndCountsIt) {
   AttendDraft draft;
   draft.heads = 8;

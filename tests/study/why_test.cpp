@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/workloads/attention_forward/workload.hpp"
+#include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/registry.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
@@ -105,6 +107,23 @@ TEST(Why, LinkTimeOfManyTimesTheGemmIsNoPercentage) {
   expect_says(why({winner}), "(50 % of the GEMM)");
   winner.bound.wire_ns = 104890;
   expect_says(why({winner}), "(105 times the GEMM)");
+}
+
+TEST(Why, AttentionIsNotCalledAGemm) {
+  for (const Workload* workload : {&attention(), &flash_decode()}) {
+    Candidate winner = candidate("fused-sequential", 1000, rounds(4, 1, 304, 1));
+    Candidate other = candidate("library", 2000, rounds(4, 1, 304, 1));
+    winner.pattern = &workload->patterns[0];
+    other.pattern = &workload->patterns[1];
+    Problem problem = problem_of(*workload);
+    std::string text;
+    for (const std::string& sentence : explain_winner(std::vector<Candidate>{winner, other}, problem)) {
+      text += sentence + '\n';
+    }
+    expect_says(text, "attention needs at least 1.0 us");
+    expect_says(text, "1.0 us of matrix and vector work less");
+    EXPECT_EQ(text.find("GEMM"), std::string::npos) << text;
+  }
 }
 
 // Of every workload with a baseline: it comes first, or is too near to part.

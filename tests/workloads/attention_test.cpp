@@ -195,7 +195,7 @@ TEST(AttentionWorkload, RefusesWhatCannotBe) {
       "use a smaller tile");
 }
 
-// 16 heads of 8K tokens: swizzled, a die has one head after the other; else it has two at a time.
+// 64 heads of 16K tokens: swizzled, a die has one head after the other; else it has eight at a time.
 TEST(AttentionWorkload, FindsMoreInTheL2TheFewerHeadsADieHas) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = attention_of({{"context", 16384}, {"q_heads", 64}});

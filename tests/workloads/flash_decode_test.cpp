@@ -132,8 +132,8 @@ TEST(FlashDecode, SendsOnePartialOfEveryHeadToEveryPeer) {
   }
 }
 
-// Without launches to pay for, a long cache takes what memory gives: 12 heads of 128 columns, 131072 keys of
-// 8 GPUs.
+// Without launches to pay for, a long cache takes what memory gives: 12 heads of 128 columns and 131072
+// keys on one GPU.
 TEST(FlashDecode, OfALongCacheIsLimitedByMemory) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem =

@@ -8,9 +8,10 @@
 //   swizzled block-first  the same with head = remap(w mod H; H, X), so that a die gets heads in a row
 //   naive head-first      block = w mod N; head = (w div N) mod H; batch = w div (H N)
 //   swizzled head-first   every die one head after the other; by its form:
-//     clean  c = H/X; p = w div X: batch = p div (c N), r = p mod (c N); head = x c + r div N; block = r mod
-//     N paper  Fig. 11: u = w div B; s = X N; head = (u mod X) c + u div s; block = (u mod s) div X; batch =
-//            (w div (N H)) mod B: twice the same tiles if there is more than one batch
+//     clean  c = H/X; p = w div X: batch = p div (c N), r = p mod (c N); head = x c + r div N;
+//            block = r mod N
+//     paper  Fig. 11: u = w div B; s = X N; head = (u mod X) c + u div s; block = (u mod s) div X;
+//            batch = (w div (N H)) mod B: twice the same tiles if there is more than one batch
 //     aiter  `remap_workgroup_spatial` of ROCm/aiter (pull request 3936), heads of keys x, x + X, … to die x,
 //            query blocks before the query heads that share one; it loses tiles outside its domain
 //

@@ -1,7 +1,7 @@
 // Attention: what is computed, and how a grid of tiles is cut.
 //
-//   O[z, h] = softmax(Q[z, h]·K[z, h div G]ᵀ / √d)·V[z, h div G]    z batch, h query head, G heads to one of
-//   keys
+//   O[z, h] = softmax(Q[z, h]·K[z, h div G]ᵀ / √d)·V[z, h div G]    z batch, h query head,
+//                                                     G query heads to one of keys
 //
 // Batches are row blocks of the buffers, heads column blocks. A workgroup has a tile of queries of one head
 // and goes through the keys that it may see, in a few operations of equal ranges: so many that what the
@@ -33,9 +33,7 @@ struct AttentionKnobs {
 };
 AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values);
 
-// Of a workgroup: accumulators, scores, weights and queries in registers (queries in LDS where matrix
-// instructions read them there), one block of keys and values in LDS, two where they overlap. Throws
-// UserError where that does not fit.
+// Of a workgroup. Throws UserError where the tile does not fit a compute unit.
 Resources attention_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 AttentionGrid grid_of(const AttentionProblem& problem, std::int64_t tile_rows, const Gpu& gpu);

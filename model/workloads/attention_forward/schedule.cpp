@@ -7,6 +7,7 @@
 #include "model/cost/attend_cost.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
+#include "model/parts/attend.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
@@ -14,8 +15,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kOpsOfTile = 8;     // ranges of keys, where so many can be scheduled
-constexpr double kOverheadRegisters = 32;  // addresses, maxima and sums of a thread
+constexpr std::int64_t kOpsOfTile = 8;  // ranges of keys, where so many can be scheduled
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -99,28 +99,9 @@ std::int64_t persistent_workgroups(const Gpu& gpu, const Resources& resources, s
 
 }  // namespace
 
+// wgmma reads queries from LDS.
 Resources attention_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  const double e = bytes_of(dtype);
-  const bool queries_in_lds = gpu.async_tile_copy;
-  const double threads = tile.waves * gpu.lanes_per_wave;
-  const double words = static_cast<double>(tile.m) * (tile.k + tile.n + tile.n * e / 4) +
-                       (queries_in_lds ? 0 : static_cast<double>(tile.m) * tile.k * e / 4);
-  const std::int32_t stages = tile.pipeline == Pipeline::overlapped ? 2 : 1;
-  const double lds = (2.0 * stages * tile.n + (queries_in_lds ? tile.m : 0)) * tile.k * e;
-  const Resources resources{static_cast<std::int32_t>(threads),
-                            static_cast<std::int32_t>(std::ceil(words / threads) + kOverheadRegisters),
-                            static_cast<std::int32_t>(lds)};
-  const bool fits = resources.registers_per_thread <= gpu.registers_per_thread_max &&
-                    threads * resources.registers_per_thread <= gpu.registers_per_cu &&
-                    lds <= gpu.lds_bytes_per_workgroup_max &&
-                    tile.waves <= gpu.simds_per_cu * gpu.waves_per_simd;
-  if (fits) return resources;
-  throw UserError(fmt::format(
-      "tile: {}x{} with {} waves and heads of {} columns needs {} registers a thread and {} bytes of LDS; {} "
-      "has {:.0f} and {:.0f}: use a smaller tile, more waves or the serial pipeline",
-      tile.m, tile.n, tile.waves, tile.k, resources.registers_per_thread, resources.lds_bytes, gpu.name,
-      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads)),
-      gpu.lds_bytes_per_workgroup_max));
+  return attend_resources(gpu, dtype, tile, gpu.async_tile_copy, "tile");
 }
 
 AttentionGrid grid_of(const AttentionProblem& problem, std::int64_t tile_rows, const Gpu& gpu) {

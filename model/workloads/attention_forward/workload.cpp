@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
@@ -17,8 +18,6 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMaxBatch = 4096;
-constexpr std::int64_t kMaxHeads = 4096;
-constexpr std::int64_t kMaxDepth = 512;
 constexpr std::int64_t kMaxProblems = 65536;              // batch × heads, each a reference of its own
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // of a buffer, with room for a tile
 constexpr std::int64_t kMaxTile = 512;
@@ -31,11 +30,9 @@ const std::array<Spec, 7> kFields{{
      .required = true,
      .varies_by_doubling = true},
     {.name = "batch", .help = "sequences of that length", .high = kMaxBatch, .usual = {1}},
-    {.name = "q_heads", .help = "query heads", .high = kMaxHeads, .usual = {32}},
-    {.name = "kv_heads",
-     .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
-     .high = kMaxHeads},
-    {.name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}},
+    q_heads_field(32),
+    kv_heads_field(),
+    head_dim_field(),
     {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean},
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
@@ -103,14 +100,8 @@ Schedule build(const Problem& problem, const Machine& machine, const Values& val
 }
 
 void complete(Problem& problem, const FieldPlace& place) {
+  complete_kv_heads(problem, place);
   const std::int64_t heads = problem["q_heads"];
-  if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);
-  if (problem["kv_heads"] > heads || heads % problem["kv_heads"] != 0) {
-    throw UserError(
-        fmt::format("{}: q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as "
-                    "many query heads",
-                    place("kv_heads"), heads, problem["kv_heads"]));
-  }
   if (problem["batch"] * heads > kMaxProblems) {
     throw UserError(fmt::format("{}: batch = {} times q_heads = {} are more than {} heads in all",
                                 place("batch"), problem["batch"], heads, kMaxProblems));
@@ -247,6 +238,7 @@ const Workload& attention() {
       .space = space,
       .bound_ns = bound_ns,
       .back_to_back = true,
+      .computing = {"attention", "matrix and vector work"},
   };
   return workload;
 }

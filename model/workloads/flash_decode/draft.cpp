@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/parts/attend.hpp"
 #include "model/parts/kernels.hpp"
 
 namespace tritax {
 
 namespace {
-
-constexpr double kOverheadRegisters = 32;  // addresses, maxima and sums of a thread
 
 void check_size(const FlashDecode& problem, const DecodeKnobs& knobs, const Machine& machine) {
   check_dtype(problem.dtype, machine);
@@ -56,28 +54,8 @@ DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem) {
   return knobs;
 }
 
-// Queries, results, scores and weights of a tile in the registers of its waves, keys and values in LDS.
 Resources decode_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  const double e = bytes_of(dtype);
-  const double threads = tile.waves * gpu.lanes_per_wave;
-  const double words = tile.m * (tile.k * (1 + e / 4) + tile.n * (1 + e / 4));
-  const int stages = tile.pipeline == Pipeline::overlapped ? 2 : 1;
-  const double lds = 2.0 * stages * tile.n * tile.k * e;
-  const Resources resources{static_cast<std::int32_t>(threads),
-                            static_cast<std::int32_t>(std::ceil(words / threads) + kOverheadRegisters),
-                            static_cast<std::int32_t>(lds)};
-  const bool fits = resources.registers_per_thread <= gpu.registers_per_thread_max &&
-                    threads * resources.registers_per_thread <= gpu.registers_per_cu &&
-                    lds <= gpu.lds_bytes_per_workgroup_max &&
-                    tile.waves <= gpu.simds_per_cu * gpu.waves_per_simd;
-  if (fits) return resources;
-  throw UserError(fmt::format(
-      "block: {} keys of {} columns in {} with {} waves need {} registers a thread and {} bytes of LDS; {} "
-      "has {:.0f} "
-      "and {:.0f}: use fewer keys a block, or the serial pipeline",
-      tile.n, tile.k, name_of(dtype), tile.waves, resources.registers_per_thread, resources.lds_bytes,
-      gpu.name, std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads)),
-      gpu.lds_bytes_per_workgroup_max));
+  return attend_resources(gpu, dtype, tile, false, "block");
 }
 
 DecodeDraft::DecodeDraft(std::string_view pattern, const FlashDecode& problem_, const Machine& machine_,

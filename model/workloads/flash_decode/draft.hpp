@@ -53,7 +53,7 @@ DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem);
 // Rows of queries of a tile: what the smallest matrix instruction takes.
 inline constexpr std::int32_t kDecodeRows = 16;
 
-// Registers and LDS of SPLIT. Throws UserError that names the knob if it does not fit a compute unit.
+// Of SPLIT, queries in registers. Throws UserError that names the knob if it does not fit a compute unit.
 Resources decode_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 class DecodeDraft {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/core/error.hpp"
+#include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
 #include "model/workloads/flash_decode/patterns.hpp"
@@ -15,8 +16,6 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMaxBatch = 1024;
-constexpr std::int64_t kMaxHeads = 4096;
-constexpr std::int64_t kMaxDepth = 512;
 constexpr std::int64_t kMaxTokens = 65536;                // batch × q_heads
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 30;  // of the cache of a GPU
 constexpr std::int64_t kMaxColumns = std::int64_t{1} << 20;
@@ -35,11 +34,9 @@ const std::array<Spec, 7> kFields{{
      .required = true,
      .varies_by_doubling = true},
     {.name = "batch", .help = "sequences, each with one new token", .high = kMaxBatch, .usual = {1}},
-    {.name = "q_heads", .help = "query heads", .high = kMaxHeads, .usual = {96}},
-    {.name = "kv_heads",
-     .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
-     .high = kMaxHeads},
-    {.name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}},
+    q_heads_field(96),
+    kv_heads_field(),
+    head_dim_field(),
     dtype_field(DType::fp16, "element type of queries, keys, values and results"),
     gpus_field(),
 }};
@@ -121,15 +118,9 @@ void refuse(const FieldPlace& place, std::string_view field, const std::string& 
 }
 
 void complete(Problem& problem, const FieldPlace& place) {
+  complete_kv_heads(problem, place);
   const std::int64_t heads = problem["q_heads"];
-  if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);
   const std::int64_t kv_heads = problem["kv_heads"];
-  if (kv_heads > heads || heads % kv_heads != 0) {
-    refuse(place, "kv_heads",
-           fmt::format(
-               "q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as many query heads",
-               heads, kv_heads));
-  }
   if (problem["batch"] * heads > kMaxTokens) {
     refuse(place, "batch",
            fmt::format("batch = {} times q_heads = {} are more than {} heads in all", problem["batch"], heads,
@@ -250,6 +241,7 @@ const Workload& flash_decode() {
       .space = space,
       .bound_ns = bound_ns,
       .timed_by_host = true,
+      .computing = {"attention", "matrix and vector work"},
   };
   return workload;
 }

@@ -1,0 +1,71 @@
+#include "model/parts/attend.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/parts/kernels.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxHeads = 4096;
+constexpr std::int64_t kMaxDepth = 512;    // of a head
+constexpr double kOverheadRegisters = 32;  // addresses, maxima and sums of a thread
+
+}  // namespace
+
+Spec q_heads_field(std::int64_t usual) {
+  return {.name = "q_heads", .help = "query heads", .high = kMaxHeads, .usual = {usual}};
+}
+
+Spec kv_heads_field() {
+  return {.name = "kv_heads",
+          .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
+          .high = kMaxHeads};
+}
+
+Spec head_dim_field() {
+  return {
+      .name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}};
+}
+
+void complete_kv_heads(Problem& problem, const FieldPlace& place) {
+  const std::int64_t heads = problem["q_heads"];
+  if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);
+  const std::int64_t kv_heads = problem["kv_heads"];
+  if (kv_heads <= heads && heads % kv_heads == 0) return;
+  throw UserError(
+      fmt::format("{}: q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as "
+                  "many query heads",
+                  place("kv_heads"), heads, kv_heads));
+}
+
+Resources attend_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, bool queries_in_lds,
+                           std::string_view knob) {
+  check_waves(tile.waves, gpu);
+  const double e = bytes_of(dtype);
+  const double threads = tile.waves * gpu.lanes_per_wave;
+  const double query_bytes = static_cast<double>(tile.m) * tile.k * e;
+  const double words = static_cast<double>(tile.m) * (tile.k + tile.n + tile.n * e / 4) +
+                       (queries_in_lds ? 0 : query_bytes / 4);
+  const int stages = tile.pipeline == Pipeline::overlapped ? 2 : 1;
+  const double lds = 2.0 * stages * tile.n * tile.k * e + (queries_in_lds ? query_bytes : 0);
+  const Resources resources{static_cast<std::int32_t>(threads),
+                            static_cast<std::int32_t>(std::ceil(words / threads) + kOverheadRegisters),
+                            static_cast<std::int32_t>(lds)};
+  const double registers =
+      std::min<double>(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads));
+  if (resources.registers_per_thread <= registers && lds <= gpu.lds_bytes_per_workgroup_max) return resources;
+  throw UserError(
+      fmt::format("{}: {} queries by {} keys of {} columns in {} with {} waves need {} registers a thread "
+                  "and {} bytes of "
+                  "LDS; {} has {:.0f} and {:.0f}: use a smaller {}, more waves or the serial pipeline",
+                  knob, tile.m, tile.n, tile.k, name_of(dtype), tile.waves, resources.registers_per_thread,
+                  resources.lds_bytes, gpu.name, registers, gpu.lds_bytes_per_workgroup_max, knob));
+}
+
+}  // namespace tritax
