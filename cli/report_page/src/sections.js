@@ -1,11 +1,9 @@
 // The sections of the page, each from its part of the data.
 import { at, copyButton, element, fixed, number, section, table } from './dom.js';
-import { hitsFigure, parityFigure, sensitivityFigure, taxesFigure } from './figures.js';
+import { hitsFigure, kParts, parityFigure, sensitivityFigure, taxesFigure } from './figures.js';
 
-const kAccount = [
-  ['compute', 'useful compute'], ['memory', 'useful memory'], ['wire', 'useful wire'], ['launch', 'launch tax'],
-  ['bulk_synchronous', 'bulk-synchronous tax'], ['locality', 'locality tax'], ['contention', 'contention'], ['harness', 'harness'],
-];
+// Of one run; `useful` is the sum that layers have.
+const kAccount = kParts.filter(({ key }) => key !== 'useful').map(({ key, title }) => [key, title]);
 
 function knobsText(knobs) {
   return Object.entries(knobs ?? {}).filter(([, value]) => value !== null && value !== '')
