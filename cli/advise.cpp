@@ -194,6 +194,17 @@ std::string heading_of(const Question& question) {
                      gpus == 1 ? "" : "s", question.machine.title());
 }
 
+// What there is to say below the table.
+std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement) {
+  std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
+  if (const std::string held = pins_text(question.pins); !held.empty()) {
+    sentences.push_back(fmt::format("Held fixed, as given: {}.", held));
+  }
+  sentences.insert(sentences.end(), advice.explanation.begin(), advice.explanation.end());
+  for (const std::string& reason : advice.left_out) sentences.push_back("Left out: " + reason);
+  return sentences;
+}
+
 void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
                   const Outputs& outputs) {
   outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
@@ -202,17 +213,8 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
-  for (const std::string& sentence : sentences_of(judgement, advice.candidates)) {
+  for (const std::string& sentence : said_below(question, advice, judgement)) {
     outputs.print(wrapped(sentence));
-  }
-  if (const std::string held = pins_text(question.pins); !held.empty()) {
-    outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));
-  }
-  for (const std::string& sentence : advice.explanation) {
-    outputs.print(wrapped(sentence));
-  }
-  for (const std::string& reason : advice.left_out) {
-    outputs.print(wrapped("Left out: " + reason));
   }
   if (options.commands) outputs.print("\n");
   for (const Candidate& candidate : advice.candidates) {
@@ -293,6 +295,7 @@ Page page_of(const Question& question, const Advice& advice, const AdviseArgumen
   return {"advise",
           heading_of(question),
           advice_json(question, advice, options),
+          said_below(question, advice, judged(question.problem, question.machine, advice.candidates)),
           run_detail_json(load_subject(source), simulation, options.page.inputs()),
           {question.machine},
           figure_of(question, advice)};

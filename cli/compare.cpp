@@ -37,12 +37,8 @@ Table comparison_table(const ResultComparison& comparison) {
                {"why", "why"}},
               {}};
   for (const RowComparison& row : comparison.rows) {
-    const std::string text = describe_change(row);
-    const std::size_t colon = text.find(": ");
     table.add({row.id, row.before_us, row.after_us, row.after_us - row.before_us, 100 * row.change(),
-               row.is_equal()               ? std::string("as long")
-               : colon == std::string::npos ? std::string()
-                                            : text.substr(colon + 2)});
+               row.is_equal() ? std::string("as long") : describe_parts(row)});
   }
   return table;
 }

@@ -417,7 +417,7 @@ Page page_of(const Study& study, const LayerArguments& options) {
   page.kind = "layer";
   page.title = heading_of(study);
   page.result = study_json(study, options);
-  page.result["sentences"] = sentences_of(study);
+  page.sentences = sentences_of(study);
   page.machines = {study.machine};
   page.figure = to_svg(plot);
   return page;

@@ -70,14 +70,9 @@ ordered_json page_json(const Page& page) {
     }
     machines.push_back(std::move(json));
   }
-  return {{"schema", "tritax.report/1"},
-          {"version", version()},
-          {"command", command_asked},
-          {"kind", page.kind},
-          {"title", page.title},
-          {"result", page.result},
-          {"run", page.run},
-          {"machines", std::move(machines)}};
+  return {{"schema", "tritax.report/1"}, {"version", version()}, {"command", command_asked},
+          {"kind", page.kind},           {"title", page.title},  {"result", page.result},
+          {"sentences", page.sentences}, {"run", page.run},      {"machines", std::move(machines)}};
 }
 
 void require_ending(const std::optional<std::string>& file, const std::string& flag,

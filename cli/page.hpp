@@ -7,6 +7,7 @@
 //   "kind"       "advise", "simulate", "layer" or "validate": what "result" is of
 //   "title"
 //   "result"     what --json of that command writes
+//   "sentences"  what the command says below its tables
 //   "run"        one run in full (cli/run_detail.hpp); null where there is none
 //   "machines"   every machine, as `tritax machines show --json` has it, with "compared": what its
 //                predictions were compared with
@@ -39,6 +40,7 @@ struct Page {
   std::string kind;
   std::string title;
   nlohmann::ordered_json result;
+  std::vector<std::string> sentences = {};
   nlohmann::ordered_json run = {};
   std::vector<Machine> machines;
   std::string figure;  // the one of --svg and --png

@@ -7,7 +7,6 @@
 #include "model/core/with_place.hpp"
 #include "model/machine/topology.hpp"
 #include "model/timeline/columns.hpp"
-#include "sim/timeline.hpp"
 
 namespace tritax::cli {
 
@@ -68,16 +67,12 @@ ordered_json run_detail_json(const Subject& subject, const SimulationOptions& op
     const Explanation explanation = explain(
         subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr, options,
         [&progress](std::size_t done, std::size_t total) { progress.update(done, total); }, inputs);
-    TimelineRecorder recorder(subject.schedule);
-    SimulationOptions recorded = options;
-    recorded.link_counters = true;
-    recorded.observer = &recorder;
-    const SimulationResult result = simulate(subject.schedule, subject.machine, recorded);
+    const SimulationResult& result = explanation.result;
     ordered_json json = explanation_json(subject, explanation);
     json["title"] = subject.title;
     json["links"] = links_json(result, subject.machine, subject.schedule.ranks);
     json["tile_operations"] = result.tile_operations;
-    json["timeline"] = timeline_columns(recorder.take(), subject.schedule, subject.machine,
+    json["timeline"] = timeline_columns(explanation.timeline, subject.schedule, subject.machine,
                                         build_topology(subject.machine, subject.schedule.ranks));
     return json;
   });

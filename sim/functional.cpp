@@ -95,9 +95,7 @@ struct FunctionalExecutor::State {
     return memory;
   }
 
-  const Op& op_at(const OpPlace& place) const {
-    return schedule.ops[schedule.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op];
-  }
+  const Op& op_at(const OpPlace& place) const { return op_of(schedule, place); }
   WorkgroupState& workgroup_at(const OpPlace& place) { return workgroups[place.kernel][place.workgroup]; }
   int rank_of(const OpPlace& place) const { return schedule.kernels[place.kernel].rank; }
   std::string describe(const OpPlace& place) const {

@@ -27,8 +27,7 @@ TimelineRecorder::TimelineRecorder(const Schedule& schedule)
 
 void TimelineRecorder::op_started(const OpPlace& place, double time_ns) {
   now_ns_ = std::max(now_ns_, time_ns);
-  const Workgroup& workgroup = schedule_.kernels[place.kernel].workgroups[place.workgroup];
-  const OpKind kind = schedule_.ops[workgroup.first_op + place.op].kind;
+  const OpKind kind = op_of(schedule_, place).kind;
   open_ops_[place.kernel][place.workgroup].push_back({place.op, timeline_.ops.size()});
   timeline_.ops.push_back({place, kind, launches_[place.kernel] - 1, time_ns, kOpen});
 }

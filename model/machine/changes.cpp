@@ -84,8 +84,18 @@ bool is_parameter(const std::string& key) {
 
 std::string_view option_of(ChangeKind kind) { return kind == ChangeKind::set ? "--set" : "--scale"; }
 
+// What messages call a change of that kind, given in the way of this one.
+std::string_view name_like(const ParameterChange& change, ChangeKind kind) {
+  const std::string_view option = option_of(kind);
+  return change.given_as == GivenAs::option ? option : option.substr(option.find_first_not_of('-'));
+}
+
+std::string as_given(const ParameterChange& change) {
+  return fmt::format("{} {}", name_like(change, change.kind), change.text);
+}
+
 [[noreturn]] void refuse(const ParameterChange& change, const std::string& problem) {
-  throw UserError(fmt::format("{} {}: {}", option_of(change.kind), change.text, problem));
+  throw UserError(fmt::format("{}: {}", as_given(change), problem));
 }
 
 std::string with_unit(double value, std::string_view unit, Dimension dimension) {
@@ -133,8 +143,10 @@ void check_set(ParameterChange& change) {
 
 void check_scale(const ParameterChange& change) {
   const ParameterSpec* spec = find_parameter_spec(change.key);
-  if (spec == nullptr) refuse(change, "only --set changes it");
-  if (spec->dimension == Dimension::boolean) refuse(change, "it is true or false; use --set");
+  if (spec == nullptr) refuse(change, fmt::format("only {} changes it", name_like(change, ChangeKind::set)));
+  if (spec->dimension == Dimension::boolean) {
+    refuse(change, fmt::format("it is true or false; use {}", name_like(change, ChangeKind::set)));
+  }
   if (!change.unit.empty()) {
     refuse(change, fmt::format("'{}' is behind the factor; a factor has no unit", change.unit));
   }
@@ -170,7 +182,8 @@ class Changer {
     } else {
       const Parameter* entry = find_entry(machine_, change.key);
       if (entry == nullptr || entry->value == 0) {
-        refuse(change, fmt::format("'{}' has none to scale; --set gives it one", machine_.name));
+        refuse(change, fmt::format("'{}' has none to scale; {} gives it one", machine_.name,
+                                   name_like(change, ChangeKind::set)));
       }
       const double value = entry->value * change.value;
       if (const std::string problem = value_problem(spec, value, entry->unit); !problem.empty()) {
@@ -242,9 +255,7 @@ class Changer {
 
 std::string texts_of(std::span<const ParameterChange> changes) {
   std::vector<std::string> texts;
-  for (const ParameterChange& change : changes) {
-    texts.push_back(fmt::format("{} {}", option_of(change.kind), change.text));
-  }
+  for (const ParameterChange& change : changes) texts.push_back(as_given(change));
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
@@ -257,8 +268,9 @@ void require_sense(const Machine& machine, std::span<const ParameterChange> chan
     if (spec.presence != Presence::several_nodes || machine.nodes == 1) continue;
     const std::string key = fmt::format("{}.{}", spec.table, spec.name);
     if (parameter_value(machine, key) > 0) continue;
-    throw UserError(fmt::format("{}: a machine of {} nodes needs {} ({}); --set it as well",
-                                texts_of(changes), machine.nodes, key, spec.meaning));
+    throw UserError(fmt::format("{}: a machine of {} nodes needs {} ({}); {} it as well", texts_of(changes),
+                                machine.nodes, key, spec.meaning,
+                                name_like(changes.front(), ChangeKind::set)));
   }
 }
 
@@ -269,10 +281,11 @@ std::string ParameterChange::as_option() const {
   return fmt::format(" {} {}{}{}", option_of(kind), blank ? "'" : "", text, blank ? "'" : "");
 }
 
-ParameterChange parse_change(ChangeKind kind, const std::string& text) {
+ParameterChange parse_change(ChangeKind kind, const std::string& text, GivenAs given_as) {
   ParameterChange change;
   change.kind = kind;
   change.text = text;
+  change.given_as = given_as;
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     refuse(change, kind == ChangeKind::set ? "is no KEY=VALUE, for example fabric.link=32GB/s"
@@ -300,8 +313,7 @@ Machine changed(Machine machine, std::span<const ParameterChange> changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (changes[i].key == changes[j].key) {
-        refuse(changes[i],
-               fmt::format("{} {} changes it too; give one", option_of(changes[j].kind), changes[j].text));
+        refuse(changes[i], fmt::format("{} changes it too; give one", as_given(changes[j])));
       }
     }
     changer.apply(changes[i]);

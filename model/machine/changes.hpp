@@ -29,8 +29,13 @@ namespace tritax {
 
 enum class ChangeKind : std::uint8_t { set, scale };
 
+// How messages name what was given: "--set fabric.link=32GB/s" on a command line, "set fabric.link=32GB/s" of
+// a call with the argument `set`.
+enum class GivenAs : std::uint8_t { option, argument };
+
 struct ParameterChange {
   ChangeKind kind = ChangeKind::set;
+  GivenAs given_as = GivenAs::option;
   std::string key;   // of a parameter, or "nodes" or "gpus_per_node"
   double value = 0;  // in `unit`, or the factor
   std::string unit;  // "" for a factor
@@ -43,7 +48,7 @@ struct ParameterChange {
 
 // "fabric.link=32GB/s" or, for scale, "fabric.link=0.5". Throws UserError: no such key (the nearest offered),
 // no number, a unit that does not fit, a value out of range, a factor that is not above 0.
-ParameterChange parse_change(ChangeKind kind, const std::string& text);
+ParameterChange parse_change(ChangeKind kind, const std::string& text, GivenAs given_as = GivenAs::option);
 
 // The machine with these changes and what follows from them; `Machine::changes` says so. Throws UserError for
 // a key that is changed twice, for scaling what the machine does not have, and for a machine that makes no

@@ -209,6 +209,12 @@ constexpr bool names_rank(OpKind kind) {
     return row.fields.contains(F::from) || row.fields.contains(F::to) || row.fields.contains(F::home);
   });
 }
+// The other side of an operation of a rank; the own rank where there is none.
+inline std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
+  if (!names_rank(op.kind)) return own_rank;
+  const bool fetches = traits_of(op.kind).reads == Reads::source && op.rank == own_rank;
+  return fetches ? op.src_rank : op.rank;
+}
 constexpr bool has_stream(HostOpKind kind) { return traits_of(kind).fields.contains(HostField::stream); }
 
 // Rectangles of operations that have them.

@@ -13,10 +13,6 @@ namespace tritax {
 
 namespace {
 
-const Op& op_of(const Schedule& schedule, const OpPlace& place) {
-  return schedule.ops[schedule.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op];
-}
-
 // A counter of a rank: owner, array, index.
 using Counter = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
 
@@ -131,15 +127,10 @@ class Walk {
     std::uint32_t barriers = 0;
     for (std::uint32_t h = 0; h < schedule_.host[rank].size(); ++h) {
       const HostOp& op = schedule_.host[rank][h];
-      const auto launch = [&](std::uint32_t kernel) {
+      for_each_launch(schedule_, op, [&](const GraphNode& node) {
+        const auto kernel = static_cast<std::uint32_t>(node.kernel);
         launcher_[{kernel, launches[kernel]++}] = {static_cast<std::int32_t>(rank), h};
-      };
-      if (op.kind == HostOpKind::launch) launch(static_cast<std::uint32_t>(op.kernel));
-      if (op.kind == HostOpKind::graph_launch) {
-        for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-          launch(static_cast<std::uint32_t>(node.kernel));
-        }
-      }
+      });
       if (op.kind == HostOpKind::event_record) stream_of_event[op.event] = op.stream;
       if (op.kind == HostOpKind::event_wait && stream_of_event.count(op.event) > 0) {
         waits_for_[{static_cast<std::int32_t>(rank), op.stream}].insert(stream_of_event[op.event]);

@@ -142,16 +142,11 @@ class Columns {
       const HostInterval& interval = timeline_.host_ops[i];
       if (interval.rank >= ranks_shown_) continue;
       const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
-      std::string text(name_of(op.kind));
-      if (op.kind == HostOpKind::launch) {
-        text += ' ' + schedule_.kernels[static_cast<std::size_t>(op.kernel)].name;
-      }
-      if (op.kind == HostOpKind::host_work) text = op.label;
       drawn_.push_back({{interval.rank, 0, 0, 0, TrackGroup::host},
                         interval.begin_ns,
                         interval.end_ns,
                         kHostKind,
-                        name(text),
+                        name(host_op_name(schedule_, op)),
                         kNothing,
                         i});
     }
@@ -178,13 +173,11 @@ class Columns {
       if (interval.rank >= ranks_shown_) continue;
       const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
       const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
-      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(copy.buffer)];
       drawn_.push_back({{interval.rank, 2, interval.engine, 0, TrackGroup::engine},
                         interval.begin_ns,
                         interval.end_ns,
                         kCopyKind,
-                        name(fmt::format("copy {} GPU {} -> GPU {}", region_name(buffer, copy.rect),
-                                         copy.src_rank, copy.rank)),
+                        name(transfer_name(schedule_, copy)),
                         kNothing,
                         i});
     }
@@ -200,7 +193,7 @@ class Columns {
       const OpInterval& interval = timeline_.ops[i];
       const OpPlace& place = interval.place;
       if (place.rank >= ranks_shown_) continue;
-      const std::size_t op = schedule_.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op;
+      const std::size_t op = index_of(schedule_, place);
       const auto [at, is_new] = known.try_emplace(op * static_cast<std::size_t>(schedule_.ranks) +
                                                   static_cast<std::size_t>(place.rank));
       if (is_new) at->second = name(op_name(schedule_, sinks, op, place.rank));

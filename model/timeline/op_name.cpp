@@ -45,6 +45,19 @@ std::vector<std::int32_t> accumulator_sinks(const Schedule& schedule) {
   return sinks;
 }
 
+std::string host_op_name(const Schedule& schedule, const HostOp& op) {
+  if (op.kind == HostOpKind::host_work) return op.label;
+  std::string name(name_of(op.kind));
+  if (op.kind == HostOpKind::launch) name += ' ' + schedule.kernels[static_cast<std::size_t>(op.kernel)].name;
+  return name;
+}
+
+std::string transfer_name(const Schedule& schedule, const Op& transfer) {
+  const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(transfer.buffer)];
+  return fmt::format("copy {} GPU {} -> GPU {}", region_name(buffer, transfer.rect), transfer.src_rank,
+                     transfer.rank);
+}
+
 std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& sinks, std::size_t index,
                     int rank) {
   const Op& op = schedule.ops[index];

@@ -47,8 +47,7 @@ std::vector<OpTimes> op_times(const Timeline& timeline, const Schedule& schedule
   for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
     const OpInterval& interval = timeline.ops[i];
     const Kernel& kernel = schedule.kernels[interval.place.kernel];
-    const Workgroup& workgroup = kernel.workgroups[interval.place.workgroup];
-    const Op& op = schedule.ops[workgroup.first_op + interval.place.op];
+    const Op& op = op_of(schedule, interval.place);
     times_us[group_of(kernel, op)].push_back((interval.end_ns - begins[i]) * 1e-3);
   }
   std::vector<OpTimes> all;

@@ -45,11 +45,6 @@ double common_length(const Spans& a, const Spans& b) {
   return length;
 }
 
-bool goes_to_a_peer(const Op& op, std::int32_t rank) {
-  if (!moves_data(op.kind)) return false;
-  return (names_rank(op.kind) && op.rank != rank) || (op.kind == OpKind::copy && op.src_rank != rank);
-}
-
 }  // namespace
 
 std::vector<Overlap> overlaps_of(const Timeline& timeline, const Schedule& schedule, double run_ns) {
@@ -57,11 +52,11 @@ std::vector<Overlap> overlaps_of(const Timeline& timeline, const Schedule& sched
   std::vector<Spans> computing(ranks), communicating(ranks);
   for (const OpInterval& interval : timeline.ops) {
     const OpPlace& place = interval.place;
-    const std::uint32_t first = schedule.kernels[place.kernel].workgroups[place.workgroup].first_op;
+    const Op& op = op_of(schedule, place);
     const auto rank = static_cast<std::size_t>(place.rank);
-    if (interval.kind == OpKind::matmul || interval.kind == OpKind::attend) {
+    if (multiplies(op.kind)) {
       computing[rank].emplace_back(interval.begin_ns, interval.end_ns);
-    } else if (goes_to_a_peer(schedule.ops[first + place.op], place.rank)) {
+    } else if (moves_data(op.kind) && peer_of(op, place.rank) != place.rank) {
       communicating[rank].emplace_back(interval.begin_ns, interval.end_ns);
     }
   }

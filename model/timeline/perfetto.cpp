@@ -139,10 +139,7 @@ class TraceWriter {
 
   std::string name_of_host_op(const HostInterval& interval) const {
     const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
-    if (op.kind == HostOpKind::host_work) return escaped(op.label);
-    const std::string_view kind = name_of(op.kind);
-    if (op.kind != HostOpKind::launch) return std::string(kind);
-    return fmt::format("{} {}", kind, escaped(schedule_.kernels[static_cast<std::size_t>(op.kernel)].name));
+    return escaped(host_op_name(schedule_, op));
   }
 
   void write_host_ops() {
@@ -168,13 +165,11 @@ class TraceWriter {
     for (const CopyInterval& interval : timeline_.copies) {
       const HostOp& op = schedule_.host[static_cast<std::size_t>(interval.rank)][interval.host_op];
       const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
-      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(copy.buffer)];
       const int track = kFirstEngineTrack + std::min(interval.engine, kFirstCuTrack - kFirstEngineTrack - 1);
       name_track(interval.rank, track, fmt::format("copy engine {}", interval.engine));
-      const std::string name =
-          fmt::format("copy {} GPU {} -> GPU {}", region_name(buffer, copy.rect), copy.src_rank, copy.rank);
-      begin_interval(interval.rank, track, escaped(name), "copy", interval.begin_ns, interval.end_ns);
-      put(R"("stream":{},"bytes":{:.0f}}}}})", op.stream, bytes_of(buffer, copy.rect));
+      begin_interval(interval.rank, track, escaped(transfer_name(schedule_, copy)), "copy", interval.begin_ns,
+                     interval.end_ns);
+      put(R"("stream":{},"bytes":{:.0f}}}}})", op.stream, tile_bytes(schedule_, copy));
     }
   }
 
@@ -280,9 +275,7 @@ class TraceWriter {
     if (step.kind == StepKind::op) {
       const OpInterval& op = timeline_.ops[step.index];
       const OpPlace& place = op.place;
-      const std::size_t index =
-          schedule_.kernels[place.kernel].workgroups[place.workgroup].first_op + place.op;
-      return {name_of_op(index, place.rank), place.rank, name_of(op.kind)};
+      return {name_of_op(index_of(schedule_, place), place.rank), place.rank, name_of(op.kind)};
     }
     if (step.kind == StepKind::kernel) {
       const Kernel& kernel = schedule_.kernels[timeline_.kernels[step.index].kernel];

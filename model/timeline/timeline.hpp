@@ -18,6 +18,14 @@ struct OpPlace {
   std::int32_t cu = 0;  // compute unit of the GPU it runs on
 };
 
+// Its index in Schedule::ops.
+inline std::size_t index_of(const Schedule& schedule, const OpPlace& place) {
+  return std::size_t{schedule.kernels[place.kernel].workgroups[place.workgroup].first_op} + place.op;
+}
+inline const Op& op_of(const Schedule& schedule, const OpPlace& place) {
+  return schedule.ops[index_of(schedule, place)];
+}
+
 struct OpInterval {
   OpPlace place;
   OpKind kind = OpKind::barrier;

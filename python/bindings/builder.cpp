@@ -162,8 +162,11 @@ class PythonBuilder {
     builder().graph_launch(rank_in(rank), std::move(graph));
   }
   template <HostOpKind kind>
-  void host(Integer rank, Integer stream) {
-    builder().host(rank_in(rank), kind, number(stream, "stream"));
+  void host(Integer rank) {
+    builder().host(rank_in(rank), kind);
+  }
+  void stream_synchronize(Integer rank, Integer stream) {
+    builder().host(rank_in(rank), HostOpKind::stream_synchronize, number(stream, "stream"));
   }
   void host_copy(Integer rank, Integer stream, Integer buffer, const Sides& rect, Integer to_rank,
                  Integer src_buffer, const Corner& src, Integer from_rank) {
@@ -376,9 +379,9 @@ void add_host_program(PyBuilder& builder) {
   using B = PythonBuilder;
   builder.def("launch", &B::launch, "rank"_a, "kernel"_a, "stream"_a = 0)
       .def("graph_launch", &B::graph_launch, "rank"_a, "nodes"_a, "[(kernel, stream), …] by one host call")
-      .def("device_synchronize", &B::host<HostOpKind::device_synchronize>, "rank"_a, "stream"_a = 0)
-      .def("stream_synchronize", &B::host<HostOpKind::stream_synchronize>, "rank"_a, "stream"_a = 0)
-      .def("host_barrier", &B::host<HostOpKind::barrier>, "rank"_a, "stream"_a = 0)
+      .def("device_synchronize", &B::host<HostOpKind::device_synchronize>, "rank"_a)
+      .def("stream_synchronize", &B::stream_synchronize, "rank"_a, "stream"_a = 0)
+      .def("host_barrier", &B::host<HostOpKind::barrier>, "rank"_a)
       .def("host_copy", &B::host_copy, "rank"_a, "stream"_a, "buffer"_a, "rect"_a, "to_rank"_a,
            "src_buffer"_a, "src"_a, "from_rank"_a, "By a copy engine of `rank`")
       .def("record_event", &B::record_event, "rank"_a, "event"_a, "stream"_a = 0)

@@ -1,11 +1,15 @@
 #include "python/bindings/calls.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
+
+#include "model/core/error.hpp"
 
 namespace tritax::python {
 
@@ -75,6 +79,11 @@ class Caller {
   std::exception_ptr failure_;
   std::optional<py::error_already_set> raised_;
 };
+
+int threads_of(int threads) {
+  if (threads >= 0) return threads;
+  throw UserError(fmt::format("threads: {} is not allowed; give 0 for all cores, or more", threads));
+}
 
 void run_call(const py::object& progress, const std::function<void(Call&)>& work) {
   Call call;

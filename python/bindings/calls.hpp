@@ -32,6 +32,9 @@ class Call {
   std::atomic<std::uint64_t> total_{0};
 };
 
+// The cores that a call may use, as Python gave them: 0 for all. Throws UserError below that.
+int threads_of(int threads);
+
 // `progress`: None, or a callable of (done, total). What the work throws is thrown here.
 void run_call(const pybind11::object& progress, const std::function<void(Call&)>& work);
 

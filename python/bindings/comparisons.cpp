@@ -22,10 +22,8 @@ namespace py = pybind11;
 namespace {
 
 ParallelOptions options_of(Call& call, int threads) {
-  if (threads < 0)
-    throw UserError(fmt::format("threads: {} is not allowed; give 0 for all cores, or more", threads));
   ParallelOptions options;
-  options.threads = threads;
+  options.threads = threads_of(threads);
   options.progress = [&call](std::size_t done, std::size_t all) { call.report(done, all); };
   options.cancelled = [&call] { return call.stop().load(); };
   return options;

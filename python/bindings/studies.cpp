@@ -17,6 +17,7 @@
 #include "sim/study/advise.hpp"
 #include "sim/study/explain.hpp"
 #include "sim/study/judged.hpp"
+#include "sim/study/why.hpp"
 
 namespace tritax::python {
 
@@ -46,12 +47,6 @@ struct PythonAdvice {
   RankedCandidate at(std::size_t place) const { return {answer, place}; }
   std::size_t size() const { return answer->advice.candidates.size(); }
 };
-
-int threads_of(int threads) {
-  if (threads < 0)
-    throw UserError(fmt::format("threads: {} is not allowed; give 0 for all cores, or more", threads));
-  return threads;
-}
 
 PythonAdvice advise_python(const Problem& given, const Machine& machine, std::uint64_t seed, int threads,
                            const std::string& selector, bool taxes, const py::object& progress,
@@ -95,6 +90,10 @@ py::object doubt_of(const RankedCandidate& candidate) {
   return doubt == nullptr ? py::object(py::none()) : py::str(doubt->note);
 }
 
+std::optional<Spread> spread_of(const RankedCandidate& candidate) {
+  return candidate->spread.known() ? std::optional(candidate->spread) : std::nullopt;
+}
+
 py::dict record_of(const RankedCandidate& candidate) {
   py::dict row;
   row["rank"] = candidate.place + 1;
@@ -115,12 +114,16 @@ py::list records_of(const PythonAdvice& advice) {
 }
 
 RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pattern) {
-  std::vector<std::string_view> names;
   for (std::size_t i = 0; i < advice.size(); ++i) {
     if (advice.at(i)->pattern->name == pattern) return advice.at(i);
   }
   throw UserError(
       fmt::format("'{}' was not found to run on this problem; Advice.candidates has what was", pattern));
+}
+
+std::string verdict_of(const PythonAdvice& advice) {
+  const Answer& answer = *advice.answer;
+  return verdict_on_baseline(answer.advice.candidates, answer.problem, answer.judgement.band);
 }
 
 std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
@@ -141,6 +144,7 @@ void add_candidates(py::module_& module) {
       .def_property_readonly(
           "tie_with_rank", [](const C& one) { return one.answer->judgement.tied_with[one.place]; },
           "The first rank that the predictions' band cannot part it from; its own: none")
+      .def_property_readonly("spread", &spread_of, "With other seeds; None where these were not run")
       .def_property_readonly("uncertain", &doubt_of, "What is known to be wrong with its time, or None")
       .def("record", &record_of)
       .def("__repr__", [](const C& one) {
@@ -160,9 +164,14 @@ void add_advice(py::module_& module) {
                              })
       .def_property_readonly("best", [](const A& advice) { return advice.at(0); })
       .def("__getitem__", &find_candidate, py::arg("pattern"))
+      .def_property_readonly("verdict", &verdict_of,
+                             "Why to leave it to the baseline; empty where own kernels pay")
       .def_property_readonly("explanation", [](const A& advice) { return advice.answer->advice.explanation; })
       .def_property_readonly("left_out", [](const A& advice) { return advice.answer->advice.left_out; })
       .def_property_readonly("evaluated", [](const A& advice) { return advice.answer->advice.evaluated; })
+      .def_property_readonly(
+          "given_up", [](const A& advice) { return advice.answer->advice.given_up; },
+          "Of those evaluated: stopped early")
       .def_property_readonly("pruned", [](const A& advice) { return advice.answer->advice.pruned; })
       .def_property_readonly(
           "band", [](const A& advice) { return known(advice.answer->judgement.band); },
@@ -197,8 +206,25 @@ void add_rows(py::list& rows, const std::vector<Sensitivity>& inputs, double mak
 struct PythonExplanation {
   Run run;
   std::vector<std::string> sentences;
+  py::list overlaps;
   py::list sensitivities;
 };
+
+// One row a GPU.
+py::list rows_of(const std::vector<Overlap>& overlaps) {
+  py::list rows;
+  for (const Overlap& one : overlaps) {
+    py::dict row;
+    row["rank"] = rows.size();
+    row["computing_ns"] = one.computing_ns;
+    row["communicating_ns"] = one.communicating_ns;
+    row["both_ns"] = one.both_ns;
+    row["idle_ns"] = one.idle_ns;
+    row["hidden"] = one.hidden();
+    rows.append(std::move(row));
+  }
+  return rows;
+}
 
 PythonExplanation explain_python(const BoundSchedule& schedule, const Machine& machine, std::uint64_t seed,
                                  int threads, const py::object& progress) {
@@ -217,7 +243,8 @@ PythonExplanation explain_python(const BoundSchedule& schedule, const Machine& m
     found = explain(*schedule, machine, schedule.rebuild(), options,
                     [&call](std::size_t done, std::size_t total) { call.report(done, total); });
   });
-  PythonExplanation answer{run_of(found.result, *schedule, machine), std::move(found.sentences), py::list()};
+  PythonExplanation answer{run_of(found.result, *schedule, machine), std::move(found.sentences),
+                           rows_of(found.overlaps), py::list()};
   answer.run.taxes = found.taxes;
   for (const auto* inputs : {&found.with_effect, &found.without_effect, &found.not_variable}) {
     add_rows(answer.sensitivities, *inputs, found.result.makespan_ns);
@@ -230,6 +257,9 @@ void add_explanations(py::module_& module) {
   py::class_<E>(module, "Explanation", "Why a run takes as long as it does")
       .def_readonly("run", &E::run)
       .def_readonly("sentences", &E::sentences)
+      .def_readonly("overlaps", &E::overlaps,
+                    "A row a GPU: how long it computes, communicates, does both or neither, and the share of "
+                    "communicating that goes on beside products")
       .def_readonly("sensitivities", &E::sensitivities,
                     "A row for every other value of an input, strongest first")
       .def(

@@ -84,16 +84,9 @@ py::array array_of(std::size_t count, const ColumnsOf& columns_of) {
   return array;
 }
 
-std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
-  if (!names_rank(op.kind)) return own_rank;
-  const bool fetches = traits_of(op.kind).reads == Reads::source && op.rank == own_rank;
-  return fetches ? op.src_rank : op.rank;
-}
-
 OpColumns columns_of(const OpInterval& interval, double service_begin_ns, const Schedule& schedule) {
   const OpPlace& place = interval.place;
-  const Kernel& kernel = schedule.kernels[place.kernel];
-  const Op& op = schedule.ops[kernel.workgroups[place.workgroup].first_op + place.op];
+  const Op& op = op_of(schedule, place);
   OpColumns row{};
   row.kind = static_cast<std::uint8_t>(interval.kind);
   row.rank = place.rank;

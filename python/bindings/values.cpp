@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <span>
+
 #include "model/core/error.hpp"
 #include "model/workload/parse_value.hpp"
 
@@ -12,9 +15,9 @@ namespace py = pybind11;
 
 namespace {
 
-// As options of the command line write it.
-std::string text_of_python(const py::handle& value) {
-  if (py::isinstance<py::bool_>(value)) return value.cast<bool>() ? "on" : "off";
+// As options of the command line write it; True and False as `switches` has them, False first.
+std::string text_of_python(const py::handle& value, std::span<const std::string_view> switches) {
+  if (py::isinstance<py::bool_>(value)) return std::string(switches[value.cast<bool>() ? 1 : 0]);
   if (!py::isinstance<py::tuple>(value) && !py::isinstance<py::list>(value)) return py::str(value);
   std::vector<std::string> parts;
   for (const py::handle part : value) parts.emplace_back(py::str(part));
@@ -32,9 +35,10 @@ std::string text_of_python(const py::handle& value) {
 
 void add_changes(std::vector<ParameterChange>& changes, ChangeKind kind, const py::object& given) {
   if (given.is_none()) return;
+  constexpr std::array<std::string_view, 2> kTruth{"false", "true"};  // of machine files
   for (const auto& [key, value] : given.cast<py::dict>()) {
-    const std::string text = fmt::format("{}={}", std::string(py::str(key)), text_of_python(value));
-    changes.push_back(parse_change(kind, text));
+    const std::string text = fmt::format("{}={}", std::string(py::str(key)), text_of_python(value, kTruth));
+    changes.push_back(parse_change(kind, text, GivenAs::argument));
   }
 }
 
@@ -47,7 +51,8 @@ void give_all(Values& values, const py::dict& given, const std::string& owner) {
     if (spec == nullptr) refuse_key(name, values, owner);
     if (value.is_none()) continue;
     const std::string place = fmt::format("{}: {}", owner, name);
-    const std::vector<std::int64_t> numbers = parse_value(text_of_python(value), place, *spec);
+    const std::vector<std::int64_t> numbers =
+        parse_value(text_of_python(value, switch_names()), place, *spec);
     for (std::size_t part = 0; part < numbers.size(); ++part) values.give(spec->column(part), numbers[part]);
   }
 }

@@ -80,7 +80,9 @@ py::object gpus_of(const Problem& problem) {
 
 py::dict fields_of(const Problem& problem) {
   py::dict fields = to_dict(problem.values);
-  if (fields.contains("gpus")) fields["gpus"] = gpus_of(problem);
+  for (const Spec& spec : problem.workload->fields) {
+    if (spec.counts_gpus) fields[py::str(std::string(spec.name))] = gpus_of(problem);
+  }
   return fields;
 }
 

@@ -104,11 +104,9 @@ ResultComparison compare_results(const ResultFile& before, const ResultFile& aft
                   before.origin, after.origin, some_ids(before), some_ids(after)));
 }
 
-std::string describe_change(const RowComparison& row) {
-  if (row.is_equal()) return "as long";
+std::string describe_parts(const RowComparison& row) {
+  if (row.is_equal()) return {};
   const double change_us = row.after_us - row.before_us;
-  std::string text = fmt::format("{} by {:.1f} us ({:.1f} %)", change_us > 0 ? "slower" : "faster",
-                                 std::abs(change_us), 100 * std::abs(row.change()));
   // The largest, until four fifths of the change are told, and at most three; none that rounds to nothing.
   constexpr double kMostOfIt = 0.8;
   constexpr std::size_t kMostParts = 3;
@@ -120,7 +118,16 @@ std::string describe_change(const RowComparison& row) {
     words.push_back(fmt::format("{} {:+.1f}", part.part, part.change_us()));
     told_us += part.change_us();
   }
-  return words.empty() ? text : fmt::format("{}: {}", text, fmt::join(words, ", "));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string describe_change(const RowComparison& row) {
+  if (row.is_equal()) return "as long";
+  const double change_us = row.after_us - row.before_us;
+  const std::string text = fmt::format("{} by {:.1f} us ({:.1f} %)", change_us > 0 ? "slower" : "faster",
+                                       std::abs(change_us), 100 * std::abs(row.change()));
+  const std::string parts = describe_parts(row);
+  return parts.empty() ? text : fmt::format("{}: {}", text, parts);
 }
 
 }  // namespace tritax

@@ -65,7 +65,10 @@ struct ResultComparison {
 // Throws UserError when there is no row to compare.
 ResultComparison compare_results(const ResultFile& before, const ResultFile& after);
 
-// "slower by 10.0 us (10.0 %): wire +10.0" with the parts that make up most of it; "as long" for equal times.
+// "wire +10.0, memory +2.1": the parts that make up most of the change; "" where none does.
+std::string describe_parts(const RowComparison& row);
+
+// "slower by 10.0 us (10.0 %): wire +10.0" with these; "as long" for equal times.
 std::string describe_change(const RowComparison& row);
 
 }  // namespace tritax

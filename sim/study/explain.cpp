@@ -145,9 +145,14 @@ Explanation explain(const Schedule& schedule, const Machine& machine, const Rebu
   TimelineRecorder recorder(schedule);
   SimulationOptions recorded = options;
   recorded.observer = &recorder;
+  recorded.link_counters = true;
   explanation.result = simulate(schedule, machine, recorded);
-  explanation.overlaps = overlaps_of(recorder.take(), schedule, explanation.result.makespan_ns);
-  explanation.taxes = account_taxes(schedule, machine, options);
+  explanation.timeline = recorder.take();
+  explanation.overlaps = overlaps_of(explanation.timeline, schedule, explanation.result.makespan_ns);
+  CounterfactualMakespans makespans;
+  simulate_in_order(schedule, machine, options, makespans);
+  simulate_by_dependences(schedule, machine, options, makespans);
+  explanation.taxes = taxes_of(explanation.result, makespans);
   std::vector<Sensitivity> all;
   if (inputs == Inputs::varied) {
     all = sensitivities(schedule, machine, rebuild, explanation.result.makespan_ns, options, progress);

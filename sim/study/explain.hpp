@@ -18,6 +18,7 @@ namespace tritax {
 struct Explanation {
   SimulationResult result;
   Taxes taxes;
+  Timeline timeline;              // what ran when, and what links carried
   std::vector<Overlap> overlaps;  // by GPU
   std::vector<std::string> sentences;
   std::vector<Sensitivity> with_effect;     // strongest first

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -43,6 +44,27 @@ TEST(Report, HoldsTheNumbersOfJsonAndTheCommand) {
   EXPECT_EQ(data["run"]["timeline"]["operations"], data["run"]["tile_operations"]);
   EXPECT_EQ(data["machines"][0]["name"], "mi300x-8");
   EXPECT_TRUE(data["run"]["with_effect"].empty());  // --fast
+}
+
+// Sentences stand beside the result, word for word as the command prints them, which breaks lines.
+TEST(Report, SaysWhatTheCommandSays) {
+  for (const std::string command :
+       {"advise -M 64 -N 512 -K 1024 --gpus 2 --machine h100-4 --selector defaults --fast",
+        "layer --model llama-3-8b --phase decode --batch 1 --tp 2 --machine h200-4 --selector defaults"}) {
+    const test::ScratchDirectory folder;
+    const std::string page = folder.path("report.html");
+    const std::string result = folder.path("result.json");
+    const auto outcome = test::run_tritax("report " + command + " -o " + page + " --json " + result);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const ordered_json data = data_of(test::read_file(page));
+    EXPECT_EQ(data["result"], ordered_json::parse(test::read_file(result))) << command;
+    ASSERT_FALSE(data["sentences"].empty()) << command;
+    std::string printed = outcome.out;
+    std::replace(printed.begin(), printed.end(), '\n', ' ');
+    for (const ordered_json& sentence : data["sentences"]) {
+      EXPECT_THAT(printed, HasSubstr(sentence.get<std::string>()));
+    }
+  }
 }
 
 TEST(Report, IsOneFileThatAsksNobody) {

@@ -77,6 +77,7 @@ def test_machines_are_loaded_by_name_or_path_and_changed(machine, tmp_path):
     assert slow["fabric.store_egress"] < machine["fabric.store_egress"]  # it follows
     assert slow["host.launch_call_time"] == 2 * machine["host.launch_call_time"]
     assert any("fabric.link" in line for line in slow.changes)
+    assert machine.changed(set={"gpu.async_tile_copy": False})["gpu.async_tile_copy"] == 0
     path = tmp_path / "slow.toml"
     path.write_text(slow.toml())
     assert tritax.machine(path)["fabric.link"] == 225
@@ -104,6 +105,8 @@ def test_gpus_default_to_all_of_the_machine(machine):
     [
         (lambda m, p: tritax.machine("h200"), ["h200", "shipped"]),
         (lambda m, p: m.changed(set={"fabric.lnk": "3GB/s"}), ["fabric.lnk", "did you mean 'fabric.link'"]),
+        (lambda m, p: m.changed(scale={"nodes": 2}), ["scale nodes=2: only set changes it"]),
+        (lambda m, p: m.changed(set={"fabric.link": True}), ["set fabric.link=true: 'true'"]),
         (lambda m, p: m["fabric.lnk"], ["did you mean 'fabric.link'"]),
         (lambda m, p: tritax.problem("gemm-all-scater", m=1), ["did you mean 'gemm-all-scatter'"]),
         (lambda m, p: tritax.problem("gemm-all-scatter", m=0, n=1, k=1), ["m: 0", "1 to"]),
@@ -310,14 +313,23 @@ def test_advice_is_ranked_with_ties_and_can_be_run_again(machine, problem):
     assert advice.best.knobs["tile"] == TILE
     frame = advice.frame()
     assert list(frame["pattern"]) == [candidate.pattern for candidate in advice.candidates]
-    assert advice.explanation and advice.evaluated > 0
+    assert advice.explanation and advice.evaluated > advice.given_up
+    library = advice["library"].time_ns
+    others = min(candidate.time_ns for candidate in advice.candidates if candidate.pattern != "library")
+    assert (advice.verdict == "") == (library > others * (1 + advice.band))
 
 
 def test_an_explanation_varies_machine_and_knobs(machine, problem, own):
-    explanation = tritax.explain(tritax.schedule(problem, machine, "fused-sequential"), machine)
+    schedule = tritax.schedule(problem, machine, "producer-consumer", tile=(64, 64, 64), gemm_cus=16)  # many rounds
+    explanation = tritax.explain(schedule, machine)
     frame = explanation.frame()
     assert {"fabric.link", "knob tile_m"} <= set(frame["input"])
     assert explanation.sentences and explanation.run.taxes is not None
+    for row in explanation.overlaps:
+        together = row["computing_ns"] + row["communicating_ns"] - row["both_ns"]
+        assert row["idle_ns"] == pytest.approx(explanation.run.makespan_ns - together)
+        assert row["hidden"] == row["both_ns"] / row["communicating_ns"] > 0
+    assert len(explanation.overlaps) == 4
     assert not any(name.startswith("knob") for name in tritax.explain(own, machine).frame()["input"])
 
 

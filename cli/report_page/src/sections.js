@@ -1,11 +1,9 @@
 // The sections of the page, each from its part of the data.
 import { at, copyButton, element, fixed, number, section, table } from './dom.js';
-import { hitsFigure, parityFigure, sensitivityFigure, taxesFigure } from './figures.js';
+import { hitsFigure, kParts, parityFigure, sensitivityFigure, taxesFigure } from './figures.js';
 
-const kAccount = [
-  ['compute', 'useful compute'], ['memory', 'useful memory'], ['wire', 'useful wire'], ['launch', 'launch tax'],
-  ['bulk_synchronous', 'bulk-synchronous tax'], ['locality', 'locality tax'], ['contention', 'contention'], ['harness', 'harness'],
-];
+// Of one run; `useful` is the sum that layers have.
+const kAccount = kParts.filter(({ key }) => key !== 'useful').map(({ key, title }) => [key, title]);
 
 function knobsText(knobs) {
   return Object.entries(knobs ?? {}).filter(([, value]) => value !== null && value !== '')
@@ -30,15 +28,9 @@ export function rankingSection(data) {
   const rows = result.candidates;
   const band = result.standing.band ?? 0;
   const mark = (row, i) => [row.tie_with_rank !== i + 1 ? `tie with ${row.tie_with_rank}` : null, row.uncertain ? 'uncertain' : null].filter(Boolean).join(', ');
-  const ties = rows.filter((row) => row.tie_with_rank === 1).length;
-  const says = [
-    band > 0 ? (ties > 1 ? `The first ${ties} are a tie: two of three predictions are within ${fixed(100 * band)} %, and these differ by less.`
-      : `The first is ahead by more than the model is off: two of three predictions are within ${fixed(100 * band)} %.`)
-      : 'How far predictions for this machine are off is not known, so nothing is called a tie.',
-    ...rows.filter((row) => row.uncertain).map((row) => `The time of ${row.pattern} is uncertain: ${row.uncertain}`),
-    ...result.standing.cautions, ...result.explanation, ...result.left_out.map((reason) => `Left out: ${reason}`)];
   const base = 'result.candidates';
   return section('ranking', 'Ranking of patterns',
+    result.verdict ? element('p', { class: 'lead' }, result.verdict) : null,
     taxesFigure(`Time of the best of each pattern by what it consists of${band > 0 ? `; whiskers: two of three predictions are within ${fixed(100 * band)} %` : ''}`,
       rows.map((row, i) => ({ label: row.pattern, time_us: row.time_us, parts: row.critical_path, band, mark: mark(row, i) }))),
     table('Best of each pattern', [
@@ -50,7 +42,7 @@ export function rankingSection(data) {
       { title: 'mark', cell: (row, i) => mark(row, i) },
       { title: 'made by', wide: true, cell: knobsCell },
     ], rows),
-    says.map((text) => element('p', {}, text)),
+    data.sentences.map((text) => element('p', {}, text)),
     element('p', { class: 'note' }, `${result.evaluated.toLocaleString('en')} candidates simulated, ${result.given_up.toLocaleString('en')} of them stopped early; `
       + `${result.pruned.toLocaleString('en')} ruled out by their lower bound.`));
 }
@@ -74,10 +66,9 @@ export function runsSection(data) {
 export function layerSection(data) {
   const steps = data.result.steps;
   const base = 'result.steps';
-  const useful = (taxes) => Object.fromEntries(Object.entries(taxes));
   return section('ranking', 'Steps of a layer',
     taxesFigure('Best pattern of every step', steps.filter((step) => step.taxes).map((step) => ({ label: `${step.step}: ${step.pattern}`, time_us: step.time_us,
-      parts: useful(step.taxes), band: step.standing.residual ?? 0 }))),
+      parts: step.taxes, band: step.standing.residual ?? 0 }))),
     table('Steps', [
       { title: 'step', cell: (row) => row.step },
       { title: 'layers', numeric: true, cell: (row) => row.layers },
@@ -94,7 +85,7 @@ export function layerSection(data) {
       timeColumn(data, 'result.sums', 'chosen_us', 'fused where it pays'),
       timeColumn(data, 'result.sums', 'best_us', 'best patterns'),
     ], data.result.sums),
-    data.result.sentences.map((text) => element('p', {}, text)));
+    data.sentences.map((text) => element('p', {}, text)));
 }
 
 export function paritySection(data) {

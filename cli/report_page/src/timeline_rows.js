@@ -8,6 +8,7 @@ const kLooks = {
   attend: { colour: '#0072B2', of: 0 },
   load: { colour: '#56B4E9', of: 1 },
   reduce: { colour: '#56B4E9', of: 1 },
+  combine: { colour: '#56B4E9', of: 1 },
   store: { colour: '#009E73', of: 1 },
   copy: { colour: '#009E73', of: 1 },
   atomic_add: { colour: '#009E73', of: 1 },
