@@ -44,13 +44,13 @@ struct TuneArguments : Asked {
   std::optional<std::int64_t> seed;
   std::optional<std::int32_t> key_bits;
   std::optional<int> threads;
-  double false_positive_rate = 0.001;
+  double false_positive_rate = SieveDesign{}.false_positive_rate;
   double tolerance = 0.05;
   std::string sieve;
   std::string header;
   std::string plot;
 
-  SieveDesign design() const { return {key_bits.value_or(4), false_positive_rate}; }
+  SieveDesign design() const { return {key_bits.value_or(SieveDesign{}.key_bits), false_positive_rate}; }
 };
 
 Table pick_table() {
