@@ -30,7 +30,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 1> kCorpora{"stream-k"};
+constexpr std::array<std::string_view, 1> kCorpora{"log-uniform"};
 constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
 constexpr std::size_t kMostDrawn = 3000;  // points of a series in a picture
 
@@ -44,13 +44,13 @@ struct TuneArguments : Asked {
   std::optional<std::int64_t> seed;
   std::optional<std::int32_t> key_bits;
   std::optional<int> threads;
-  double false_positive_rate = 0.001;
+  double false_positive_rate = SieveDesign{}.false_positive_rate;
   double tolerance = 0.05;
   std::string sieve;
   std::string header;
   std::string plot;
 
-  SieveDesign design() const { return {key_bits.value_or(4), false_positive_rate}; }
+  SieveDesign design() const { return {key_bits.value_or(SieveDesign{}.key_bits), false_positive_rate}; }
 };
 
 Table pick_table() {
@@ -141,17 +141,9 @@ void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const Tu
   if (files.header) files.header->commit(tuned.sieve.to_header("tritax_tuned"));
 }
 
+// As the paper ran it.
 Machine corpus_machine(const TuneArguments& asked) {
-  if (!asked.machine.empty()) return find_machine_option(asked.machine, asked.changes);
-  // As the paper ran it.
-  std::vector<ParameterChange> changes = asked.changes;
-  for (const char* key : {"gpu.boost_clock", "gpu.matrix.fp16.load_clock", "gpu.matrix.bf16.load_clock",
-                          "gpu.matrix.fp32.load_clock"}) {
-    const bool given = std::any_of(changes.begin(), changes.end(),
-                                   [&](const ParameterChange& change) { return change.key == key; });
-    if (!given) changes.push_back(parse_change(ChangeKind::set, fmt::format("{}=1005MHz", key)));
-  }
-  return find_machine_option("a100-8", changes);
+  return find_machine_option(asked.machine.empty() ? "a100-8-1005mhz" : asked.machine, asked.changes);
 }
 
 CorpusKernels corpus_kernels(const TuneArguments& asked, const Machine& machine) {
@@ -227,7 +219,7 @@ SweepPlot corpus_plot(const Machine& machine, const CorpusKernels& kernels,
   plot.y_label = "predicted time (us)";
   const std::size_t step = std::max<std::size_t>(1, sizes.size() / kMostDrawn);
   for (const std::size_t schedule : {std::size_t{0}, std::size_t{3}}) {
-    SweepLine line{schedule == 0 ? "data-parallel" : "Stream-K", {}, false};
+    SweepLine line{std::string(kCorpusSchedules[schedule]), {}, false};
     for (std::size_t i = 0; i < sizes.size(); i += step) {
       line.points.emplace_back(intensity_of(sizes[i], kernels.element), us(times[i].schedule_ns[schedule]));
     }
@@ -345,8 +337,9 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
   command.add_option("FILE", options->file,
                      "Scenarios of one workload, a problem each; patterns are chosen among");
   command
-      .add_option("--corpus", options->corpus,
-                  "Instead of a file: stream-k, GEMMs by the closed form in seven policies")
+      .add_option(
+          "--corpus", options->corpus,
+          "Instead of a file: log-uniform, GEMMs like those of the Stream-K paper, by the closed form")
       ->type_name("NAME");
   add_machine_options(command, *options, false);
   command.add_option("--dtype", options->dtype, "Of the corpus: fp16 or fp64 (default fp16)")
@@ -376,8 +369,8 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
       "are\n"
       "of the last.\n\n"
       "Examples:\n"
-      "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
-      "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
+      "  tritax tune --corpus log-uniform --dtype fp64 --plot fp64.svg\n"
+      "  tritax tune --corpus log-uniform --simulate 1000 --header sieve.hpp\n"
       "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n");
   return [options] { return run_tune(*options); };
 }

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/workloads/registry.hpp"
+#include "model/parts/gemm_knobs.hpp"
+#include "model/parts/shared_gemm.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -55,45 +56,27 @@ double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, s
   return picked->in_stream_ns(size, split);
 }
 
-const Workload& workload_with_schedules() {
-  for (const Workload* workload : workloads()) {
-    const bool has_all =
-        std::all_of(kCorpusSchedules.begin(), kCorpusSchedules.end(), [&](std::string_view name) {
-          return std::any_of(workload->patterns.begin(), workload->patterns.end(),
-                             [&](const Pattern& pattern) { return pattern.name == name; });
-        });
-    if (has_all) return *workload;
+// `resident`: if anything is shared, all sharers run at once.
+double simulated_ns(const Machine& machine, const CorpusKernels& kernels, const GemmSize& size,
+                    const Decomposition& split, bool resident) {
+  const DType dtype = parse_dtype(kernels.element.name, "corpus");
+  GemmKnobs knobs = default_gemm_knobs(machine, dtype);
+  knobs.tile_m = kernels.tile.m;
+  knobs.tile_n = kernels.tile.n;
+  knobs.tile_k = kernels.tile.k;
+  knobs.waves = kernels.tile.waves;
+  knobs.pipeline = kernels.tile.pipeline;
+  knobs.group_m = kCorpusGroup;
+  knobs.host_barriers = false;
+  GemmPlan plan;
+  plan.name = "corpus";
+  plan.split = split;
+  if (resident && split.sharers > 0) {
+    plan.form = GridForm::persistent;
+    plan.workgroups = split.sharers;
   }
-  throw UserError("no workload has the schedules of the corpus as patterns; compare without simulation");
-}
-
-Values knobs_of(const Workload& workload, const MatmulTile& tile, const Decomposition& split) {
-  Values knobs(workload.knobs);
-  knobs.give("tile_m", tile.m);
-  knobs.give("tile_n", tile.n);
-  knobs.give("tile_k", tile.k);
-  knobs.give("waves", tile.waves);
-  knobs.give("pipeline", static_cast<std::int64_t>(tile.pipeline));
-  knobs.give("group_m", kCorpusGroup);
-  knobs.give("host_barriers", 0);
-  if (split.sharers > 0) {
-    knobs.give("grid", split.sharers);
-    knobs.give("split", std::max<std::int64_t>(1, split.sharers / split.split_tiles));
-  }
-  return knobs;
-}
-
-double simulated_ns(const Workload& workload, const Machine& machine, const CorpusKernels& kernels,
-                    const GemmSize& size, std::string_view schedule, const Decomposition& split) {
-  Problem problem = problem_of(workload);
-  problem.values.give("m", size.m);
-  problem.values.give("n", size.n);
-  problem.values.give("k", size.k);
-  problem.values.give("dtype", static_cast<std::int64_t>(parse_dtype(kernels.element.name, "corpus")));
-  complete_problem(problem, "corpus");
-  const Pattern& pattern = find_pattern(workload, schedule, "corpus");
-  const Values knobs = resolved_knobs(problem, machine, knobs_of(workload, kernels.tile, split));
-  return simulate(build_schedule(pattern, problem, machine, knobs), machine).kernels_ns;
+  return simulate(build_shared_gemm({size.m, size.n, size.k, dtype}, machine, knobs, plan), machine)
+      .kernels_ns;
 }
 
 }  // namespace
@@ -206,19 +189,16 @@ ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
 
 std::vector<ComparedRun> compared_with_simulation(const Machine& machine, const CorpusKernels& kernels,
                                                   const std::vector<GemmSize>& sizes) {
-  const Workload& workload = workload_with_schedules();
   const ClosedForm form = form_of(machine, kernels, kernels.tile);
   const std::int64_t units = machine.gpu.cu_count();
+  constexpr std::size_t kFirstResident = 2;  // whole tiles and parts of one tile are dispatched
   std::vector<ComparedRun> runs(sizes.size() * kCorpusSchedules.size());
   tbb::parallel_for(std::size_t{0}, runs.size(), [&](std::size_t i) {
     const GemmSize& size = sizes[i / kCorpusSchedules.size()];
     const std::size_t s = i % kCorpusSchedules.size();
     const Decomposition split = corpus_schedules(form, size, units)[s];
-    // What fills no wave is shared without whole tiles, and what is not shared at all is data-parallel.
-    const bool fills_no_wave = s == 3 && form.tiled(size).tiles < units;
-    const std::string_view pattern = kCorpusSchedules[split.sharers == 0 ? 0 : fills_no_wave ? 2 : s];
     runs[i] = {size, kCorpusSchedules[s], form.kernel_ns(size, split),
-               simulated_ns(workload, machine, kernels, size, pattern, split)};
+               simulated_ns(machine, kernels, size, split, s >= kFirstResident)};
   });
   return runs;
 }

@@ -43,10 +43,12 @@ struct CorpusKernels {
 CorpusKernels fp64_kernels(const Element& fp64);
 CorpusKernels fp16_kernels(const Element& fp16);
 
-// The schedules of one tile.
-inline constexpr std::array<std::string_view, 4> kCorpusSchedules{"data-parallel", "fixed-split", "stream-k",
-                                                                  "two-tile-stream-k"};
-// As many parts as fill the units, at least 2; all iterations among all units; and as the paper runs it.
+// The schedules of one tile, as tables call them. Selectors share out by decompositions; no workload is
+// asked.
+inline constexpr std::array<std::string_view, 4> kCorpusSchedules{"data-parallel tiles", "split-K",
+                                                                  "Stream-K of all iterations", "Stream-K"};
+// Data-parallel; as many parts as fill the units, at least 2; all iterations among all units; and as the
+// paper runs it.
 std::array<Decomposition, 4> corpus_schedules(const ClosedForm& form, const GemmSize& size,
                                               std::int64_t units);
 
@@ -79,7 +81,7 @@ struct ComparedRun {
   double closed_ns = 0;
   double simulated_ns = 0;  // from the first workgroup to the end of the last kernel
 };
-// Of fp16 kernels. Throws UserError when no workload has the schedules as patterns.
+// Of fp16 kernels, side by side on all cores.
 std::vector<ComparedRun> compared_with_simulation(const Machine& machine, const CorpusKernels& kernels,
                                                   const std::vector<GemmSize>& sizes);
 

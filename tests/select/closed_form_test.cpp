@@ -5,21 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/machine/changes.hpp"
 #include "model/machine/machine.hpp"
 #include "model/select/closed_form.hpp"
 
 namespace tritax {
 namespace {
 
-Machine a100_at_1005_mhz() {
-  std::vector<ParameterChange> changes;
-  for (const char* text : {"gpu.boost_clock=1005MHz", "gpu.matrix.fp16.load_clock=1005MHz",
-                           "gpu.matrix.bf16.load_clock=1005MHz", "gpu.matrix.fp32.load_clock=1005MHz"}) {
-    changes.push_back(parse_change(ChangeKind::set, text));
-  }
-  return changed(find_machine("a100-8"), changes);
-}
+Machine a100_at_1005_mhz() { return find_machine("a100-8-1005mhz"); }
 
 const MatmulTile kTile{128, 128, 32, 4, Pipeline::overlapped};
 

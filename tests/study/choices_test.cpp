@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
 
 #include "model/core/quantile.hpp"
-#include "model/machine/changes.hpp"
+#include "model/scenario/scenario.hpp"
 #include "model/select/selector.hpp"
+#include "model/workloads/gemm/patterns.hpp"
+#include "sim/simulate.hpp"
 #include "sim/study/choices.hpp"
 #include "sim/study/gemm_corpus.hpp"
 #include "sim/study/pattern_choice.hpp"
@@ -65,14 +68,7 @@ TEST(Choices, PicksAreScoredAgainstTheBest) {
   EXPECT_DOUBLE_EQ(score.mean_ratio, (1 + 1.03 + 2) / 3);
 }
 
-Machine corpus_machine_of_tests() {
-  std::vector<ParameterChange> changes;
-  for (const char* text : {"gpu.boost_clock=1005MHz", "gpu.matrix.fp16.load_clock=1005MHz",
-                           "gpu.matrix.bf16.load_clock=1005MHz", "gpu.matrix.fp32.load_clock=1005MHz"}) {
-    changes.push_back(parse_change(ChangeKind::set, text));
-  }
-  return changed(find_machine("a100-8"), changes);
-}
+Machine corpus_machine_of_tests() { return find_machine("a100-8-1005mhz"); }
 
 TEST(GemmCorpus, IsDrawnEvenlyInLogarithmsAndBySeed) {
   const std::vector<GemmSize> sizes = log_sampled_gemms(6000, 3);
@@ -98,6 +94,10 @@ TEST(GemmCorpus, StreamKGainsWhereTilesFillNoWave) {
       corpus_times(machine, kernels, {{128, 128, 8192}, {1536, 1152, 4096}, {128, 128, 128}});
   EXPECT_GT(times[0].schedule_ns[0] / times[0].schedule_ns[3], 4);          // one tile, shared by many
   EXPECT_NEAR(times[1].schedule_ns[0] / times[1].schedule_ns[3], 1, 0.02);  // 108 tiles fill all units
+  // The heuristic splits K by eight at most, and never where tiles fill a wave.
+  EXPECT_LT(times[0].ensemble_ns, times[0].schedule_ns[0] / 2);
+  EXPECT_GT(times[0].ensemble_ns, times[0].schedule_ns[0] / 16);
+  EXPECT_DOUBLE_EQ(times[1].ensemble_ns, times[1].schedule_ns[0]);
   for (const CorpusTimes& one : times) {
     EXPECT_LE(one.oracle_ns, one.schedule_ns[0] * (1 + 1e-9));  // its tile is one of the oracle's
   }
@@ -115,6 +115,37 @@ TEST(GemmCorpus, ClosedFormAndSimulationAgreeWithinEightPercentInTheMedian) {
   }
   EXPECT_EQ(errors.size(), 25 * kCorpusSchedules.size());
   EXPECT_LT(quantile(errors, 0.5), 0.08);
+}
+
+// The shares that the closed form took are those of the patterns of a workload.
+TEST(GemmCorpus, SimulatesTheSchedulesOfPatterns) {
+  const Machine machine = corpus_machine_of_tests();
+  const CorpusKernels kernels = fp16_kernels(element_of(machine.gpu, DType::fp16));
+  const GemmSize size{2048, 1920, 1024};  // 240 tiles: two waves and a part
+  const std::vector<ComparedRun> runs = compared_with_simulation(machine, kernels, {size});
+  Problem problem = problem_of(gemm());
+  for (const auto& [field, value] : {std::pair{"m", size.m}, {"n", size.n}, {"k", size.k}}) {
+    problem.values.give(field, value);
+  }
+  complete_problem(problem, "test");
+  const std::array<const char*, 4> patterns{"data-parallel", "fixed-split", "stream-k", "two-tile-stream-k"};
+  ASSERT_EQ(runs.size(), patterns.size());
+  for (std::size_t s = 0; s < patterns.size(); ++s) {
+    Values knobs(gemm().knobs);
+    for (const auto& [knob, value] : {std::pair{"tile_m", 128},
+                                      {"tile_n", 128},
+                                      {"tile_k", 32},
+                                      {"waves", 4},
+                                      {"pipeline", static_cast<int>(kernels.tile.pipeline)},
+                                      {"group_m", 8},
+                                      {"host_barriers", 0}}) {
+      knobs.give(knob, value);
+    }
+    const Pattern& pattern = find_pattern(gemm(), patterns[s], "test");
+    const Schedule schedule =
+        build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, knobs));
+    EXPECT_EQ(runs[s].simulated_ns, simulate(schedule, machine).kernels_ns) << patterns[s];
+  }
 }
 
 TEST(GemmCorpus, PoliciesThatSplitTheSameTakeTheSame) {
@@ -141,7 +172,22 @@ TEST(PatternTable, HasEveryPatternOfEveryProblem) {
   const PatternTable found = pattern_table(parse_scenarios(text, "test"), find_machine("h200-4"));
   EXPECT_EQ(found.table.problems.size(), 12u);
   EXPECT_EQ(found.table.options.size(), found.table.time_ns.front().size());
-  EXPECT_EQ(found.by_bound.size(), 12u);
+  ASSERT_EQ(found.by_bound.size(), 12u);
+  // Each time stands where problem and pattern are named, and what has the lowest bound is among them.
+  const Machine machine = find_machine("h200-4");
+  const auto option = std::find(found.table.options.begin(), found.table.options.end(), "fused-sequential");
+  ASSERT_NE(option, found.table.options.end());
+  const std::vector<Scenario> scenarios = parse_scenarios(text, "test");
+  for (const std::size_t i : {std::size_t{0}, std::size_t{11}}) {
+    const Problem& problem = scenarios[2 * i].problem;  // two patterns each
+    ASSERT_EQ(found.table.problems[i].front(), problem["m"]);
+    const Values knobs = resolved_knobs(problem, machine, {});
+    const Pattern& pattern = find_pattern(*problem.workload, *option, "test");
+    const double time_ns = simulate(build_schedule(pattern, problem, machine, knobs), machine).makespan_ns;
+    EXPECT_EQ(found.table.time_ns[i][static_cast<std::size_t>(option - found.table.options.begin())],
+              time_ns);
+    EXPECT_LT(found.table.time_ns[i][found.by_bound[i]], kNever);
+  }
   EXPECT_EQ(std::count(found.table.options.begin(), found.table.options.end(), "library"), 0);
   EXPECT_GT(found.simulation_ns, 0);
 }

@@ -1,7 +1,6 @@
 // A GEMM on one GPU, C = A·B, by how its products are shared out among workgroups.
 //
-// Every hand-written pattern is one plan: which iterations of K of which tiles belong to which workgroup
-// (model/parts/decomposition.hpp), how workgroups come to run, and how partial sums become a tile.
+// Every hand-written pattern is one plan of model/parts/shared_gemm.hpp.
 #pragma once
 
 #include <array>
@@ -10,18 +9,11 @@
 #include <string_view>
 
 #include "model/cost/grid_model.hpp"
-#include "model/parts/decomposition.hpp"
-#include "model/parts/kernels.hpp"
 #include "model/parts/library_tile.hpp"
+#include "model/parts/shared_gemm.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
-
-enum class Fixup : std::uint8_t {
-  partials,  // peers store partial sums and raise flags; the owner adds them and stores the tile
-  atomics,   // whoever has a part of a tile adds it onto C, which a kernel before has cleared
-};
-inline constexpr std::array<std::string_view, 2> kFixupNames{"partials", "atomics"};
 
 // Among how many workgroups composable_kernel's policies split: the grid, or, as its source at one time had
 // it, as many as there are split tiles, so that nothing is split along K.
@@ -36,20 +28,6 @@ struct StreamKnobs : GemmKnobs {
   Fixup fixup = Fixup::partials;
 };
 
-enum class GridForm : std::uint8_t {
-  dispatched,  // a share, or a whole tile, a workgroup; the hardware sends them as compute units come free
-  persistent,  // all resident, whole tiles in turn
-  stealing,    // all resident; whoever is free draws the next tile
-};
-
-struct GemmPlan {
-  std::string_view pattern;
-  Decomposition split;
-  GridForm form = GridForm::dispatched;
-  std::int64_t workgroups = 0;  // unless dispatched
-  Fixup fixup = Fixup::partials;
-};
-
 // What a GPU holds of a kernel of that tile.
 struct Room {
   std::int64_t units = 1;
@@ -57,9 +35,6 @@ struct Room {
   std::int64_t most() const { return units * occupancy; }
 };
 
-// Throw UserError when a tile does not fit or there are too many.
-Schedule build_gemm(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs,
-                    const GemmPlan& plan);
 Schedule build_gemm_library(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs);
 
 // What a run that took so long, simulated or measured, says to the grid model; nothing if its pattern shares

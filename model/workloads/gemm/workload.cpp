@@ -185,7 +185,7 @@ Schedule build_planned(const Problem& problem, const Machine& machine, const Val
   check(knobs, machine.gpu);
   const GemmPlan plan = planner(tiles_of(gemm, knobs), room_of(machine, gemm.dtype, knobs), knobs);
   check_size(plan, knobs);
-  return build_gemm(gemm, machine, knobs, plan);
+  return build_shared_gemm(gemm, machine, knobs, plan);
 }
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {

@@ -10,6 +10,8 @@
 //
 // A share begins with what another owns and ends with what it owns itself, so whoever waits has given before;
 // all sharers are resident. Dispatched parts of one tile go to the hardware with the owner last.
+#include "model/parts/shared_gemm.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +21,6 @@
 #include "model/core/error.hpp"
 #include "model/parts/grid_order.hpp"
 #include "model/parts/partial_sums.hpp"
-#include "model/workloads/gemm/patterns.hpp"
 
 namespace tritax {
 
@@ -27,7 +28,7 @@ namespace {
 
 struct SharedGemm {
   const Machine& machine;
-  const StreamKnobs& knobs;
+  const GemmKnobs& knobs;
   const GemmPlan& plan;
   GemmShape gemm;
   MatmulTile tile;
@@ -232,8 +233,8 @@ std::int32_t add_rounding_kernel(SharedGemm& shared) {
 
 }  // namespace
 
-Schedule build_gemm(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs,
-                    const GemmPlan& plan) {
+Schedule build_shared_gemm(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                           const GemmPlan& plan) {
   const MatmulTile tile = matmul_tile(knobs);
   SharedGemm shared{machine,
                     knobs,
@@ -241,7 +242,7 @@ Schedule build_gemm(const GemmShape& gemm, const Machine& machine, const StreamK
                     gemm,
                     tile,
                     matmul_resources(machine.gpu, machine.interpreter, gemm.dtype, tile),
-                    ScheduleBuilder(std::string(plan.pattern), 1)};
+                    ScheduleBuilder(std::string(plan.name), 1)};
   add_matrices(shared);
   const bool atomics = plan.fixup == Fixup::atomics && seams_of(plan.split) > 0;
   if (!atomics) add_workspace(shared);

@@ -1,0 +1,80 @@
+// `tritax tune`: the corpus by closed form, the files that it writes, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/select/bloom_sieve.hpp"
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax {
+namespace {
+
+using nlohmann::ordered_json;
+using ::testing::HasSubstr;
+
+TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
+  const test::ScratchDirectory folder;
+  const std::string sieve = folder.path("sieve.json");
+  const std::string header = folder.path("sieve.hpp");
+  const auto outcome = test::run_tritax("tune --corpus log-uniform --count 2000 --seed 7 --sieve " + sieve +
+                                        " --header " + header + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const ordered_json json = ordered_json::parse(outcome.out);
+  EXPECT_EQ(json["machine"], "a100-8-1005mhz");
+  EXPECT_EQ(json["gemms"], 2000);
+  const ordered_json& figures = json["sieve"];
+  EXPECT_EQ(figures["trained"].get<int>() + figures["held_out"].get<int>(), 2000);
+  EXPECT_GT(figures["eliminated"].get<double>(), 0.5);
+  EXPECT_NEAR(figures["eliminated"].get<double>() + figures["false_positives"].get<double>(), 1, 1e-9);
+  const BloomSieve read = BloomSieve::from_json(test::read_file(sieve), sieve);
+  EXPECT_EQ(read.policies().size(), 7u);
+  EXPECT_EQ(read.bits(), figures["bits"].get<std::uint64_t>());
+  EXPECT_EQ(test::read_file(header), read.to_header("tritax_tuned"));
+  // Who tries all has the best of each; nobody who tries fewer is better.
+  double exhaustive = 0;
+  for (const ordered_json& row : json["selectors"]) {
+    if (row["selector"] == "exhaustive") exhaustive = row["mean_ratio"].get<double>();
+    EXPECT_GE(row["mean_ratio"].get<double>(), 1) << row;
+  }
+  EXPECT_EQ(exhaustive, 1);
+}
+
+TEST(TuneCommand, ComparesWithSimulationEverySchedule) {
+  const auto outcome = test::run_tritax("tune --corpus log-uniform --count 40 --simulate 5 --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const ordered_json rows = ordered_json::parse(outcome.out)["against_simulation"];
+  ASSERT_EQ(rows.size(), 5u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows[i]["gemms"], 5) << rows[i];
+  EXPECT_EQ(rows[4]["gemms"], 20);
+}
+
+TEST(TuneCommand, ChoosesAmongThePatternsOfAFile) {
+  const auto outcome = test::run_tritax("tune llm --machine mi300x-8 --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const ordered_json json = ordered_json::parse(outcome.out);
+  EXPECT_EQ(json["sieve"]["trained"].get<int>() + json["sieve"]["held_out"].get<int>(),
+            json["problems"].get<int>());
+  EXPECT_EQ(json["selectors"][0]["selector"], "lowest bound");
+}
+
+TEST(TuneCommand, SaysWhatDoesNotGoTogether) {
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "--corpus: give either"},
+           {"llm --corpus log-uniform", "--corpus: give either"},
+           {"--corpus all", "known are log-uniform"},
+           {"llm --count 100", "--count: only a corpus has that"},
+           {"--corpus log-uniform --dtype fp64 --simulate 3", "--simulate: schedules have no fp64"},
+           {"--corpus log-uniform --tolerance 1", "--tolerance: '1' is not allowed"},
+           {"--corpus log-uniform --false-positives 0", "--false-positives: '0' is not allowed"}}) {
+    const auto outcome = test::run_tritax("tune " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace tritax
