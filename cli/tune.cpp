@@ -1,5 +1,6 @@
 // tritax tune: trains a selector over many problems and says how good its choices are.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
+#include "model/core/with_place.hpp"
 #include "model/scenario/scenario.hpp"
 #include "sim/study/gemm_corpus.hpp"
 #include "sim/study/pattern_choice.hpp"
@@ -30,7 +32,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 1> kCorpora{"log-uniform"};
 constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
 constexpr std::size_t kMostDrawn = 3000;  // points of a series in a picture
 
@@ -228,15 +229,16 @@ SweepPlot corpus_plot(const Machine& machine, const CorpusKernels& kernels,
   return plot;
 }
 
-int tune_corpus(const TuneArguments& asked, TuneFiles& files) {
+int tune_corpus(const TuneArguments& asked, const Corpus& corpus, TuneFiles& files) {
   const Machine machine = corpus_machine(asked);
   const CorpusKernels kernels = corpus_kernels(asked, machine);
   const auto seed = static_cast<std::uint64_t>(asked.seed.value_or(1));
-  const std::vector<GemmSize> sizes = log_sampled_gemms(asked.count.value_or(kCorpusShapes), seed);
+  const std::vector<GemmSize> sizes =
+      log_sampled_gemms(asked.count.value_or(corpus.count), seed, corpus.least, corpus.most);
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<CorpusTimes> times = corpus_times(machine, kernels, sizes);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  ordered_json json{{"schema", "tritax.tune/1"},  {"version", version()},          {"corpus", asked.corpus},
+  ordered_json json{{"schema", "tritax.tune/1"},  {"version", version()},          {"corpus", corpus.name},
                     {"machine", machine.title()}, {"dtype", kernels.element.name}, {"seed", seed},
                     {"gemms", sizes.size()},      {"closed_form_s", taken.count()}};
   files.outputs.print(
@@ -292,7 +294,6 @@ int run_tune(const TuneArguments& asked) {
   if (asked.file.empty() == asked.corpus.empty()) {
     throw UserError("--corpus: give either a corpus or a scenario file with many problems");
   }
-  if (!asked.corpus.empty()) parse_name(asked.corpus, "--corpus", kCorpora);
   parse_name(asked.dtype, "--dtype", kCorpusTypes);
   if (asked.corpus.empty()) {
     for (const auto& [given, flag] :
@@ -305,9 +306,11 @@ int run_tune(const TuneArguments& asked) {
   if (asked.simulate && asked.dtype == "fp64") {
     throw UserError("--simulate: schedules have no fp64, only the closed form has; give --dtype fp16");
   }
+  Corpus corpus;
+  if (!asked.corpus.empty()) corpus = with_place("--corpus: ", [&] { return find_corpus(asked.corpus); });
   TuneFiles files(asked);
   const std::unique_ptr<tbb::global_control> cores = limit_threads(asked.threads);
-  return asked.corpus.empty() ? tune_scenarios(asked, files) : tune_corpus(asked, files);
+  return asked.corpus.empty() ? tune_scenarios(asked, files) : tune_corpus(asked, corpus, files);
 }
 
 // A share in (0, 1), or [0, 1) with `zero`.
@@ -339,13 +342,14 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
   command
       .add_option(
           "--corpus", options->corpus,
-          "Instead of a file: log-uniform, GEMMs like those of the Stream-K paper, by the closed form")
-      ->type_name("NAME");
+          fmt::format("Instead of scenarios GEMMs, by the closed form: a shipped corpus ({}) or a TOML file",
+                      fmt::join(shipped_corpora(), ", ")))
+      ->type_name("NAME|FILE");
   add_machine_options(command, *options, false);
   command.add_option("--dtype", options->dtype, "Of the corpus: fp16 or fp64 (default fp16)")
       ->type_name("NAME");
-  add_integer(command, "--count", options->count,
-              fmt::format("GEMMs of the corpus (default: {})", kCorpusShapes), 20, 10'000'000);
+  add_integer(command, "--count", options->count, "GEMMs to draw (default: as many as the corpus has)", 20,
+              kMostGemms);
   add_integer(command, "--simulate", options->simulate,
               "Simulate so many GEMMs of the corpus too, in four schedules each, and compare", 1, 100'000);
   add_seed_option(command, options->seed);
@@ -369,8 +373,8 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
       "are\n"
       "of the last.\n\n"
       "Examples:\n"
-      "  tritax tune --corpus log-uniform --dtype fp64 --plot fp64.svg\n"
-      "  tritax tune --corpus log-uniform --simulate 1000 --header sieve.hpp\n"
+      "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
+      "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
       "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n");
   return [options] { return run_tune(*options); };
 }

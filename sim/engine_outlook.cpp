@@ -95,7 +95,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (multiplies(op.kind)) {
       const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = op.kind == OpKind::attend ? 1 + kPaceSpread
+      const double luck = op.kind == OpKind::attend ? 1 + machine_.gpu.attend_spread
                           : coalesces(state)        ? most_luck(machine_.gpu, costs_.of(kernel))
                                                     : spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;

@@ -53,7 +53,7 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
     const double least_ns =
         shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
     const KernelCosts& costs = costs_[shape.profile];
-    const double luck = shape.attends ? 1 + kPaceSpread : most_luck(machine_.gpu, costs);
+    const double luck = shape.attends ? 1 + machine_.gpu.attend_spread : most_luck(machine_.gpu, costs);
     return kMargin * luck * machine_.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
            l2_gb_per_s(machine_.gpu, costs);
   });

@@ -39,11 +39,6 @@
 
 namespace tritax {
 
-// Workgroups that attend go at a pace of their own, uniform within this of the mean for as long as they run.
-// No source gives it: the middle of the 1 to 2 % without which nothing explains how little block-first orders
-// find in the L2s of MI300X (arXiv:2511.02132: 1 %, where workgroups in lock step would find 79 %).
-inline constexpr double kPaceSpread = 0.015;
-
 struct AttendWork {
   std::int32_t rows = 0;  // queries
   std::int32_t cols = 0;  // of a head

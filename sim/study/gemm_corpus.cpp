@@ -9,11 +9,19 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/shared_gemm.hpp"
+#include "model/scenario/toml_reader.hpp"
 #include "sim/simulate.hpp"
+#include "sim/study/shipped_files.hpp"
 
 namespace tritax {
+
+namespace embedded {
+// File stem and text of scenarios/corpora/*.toml; see cmake/TritaxModule.cmake.
+EmbeddedFiles corpus_files();
+}  // namespace embedded
 
 namespace {
 
@@ -80,6 +88,22 @@ double simulated_ns(const Machine& machine, const CorpusKernels& kernels, const 
 }
 
 }  // namespace
+
+std::vector<std::string> shipped_corpora() { return names_of(embedded::corpus_files()); }
+
+Corpus find_corpus(const std::string& name_or_path) {
+  const FoundFile file = find_file(embedded::corpus_files(), name_or_path, "corpus");
+  const toml::table table = parse_toml(file.text, file.origin);
+  TomlReader reader({&table}, file.origin, "corpus");
+  Corpus corpus;
+  corpus.name = file.name;
+  corpus.source = reader.text_or("source", "");
+  corpus.count = reader.integer("count", 1, kMostGemms);
+  corpus.least = reader.integer("least", 1, kMaxSize);
+  corpus.most = reader.integer("most", corpus.least, kMaxSize);
+  reader.finish();
+  return corpus;
+}
 
 std::vector<GemmSize> log_sampled_gemms(std::int64_t count, std::uint64_t seed, std::int64_t least,
                                         std::int64_t most) {

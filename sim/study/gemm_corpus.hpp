@@ -1,8 +1,9 @@
-// Stream-K over a corpus of GEMMs, as arXiv:2301.03598 §6 has it: sides drawn from 128 to 8192, evenly in
-// their logarithms, on one GPU, every time by the closed form (model/select/closed_form.hpp).
+// Stream-K over a corpus of GEMMs, as arXiv:2301.03598 §6 has it: sides drawn evenly in their logarithms, on
+// one GPU, every time by the closed form (model/select/closed_form.hpp).
 //
-// The paper has 32,824 shapes and does not say which: distributions can be compared, single shapes cannot.
-// Its tiles are those here: fp64 64×64×16 and fp16 128×128×32 for Stream-K and for data-parallel, and as its
+// A corpus is a TOML file of scenarios/corpora: `count` GEMMs with sides from `least` to `most`, and
+// `source`. The paper does not say which it drew: distributions can be compared, single shapes cannot. Its
+// tiles are those here: fp64 64×64×16 and fp16 128×128×32 for Stream-K and for data-parallel, and as its
 // oracle the best of five or four tiles, data-parallel.
 //
 //   Stream-K             ClosedForm::stream_k
@@ -24,11 +25,24 @@
 
 namespace tritax {
 
-inline constexpr std::int64_t kCorpusShapes = 32'824;
+struct Corpus {
+  std::string name;  // of the file, without its ending
+  std::string source;
+  std::int64_t count = 0;
+  std::int64_t least = 0;  // of m, n and k
+  std::int64_t most = 0;
+};
+inline constexpr std::int64_t kMostGemms = 10'000'000;  // of a corpus
+
+// Names of those that are shipped, in order.
+std::vector<std::string> shipped_corpora();
+
+// A shipped corpus or that of a file. Throws UserError.
+Corpus find_corpus(const std::string& name_or_path);
 
 // Equal seeds, equal shapes.
-std::vector<GemmSize> log_sampled_gemms(std::int64_t count, std::uint64_t seed, std::int64_t least = 128,
-                                        std::int64_t most = 8192);
+std::vector<GemmSize> log_sampled_gemms(std::int64_t count, std::uint64_t seed, std::int64_t least,
+                                        std::int64_t most);
 
 // Useful operations by byte of both operands and the result.
 double intensity_of(const GemmSize& size, const Element& element);

@@ -1,30 +1,23 @@
 #include "sim/study/language_model.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <span>
-#include <utility>
 
 #include "model/core/error.hpp"
-#include "model/core/read_file.hpp"
 #include "model/parts/fields.hpp"
 #include "model/scenario/toml_reader.hpp"
+#include "sim/study/shipped_files.hpp"
 
 namespace tritax {
 
 namespace embedded {
 // File stem and text of scenarios/models/*.toml; see cmake/TritaxModule.cmake.
-std::span<const std::pair<std::string_view, std::string_view>> model_files();
+EmbeddedFiles model_files();
 }  // namespace embedded
 
 namespace {
 
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostHeads = 1 << 16;
-constexpr std::size_t kLargestFileBytes = 1 << 20;
 
 void read_attention(TomlReader& reader, LanguageModel& model) {
   model.heads = reader.integer("num_attention_heads", 1, kMostHeads);
@@ -72,30 +65,11 @@ LanguageModel parse_model(std::string_view text, const std::string& name, const 
   return model;
 }
 
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> names;
-  for (const auto& [name, text] : embedded::model_files()) names.emplace_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
+std::vector<std::string> shipped_models() { return names_of(embedded::model_files()); }
 
 LanguageModel find_model(const std::string& name_or_path) {
-  for (const auto& [name, text] : embedded::model_files()) {
-    if (name == name_or_path)
-      return parse_model(text, std::string(name), fmt::format("{}.toml (shipped)", name));
-  }
-  const std::filesystem::path path(name_or_path);
-  std::error_code ignored;
-  if (path.has_parent_path() || path.extension() == ".toml" ||
-      std::filesystem::is_regular_file(path, ignored)) {
-    return parse_model(read_file(name_or_path, "the path of a model file (TOML)", kLargestFileBytes),
-                       path.stem().string(), name_or_path);
-  }
-  const std::vector<std::string> known = shipped_models();
-  const std::string nearest = nearest_name(name_or_path, known);
-  throw UserError(fmt::format(
-      "unknown model \"{}\"{}; shipped: {}; or give the path of a TOML file", name_or_path,
-      nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest), fmt::join(known, " ")));
+  const FoundFile file = find_file(embedded::model_files(), name_or_path, "model");
+  return parse_model(file.text, file.name, file.origin);
 }
 
 }  // namespace tritax

@@ -1,25 +1,21 @@
 #include "sim/study/network.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <iterator>
-#include <span>
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/core/read_file.hpp"
 #include "model/parts/fields.hpp"
 #include "model/scenario/toml_reader.hpp"
 #include "sim/study/language_model.hpp"
+#include "sim/study/shipped_files.hpp"
 
 namespace tritax {
 
 namespace embedded {
 // File stem and text of scenarios/networks/*.toml; see cmake/TritaxModule.cmake.
-std::span<const std::pair<std::string_view, std::string_view>> network_files();
+EmbeddedFiles network_files();
 }  // namespace embedded
 
 namespace {
@@ -27,7 +23,6 @@ namespace {
 constexpr std::int64_t kMostPositions = 1 << 30;
 constexpr std::int64_t kMostAlike = 10'000;
 constexpr std::int64_t kLargestKernel = 1024;
-constexpr std::size_t kLargestNetworkBytes = 1 << 20;
 
 NetworkLayer layer_of(TomlReader reader) {
   NetworkLayer layer;
@@ -99,34 +94,14 @@ Network parse_network(std::string_view text, const std::string& name, const std:
   return network;
 }
 
-std::vector<std::string> shipped_networks() {
-  std::vector<std::string> names;
-  for (const auto& [name, text] : embedded::network_files()) names.emplace_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
+std::vector<std::string> shipped_networks() { return names_of(embedded::network_files()); }
 
 Network find_network(const std::string& name_or_path) {
-  for (const auto& [name, text] : embedded::network_files()) {
-    if (name == name_or_path)
-      return parse_network(text, std::string(name), fmt::format("{}.toml (shipped)", name));
-  }
   const std::vector<std::string> models = shipped_models();
   if (std::find(models.begin(), models.end(), name_or_path) != models.end())
     return network_of(find_model(name_or_path));
-  const std::filesystem::path path(name_or_path);
-  std::error_code ignored;
-  if (path.has_parent_path() || path.extension() == ".toml" ||
-      std::filesystem::is_regular_file(path, ignored)) {
-    return parse_network(read_file(name_or_path, "the path of a network file (TOML)", kLargestNetworkBytes),
-                         path.stem().string(), name_or_path);
-  }
-  std::vector<std::string> known = shipped_networks();
-  known.insert(known.end(), models.begin(), models.end());
-  const std::string nearest = nearest_name(name_or_path, known);
-  throw UserError(fmt::format(
-      "unknown network \"{}\"{}; shipped: {}; or give the path of a TOML file", name_or_path,
-      nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest), fmt::join(known, " ")));
+  const FoundFile file = find_file(embedded::network_files(), name_or_path, "network", models);
+  return parse_network(file.text, file.name, file.origin);
 }
 
 }  // namespace tritax

@@ -20,7 +20,7 @@ TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
   const test::ScratchDirectory folder;
   const std::string sieve = folder.path("sieve.json");
   const std::string header = folder.path("sieve.hpp");
-  const auto outcome = test::run_tritax("tune --corpus log-uniform --count 2000 --seed 7 --sieve " + sieve +
+  const auto outcome = test::run_tritax("tune --corpus stream-k --count 2000 --seed 7 --sieve " + sieve +
                                         " --header " + header + " --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const ordered_json json = ordered_json::parse(outcome.out);
@@ -44,7 +44,7 @@ TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
 }
 
 TEST(TuneCommand, ComparesWithSimulationEverySchedule) {
-  const auto outcome = test::run_tritax("tune --corpus log-uniform --count 40 --simulate 5 --json -");
+  const auto outcome = test::run_tritax("tune --corpus stream-k --count 40 --simulate 5 --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const ordered_json rows = ordered_json::parse(outcome.out)["against_simulation"];
   ASSERT_EQ(rows.size(), 5u);
@@ -64,12 +64,12 @@ TEST(TuneCommand, ChoosesAmongThePatternsOfAFile) {
 TEST(TuneCommand, SaysWhatDoesNotGoTogether) {
   for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
            {"", "--corpus: give either"},
-           {"llm --corpus log-uniform", "--corpus: give either"},
-           {"--corpus all", "known are log-uniform"},
+           {"llm --corpus stream-k", "--corpus: give either"},
+           {"--corpus all", "shipped: stream-k"},
            {"llm --count 100", "--count: only a corpus has that"},
-           {"--corpus log-uniform --dtype fp64 --simulate 3", "--simulate: schedules have no fp64"},
-           {"--corpus log-uniform --tolerance 1", "--tolerance: '1' is not allowed"},
-           {"--corpus log-uniform --false-positives 0", "--false-positives: '0' is not allowed"}}) {
+           {"--corpus stream-k --dtype fp64 --simulate 3", "--simulate: schedules have no fp64"},
+           {"--corpus stream-k --tolerance 1", "--tolerance: '1' is not allowed"},
+           {"--corpus stream-k --false-positives 0", "--false-positives: '0' is not allowed"}}) {
     const auto outcome = test::run_tritax("tune " + arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(message)) << arguments;

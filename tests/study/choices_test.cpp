@@ -71,7 +71,7 @@ TEST(Choices, PicksAreScoredAgainstTheBest) {
 Machine corpus_machine_of_tests() { return find_machine("a100-8-1005mhz"); }
 
 TEST(GemmCorpus, IsDrawnEvenlyInLogarithmsAndBySeed) {
-  const std::vector<GemmSize> sizes = log_sampled_gemms(6000, 3);
+  const std::vector<GemmSize> sizes = log_sampled_gemms(6000, 3, 128, 8192);
   double mean = 0;
   for (const GemmSize& size : sizes) {
     for (const std::int64_t side : {size.m, size.n, size.k}) {
@@ -81,8 +81,8 @@ TEST(GemmCorpus, IsDrawnEvenlyInLogarithmsAndBySeed) {
     }
   }
   EXPECT_NEAR(mean, 10, 0.05);  // between 7 and 13
-  const std::vector<GemmSize> again = log_sampled_gemms(6000, 3);
-  const std::vector<GemmSize> other = log_sampled_gemms(6000, 4);
+  const std::vector<GemmSize> again = log_sampled_gemms(6000, 3, 128, 8192);
+  const std::vector<GemmSize> other = log_sampled_gemms(6000, 4, 128, 8192);
   EXPECT_EQ(sizes[17].m, again[17].m);
   EXPECT_NE(sizes[17].m * sizes[18].n * sizes[19].k, other[17].m * other[18].n * other[19].k);
 }

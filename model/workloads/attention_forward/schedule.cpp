@@ -154,7 +154,7 @@ double attention_bound_ns(const AttentionProblem& problem, const AttentionKnobs&
     of_head += longest;
   }
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(problem.dtype).load_clock_ghz);
-  const double block_ns = block.cost.compute_ns / (1 + kPaceSpread);
+  const double block_ns = block.cost.compute_ns / (1 + gpu.attend_spread);
   const double all = of_head * static_cast<double>(problem.batch * problem.heads);
   const double units = gpu.cu_count() * shared_gain(block.shared_speedup, residents_at_most(gpu, resources));
   const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
