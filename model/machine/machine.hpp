@@ -83,10 +83,10 @@ struct Gpu {
   double operand_pj_per_byte = 0;  // A tiles through LDS to the matrix cores, at the boost clock; 0: unknown
   double miss_pj_per_byte = 0;     // operands that miss the caches, at the boost clock; 0: unknown
   double matmul_spread = 0;        // relative standard deviation of the time of equal tiles
-  // Workgroups that attend go at a pace of their own for as long as they run, uniform within this of the mean.
-  // Measured nowhere: what is usual is what the L2s of MI300X ask for (mi300x-8.toml).
+  // Workgroups that attend go at a pace of their own for as long as they run, uniform within this of the
+  // mean. Measured nowhere: what is usual is what the L2s of MI300X ask for (mi300x-8.toml).
   double attend_spread = 0.015;
-  bool async_tile_copy = false;    // memory-to-LDS copies that need no registers and no waves (TMA)
+  bool async_tile_copy = false;            // memory-to-LDS copies that need no registers and no waves (TMA)
   bool loads_queue_behind_stores = false;  // one queue to the fabric: a store to a peer holds up loads
   bool async_tile_store = false;  // finished tiles leave from a staging area in LDS beside the next matmul
   std::array<MatrixRate, kDTypeCount> matrix{};
