@@ -35,21 +35,27 @@ struct alignas(128) DeviceOp {
   std::uint8_t relaxed = 0;   // signal: nothing that the workgroup did before need be visible first
   std::int32_t rows = 0;
   std::int32_t cols = 0;
-  std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, or the flag
-  std::uint64_t source = 0;   // copy: source tile; matmul: B
+  std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, queries of
+                              // attend, or the flag
+  std::uint64_t source = 0;   // copy: source tile; matmul: B; attend: keys
   std::int32_t pitch = 0;     // bytes between rows at `address`
   std::int32_t source_pitch = 0;
-  std::int32_t k_begin = 0;  // matmul; claim: items [k_begin, k_end) of the kernel, none if k_end is 0
+  std::int32_t k_begin =
+      0;  // matmul, attend; claim: items [k_begin, k_end) of the kernel, none if k_end is 0
   std::int32_t k_end = 0;
   std::int32_t tensor_map = -1;  // matmul: of A; store: of the destination
   std::int32_t tensor_map_b = -1;
   std::int32_t row =
       0;  // coordinates of the tile in its tensor map; claim of items: where the workgroup goes
-  std::int32_t col = 0;  // on when there are no more, and where it ends; -1: as with its last such claim
-  std::int32_t value = 0;
-  std::int32_t skip = 0;    // claim: operations to skip when the queue is empty
-  std::int32_t number = 0;  // index into Schedule::ops, for messages and stamps; see lower_items.hpp
-  std::int32_t reserved[11] = {};
+  std::int32_t col = 0;      // on when there are no more, and where it ends; -1: as with its last such claim
+  std::int32_t value = 0;    // of a flag; attend: as Op::value
+  std::int32_t skip = 0;     // claim: operations to skip when the queue is empty
+  std::int32_t number = 0;   // index into Schedule::ops, for messages and stamps; see lower_items.hpp
+  std::int32_t group = 0;    // attend: as Op::index
+  std::uint64_t values = 0;  // attend
+  std::int32_t values_pitch = 0;
+  std::int32_t partial = 0;  // store: the last column is that of the log-sum-exps
+  std::int32_t reserved[6] = {};
 };
 static_assert(sizeof(DeviceOp) == 128);
 

@@ -17,7 +17,8 @@ namespace {
 
 std::vector<MatmulKernel> all_matmul_kernels() {
   std::vector<MatmulKernel> all = matmul_kernels_bf16();
-  for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8(), matmul_kernels_fp32()}) {
+  for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8(), matmul_kernels_fp32(),
+                           attend_kernels_bf16(), attend_kernels_fp16()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -26,6 +27,7 @@ std::vector<MatmulKernel> all_matmul_kernels() {
 // A kernel that is fed by the copy engine fetches no rows of A that a tile lacks, and multiplies by 64 rows
 // at a time whatever the tile.
 bool wastes_nothing(const MatmulTile& asked, const TileTraits& used) {
+  if (used.depth > 0) return asked.m == used.m && asked.n == used.n && asked.k == used.depth;
   const bool fed_by_boxes = used.store_cols > 0;
   const std::int32_t rows = fed_by_boxes ? (asked.m + kWgmmaRows - 1) / kWgmmaRows * kWgmmaRows : asked.m;
   return rows == used.m && asked.n == used.n;
@@ -155,7 +157,8 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   for (const MatmulKernel& kernel : kernels_) {
     if (lowered.tile == nullptr) break;
     const TileTraits& tile = kernel.traits;
-    if (tile.dtype == lowered.tile->dtype && tile.m == lowered.tile->m && tile.n == lowered.tile->n) {
+    if (tile.dtype == lowered.tile->dtype && tile.m == lowered.tile->m && tile.n == lowered.tile->n &&
+        tile.depth == lowered.tile->depth) {
       launch.function = kernel.function;
     }
   }
@@ -179,7 +182,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.params.span = rank.spans.as<KernelSpan>() + k;
   launch.params.failure_lock =
       reinterpret_cast<std::uint32_t*>(rank.spans.as<KernelSpan>() + schedule_.kernels.size());
-  if (lowered.tile != nullptr && options_.pace_gb_per_s > 0) {
+  if (lowered.tile != nullptr && lowered.tile->store_rows > 0 && options_.pace_gb_per_s > 0) {
     const TileTraits& tile = *lowered.tile;
     const double box_bytes = static_cast<double>(tile.store_rows) * tile.store_cols * bytes_of(tile.dtype);
     const double box_ns = box_bytes / (options_.pace_gb_per_s / launch.blocks);
@@ -313,8 +316,13 @@ void Executor::Impl::collect_notes() {
       const TileTraits* used = rank.launches[k].tile;
       if (used == nullptr || wastes_nothing(asked, *used)) continue;
       larger.insert(
-          fmt::format("tiles of {}x{} run in the {}x{} kernel, which is slower than a kernel of their own",
-                      asked.m, asked.n, used->m, used->n));
+          used->depth > 0
+              ? fmt::format("attention of {} queries with {} keys at a time, heads of {} columns, runs in "
+                            "the kernel of {} with {}, columns {}",
+                            asked.m, asked.n, asked.k, used->m, used->n, used->depth)
+              : fmt::format("tiles of {}x{} run in the {}x{} kernel, which is slower than a kernel of "
+                            "their own",
+                            asked.m, asked.n, used->m, used->n));
     }
   }
   notes_.assign(larger.begin(), larger.end());

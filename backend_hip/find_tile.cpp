@@ -9,26 +9,46 @@ namespace tritax::gpu {
 
 namespace {
 
-const Op* first_matmul(const Schedule& schedule, const Kernel& kernel) {
+const Op* first_with_matrices(const Schedule& schedule, const Kernel& kernel) {
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Workgroup& program = program_of(kernel, p);
     for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
-      if (schedule.ops[i].kind == OpKind::matmul) return &schedule.ops[i];
+      const OpKind kind = schedule.ops[i].kind;
+      if (kind == OpKind::matmul || kind == OpKind::attend) return &schedule.ops[i];
     }
   }
   return nullptr;
 }
 
-}  // namespace
-
-const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device) {
-  const Op* const matmul = first_matmul(schedule, kernel);
-  if (matmul == nullptr) return nullptr;
-  const DType dtype = schedule.buffers[static_cast<std::size_t>(matmul->src_buffer)].dtype;
+// Queries by columns of a head.
+const TileTraits* find_attend_tile(const Kernel& kernel, DType dtype, const DeviceTraits& device) {
   const TileTraits* best = nullptr;
   std::string known;
   for (const TileTraits& tile : device.tiles) {
-    if (tile.dtype != dtype) continue;
+    if (tile.dtype != dtype || tile.depth == 0) continue;
+    known += fmt::format("{}{} of {}", known.empty() ? "" : ", ", tile.m, tile.depth);
+    if (tile.m < kernel.tile.m || tile.depth < kernel.tile.k) continue;
+    if (best == nullptr || tile.m * tile.depth < best->m * best->depth) best = &tile;
+  }
+  if (best != nullptr) return best;
+  throw UserError(
+      fmt::format("kernel '{}': {} queries of {} columns in {} fit no kernel with attention on {}; "
+                  "it has {}",
+                  kernel.name, kernel.tile.m, kernel.tile.k, name_of(dtype), device.name,
+                  known.empty() ? "none for this dtype" : known));
+}
+
+}  // namespace
+
+const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device) {
+  const Op* const op = first_with_matrices(schedule, kernel);
+  if (op == nullptr) return nullptr;
+  const DType dtype = schedule.buffers[static_cast<std::size_t>(op->src_buffer)].dtype;
+  if (op->kind == OpKind::attend) return find_attend_tile(kernel, dtype, device);
+  const TileTraits* best = nullptr;
+  std::string known;
+  for (const TileTraits& tile : device.tiles) {
+    if (tile.dtype != dtype || tile.depth > 0) continue;
     known += fmt::format("{}{}x{}", known.empty() ? "" : ", ", tile.m, tile.n);
     if (tile.m < kernel.tile.m || tile.n < kernel.tile.n) continue;
     if (best == nullptr || tile.m * tile.n < best->m * best->n) best = &tile;

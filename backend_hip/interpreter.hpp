@@ -10,6 +10,7 @@
 //   stamps(op)            whether the team's first thread notes when this operation begins and ends
 //   kCopiesInFlight       16-byte words of a copy that a thread holds at once
 //   matmul, accumulate, store, atomic_add, signal, finish
+//   attend, combine       if it has them; lowering gives such operations to no other
 //
 // No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
 // failure board, and all workgroups of all ranks leave at their next wait.
@@ -427,8 +428,11 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         engine.join();
         break;
       case OpKind::attend:
+        if constexpr (requires { engine.attend(op); }) engine.attend(op);
+        break;
       case OpKind::combine:
-        break;  // refused by lowering
+        if constexpr (requires { engine.combine(op); }) engine.combine(op);
+        break;
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
     if (stamped) note(params.stamps[op.number].end);

@@ -19,6 +19,10 @@ std::vector<MatmulKernel> matmul_kernels_fp16();
 std::vector<MatmulKernel> matmul_kernels_fp8();
 std::vector<MatmulKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
 
+// With attention, of 16-bit types; TileTraits::depth says of which heads.
+std::vector<MatmulKernel> attend_kernels_bf16();
+std::vector<MatmulKernel> attend_kernels_fp16();
+
 // The kernel without matmul for workgroups of `threads`.
 const void* vector_kernel_for(int threads);
 
@@ -32,6 +36,23 @@ void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32
 void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
                       std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
                       hipStream_t stream);
+
+// The operands of an attention, fp32, contiguous: `queries`, `keys` and `values` rows of `depth` columns.
+// With `limit` > 0 query i sees the first limit + i div `group` keys only.
+struct AttentionOperands {
+  const float* queries = nullptr;
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  std::int32_t query_count = 0;
+  std::int32_t key_count = 0;
+  std::int32_t depth = 0;  // at most 512
+  std::int32_t limit = 0;
+  std::int32_t group = 1;
+};
+
+// reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, all in fp64 but the exponentials of
+// the weights; 0 where a query sees nothing.
+void launch_attention_reference(const AttentionOperands& operands, float* reference, hipStream_t stream);
 
 // values = matrix, or values += matrix, in fp32; a row of `values` is `values_cols` long.
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,

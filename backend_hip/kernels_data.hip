@@ -10,6 +10,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kReferenceTile = 64;
 constexpr int kReferenceK = 16;
+constexpr int kMostDepth = 512;
 
 __device__ std::uint64_t mixed(std::uint64_t x) {  // SplitMix64
   x += 0x9e3779b97f4a7c15ULL;
@@ -86,6 +87,55 @@ __global__ void __launch_bounds__(kThreads)
       if (row < rows && col < cols)
         reference[std::int64_t{row} * cols + col] = static_cast<float>(sums[i][j]);
     }
+  }
+}
+
+// One workgroup a query. It takes as many keys at a time as it has threads: a score a thread, then a column
+// of the values a thread.
+__global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, float* reference) {
+  __shared__ double weights[kThreads];
+  __shared__ double reduced[kThreads];
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t query = blockIdx.x;
+  const float* const q = of.queries + query * of.depth;
+  std::int64_t seen = of.key_count;
+  if (of.limit > 0) seen = min(seen, of.limit + query / of.group);
+  double most = -1e300, sum = 0;
+  double out[kMostDepth / kThreads] = {};
+  for (std::int64_t first = 0; first < seen; first += kThreads) {
+    const std::int64_t key = first + thread;
+    double score = -1e300;
+    if (key < seen) {
+      score = 0;
+      for (int i = 0; i < of.depth; ++i) score += static_cast<double>(q[i]) * of.keys[key * of.depth + i];
+      score /= sqrt(static_cast<double>(of.depth));
+    }
+    reduced[thread] = score;
+    workgroup_barrier();
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      if (thread < half) reduced[thread] = fmax(reduced[thread], reduced[thread + half]);
+      workgroup_barrier();
+    }
+    const double before = most;
+    most = fmax(most, reduced[0]);
+    const double factor = exp(before - most);
+    weights[thread] = key < seen ? exp(score - most) : 0;
+    workgroup_barrier();
+    const int count = static_cast<int>(min(std::int64_t{kThreads}, seen - first));
+    sum *= factor;
+    for (int i = 0; i < count; ++i) sum += weights[i];
+    for (int part = 0; part < kMostDepth / kThreads; ++part) {
+      const int col = part * kThreads + thread;
+      if (col >= of.depth) break;
+      double more = 0;
+      for (int i = 0; i < count; ++i) more += weights[i] * of.values[(first + i) * of.depth + col];
+      out[part] = out[part] * factor + more;
+    }
+    workgroup_barrier();
+  }
+  for (int part = 0; part < kMostDepth / kThreads; ++part) {
+    const int col = part * kThreads + thread;
+    if (col < of.depth) reference[query * of.depth + col] = sum > 0 ? static_cast<float>(out[part] / sum) : 0;
   }
 }
 
@@ -186,6 +236,11 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
                                                        static_cast<const unsigned char*>(b), b_pitch, rows,
                                                        cols, k, reference);
   });
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
+void launch_attention_reference(const AttentionOperands& operands, float* reference, hipStream_t stream) {
+  attend_fp64<<<static_cast<unsigned int>(operands.query_count), kThreads, 0, stream>>>(operands, reference);
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 

@@ -1,12 +1,11 @@
 #include "backend_hip/lower.hpp"
 
 #include "backend_hip/lower_items.hpp"
+#include "backend_hip/lowering.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
@@ -17,14 +16,6 @@
 namespace tritax::gpu {
 
 namespace {
-
-constexpr std::int32_t kBoxAlignment = 16;  // bytes within a row at which a box of the copy engine may start
-constexpr std::int32_t kGroupCols = 8;      // as in tile_vector.hpp
-
-bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dtype) % kBoxAlignment == 0; }
-
-// How often each counter is changed during one run, to tell counters with a single signal from shared ones.
-using CounterUses = std::unordered_map<std::uint64_t, int>;
 
 std::uint64_t counter_key(int rank, std::int16_t flag, std::int32_t index) {
   return (static_cast<std::uint64_t>(rank) << 48) |
@@ -56,478 +47,246 @@ CounterUses count_uses(const Schedule& schedule) {
   return uses;
 }
 
-// Lowers the workgroups of one rank; keeps the state of the accumulator while it walks a workgroup's
-// operations.
-class Lowering {
- public:
-  Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
-           const std::vector<std::uint64_t>& heap_base)
-      : schedule_(schedule),
-        heap_(heap),
-        device_(device),
-        rank_(rank),
-        heap_base_(heap_base),
-        uses_(count_uses(schedule)) {}
+}  // namespace
 
-  RankProgram run() {
-    program_.kernels.resize(schedule_.kernels.size());
-    for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
-      if (schedule_.kernels[k].rank == rank_) lower_kernel(k);
-    }
-    return std::move(program_);
+Lowering::Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
+                   const std::vector<std::uint64_t>& heap_base)
+    : schedule_(schedule),
+      heap_(heap),
+      device_(device),
+      rank_(rank),
+      heap_base_(heap_base),
+      uses_(count_uses(schedule)) {}
+
+RankProgram Lowering::run() {
+  program_.kernels.resize(schedule_.kernels.size());
+  for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
+    if (schedule_.kernels[k].rank == rank_) lower_kernel(k);
   }
+  return std::move(program_);
+}
 
- private:
-  // A rectangle of memory that an operation reads or writes.
-  struct Access {
-    Region region;
-    bool writes = false;
+void Lowering::refuse(std::uint32_t number, const std::string& why) const {
+  throw UserError(fmt::format("schedule '{}', {}: {}", schedule_.name,
+                              describe_operation(schedule_, static_cast<std::int32_t>(number)), why));
+}
+
+void Lowering::lower_kernel(std::size_t k) {
+  const Kernel& kernel = schedule_.kernels[k];
+  LoweredKernel& lowered = program_.kernels[k];
+  lowered.first_workgroup = static_cast<std::uint32_t>(program_.workgroups.size());
+  lowered.workgroup_count = static_cast<std::uint32_t>(kernel.workgroups.size());
+  const TileTraits* const tile = lowered.tile = find_tile(schedule_, kernel, device_);
+  attend_ = tile != nullptr && tile->depth > 0 ? tile : nullptr;
+  tile_ = attend_ == nullptr ? tile : nullptr;
+  if (tile_ != nullptr) box_rows_of_a_ = lowered.box_rows_of_a = std::min(tile_->m, kernel.tile.m);
+  lowered.threads = tile != nullptr ? tile->threads : vector_threads(kernel);
+  lowered.shared_bytes = tile != nullptr ? tile->shared_bytes : kernel.resources.lds_bytes;
+  threads_ = lowered.threads;
+  items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
+  team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
+  for (const Workgroup& workgroup : kernel.workgroups) lower_workgroup(workgroup);
+  lowered.first_item = static_cast<std::uint32_t>(program_.items.size());
+  program_.items.resize(program_.items.size() + kernel.items.size());
+  for (const ItemQueue& queue : item_queues(schedule_, kernel)) {
+    for (std::int32_t i = 0; i < queue.count; ++i) {
+      lower_item(k, static_cast<std::size_t>(queue.first + i), queue, lowered.first_item);
+    }
+  }
+}
+
+bool Lowering::team_may_write(const Kernel& kernel) const {
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    const Workgroup& program = program_of(kernel, p);
+    for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+      const Op& op = schedule_.ops[i];
+      if (op.kind == OpKind::atomic_add || op.kind == OpKind::copy) return true;
+      if (op.kind == OpKind::store && !goes_to_senders(op)) return true;
+    }
+  }
+  return false;
+}
+
+std::int32_t Lowering::vector_threads(const Kernel& kernel) {
+  const std::int32_t threads = (kernel.resources.threads + 63) / 64 * 64;
+  if (threads < 64 || threads > 1024) {
+    throw UserError(fmt::format("kernel '{}': {} threads a workgroup; 1 to 1024 are possible", kernel.name,
+                                kernel.resources.threads));
+  }
+  return threads;
+}
+
+void Lowering::lower_workgroup(const Workgroup& workgroup) {
+  accumulator_ = {};
+  all_waves_meet();
+  skip_targets_.clear();
+  program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
+  for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
+    if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
+      forget_accumulator(i);
+    program_.ops.push_back(lower_op(i));
+    DeviceOp& lowered = program_.ops.back();
+    lowered.ends_run = ends_run(i, workgroup) ? 1 : 0;
+    if (draws_items(schedule_.ops[i])) {  // where to go on when the queue is empty
+      lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
+      lowered.col = static_cast<std::int32_t>(workgroup.op_count);
+    }
+  }
+}
+
+void Lowering::lower_item(std::size_t k, std::size_t number, const ItemQueue& queue,
+                          std::uint32_t first_item) {
+  const Item& item = schedule_.kernels[k].items[number];
+  DeviceWorkgroup& place = program_.items[first_item + number];
+  place = {static_cast<std::uint32_t>(program_.ops.size()), item.op_count + 1};
+  follow_other_program();
+  skip_targets_.clear();
+  for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
+    program_.ops.push_back(lower_op(i));
+    program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
+  }
+  DeviceOp& next = program_.ops.emplace_back();
+  next.kind = static_cast<std::uint8_t>(OpKind::claim);
+  next.scope = static_cast<std::uint8_t>(Scope::gpu);
+  next.number = number_of_item_claim(schedule_, k, number);
+  next.address = counter_address(rank_, queue.flag, queue.index);
+  next.k_begin = queue.first;
+  next.k_end = queue.first + queue.count;
+  next.row = next.col = -1;
+}
+
+void Lowering::follow_other_program() {
+  accumulator_ = {};
+  accesses_.clear();
+  unknown_before_ = items_conflict_;
+  team_wrote_ = team_may_write_;
+}
+
+std::uint64_t Lowering::counter_address(int rank, std::int16_t flag, std::int32_t index) const {
+  return heap_base_[static_cast<std::size_t>(rank)] + heap_.flag_offsets[static_cast<std::size_t>(flag)] +
+         static_cast<std::uint64_t>(index) * sizeof(std::uint32_t);
+}
+
+bool Lowering::ends_run(std::uint32_t number, const Workgroup& workgroup) const {
+  const Op& op = schedule_.ops[number];
+  if (!is_asynchronous(op.kind)) return false;
+  if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
+  const Op& next = schedule_.ops[number + 1];
+  const auto dtype_of = [this](const Op& one) {
+    return schedule_.buffers[static_cast<std::size_t>(one.buffer)].dtype;
   };
+  return next.kind != op.kind || dtype_of(next) != dtype_of(op);
+}
 
-  struct Accumulator {
-    bool empty = true;    // nothing was ever put in
-    bool stored = false;  // written out since the last change
-    bool staged = false;  // its converted form lies in the staging area
-  };
-
-  [[noreturn]] void refuse(std::uint32_t number, const std::string& why) const {
-    throw UserError(fmt::format("schedule '{}', {}: {}", schedule_.name,
-                                describe_operation(schedule_, static_cast<std::int32_t>(number)), why));
+void Lowering::forget_accumulator(std::uint32_t number) {
+  if (!accumulator_.empty && !accumulator_.stored) {
+    refuse(number,
+           "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
   }
+  accumulator_ = {};
+}
 
-  void lower_kernel(std::size_t k) {
-    const Kernel& kernel = schedule_.kernels[k];
-    LoweredKernel& lowered = program_.kernels[k];
-    lowered.first_workgroup = static_cast<std::uint32_t>(program_.workgroups.size());
-    lowered.workgroup_count = static_cast<std::uint32_t>(kernel.workgroups.size());
-    tile_ = lowered.tile = find_tile(schedule_, kernel, device_);
-    if (tile_ != nullptr) box_rows_of_a_ = lowered.box_rows_of_a = std::min(tile_->m, kernel.tile.m);
-    lowered.threads = tile_ != nullptr ? tile_->threads : vector_threads(kernel);
-    lowered.shared_bytes = tile_ != nullptr ? tile_->shared_bytes : kernel.resources.lds_bytes;
-    threads_ = lowered.threads;
-    items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
-    team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
-    for (const Workgroup& workgroup : kernel.workgroups) lower_workgroup(workgroup);
-    lowered.first_item = static_cast<std::uint32_t>(program_.items.size());
-    program_.items.resize(program_.items.size() + kernel.items.size());
-    for (const ItemQueue& queue : item_queues(schedule_, kernel)) {
-      for (std::int32_t i = 0; i < queue.count; ++i) {
-        lower_item(k, static_cast<std::size_t>(queue.first + i), queue, lowered.first_item);
-      }
+DeviceOp Lowering::lower_op(std::uint32_t number) {
+  const Op& op = schedule_.ops[number];
+  DeviceOp out;
+  out.kind = static_cast<std::uint8_t>(op.kind);
+  out.scope = static_cast<std::uint8_t>(op.scope);
+  out.protocol = static_cast<std::uint8_t>(op.protocol);
+  out.number = static_cast<std::int32_t>(number);
+  out.rows = op.rect.rows;
+  out.cols = op.rect.cols;
+  out.value = op.value;
+  switch (op.kind) {
+    case OpKind::matmul:
+      lower_matmul(op, number, out);
+      break;
+    case OpKind::load:
+    case OpKind::reduce:
+      require_fits(op, number);
+      place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
+      set_width(out, false);
+      if (attend_ != nullptr) refuse(number, "loads into the accumulator of a kernel that attends");
+      touch({tile_of(op), false}, out);
+      if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
+      accumulator_ = {.empty = false, .stored = false, .staged = false};
+      break;
+    case OpKind::store:
+      lower_store(op, number, out);
+      break;
+    case OpKind::atomic_add:
+      lower_atomic_add(op, number, out);
+      break;
+    case OpKind::copy:
+      lower_copy(op, number, out);
+      break;
+    case OpKind::signal:
+    case OpKind::wait:
+    case OpKind::claim:
+      lower_flag(op, number, out);
+      break;
+    case OpKind::barrier:
+      all_waves_meet();
+      break;
+    case OpKind::attend:
+      lower_attend(op, number, out);
+      break;
+    case OpKind::combine:
+      lower_combine(op, number, out);
+      break;
+  }
+  return out;
+}
+
+void Lowering::lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
+  const int home = op.kind == OpKind::signal ? op.rank : rank_;
+  out.address = counter_address(home, op.flag, op.index);
+  if (op.kind == OpKind::signal) {
+    // A swap of 0 would do nothing to a counter that is set again.
+    if (sets_flag(op) && op.protocol == LockProtocol::compare_and_swap) {
+      out.protocol = static_cast<std::uint8_t>(LockProtocol::exchange);
     }
-  }
-
-  // Whether computing threads of the kernel store anything, which a signal then has to cover.
-  bool team_may_write(const Kernel& kernel) const {
-    for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      const Workgroup& program = program_of(kernel, p);
-      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
-        const Op& op = schedule_.ops[i];
-        if (op.kind == OpKind::atomic_add || op.kind == OpKind::copy) return true;
-        if (op.kind == OpKind::store && !goes_to_senders(op)) return true;
-      }
+    if (sets_flag(op) || uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
+    if (is_relaxed(op)) {
+      out.relaxed = 1;
+      return;
     }
-    return false;
+    if (team_wrote_) out.bits |= kTeamWrites;
+    team_wrote_ = false;
+    return;
   }
-
-  bool goes_to_senders(const Op& store) const {
-    return tile_ != nullptr && device_.tensor_maps &&
-           schedule_.buffers[static_cast<std::size_t>(store.buffer)].dtype == tile_->dtype;
-  }
-
-  // The hardware runs whole waves; 64 lanes suit both makers.
-  static std::int32_t vector_threads(const Kernel& kernel) {
-    const std::int32_t threads = (kernel.resources.threads + 63) / 64 * 64;
-    if (threads < 64 || threads > 1024) {
-      throw UserError(fmt::format("kernel '{}': {} threads a workgroup; 1 to 1024 are possible", kernel.name,
-                                  kernel.resources.threads));
-    }
-    return threads;
-  }
-
-  void lower_workgroup(const Workgroup& workgroup) {
-    accumulator_ = {};
-    all_waves_meet();
-    skip_targets_.clear();
-    program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
-    for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-      if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
-        forget_accumulator(i);
-      program_.ops.push_back(lower_op(i));
-      DeviceOp& lowered = program_.ops.back();
-      lowered.ends_run = ends_run(i, workgroup) ? 1 : 0;
-      if (draws_items(schedule_.ops[i])) {  // where to go on when the queue is empty
-        lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
-        lowered.col = static_cast<std::int32_t>(workgroup.op_count);
-      }
-    }
-  }
-
-  void lower_item(std::size_t k, std::size_t number, const ItemQueue& queue, std::uint32_t first_item) {
-    const Item& item = schedule_.kernels[k].items[number];
-    DeviceWorkgroup& place = program_.items[first_item + number];
-    place = {static_cast<std::uint32_t>(program_.ops.size()), item.op_count + 1};
-    follow_other_program();
-    skip_targets_.clear();
-    for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
-      program_.ops.push_back(lower_op(i));
-      program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
-    }
-    DeviceOp& next = program_.ops.emplace_back();
-    next.kind = static_cast<std::uint8_t>(OpKind::claim);
-    next.scope = static_cast<std::uint8_t>(Scope::gpu);
-    next.number = number_of_item_claim(schedule_, k, number);
-    next.address = counter_address(rank_, queue.flag, queue.index);
-    next.k_begin = queue.first;
-    next.k_end = queue.first + queue.count;
-    next.row = next.col = -1;
-  }
-
-  // Behind another program of the same kernel, whichever that was.
-  void follow_other_program() {
-    accumulator_ = {};
-    accesses_.clear();
-    unknown_before_ = items_conflict_;
-    team_wrote_ = team_may_write_;
-  }
-
-  std::uint64_t counter_address(int rank, std::int16_t flag, std::int32_t index) const {
-    return heap_base_[static_cast<std::size_t>(rank)] + heap_.flag_offsets[static_cast<std::size_t>(flag)] +
-           static_cast<std::uint64_t>(index) * sizeof(std::uint32_t);
-  }
-
-  // Whether the operation is asynchronous and not followed by one of the same kind and type, which the same
-  // threads carry out.
-  bool ends_run(std::uint32_t number, const Workgroup& workgroup) const {
-    const Op& op = schedule_.ops[number];
-    if (!is_asynchronous(op.kind)) return false;
-    if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
-    const Op& next = schedule_.ops[number + 1];
-    const auto dtype_of = [this](const Op& one) {
-      return schedule_.buffers[static_cast<std::size_t>(one.buffer)].dtype;
-    };
-    return next.kind != op.kind || dtype_of(next) != dtype_of(op);
-  }
-
-  // Two paths meet here, so that nothing may be known about the accumulator.
-  void forget_accumulator(std::uint32_t number) {
-    if (!accumulator_.empty && !accumulator_.stored) {
-      refuse(number,
-             "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
-    }
-    accumulator_ = {};
-  }
-
-  DeviceOp lower_op(std::uint32_t number) {
-    const Op& op = schedule_.ops[number];
-    DeviceOp out;
-    out.kind = static_cast<std::uint8_t>(op.kind);
-    out.scope = static_cast<std::uint8_t>(op.scope);
-    out.protocol = static_cast<std::uint8_t>(op.protocol);
-    out.number = static_cast<std::int32_t>(number);
-    out.rows = op.rect.rows;
-    out.cols = op.rect.cols;
-    out.value = op.value;
-    switch (op.kind) {
-      case OpKind::matmul:
-        lower_matmul(op, number, out);
-        break;
-      case OpKind::load:
-      case OpKind::reduce:
-        require_fits(op, number);
-        place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
-        set_width(out, false);
-        touch({tile_of(op), false}, out);
-        if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
-        accumulator_ = {.empty = false, .stored = false, .staged = false};
-        break;
-      case OpKind::store:
-        lower_store(op, number, out);
-        break;
-      case OpKind::atomic_add:
-        lower_atomic_add(op, number, out);
-        break;
-      case OpKind::copy:
-        lower_copy(op, number, out);
-        break;
-      case OpKind::signal:
-      case OpKind::wait:
-      case OpKind::claim:
-        lower_flag(op, number, out);
-        break;
-      case OpKind::barrier:
-        all_waves_meet();
-        break;
-      case OpKind::attend:
-      case OpKind::combine:
-        refuse(number, fmt::format("this backend has no {} operation; schedules with attention are for the "
-                                   "simulator and the functional executor",
-                                   name_of(op.kind)));
-    }
-    return out;
-  }
-
-  void lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
-    const auto a = static_cast<std::size_t>(op.src_buffer);
-    const auto b = static_cast<std::size_t>(op.b_buffer);
-    const Buffer& buffer_a = schedule_.buffers[a];
-    const Buffer& buffer_b = schedule_.buffers[b];
-    if (buffer_a.dtype != tile_->dtype || buffer_b.dtype != tile_->dtype) {
-      refuse(number, fmt::format("operands are {} and {}; the kernel's tiles are {}", name_of(buffer_a.dtype),
-                                 name_of(buffer_b.dtype), name_of(tile_->dtype)));
-    }
-    require_fits(op, number);
-    const bool transposed = heap_.buffers[b].transposed_pitch > 0;
-    place(op.src_buffer, op.rect.row, op.k_begin, rank_, out);
-    const DeviceOp at_a = out;
-    DeviceOp at_b = out;
-    place(op.b_buffer, op.k_begin, op.rect.col, rank_, at_b);
-    out.source = at_b.address;
-    out.source_pitch = at_b.pitch;
-    out.width = std::min(width_of(at_a.address, at_a.pitch), width_of(at_b.address, at_b.pitch));
+  // All waves meet at a wait or claim, but stores may still be on their way.
+  std::erase_if(accesses_, [](const Access& access) { return !access.writes; });
+  if (draws_items(op)) {
     out.k_begin = op.k_begin;
     out.k_end = op.k_end;
-    out.row = op.rect.row;
-    out.col = op.rect.col;
-    if (accumulator_.empty || accumulator_.stored) out.bits |= kFresh;
-    if (conflicts({a_of(op, rank_), false}) || conflicts({b_of(op, rank_), false})) {
-      out.bits |= kJoin;
-      all_waves_meet();
-    }
-    if (device_.tensor_maps) {
-      require_aligned(buffer_a, op.k_begin, number, "k range of A");
-      require_aligned(buffer_b, transposed ? op.k_begin : op.rect.col, number, "place in B");
-      add_operand_maps(op, transposed, out);
-    }
-    accumulator_ = {.empty = false, .stored = false, .staged = false};
+    follow_other_program();
+  } else if (op.kind == OpKind::claim) {
+    forget_accumulator(number);
+    out.skip = op.rect.rows;
+    out.rows = 0;
+    skip_targets_.push_back(number + 1 + static_cast<std::uint32_t>(op.rect.rows));
   }
+}
 
-  void require_aligned(const Buffer& buffer, std::int32_t at, std::uint32_t number, const char* what) const {
-    if (aligned_for_boxes(buffer.dtype, at)) return;
-    refuse(number, fmt::format("{} starts at element {}; the copy engine of {} takes multiples of {}", what,
-                               at, device_.name, kBoxAlignment / bytes_of(buffer.dtype)));
+bool Lowering::conflicts(const Access& access) const {
+  return unknown_before_ || std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
+           return (earlier.writes || access.writes) && overlap(earlier.region, access.region);
+         });
+}
+
+void Lowering::all_waves_meet() {
+  accesses_.clear();
+  unknown_before_ = false;
+  team_wrote_ = false;
+}
+
+void Lowering::touch(const Access& access, DeviceOp& out) {
+  if (conflicts(access)) {
+    out.bits |= kJoin;
+    all_waves_meet();
   }
-
-  // A K range that ends inside the operands is clipped by the maps: the copy engine fills in zeros behind it.
-  // Rows of A and columns of B that a tile has no use for are not clipped but read, whatever lies there, for
-  // they are never stored: a step whose box of B was half clipped took twice as long.
-  void add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
-    const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
-    const Buffer& b = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)];
-    const std::int32_t panel = kPanelBytes / bytes_of(a.dtype);  // elements of a swizzled row, and the K step
-    const bool whole_steps = (op.k_end - op.k_begin) % panel == 0;
-    const std::int32_t k_limit = whole_steps ? a.cols : op.k_end;
-    const BufferPlace& place_a = heap_.buffers[static_cast<std::size_t>(op.src_buffer)];
-    const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
-    const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
-    out.tensor_map = map_index(
-        {a.dtype, base + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, box_rows_of_a_});
-    if (transposed) {
-      out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols + tile_->n,
-                                    place_b.transposed_pitch, panel, tile_->n});
-    } else {
-      const std::int32_t padded_cols = place_b.pitch / bytes_of(b.dtype);
-      out.tensor_map_b = map_index({b.dtype, base + place_b.offset, padded_cols, std::min(k_limit, b.rows),
-                                    place_b.pitch, panel, panel});
-    }
-  }
-
-  void lower_store(const Op& op, std::uint32_t number, DeviceOp& out) {
-    require_content(number);
-    require_fits(op, number);
-    const Buffer& buffer = write_to(op, number, out);
-    set_width(out, false);
-    accumulator_.stored = true;
-    if (!goes_to_senders(op)) {
-      team_wrote_ = true;
-      return;
-    }
-    if (accumulator_.staged) {
-      out.bits |= kStaged;
-      program_.ops[last_staged_store_].bits |= kKeep;
-    }
-    accumulator_.staged = true;
-    last_staged_store_ = program_.ops.size();
-    if (op.rank != rank_) out.bits |= kRemote;
-    // The copy engine clips a tile that is not whole at the end of its map, but writes 16 bytes at a time:
-    // what lies behind the tile within them is its own only behind the last column.
-    const std::int32_t rows = op.rect.rows == tile_->m ? buffer.rows : op.rect.row + op.rect.rows;
-    const std::int32_t cols = op.rect.cols == tile_->n ? buffer.cols : op.rect.col + op.rect.cols;
-    if (!aligned_for_boxes(buffer.dtype, op.rect.col)) return;
-    if (cols != buffer.cols && !aligned_for_boxes(buffer.dtype, cols)) return;
-    const BufferPlace& at = heap_.buffers[static_cast<std::size_t>(op.buffer)];
-    out.bits |= kTensor;
-    out.row = op.rect.row;
-    out.col = op.rect.col;
-    out.tensor_map = map_index({buffer.dtype, heap_base_[static_cast<std::size_t>(op.rank)] + at.offset, cols,
-                                rows, at.pitch, tile_->store_cols, tile_->store_rows});
-  }
-
-  void lower_atomic_add(const Op& op, std::uint32_t number, DeviceOp& out) {
-    require_content(number);
-    require_fits(op, number);
-    const Buffer& buffer = write_to(op, number, out);
-    if (buffer.dtype == DType::fp8) refuse(number, "GPUs have no atomic addition of fp8 values");
-    set_width(out, false);
-    accumulator_.stored = true;
-    team_wrote_ = true;
-  }
-
-  void lower_copy(const Op& op, std::uint32_t number, DeviceOp& out) {
-    const Buffer& target = write_to(op, number, out);
-    const Buffer& source = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
-    if (source.dtype != target.dtype) {
-      refuse(number, fmt::format("copies {} into {}; a copy does not convert", name_of(source.dtype),
-                                 name_of(target.dtype)));
-    }
-    team_wrote_ = true;
-    touch({source_of(op), false}, out);
-    DeviceOp from;
-    place(op.src_buffer, op.src_row, op.src_col, op.src_rank, from);
-    out.source = from.address;
-    out.source_pitch = from.pitch;
-    set_width(out, true);
-  }
-
-  void lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
-    const int home = op.kind == OpKind::signal ? op.rank : rank_;
-    out.address = counter_address(home, op.flag, op.index);
-    if (op.kind == OpKind::signal) {
-      // A swap of 0 would do nothing to a counter that is set again.
-      if (sets_flag(op) && op.protocol == LockProtocol::compare_and_swap) {
-        out.protocol = static_cast<std::uint8_t>(LockProtocol::exchange);
-      }
-      if (sets_flag(op) || uses_.at(counter_key(op.rank, op.flag, op.index)) == 1) out.bits |= kAlone;
-      if (is_relaxed(op)) {
-        out.relaxed = 1;
-        return;
-      }
-      if (team_wrote_) out.bits |= kTeamWrites;
-      team_wrote_ = false;
-      return;
-    }
-    // All waves meet at a wait or claim, but stores may still be on their way.
-    std::erase_if(accesses_, [](const Access& access) { return !access.writes; });
-    if (draws_items(op)) {
-      out.k_begin = op.k_begin;
-      out.k_end = op.k_end;
-      follow_other_program();
-    } else if (op.kind == OpKind::claim) {
-      forget_accumulator(number);
-      out.skip = op.rect.rows;
-      out.rows = 0;
-      skip_targets_.push_back(number + 1 + static_cast<std::uint32_t>(op.rect.rows));
-    }
-  }
-
-  // Whether an earlier operation of this workgroup touches the same memory, and one of the two writes it.
-  // Threads of a workgroup run apart and divide tiles differently, so that such operations need a barrier
-  // between them.
-  bool conflicts(const Access& access) const {
-    return unknown_before_ || std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& earlier) {
-             return (earlier.writes || access.writes) && overlap(earlier.region, access.region);
-           });
-  }
-
-  // At a join every earlier store of the workgroup is done.
-  void all_waves_meet() {
-    accesses_.clear();
-    unknown_before_ = false;
-    team_wrote_ = false;
-  }
-
-  void touch(const Access& access, DeviceOp& out) {
-    if (conflicts(access)) {
-      out.bits |= kJoin;
-      all_waves_meet();
-    }
-    accesses_.push_back(access);
-  }
-
-  // Destination of a store, copy or atomic addition.
-  const Buffer& write_to(const Op& op, std::uint32_t number, DeviceOp& out) {
-    const auto index = static_cast<std::size_t>(op.buffer);
-    if (heap_.buffers[index].transposed_pitch > 0) {
-      refuse(number, "writes to an fp8 buffer that matmul reads as B; its transposed copy would go stale");
-    }
-    place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
-    touch({tile_of(op), true}, out);
-    return schedule_.buffers[index];
-  }
-
-  void place(std::int16_t buffer, std::int32_t row, std::int32_t col, int rank, DeviceOp& out) const {
-    const auto index = static_cast<std::size_t>(buffer);
-    const BufferPlace& at = heap_.buffers[index];
-    const DType dtype = schedule_.buffers[index].dtype;
-    out.dtype = static_cast<std::uint8_t>(dtype);
-    out.pitch = at.pitch;
-    out.address = heap_base_[static_cast<std::size_t>(rank)] + at.offset +
-                  static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(at.pitch) +
-                  static_cast<std::uint64_t>(col) * static_cast<std::uint64_t>(bytes_of(dtype));
-  }
-
-  static std::uint8_t width_of(std::uint64_t address, std::int32_t pitch) {
-    const std::uint64_t all = address | static_cast<std::uint64_t>(pitch) | 16;
-    return static_cast<std::uint8_t>(all & (~all + 1));
-  }
-
-  static void set_width(DeviceOp& out, bool with_source) {
-    out.width = width_of(out.address, out.pitch);
-    if (with_source) out.width = std::min(out.width, width_of(out.source, out.source_pitch));
-  }
-
-  void require_content(std::uint32_t number) const {
-    if (accumulator_.empty) refuse(number, "writes the accumulator, but nothing was put into it");
-  }
-
-  void require_fits(const Op& op, std::uint32_t number) const {
-    if (tile_ != nullptr) {
-      const DType dtype =
-          schedule_.buffers[static_cast<std::size_t>(op.buffer >= 0 ? op.buffer : op.src_buffer)].dtype;
-      if (dtype != tile_->dtype && dtype != DType::fp32) {
-        refuse(number, fmt::format("{} data in a kernel of {} tiles; {} and fp32 are possible",
-                                   name_of(dtype), name_of(tile_->dtype), name_of(tile_->dtype)));
-      }
-      if (op.rect.rows <= tile_->m && op.rect.cols <= tile_->n) return;
-      refuse(number, fmt::format("{}x{} elements are more than the kernel's {}x{} tile", op.rect.rows,
-                                 op.rect.cols, tile_->m, tile_->n));
-    }
-    const std::int64_t groups = std::int64_t{op.rect.rows} * ((op.rect.cols + kGroupCols - 1) / kGroupCols);
-    const std::int64_t capacity = std::int64_t{threads_ > 512 ? 2 : threads_ > 256 ? 4 : 8} * threads_;
-    if (groups > capacity) {
-      refuse(number, fmt::format("{}x{} elements are more than the accumulator of {} threads holds ({})",
-                                 op.rect.rows, op.rect.cols, threads_, capacity * kGroupCols));
-    }
-  }
-
-  std::int32_t map_index(const TensorMapSpec& spec) {
-    const auto [at, added] = maps_.try_emplace(spec, static_cast<std::int32_t>(program_.tensor_maps.size()));
-    if (added) program_.tensor_maps.push_back(spec);
-    return at->second;
-  }
-
-  const Schedule& schedule_;
-  const HeapLayout& heap_;
-  const DeviceTraits& device_;
-  int rank_;
-  const std::vector<std::uint64_t>& heap_base_;
-  CounterUses uses_;
-  RankProgram program_;
-  std::map<TensorMapSpec, std::int32_t> maps_;
-  const TileTraits* tile_ = nullptr;
-  std::int32_t box_rows_of_a_ = 0;
-  std::int32_t threads_ = 0;
-  Accumulator accumulator_;
-  std::vector<Access> accesses_;  // of this workgroup since all its waves last met with their stores done
-  std::size_t last_staged_store_ = 0;  // into the program's operations
-  bool team_wrote_ = false;            // computing threads have stored since the last signal or join
-  bool unknown_before_ = false;  // what was stored before, by another program, may be what is touched next
-  bool items_conflict_ = false;  // of the kernel, see programs_conflict()
-  bool team_may_write_ = false;  // likewise
-  std::vector<std::uint32_t> skip_targets_;
-};
-
-}  // namespace
+  accesses_.push_back(access);
+}
 
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base) {

@@ -21,7 +21,7 @@ namespace tritax::gpu {
 
 constexpr std::int32_t kPanelBytes = 128;  // a row of a swizzled panel in shared memory: of K, in an operand
 
-// What a device offers for matmul: one entry for each (tile, dtype) with a kernel.
+// What a device offers for matmul and attend: one entry for each (tile, dtype) with a kernel.
 struct TileTraits {
   DType dtype = DType::bf16;
   std::int32_t m = 0;
@@ -30,6 +30,7 @@ struct TileTraits {
   std::int32_t shared_bytes = 0;
   std::int32_t store_cols = 0;  // columns of one box that a store hands to the copy engine; 0: no copy engine
   std::int32_t store_rows = 0;
+  std::int32_t depth = 0;  // attend: m queries and n keys at a time of heads of so many columns; 0: matmul
 };
 
 struct DeviceTraits {
@@ -98,15 +99,17 @@ struct RankProgram {
 // Places of all buffers and flags. Throws UserError for rows that are longer than a 32-bit pitch.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
-// The kernel for the tiles of `kernel`, null if it multiplies none: the smallest that holds them, exactly
-// theirs or a larger one that leaves a part of itself unused. Throws UserError if no kernel holds them (the
-// existing ones are listed).
+// The kernel for the tiles of `kernel`, null if it neither multiplies nor attends: the smallest that holds
+// them, exactly theirs or a larger one that leaves a part of itself unused; of attention it is the queries
+// and the columns of a head that must fit. Throws UserError if no kernel holds them (the existing ones are
+// listed).
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
 
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
-// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), `attend`,
-// atomics on fp8, an accumulator carried over a claim that skips, operands that start off the copy engine's
-// 16-byte grid, writes to an fp8 operand B, tiles too large for a kernel's accumulator.
+// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), attention that is not on
+// 16-byte grids or beside matmul, load, reduce or atomic_add, partials that are not fp32, atomics on fp8, an
+// accumulator carried over a claim that skips, operands that start off the copy engine's 16-byte grid, writes
+// to an fp8 operand B, tiles too large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

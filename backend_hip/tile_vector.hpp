@@ -54,6 +54,38 @@ class VectorEngine {
     }
   }
 
+  // One log-sum-exp a row, which every group of the row keeps.
+  __device__ __forceinline__ void combine(const DeviceOp& op) {
+    const bool fresh = (op.bits & kFresh) != 0;
+    const bool wide = op.width == 16;
+    const int cols = op.cols - 1;
+    const auto* base = reinterpret_cast<const unsigned char*>(op.address);
+    const std::int64_t pitch = op.pitch;
+    const int row_groups = (cols + kGroupCols - 1) / kGroupCols;
+    const int total = row_groups * op.rows;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const int index = i * threads() + thread();
+      if (index >= total) continue;
+      const int row = index / row_groups;
+      const int col = (index - row * row_groups) * kGroupCols;
+      const unsigned char* const from = base + row * pitch;
+      const float score = number_at(from + cols * 4);
+      float more[kGroupCols];
+      load_numbers(from + col * 4, min(kGroupCols, cols - col), wide, more);
+      const float before = fresh ? -__builtin_huge_valf() : scores_[i];
+      const float most = fmaxf(before, score);
+      const bool nothing = most == -__builtin_huge_valf();  // neither has seen a key
+      const float of_before = nothing ? 0.0F : expf(before - most);
+      const float of_more = nothing ? 0.0F : expf(score - most);
+      const float share = nothing ? 0.0F : 1 / (of_before + of_more);
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j)
+        values_[i][j] = (fresh ? 0.0F : values_[i][j] * (of_before * share)) + more[j] * (of_more * share);
+      scores_[i] = nothing ? most : most + logf(of_before + of_more);
+    }
+  }
+
   __device__ __forceinline__ void atomic_add(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
@@ -70,13 +102,29 @@ class VectorEngine {
  private:
   static constexpr int kGroups = groups_of_thread(max_threads);
 
+  __device__ static float number_at(const unsigned char* from) {
+    return to_float<DType::fp32>(*reinterpret_cast<const volatile std::uint32_t*>(from));
+  }
+  __device__ __forceinline__ static void load_numbers(const unsigned char* from, int count, bool wide,
+                                                      float (&numbers)[kGroupCols]) {
+    if (wide && count == kGroupCols) {
+      const uint4 low = load_16(from), high = load_16(from + 16);
+      const std::uint32_t words[kGroupCols] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) numbers[j] = to_float<DType::fp32>(words[j]);
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < kGroupCols; ++j) numbers[j] = j < count ? number_at(from + j * 4) : 0.0F;
+  }
+
   // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count`
   // elements of it belong to the tile.
   template <DType dtype, class Visit>
   __device__ __forceinline__ void for_each_group(const DeviceOp& op, Visit visit) {
     // Copied out of shared memory: the accesses are opaque to the compiler, which would read it again for
     // each.
-    const int cols = op.cols;
+    const int cols = op.partial != 0 ? op.cols - 1 : op.cols;
     const std::int64_t pitch = op.pitch;
     const std::uint64_t base = op.address;
     const int row_groups = (cols + kGroupCols - 1) / kGroupCols;
@@ -142,7 +190,16 @@ class VectorEngine {
   template <DType dtype>
   __device__ __forceinline__ void store_as(const DeviceOp& op) {
     const bool wide = op.width == 16;
+    if (dtype == DType::fp32 && op.partial != 0) store_scores(op);
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* to, int count) {
+      if constexpr (dtype == DType::fp32) {
+        if (wide && count == kGroupCols) {
+          const auto word = [&](int j) { return from_float<dtype>(values[j]); };
+          store_16(to, {word(0), word(1), word(2), word(3)});
+          store_16(to + 16, {word(4), word(5), word(6), word(7)});
+          return;
+        }
+      }
       if constexpr (bytes_of(dtype) == 2) {
         if (wide && count == kGroupCols) {
           store_16(to, {pack_pair<dtype>(values[0], values[1]), pack_pair<dtype>(values[2], values[3]),
@@ -155,6 +212,21 @@ class VectorEngine {
         if (j < count) store_element<dtype>(to + j * bytes_of(dtype), from_float<dtype>(values[j]));
       }
     });
+  }
+
+  // The last column of a partial.
+  __device__ __forceinline__ void store_scores(const DeviceOp& op) {
+    const int cols = op.cols - 1;
+    const int row_groups = (cols + kGroupCols - 1) / kGroupCols;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const int index = i * threads() + thread();
+      if (index >= row_groups * op.rows || index % row_groups != 0) continue;
+      const std::uint64_t row =
+          op.address + static_cast<std::uint64_t>(index / row_groups) * static_cast<std::uint64_t>(op.pitch);
+      store_element<DType::fp32>(reinterpret_cast<unsigned char*>(row) + cols * 4,
+                                 from_float<DType::fp32>(scores_[i]));
+    }
   }
 
   template <DType dtype>
@@ -174,6 +246,7 @@ class VectorEngine {
   }
 
   float values_[kGroups][kGroupCols];
+  float scores_[kGroups];  // log-sum-exp of the group's row, where partials were combined
 };
 
 template <int max_threads>

@@ -123,10 +123,8 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
       value = product_of(op, index, device);
       break;
     case ReferenceKind::attention:
-      throw UserError(fmt::format(
-          "schedule '{}': reference operation {} is attention, which GPUs do not check; allowed are product, "
-          "copy and sum",
-          schedule_.name, index));
+      value = attention_of(op, index, device);
+      break;
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;
@@ -149,6 +147,45 @@ DeviceMemory ReferenceOnGpus::product_of(const ReferenceOp& op, std::size_t inde
                    to.cols, op.a.rect.cols, product.as<float>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return product;
+}
+
+DeviceMemory ReferenceOnGpus::attention_of(const ReferenceOp& op, std::size_t index, int device) const {
+  const Rect& to = op.to.rect;
+  DeviceMemory result = values_for(to, device);
+  const DeviceMemory queries = read(op.a, op.a.rank, index, device);
+  const DeviceMemory keys = read_below_each_other(op.b, index, device);
+  const DeviceMemory values = read_below_each_other(op.c, index, device);
+  const std::int32_t parts = op.b.rank >= 0 ? 1 : schedule_.ranks;
+  launch_attention_reference({.queries = queries.as<float>(),
+                              .keys = keys.as<float>(),
+                              .values = values.as<float>(),
+                              .query_count = to.rows,
+                              .key_count = op.b.rect.rows * parts,
+                              .depth = to.cols,
+                              .limit = op.limit,
+                              .group = op.group},
+                             result.as<float>(), nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  return result;
+}
+
+// Of one rank, or those of all ranks.
+DeviceMemory ReferenceOnGpus::read_below_each_other(const Region& region, std::size_t before,
+                                                    int device) const {
+  if (region.rank >= 0) return read(region, region.rank, before, device);
+  Rect all = region.rect;
+  all.rows *= schedule_.ranks;
+  DeviceMemory values = values_for(all, device);
+  for (int rank = 0; rank < schedule_.ranks; ++rank) {
+    const DeviceMemory part = read(region, rank, before, device);
+    launch_widen(DType::fp32, part.get(), fp32_pitch(region.rect), region.rect.rows, region.rect.cols,
+                 values.as<float>() + static_cast<std::size_t>(rank) *
+                                          static_cast<std::size_t>(region.rect.rows) *
+                                          static_cast<std::size_t>(region.rect.cols),
+                 region.rect.cols, false, nullptr);
+    TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  }
+  return values;
 }
 
 // What the region holds on a rank before an operation; NaN where nobody knows.

@@ -1,0 +1,31 @@
+// Table of the kernels with attention of one dtype, for the kernels_attend_*.hip files.
+#pragma once
+
+#include <vector>
+
+#include "backend_hip/kernels.hpp"
+#include "backend_hip/tile_attend.hpp"
+
+namespace tritax::gpu {
+
+template <class Shape>
+MatmulKernel attend_entry() {
+  MatmulKernel kernel;
+  kernel.traits = {.dtype = Shape::dtype,
+                   .m = Shape::kRows,
+                   .n = Shape::kKeys,
+                   .threads = Shape::kThreads,
+                   .shared_bytes = Shape::kSharedBytes,
+                   .depth = Shape::kDepth};
+  kernel.function = reinterpret_cast<const void*>(&attend_kernel<Shape>);
+  return kernel;
+}
+
+template <DType dtype>
+std::vector<MatmulKernel> attend_kernels() {
+  return {attend_entry<AttendShape<dtype, 16, 64>>(),  attend_entry<AttendShape<dtype, 64, 64>>(),
+          attend_entry<AttendShape<dtype, 128, 64>>(), attend_entry<AttendShape<dtype, 16, 128>>(),
+          attend_entry<AttendShape<dtype, 64, 128>>(), attend_entry<AttendShape<dtype, 128, 128>>()};
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,7 @@
+#include "backend_hip/attend_kernels.hpp"
+
+namespace tritax::gpu {
+
+std::vector<MatmulKernel> attend_kernels_bf16() { return attend_kernels<DType::bf16>(); }
+
+}  // namespace tritax::gpu

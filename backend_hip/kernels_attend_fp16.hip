@@ -1,0 +1,7 @@
+#include "backend_hip/attend_kernels.hpp"
+
+namespace tritax::gpu {
+
+std::vector<MatmulKernel> attend_kernels_fp16() { return attend_kernels<DType::fp16>(); }
+
+}  // namespace tritax::gpu
