@@ -9,7 +9,7 @@
 //
 // What is behind it is something else, which the simulator does not have: a full link serves ports of compute
 // units alike, and is full with 16 copying workgroups already, but those that share a port with many come to
-// their end last, when they no longer fill it (h100-2-link-shares.csv; docs/mechanisms.md).
+// their end last, when they no longer fill it (h100-2-link-shares.csv; docs/development/mechanisms.md).
 //
 // The number of requesters is not all there is either: measured in finer steps (h200-2-filling.csv there),
 // with tiles of several sizes, the rate follows from what they ask for together, and this law leaves 4.9 % at

@@ -18,7 +18,7 @@
 // Not modelled: a full L2 serves ports alike, so that compute units of a small one get up to a third more and
 // drift away from those they share operands with (h100-1-port-stamps.csv); and every third pair of a cluster
 // shares a port, in the order in which a grid fills it, where here neighbouring pairs do
-// (h100-2-link-shares.csv). docs/mechanisms.md says what came of that.
+// (h100-2-link-shares.csv). docs/development/mechanisms.md says what came of that.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
