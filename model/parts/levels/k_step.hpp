@@ -97,9 +97,10 @@ struct StepTime {
   double cycles = 0;  // a turn
   // The instructions of a critical cycle, in its order; each once, whichever wave it is of.
   StepOrder critical;
-  // Cycles a turn for which each StepUnit is taken, by all waves of a SIMD: no order takes fewer.
+  // Cycles a turn for which each StepUnit is taken, by all waves of a SIMD; `none`: for which a wave issues.
+  // No order takes fewer.
   std::array<double, 4> busy{};
-  std::string bound;  // in words: "the matrix core", "load A 0 -> write A 0 -> barrier"
+  std::string bound;  // in words: "the matrix core", "issue", "load A 0 -> write A 0 -> barrier"
 };
 
 // As the instructions are written down.
