@@ -219,7 +219,7 @@ Limit busiest(const KStep& step) {
 }
 
 std::string bound_text(const KStep& step, const StepOrder& critical) {
-  constexpr std::size_t kMostNames = 8;
+  constexpr std::size_t kMostNames = 4;
   std::vector<std::string> names;
   for (const std::int32_t index : critical) {
     if (names.size() == kMostNames) {
