@@ -22,12 +22,12 @@ nlohmann::json product_levels(const std::string& arguments) {
 
 TEST(ExplainLevels, GiveWavesInstructionsAndRegisters) {
   const nlohmann::json result =
-      product_levels("--machine pvc-1550 --tile 256x256x32 --waves 32 --level wave");
+      product_levels("--machine pvc-1550 --tile 128x64x64 --waves 8 --level wave");
   EXPECT_EQ(result["schema"], "tritax.levels/1");
   ASSERT_EQ(result["kernels"].size(), 1U);
   const nlohmann::json& kernel = result["kernels"][0];
-  EXPECT_EQ(kernel["wave_grid"], nlohmann::json({8, 4}));
-  EXPECT_EQ(kernel["products"][0]["wave_tile"], nlohmann::json({32, 64, 32}));
+  EXPECT_EQ(kernel["wave_grid"], nlohmann::json({4, 2}));
+  EXPECT_EQ(kernel["products"][0]["wave_tile"], nlohmann::json({32, 32, 64}));
   EXPECT_EQ(kernel["products"][0]["instructions"], 32);
   EXPECT_FALSE(kernel.contains("k_step"));
 }

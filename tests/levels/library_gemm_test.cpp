@@ -17,10 +17,12 @@ struct Ratios {
   double logs = 0;
   int count = 0;
   double least = INFINITY;
+  MatmulTile worst;
   int refused = 0;
 
-  void add(double ratio) {
+  void add(double ratio, const MatmulTile& tile) {
     logs += std::log(ratio);
+    if (ratio < least) worst = tile;
     least = std::min(least, ratio);
     ++count;
   }
@@ -53,16 +55,16 @@ TEST(LibraryGemms, OfTheWaveLevelTakeWhatTheTunedLawSays) {
       const KernelCosts profile = costs(machine, kernel.profile);
       const double ratio = tile_cost(machine.gpu, profile, *kernel.levels).clk /
                            wave_cost(machine.gpu, profile, *kernel.levels).clk;
-      own.add(ratio);
-      all.add(ratio);
+      own.add(ratio, kernel.tile);
+      all.add(ratio, kernel.tile);
     }
   }
+  by_machine["all"] = all;
   for (const auto& [name, own] : by_machine) {
-    fmt::print("{:8} {:3} tiles, {:2} without levels: law / wave level {:.4f}, least {:.4f}\n", name,
-               own.count, own.refused, own.mean(), own.least);
+    fmt::print("{:8} {:3} tiles, {:2} without levels: law / wave level {:.4f}, least {:.4f} of {}x{} by {}\n",
+               name, own.count, own.refused, own.mean(), own.least, own.worst.m, own.worst.n,
+               own.worst.waves);
   }
-  fmt::print("all      {:3} tiles, {:2} without levels: law / wave level {:.4f}, least {:.4f}\n", all.count,
-             all.refused, all.mean(), all.least);
   ASSERT_GT(all.count, 50);
   // A wave level that is below its law has lost work on the way.
   EXPECT_LE(all.mean(), 1 + 1e-9);
