@@ -170,7 +170,7 @@ Levels lower_matmul(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   tile.k = step_depth(gpu, costs, dtype, given);
   Levels levels = begin(gpu, dtype, tile);
   levels.waves = gemm_wave_tiles(tile.m, tile.n, tile.waves / levels.waves_in_group);
-  levels.products = {product_of(gpu, dtype, "C = A·B", levels.waves.m, levels.waves.n, tile.k)};
+  levels.products = {product_of(gpu, dtype, "C = A·B", levels.waves.rows(), levels.waves.n, tile.k)};
   const WaveProduct& product = levels.products.front();
   levels.read_depth = depth_of_read(gpu, levels);
   const double e = bytes_of(dtype);

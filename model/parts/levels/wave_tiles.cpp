@@ -36,6 +36,7 @@ WaveTiles gemm_wave_tiles(std::int32_t m, std::int32_t n, std::int32_t waves) {
     tiles.waves_m = 1;
     tiles.waves_n = waves;
     tiles.n = ceil_div(n, waves);
+    tiles.tiles_m = ceil_div(m, tiles.m);
   }
   if (tiles.waves() != waves) {
     throw UserError(fmt::format(
@@ -53,14 +54,14 @@ WaveTiles attention_wave_tiles(std::int32_t queries, std::int32_t keys, std::int
         "waves: {} is no divisor of {} queries and {} keys, which the rule of arXiv:2503.14985 asks for",
         waves, queries, keys));
   }
-  return {TileLoop::attention, waves, 1, queries / waves, keys, d};
+  return {TileLoop::attention, waves, 1, 1, queries / waves, keys, d};
 }
 
 Rect wave_rect(const WaveTiles& tiles, std::int32_t wave, std::int32_t rows, std::int32_t cols) {
   const std::int32_t own_cols = tiles.loop == TileLoop::attention ? cols : tiles.n;
-  const std::int32_t row = wave % tiles.waves_m * tiles.m;
+  const std::int32_t row = wave % tiles.waves_m * tiles.rows();
   const std::int32_t col = wave / tiles.waves_m * own_cols;
-  return {row, col, std::clamp(rows - row, 0, tiles.m), std::clamp(cols - col, 0, own_cols)};
+  return {row, col, std::clamp(rows - row, 0, tiles.rows()), std::clamp(cols - col, 0, own_cols)};
 }
 
 }  // namespace tritax

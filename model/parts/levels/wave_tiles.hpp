@@ -9,7 +9,8 @@
 //                     and no more than W (the published layout then gives a wave several tiles)
 //     waves along m   ceil(W / waves along n)
 //     of a wave       ceil(m / waves along m) × ceil(n / waves along n), and all of K
-//     if that has fewer than 8 rows: 8 rows, all waves along n, ceil(n / W) columns
+//     if that has fewer than 8 rows: 8 rows, all waves along n, ceil(n / W) columns; of more rows a wave has
+//                     several such tiles, below each other
 //   attention, m queries against blocks of n keys, d columns:
 //     waves along m   W
 //     of a wave       Q m/W × d, scores m/W × n, O m/W × d; keys and values whole
@@ -30,10 +31,12 @@ struct WaveTiles {
   TileLoop loop = TileLoop::gemm;
   std::int32_t waves_m = 1;
   std::int32_t waves_n = 1;
-  std::int32_t m = 0;  // of one wave
-  std::int32_t n = 0;  // of one wave; attention: keys of a block
-  std::int32_t d = 0;  // attention: columns
+  std::int32_t tiles_m = 1;  // of one wave, below each other
+  std::int32_t m = 0;        // of one tile
+  std::int32_t n = 0;        // of one tile; attention: keys of a block
+  std::int32_t d = 0;        // attention: columns
   std::int32_t waves() const { return waves_m * waves_n; }
+  std::int32_t rows() const { return tiles_m * m; }  // of one wave
 };
 
 // Both throw UserError when the rule leaves waves without a tile of their own, or tiles without a wave.
