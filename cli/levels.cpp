@@ -23,7 +23,7 @@ std::string tile_name(const KernelLevels& kernel) {
   return fmt::format("{}x{}x{}", kernel.tile.m, kernel.tile.n, kernel.tile.k);
 }
 
-std::string heading(const KernelLevels& kernel) {
+std::string kernel_heading(const KernelLevels& kernel) {
   return fmt::format("{}: {} of {} by {} waves, {}, {}", kernel.kernel, tile_name(kernel),
                      name_of(kernel.dtype), kernel.tile.waves,
                      kPipelineNames[static_cast<std::size_t>(kernel.tile.pipeline)],
@@ -169,7 +169,7 @@ void add_step_json(const KStep& step, const StepOrder& order, const StepTime& ti
 
 void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level, Outputs& outputs,
                  Table& rows, LevelJson& all) {
-  outputs.print(styled(heading(kernel), Style::bold) + "\n");
+  outputs.print(styled(kernel_heading(kernel), Style::bold) + "\n");
   LevelJson row = json_of_levels(kernel);
   if (!kernel.levels) {
     outputs.print(wrapped("No levels: " + kernel.refusal) + "\n");

@@ -238,7 +238,7 @@ RC_GTEST_PROP(KStep, NoOrderIsFasterThanItsBusiestUnit, ()) {
   RC_ASSERT(StepBoard(step).cycles(listed_order(step)) == time.cycles);
 }
 
-Levels levels_of(const std::string& name, DType dtype, const MatmulTile& tile) {
+Levels lowered_for(const std::string& name, DType dtype, const MatmulTile& tile) {
   const Machine machine = find_machine(name);
   return lower_matmul(machine.gpu, machine.interpreter, dtype, tile);
 }
@@ -261,7 +261,7 @@ const std::vector<Lowered>& lowered_tiles() {
 
 TEST(KStepOfTile, HasTheInstructionsOfItsLevels) {
   for (const auto& [name, tile] : lowered_tiles()) {
-    const Levels levels = levels_of(name, DType::fp16, tile);
+    const Levels levels = lowered_for(name, DType::fp16, tile);
     const KStep step = k_step_of(find_machine(name).gpu, levels);
     const auto count = [&](StepKind kind) {
       return std::count_if(step.instructions.begin(), step.instructions.end(),
@@ -284,7 +284,7 @@ TEST(KStepOfTile, HasTheInstructionsOfItsLevels) {
 
 // The matrix core of a wave's step: as many cycles as its products take.
 TEST(KStepOfTile, KeepsTheMatrixCoreBusyForItsProducts) {
-  const Levels levels = levels_of("mi300x-8", DType::fp16, {256, 256, 64, 4, Pipeline::serial});
+  const Levels levels = lowered_for("mi300x-8", DType::fp16, {256, 256, 64, 4, Pipeline::serial});
   const KStep step = k_step_of(find_machine("mi300x-8").gpu, levels);
   const StepTime time = StepBoard(step).evaluate(listed_order(step));
   EXPECT_EQ(time.busy[static_cast<std::size_t>(StepUnit::matrix)], 128 * 32);
@@ -294,7 +294,7 @@ TEST(KStepOfTile, KeepsTheMatrixCoreBusyForItsProducts) {
 // Many random legal swaps never lose a dependence; and machine code's rules hold too.
 TEST(KStepOfTile, StaysLegalUnderRandomSwaps) {
   for (const bool machine_code : {false, true}) {
-    const Levels levels = levels_of("a100-8", DType::fp16, {64, 64, 32, 4, Pipeline::overlapped});
+    const Levels levels = lowered_for("a100-8", DType::fp16, {64, 64, 32, 4, Pipeline::overlapped});
     const KStep step = k_step_of(find_machine("a100-8").gpu, levels,
                                  {.memory_latency_ns = 0, .as_machine_code = machine_code});
     StepOrder order = listed_order(step);
