@@ -7,6 +7,7 @@
 #include <map>
 
 #include "model/core/error.hpp"
+#include "model/parts/levels/k_step_of_tile.hpp"
 #include "model/parts/levels/schedule_levels.hpp"
 #include "sim/study/reproduce.hpp"
 
@@ -40,31 +41,35 @@ std::vector<Scenario> library_gemms() {
   return scenarios;
 }
 
-TEST(LibraryGemms, OfTheWaveLevelTakeWhatTheTunedLawSays) {
-  std::map<std::string, Ratios> by_machine;
-  Ratios all;
+void print_ratios(std::string_view level, const std::map<std::string, Ratios>& by_machine) {
+  for (const auto& [name, own] : by_machine) {
+    fmt::print("{:8} {:3} tiles, {:2} without levels: law / {} level {:.4f}, least {:.4f} of {}x{} by {}\n",
+               name, own.count, own.refused, level, own.mean(), own.least, own.worst.m, own.worst.n,
+               own.worst.waves);
+  }
+}
+
+TEST(LibraryGemms, OfTheLevelsTakeWhatTheTunedLawSays) {
+  std::map<std::string, Ratios> waves, instructions;
   for (const Scenario& scenario : library_gemms()) {
     const Machine machine = find_machine_of(scenario);
     for (const KernelLevels& kernel : levels_of(build_scenario(scenario, machine), machine)) {
-      Ratios& own = by_machine[machine.gpu.name];
-      if (!kernel.levels) {
-        ++own.refused;
-        ++all.refused;
-        continue;
+      for (const std::string& name : {machine.gpu.name, std::string("all")}) {
+        if (!kernel.levels) {
+          ++waves[name].refused;
+          continue;
+        }
+        const KernelCosts profile = costs(machine, kernel.profile);
+        const double law = tile_cost(machine.gpu, profile, *kernel.levels).clk;
+        waves[name].add(law / wave_cost(machine.gpu, profile, *kernel.levels).clk, kernel.tile);
+        const KStep step = k_step_of(machine.gpu, *kernel.levels);
+        instructions[name].add(law / StepBoard(step).cycles(listed_order(step)), kernel.tile);
       }
-      const KernelCosts profile = costs(machine, kernel.profile);
-      const double ratio = tile_cost(machine.gpu, profile, *kernel.levels).clk /
-                           wave_cost(machine.gpu, profile, *kernel.levels).clk;
-      own.add(ratio, kernel.tile);
-      all.add(ratio, kernel.tile);
     }
   }
-  by_machine["all"] = all;
-  for (const auto& [name, own] : by_machine) {
-    fmt::print("{:8} {:3} tiles, {:2} without levels: law / wave level {:.4f}, least {:.4f} of {}x{} by {}\n",
-               name, own.count, own.refused, own.mean(), own.least, own.worst.m, own.worst.n,
-               own.worst.waves);
-  }
+  print_ratios("wave", waves);
+  print_ratios("instruction", instructions);
+  const Ratios& all = waves["all"];
   ASSERT_GT(all.count, 50);
   // A wave level that is below its law has lost work on the way.
   EXPECT_LE(all.mean(), 1 + 1e-9);
