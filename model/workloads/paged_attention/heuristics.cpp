@@ -87,9 +87,4 @@ bool splits_keys(const BatchShape& shape, std::size_t sequences, std::int64_t kv
   return shape.most_queries == 1 && static_cast<std::int64_t>(sequences) <= kLeastGrid / kv_heads;
 }
 
-bool is_pipelined(std::int32_t stages, bool nvidia) {
-  if (stages == 0) return nvidia;
-  return stages >= (nvidia ? 2 : 3);
-}
-
 }  // namespace tritax

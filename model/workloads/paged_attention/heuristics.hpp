@@ -41,9 +41,9 @@ KernelChoice choice_of_tree(const BatchShape& shape, bool nvidia);
 // programs or just reaches them.
 bool splits_keys(const BatchShape& shape, std::size_t sequences, std::int64_t kv_heads);
 
-// Whether loads of a loop of so many stages arrive while another block is worked on. Triton pipelines from
-// two stages on where copies are asynchronous, from three on elsewhere.
-bool is_pipelined(std::int32_t stages, bool nvidia);
+// Whether loads of a loop of so many stages arrive while another block is worked on: from two on, which is
+// what Triton takes where nobody says, or more.
+constexpr bool is_pipelined(std::int32_t stages) { return stages != 1; }
 
 // Segments, where keys are split.
 inline constexpr std::int64_t kUsualSegments = 16;

@@ -226,8 +226,8 @@ Values own_values(const Problem& problem, const Machine& machine) {
   Values own(kKnobs);
   own.give("block_m", std::max<std::int64_t>(choice.block_rows, usual_block_rows(paged.group())));
   own.give("waves", choice.warps);
-  own.give("pipeline", static_cast<std::int64_t>(is_pipelined(choice.stages, nvidia) ? Pipeline::overlapped
-                                                                                     : Pipeline::serial));
+  own.give("pipeline",
+           static_cast<std::int64_t>(is_pipelined(choice.stages) ? Pipeline::overlapped : Pipeline::serial));
   const bool splits = splits_keys(shape, paged.sequences.size(), paged.kv_heads);
   own.give("segments", splits ? kUsualSegments : 1);
   own.give("tile", choice.tile);
