@@ -30,18 +30,24 @@ constexpr std::int64_t kMostCallUs = 10000;
 constexpr std::int64_t kMostPrograms = 65536;
 constexpr std::int64_t kProgramStep = 8;
 
-constexpr Spec batch_field(std::string_view name, std::string_view help, bool required) {
-  Spec spec{.name = name, .help = help, .high = kMaxSize, .required = required};
+constexpr Spec batch_field(std::string_view name, std::string_view help) {
+  Spec spec{.name = name, .help = help, .high = kMaxSize};
   spec.parts = {"count", "query", "context"};
   return spec;
 }
 
+constexpr Spec first_batch_field() {
+  Spec spec = batch_field("sequences",
+                          "how many, new tokens of each and keys of each, the new ones included: 16x1x4096");
+  spec.usual = {16, 1, 4096};
+  return spec;
+}
+
 const std::array<Spec, 11> kFields{{
-    batch_field("sequences",
-                "how many, new tokens of each and keys of each, the new ones included: 16x1x4096", true),
-    batch_field("second", "further sequences of the batch, alike", false),
-    batch_field("third", "further sequences of the batch, alike", false),
-    batch_field("fourth", "further sequences of the batch, alike", false),
+    first_batch_field(),
+    batch_field("second", "further sequences of the batch, alike"),
+    batch_field("third", "further sequences of the batch, alike"),
+    batch_field("fourth", "further sequences of the batch, alike"),
     {.name = "ragged",
      .help = "percent by which sequences are shorter at most, each by a share of its own",
      .low = 0,
