@@ -25,11 +25,12 @@
 #include "model/workloads/paged_attention/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/streaming_kernel/workload.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 17> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 18> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -45,7 +46,8 @@ std::span<const Workload* const> workloads() {
                                                    &broadcast(),
                                                    &flash_decode(),
                                                    &attention(),
-                                                   &paged_attention()};
+                                                   &paged_attention(),
+                                                   &streaming_kernel()};
   return all;
 }
 
