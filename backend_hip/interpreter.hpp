@@ -428,6 +428,7 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         break;
       case OpKind::attend:
       case OpKind::combine:
+      case OpKind::sparse_product:
         break;  // refused by lowering
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);

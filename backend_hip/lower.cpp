@@ -258,6 +258,10 @@ class Lowering {
       case OpKind::barrier:
         all_waves_meet();
         break;
+      case OpKind::sparse_product:
+        refuse(number,
+               "this backend has no sparse_product operation; such schedules are for the simulator and the "
+               "functional executor");
       case OpKind::attend:
       case OpKind::combine:
         refuse(number, fmt::format("this backend has no {} operation; schedules with attention are for the "

@@ -127,6 +127,11 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
           "schedule '{}': reference operation {} is attention, which GPUs do not check; allowed are product, "
           "copy and sum",
           schedule_.name, index));
+    case ReferenceKind::sparse_product:
+      throw UserError(fmt::format(
+          "schedule '{}': reference operation {} is a sparse product, which GPUs do not check; allowed are "
+          "product, copy and sum",
+          schedule_.name, index));
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;
