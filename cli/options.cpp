@@ -58,6 +58,8 @@ std::string type_name(const Spec& spec) {
       return "NUMBER";
     case ValueKind::bytes:
       return "BYTES";
+    case ValueKind::file:
+      return "FILE";
     case ValueKind::name:
     case ValueKind::boolean:
       break;
