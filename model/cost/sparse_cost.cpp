@@ -15,6 +15,15 @@ namespace {
 
 constexpr std::int32_t kNever = -1;
 
+// Lanes that walk along `length` elements each: what L1 looks up, and asks of the L2.
+void add_walks(double walks, double length, double element, LaneSteps& found) {
+  const double batches = std::ceil(length / kStepsUnderWay);
+  for (const double bytes : {element, kIndexBytes}) {
+    found.lookups += walks * length * std::min(1.0, length * bytes / kLineBytes);
+    found.asked += walks * std::max(length * bytes, batches * std::min(kSectorBytes, length * bytes));
+  }
+}
+
 double probes_of(double things) { return std::ceil(std::log2(std::max(things, 1.0))); }
 
 // Visits the number of nonzeros of every row of an operation.
@@ -138,7 +147,9 @@ double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, 
       wave_clk * steps.instructions / clock * std::max(steps.longest, steps.all * sharers / gpu.simds_per_cu);
   const double port_ns =
       gpu.cu_l2_bytes_per_clk > 0 ? sharers * cost.bytes / (gpu.cu_l2_bytes_per_clk * clock) : 0;
-  return std::max({chain_ns, issue_ns, port_ns});
+  const double of_x = std::max(cost.x_bytes / kSectorBytes, atoms / gpu.lanes_per_wave);
+  const double lines_ns = sharers * (steps.lookups + of_x) / clock;
+  return std::max({chain_ns, issue_ns, lines_ns, port_ns});
 }
 
 }  // namespace
@@ -151,19 +162,17 @@ LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t thre
   const auto lanes = static_cast<double>(op.value);
   const double atoms = op.k_end - op.k_begin;
   found.asked = atoms * (element + kIndexBytes);
+  found.lookups = found.asked / std::min(kLineBytes, lanes_per_wave * kIndexBytes);
   const bool by_lane = sharing == LaneSharing::row;
   Waves waves(threads, lanes_per_wave, by_lane || sharing == LaneSharing::even ? 1 : op.value);
   double group = 0;
   switch (sharing) {
     case LaneSharing::row:
-      found.asked = 0;
+      found.asked = found.lookups = 0;
       for_each_length(matrix, op, [&](std::int32_t row, std::int32_t length) {
         waves.add(row, std::max(1, length), length);
-        const double batches = std::ceil(length / kStepsUnderWay);
-        for (const double e : {element, kIndexBytes})
-          found.asked += batches * std::min(kSectorBytes, length * e);
+        add_walks(1, length, element, found);
       });
-      found.asked = std::max(found.asked, atoms * (element + kIndexBytes));
       break;
     case LaneSharing::vector:
       for_each_length(matrix, op, [&](std::int32_t row, std::int32_t length) {
@@ -185,6 +194,8 @@ LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t thre
       for (std::int32_t lane = 0; lane < threads; ++lane) {
         waves.add(lane, std::ceil(things / threads), atoms / threads);
       }
+      found.asked = found.lookups = 0;
+      add_walks(threads, atoms / threads, element, found);
       found.instructions += kStepInstructions / 2;  // a step is a nonzero or the end of a row
       break;
     }

@@ -15,12 +15,18 @@
 //
 //   chain = t_first + ceil(s / U)·(t_stream + t_x) + probes·t_lds
 //   issue = max(s·c, n·c·r / simds) / clock
+//   lines = r·lookups / clock
 //   port  = r·bytes / (cu_l2_bytes_per_clk·clock)
-//   alone = max(chain, issue, port)
+//   alone = max(chain, issue, lines, port)
 //
 // t_stream is the latency of memory with the probability that some lane of the wave begins a new sector in U
 // steps, else that of L1; t_x that of the slowest of W·U elements of x: from memory with probability
 // 1 - (1 - m)^(W·U), where m of the elements miss the caches, else from the L2.
+//
+// Lines. An L1 looks up one line of 128 bytes a clock, whoever of a wave asks for it (Nsight Compute,
+// Profiling Guide: a wavefront a cycle). Lanes side by side in memory share a line; lanes that each walk
+// along l elements of their own, of e bytes, take min(1, l·e/128) lookups for each of them. Of x it is the
+// sectors that the workgroup asks for, by nonzero, and at least one for a whole wave.
 //
 // Bytes. Values, columns and offsets come from memory once. Where lanes walk along rows of their own, each
 // batch of U steps asks for the sector of each lane again; of what was asked for before, the L2 has lost the
@@ -31,8 +37,8 @@
 // came into that L2 since the last workgroup there asked for it than it holds (LRU stack distance, in the
 // order of dispatch), and so for the last-level cache. Caches begin cold.
 //
-// Not modelled: banks of L1 and LDS, the rate at which L1 serves lanes that ask for lines of their own,
-// pages.
+// Not modelled: banks of L1 and LDS, pages of memory, values that are still in a cache from the product
+// before.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +52,8 @@ namespace tritax {
 
 // Bytes that caches fetch at a time (32-byte sectors: CUDA C++ Best Practices Guide, §Coalesced access).
 inline constexpr double kSectorBytes = 32;
+// What an L1 looks up at a time.
+inline constexpr double kLineBytes = 128;
 // Of a column or an offset.
 inline constexpr double kIndexBytes = 4;
 // Steps of a lane under way.
@@ -63,6 +71,7 @@ struct LaneSteps {
   double probes = 0;        // of LDS in the longest wave, one after the other
   double instructions = 0;  // of a step
   double asked = 0;         // bytes of values and columns that L1 asks of the L2
+  double lookups = 0;       // of lines of L1 for these
 };
 
 // `element`: bytes of a value.

@@ -96,7 +96,7 @@ TEST(Spmv, IsFastestByLanesWhereRowsAreShortAndEven) {
 // Values and columns come from memory once, whoever takes them.
 TEST(Spmv, TakesNoLessThanItsBytesFromMemory) {
   const Machine machine = find_machine("h100-4");
-  const Problem problem = spmv_problem({{"rows", 1 << 19}, {"row_length", 16}, {"structure", 2}});
+  const Problem problem = spmv_problem({{"rows", 1 << 18}, {"row_length", 16}, {"structure", 2}});
   const double nonzeros = work_of(problem).flops / 2;
   const double least_us = nonzeros * 8 / machine.gpu.hbm_gb_per_s / 1e3;
   for (const Pattern& pattern : spmv().patterns) {
@@ -129,6 +129,8 @@ TEST(LaneSteps, AreThoseOfTheSlowestLaneOfEachWave) {
     return lane_steps(matrix, product_of(matrix, sharing, lanes), 64, 32, 4);
   };
   EXPECT_EQ(steps(LaneSharing::row, 1).longest, 100);
+  // Values and columns of 4 bytes: a line of its own for each of 100, and 10 · 40 / 128 lines for the others.
+  EXPECT_DOUBLE_EQ(steps(LaneSharing::row, 1).lookups, 2 * (100 + 10 * 40.0 / 128));
   EXPECT_EQ(steps(LaneSharing::row, 1).all, 100);       // both rows lie in the first wave
   EXPECT_EQ(steps(LaneSharing::group, 32).longest, 4);  // ceil(110 / 32)
   EXPECT_EQ(steps(LaneSharing::even, 1).longest, 2);    // ceil(112 / 64)
