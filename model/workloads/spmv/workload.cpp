@@ -204,7 +204,15 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   add("threads", {64, 128, 256, 512});
   add("items", {4, 7, 11, 16});
   add("lanes", {16, 64, 128, 256});
-  add("chunk", {64, 128, 512});
+  Axis& lanes = space.axes.back();
+  lanes.relative = lanes.values.size() > 1;  // to threads, of which a group has no more
+  for (AxisValue& value : lanes.values) {
+    if (!lanes.relative) break;
+    value.apply = [set = value.apply](Values& knobs) {
+      return set(knobs) && knobs["lanes"] <= knobs["threads"];
+    };
+  }
+  add("chunk", {64, 128, 512, 2048, 8192});
   add("short_row", {4, 16, 32});
   add("long_row", {256, 4096});
   return space;
