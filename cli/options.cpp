@@ -314,6 +314,11 @@ Problem problem_on(Problem problem, const Machine& machine) {
                                   machine.gpu_count()));
     }
   }
+  if (options.empty()) {  // nothing is required: what was given is to blame
+    for (const Spec& spec : problem.workload->fields) {
+      if (problem.values.given(spec.column(0))) options.push_back(spec.option_name());
+    }
+  }
   complete_problem(problem, fmt::format("{}", fmt::join(options, " ")));
   return problem;
 }

@@ -43,9 +43,9 @@ RC_GTEST_PROP(Spmv, LeavesEigensProductByEverySchedule, ()) {
                                         {"row_length", *rc::gen::inRange(1, 30)},
                                         {"structure", *rc::gen::inRange(0, 4)},
                                         {"exponent", *rc::gen::inRange(120, 300)},
-                                        {"seed", *rc::gen::inRange(0, 1000)}});
+                                        {"matrix_seed", *rc::gen::inRange(0, 1000)}});
   Values knobs(spmv().knobs);
-  knobs.give("threads", *rc::gen::element(32, 64, 128));
+  knobs.give("workgroup_threads", *rc::gen::element(32, 64, 128));
   knobs.give("items", *rc::gen::inRange(1, 8));
   knobs.give("lanes", *rc::gen::element(8, 32, 64));
   knobs.give("chunk", *rc::gen::inRange(1, 100));
@@ -78,8 +78,8 @@ TEST(Spmv, ComesBackFromJsonAsItWas) {
 // lanes is faster than its longest row, and those that share it out are.
 TEST(Spmv, WaitsForTheLongestRowWhereALaneHasIt) {
   const Machine machine = find_machine("h100-4");
-  const Problem problem =
-      spmv_problem({{"rows", 1 << 17}, {"row_length", 8}, {"structure", 1}, {"exponent", 180}, {"seed", 3}});
+  const Problem problem = spmv_problem(
+      {{"rows", 1 << 17}, {"row_length", 8}, {"structure", 1}, {"exponent", 180}, {"matrix_seed", 3}});
   const double thread = simulated_us("thread-mapped", problem, machine);
   EXPECT_GT(thread, 5 * simulated_us("merge-path", problem, machine));
   EXPECT_GT(thread, 5 * simulated_us("work-oriented", problem, machine));

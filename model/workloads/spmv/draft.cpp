@@ -20,10 +20,10 @@ constexpr std::int32_t kRegisters = 32;
 constexpr std::int32_t kOffsetsOfLine = 32;  // followed together in caches: a line of 128 bytes
 
 TileSetQuestion question_of(const Problem& problem) {
-  return {static_cast<TileSetKind>(problem["structure"]), static_cast<std::int32_t>(problem["rows"]),
-          static_cast<std::int32_t>(problem["cols"]),     static_cast<double>(problem["row_length"]),
-          static_cast<double>(problem["exponent"]) / 100, static_cast<std::int32_t>(problem["width"]),
-          static_cast<std::uint64_t>(problem["seed"])};
+  return {static_cast<TileSetKind>(problem["structure"]),    static_cast<std::int32_t>(problem["rows"]),
+          static_cast<std::int32_t>(problem["cols"]),        static_cast<double>(problem["row_length"]),
+          static_cast<double>(problem["exponent"]) / 100,    static_cast<std::int32_t>(problem["width"]),
+          static_cast<std::uint64_t>(problem["matrix_seed"])};
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ std::shared_ptr<const SparseMatrix> spmv_matrix(const Problem& problem) {
 
 SpmvKnobs spmv_knobs_of(const Values& values) {
   const auto number = [&](std::string_view knob) { return static_cast<std::int32_t>(values[knob]); };
-  return {number("threads"), number("items"),     number("lanes"),
-          number("chunk"),   number("short_row"), number("long_row")};
+  return {number("workgroup_threads"), number("items"),   number("lanes"), number("chunk"),
+          number("short_row"),         number("long_row")};
 }
 
 SpmvDraft::SpmvDraft(std::string_view pattern, const Problem& problem, const Machine& machine_,
@@ -83,7 +83,7 @@ std::int32_t SpmvDraft::add_kernel(std::string_view name, std::int32_t threads, 
   kernel.profile = vendor ? KernelProfile::vendor : KernelProfile::triton;
   if (4.0 * static_cast<double>(lds_offsets) > machine.gpu.lds_bytes_per_workgroup_max) {
     throw UserError(fmt::format(
-        "items, threads: {} row ends do not fit the {:.0f} bytes of LDS of a workgroup; use fewer",
+        "items, workgroup_threads: {} row ends do not fit the {:.0f} bytes of LDS of a workgroup; use fewer",
         lds_offsets, machine.gpu.lds_bytes_per_workgroup_max));
   }
   return builder.kernel(std::move(kernel));

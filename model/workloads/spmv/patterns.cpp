@@ -94,7 +94,7 @@ Schedule build_spmv_merge_path(const Problem& problem, const Machine& machine, c
   const auto tiles = static_cast<std::int64_t>(ranges.size());
   const std::int64_t searchers = (tiles + threads) / threads;
   const bool apart = searchers >= machine.gpu.cu_count();
-  check_count(draft, tiles, apart ? 4 : 36, "threads, items");
+  check_count(draft, tiles, apart ? 4 : 36, "workgroup_threads, items");
   std::vector<std::int32_t> kernels;
   if (apart) {
     const std::int16_t begins =

@@ -46,12 +46,12 @@ const std::array<Spec, 9> kFields{{
      .help = "columns of the band, or side of a block; left out: 4 times row_length, or 8",
      .high = kMostRows,
      .usual = {0}},
-    {.name = "seed", .help = "seed of the structure", .low = 0, .high = 1 << 30, .usual = {1}},
+    {.name = "matrix_seed", .help = "seed of the structure", .low = 0, .high = 1 << 30, .usual = {1}},
     dtype_field(DType::fp32, "of values and x; sums and y are fp32"),
 }};
 
 const std::array<Spec, 6> kKnobs{{
-    {.name = "threads",
+    {.name = "workgroup_threads",
      .help = "threads of a workgroup; left out: 256 where waves have 64 lanes, else 128",
      .high = kMostThreads,
      .usual = {0},
@@ -89,11 +89,11 @@ const std::array<Spec, 6> kKnobs{{
 }};
 
 using Knob = std::string_view;
-constexpr std::array<Knob, 1> kThreads{"threads"};
-constexpr std::array<Knob, 2> kGroup{"threads", "lanes"};
-constexpr std::array<Knob, 2> kMergeItems{"threads", "items"};
-constexpr std::array<Knob, 3> kBuckets{"threads", "short_row", "long_row"};
-constexpr std::array<Knob, 2> kQueue{"threads", "chunk"};
+constexpr std::array<Knob, 1> kThreads{"workgroup_threads"};
+constexpr std::array<Knob, 2> kGroup{"workgroup_threads", "lanes"};
+constexpr std::array<Knob, 2> kMergeItems{"workgroup_threads", "items"};
+constexpr std::array<Knob, 3> kBuckets{"workgroup_threads", "short_row", "long_row"};
+constexpr std::array<Knob, 2> kQueue{"workgroup_threads", "chunk"};
 
 const std::array<Pattern, 7> kPatterns{{
     {.name = "library",
@@ -140,7 +140,8 @@ void complete_from_file(Problem& problem, const FieldPlace& place) {
   is("rows", facts.rows);
   is("cols", facts.cols);
   is("row_length", std::max<std::int64_t>(1, std::llround(facts.mean_length)));
-  for (const std::string_view field : {"structure", "width", "exponent", "seed"}) is(field, usual[field]);
+  for (const std::string_view field : {"structure", "width", "exponent", "matrix_seed"})
+    is(field, usual[field]);
 }
 
 void complete(Problem& problem, const FieldPlace& place) {
@@ -183,10 +184,10 @@ Values default_knobs(const Problem&, const Machine& machine) {
   const bool wide = gpu.lanes_per_wave > 32;
   const bool eight = gpu.arch == "gfx942" || gpu.arch == "gfx950" || gpu.arch.starts_with("sm_9") ||
                      gpu.arch.starts_with("sm_10");
-  values.assume("threads", wide ? 256 : 128);
+  values.assume("workgroup_threads", wide ? 256 : 128);
   values.assume("items", eight ? 8 : 7);
   values.assume("lanes", gpu.lanes_per_wave);
-  values.assume("chunk", values["threads"]);
+  values.assume("chunk", values["workgroup_threads"]);
   return values;
 }
 
@@ -201,7 +202,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     }
     space.axes.push_back(column_axis(knob, values));
   };
-  add("threads", {64, 128, 256, 512});
+  add("workgroup_threads", {64, 128, 256, 512});
   add("items", {4, 7, 11, 16});
   add("lanes", {16, 64, 128, 256});
   Axis& lanes = space.axes.back();
@@ -209,7 +210,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   for (AxisValue& value : lanes.values) {
     if (!lanes.relative) break;
     value.apply = [set = value.apply](Values& knobs) {
-      return set(knobs) && knobs["lanes"] <= knobs["threads"];
+      return set(knobs) && knobs["lanes"] <= knobs["workgroup_threads"];
     };
   }
   add("chunk", {64, 128, 512, 2048, 8192});
