@@ -433,6 +433,8 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
       case OpKind::combine:
         if constexpr (requires { engine.combine(op); }) engine.combine(op);
         break;
+      case OpKind::sparse_product:
+        break;  // refused by lowering
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
     if (stamped) note(params.stamps[op.number].end);

@@ -58,6 +58,8 @@ std::string type_name(const Spec& spec) {
       return "NUMBER";
     case ValueKind::bytes:
       return "BYTES";
+    case ValueKind::file:
+      return "FILE";
     case ValueKind::name:
     case ValueKind::boolean:
       break;
@@ -310,6 +312,11 @@ Problem problem_on(Problem problem, const Machine& machine) {
       throw UserError(fmt::format("{}: {} is more than the machine '{}' has; give {} to {}",
                                   spec.option_name(), problem[spec.name], machine.name, spec.low,
                                   machine.gpu_count()));
+    }
+  }
+  if (options.empty()) {  // nothing is required: what was given is to blame
+    for (const Spec& spec : problem.workload->fields) {
+      if (problem.values.given(spec.column(0))) options.push_back(spec.option_name());
     }
   }
   complete_problem(problem, fmt::format("{}", fmt::join(options, " ")));

@@ -20,7 +20,9 @@ using Cells = std::vector<std::pair<std::string, Cell>>;
 // The value of one column; a name or a truth as text.
 Cell cell_of(const Values& values, std::size_t spec, std::size_t part) {
   const Spec& one = values.specs()[spec];
-  if (one.kind == ValueKind::name || one.kind == ValueKind::boolean) return text_of(values, spec);
+  const bool text =
+      one.kind == ValueKind::name || one.kind == ValueKind::boolean || one.kind == ValueKind::file;
+  if (text) return text_of(values, spec);
   return values.at(values.first_column(spec) + part);
 }
 

@@ -101,7 +101,8 @@ ordered_json json_of(const Values& values) {
 ordered_json json_of(const Values& values, std::size_t spec) {
   const Spec& one = values.specs()[spec];
   const std::int64_t value = values.at(values.first_column(spec));
-  if (one.columns() > 1 || one.kind == ValueKind::name) return text_of(values, spec);
+  if (one.columns() > 1 || one.kind == ValueKind::name || one.kind == ValueKind::file)
+    return text_of(values, spec);
   return one.kind == ValueKind::boolean ? ordered_json(value != 0) : ordered_json(value);
 }
 

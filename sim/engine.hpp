@@ -13,10 +13,10 @@
 // (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
 // engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (what the power limit
 // leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
-// that share operands), engine_attend.cpp (what is found of keys and values), engine_traffic.cpp (which
-// resources an operation uses), engine_write_back.cpp (when memory gets what was written), engine_links.cpp
-// (what an operation takes of the links), engine_outlook.cpp (when to give up), engine_result.cpp (results,
-// stalls).
+// that share operands), engine_attend.cpp (what is found of keys and values), engine_sparse.cpp (rows of
+// sparse matrices), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when
+// memory gets what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp
+// (when to give up), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -28,6 +28,7 @@
 
 #include "model/cost/kernel_costs.hpp"
 #include "model/cost/service_weights.hpp"
+#include "model/cost/sparse_cost.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/crowding.hpp"
@@ -256,6 +257,9 @@ class Engine : private EngineState {
   void release_followers(const WorkgroupState& wg, std::uint32_t id, double now);
   static double l2_share(std::uint32_t level);
 
+  // engine_sparse.cpp
+  void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
+
   // engine_traffic.cpp
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
@@ -361,6 +365,7 @@ class Engine : private EngineState {
   std::vector<MatmulShape> shapes_;
   std::vector<MatmulInputs> inputs_of_op_;
   SlabOverlaps slab_overlaps_;
+  const SparseCosts sparse_costs_;
   std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise

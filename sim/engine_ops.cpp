@@ -73,6 +73,9 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::attend:
       begin_matmul(wg, id, now);
       return true;
+    case OpKind::sparse_product:
+      begin_sparse_product(wg, id, now);
+      return true;
     case OpKind::load:
     case OpKind::reduce:
     case OpKind::combine:

@@ -47,6 +47,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       moves_(schedule, machine_, costs_, topology_),
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
+      sparse_costs_(schedule, machine_.gpu),
       traffic_(schedule.ranks, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {

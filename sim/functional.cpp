@@ -77,6 +77,7 @@ struct WorkgroupState {
   Eigen::MatrixXd accumulator;  // 0 x 0: empty
   bool merges = false;          // it is a partial of attention: its last column holds log-sum-exps
   bool stored = false;          // a matmul starts from zero
+  std::int32_t first_row = -1;  // of what a sparse_product has left, parts of which may be written out
   std::vector<OpenOp> open;     // at most the store in flight and the current operation
 };
 
@@ -108,6 +109,7 @@ struct FunctionalExecutor::State {
   void report(const OpPlace& reader, const Region& region, const FunctionalMemory::Fault& fault);
   const Eigen::MatrixXd& accumulator_for(const OpPlace& place, std::int32_t rows, std::int32_t cols);
   Eigen::MatrixXd written_out(const OpPlace& place, const Rect& rect);
+  Eigen::MatrixXd sparse_rows(const OpPlace& place, const Op& op);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
   void start_copy(int rank, std::uint32_t host_op);
@@ -180,9 +182,29 @@ Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, con
     return Eigen::MatrixXd::Constant(rect.rows, rect.cols, std::numeric_limits<double>::quiet_NaN());
   }
   workgroup.stored = true;
+  if (workgroup.first_row >= 0) {
+    return workgroup.accumulator.middleRows(rect.row - workgroup.first_row, rect.rows);
+  }
   const bool result_alone = workgroup.merges && workgroup.accumulator.cols() == rect.cols + 1;
   if (result_alone) return accumulator_for(place, rect.rows, rect.cols + 1).leftCols(rect.cols);
   return accumulator_for(place, rect.rows, rect.cols);
+}
+
+// What a sparse_product leaves: of every row the sum over its nonzeros in the range of the operation. Of x
+// what these ask for must be there; elements of other columns are never looked at.
+Eigen::MatrixXd FunctionalExecutor::State::sparse_rows(const OpPlace& place, const Op& op) {
+  const SparseMatrix& matrix = *schedule.sparse[static_cast<std::size_t>(op.index)];
+  Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(op.rect.rows, 1);
+  if (op.k_end == op.k_begin) return sums;
+  const int rank = rank_of(place);
+  const Eigen::MatrixXd values = read(place, nonzeros_of(op, rank), false);
+  std::int32_t row = op.rect.row;
+  for (std::int32_t k = op.k_begin; k < op.k_end; ++k) {
+    while (k >= matrix.end(row)) ++row;
+    const Region element{op.b_buffer, rank, {matrix.columns[static_cast<std::size_t>(k)], 0, 1, 1}};
+    sums(row - op.rect.row, 0) += values(0, k - op.k_begin) * read(place, element, false)(0, 0);
+  }
+  return sums;
 }
 
 void FunctionalExecutor::State::start(const OpPlace& place) {
@@ -211,6 +233,9 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
       open.values = attention_partial(q, k, v, visible);
       break;
     }
+    case Reads::sparse:
+      open.values = sparse_rows(place, op);
+      break;
     case Reads::tile:
       open.values = read(place, tile_of(op), false);
       break;
@@ -232,6 +257,7 @@ void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::
   if (from_zero || workgroup.accumulator.size() == 0) {
     workgroup.accumulator = std::move(values);
     workgroup.merges = merges(kind);
+    workgroup.first_row = -1;
   } else {
     const auto& held = accumulator_for(place, static_cast<std::int32_t>(values.rows()),
                                        static_cast<std::int32_t>(values.cols()));
@@ -249,9 +275,11 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
     workgroup.open.erase(at);
     if (open.write) {
       memory.end_write(*open.write, open.values);
-    } else if (op_at(place).kind == OpKind::load) {
+    } else if (traits_of(op_at(place).kind).accumulator == AccumulatorUse::replaced) {
       workgroup.accumulator = std::move(open.values);
       workgroup.merges = workgroup.stored = false;
+      const Op& filled = op_at(place);
+      workgroup.first_row = filled.kind == OpKind::sparse_product ? filled.rect.row : -1;
     } else {
       add_to_accumulator(place, std::move(open.values));
     }
@@ -259,6 +287,7 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
   if (draws_items(op_at(place))) {  // what comes next begins anew, whatever was drawn
     workgroup.accumulator = Eigen::MatrixXd();
     workgroup.merges = workgroup.stored = false;
+    workgroup.first_row = -1;
   }
   order.op_finished(place.kernel, place.workgroup, place.op);
 }

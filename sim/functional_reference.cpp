@@ -1,5 +1,6 @@
 #include "sim/functional_reference.hpp"
 
+#include <Eigen/SparseCore>
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -65,6 +66,15 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
       value = attention_partial(read(op.a, op.a.rank, index, memory), read_all(op.b, index, memory),
                                 read_all(op.c, index, memory), visible)
                   .leftCols(op.to.rect.cols);
+      break;
+    }
+    case ReferenceKind::sparse_product: {
+      const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
+      const Eigen::MatrixXd values = read(op.a, op.a.rank, index, memory);
+      const Eigen::Map<const Eigen::SparseMatrix<double, Eigen::RowMajor, std::int32_t>> a(
+          matrix.rows, matrix.cols, matrix.nonzeros(), matrix.offsets.data(), matrix.columns.data(),
+          values.data());
+      value = a * read(op.b, op.b.rank, index, memory);
       break;
     }
     case ReferenceKind::copy:

@@ -10,6 +10,7 @@
 
 #include "model/core/error.hpp"
 #include "model/scenario/toml_reader.hpp"
+#include "model/workload/file_values.hpp"
 #include "model/workloads/registry.hpp"
 
 namespace tritax {
@@ -85,6 +86,9 @@ void read_value(TomlReader& reader, std::size_t index, Values& values) {
       break;
     case ValueKind::boolean:
       values.give_at(column, reader.boolean_or(spec.name, false) ? 1 : 0);
+      break;
+    case ValueKind::file:
+      values.give_at(column, number_of_file(reader.text(spec.name)));
       break;
     case ValueKind::bytes:
       values.give_at(column, reader.bytes(spec.name, spec.low, spec.high));

@@ -20,7 +20,7 @@ std::string quoted(std::string_view text) {
 // "[256, 256, 64]", "\"fp16\"", "true", "48"
 std::string value_text(const Values& values, std::size_t spec) {
   const Spec& one = values.specs()[spec];
-  if (one.kind == ValueKind::name) return quoted(text_of(values, spec));
+  if (one.kind == ValueKind::name || one.kind == ValueKind::file) return quoted(text_of(values, spec));
   if (one.columns() == 1) return text_of(values, spec);
   std::string numbers;
   for (std::size_t part = 0; part < one.columns(); ++part) {
@@ -39,7 +39,7 @@ std::string write_scenario(const Scenario& scenario) {
   const Values& fields = scenario.problem.values;
   for (std::size_t i = 0; i < fields.specs().size(); ++i) {
     const Spec& field = fields.specs()[i];
-    const bool number = field.kind == ValueKind::integer || field.kind == ValueKind::bytes;
+    const bool number = field.kind != ValueKind::name && field.kind != ValueKind::boolean;
     const bool left_out = number && !field.required && fields.at(fields.first_column(i)) < field.low;
     if (!left_out) text += fmt::format("{} = {}\n", field.name, value_text(fields, i));
   }

@@ -19,10 +19,13 @@ std::string Accumulator::after(const Op& op, std::size_t claim) {
     holds_ = Holds::tile;
     stored_ = false;
     merges_ = merges(op.kind);
+    of_rows_ = op.kind == OpKind::sparse_product;
+    row_ = op.rect.row;
     rows_ = rows;
     cols_ = cols;
     return {};
   }
+  if (of_rows_) return "adds to rows of a sparse product, which nothing goes on with; begin anew with a load";
   if (merges_ == merges(op.kind)) return fault_of_shape(rows, cols);
   if (merges_) {
     return "adds to what attention has left, which only attend and combine go on with; begin anew with a "
@@ -44,6 +47,7 @@ std::string Accumulator::written_out(const Op& op, std::size_t claim) {
           claim);
     case Holds::tile: {
       stored_ = true;
+      if (of_rows_) return fault_of_rows(op.rect);
       const bool partial = op.kind == OpKind::store && merges_ && op.rect.cols == cols_ + 1;
       return fault_of_shape(op.rect.rows, partial ? cols_ : op.rect.cols);
     }
@@ -55,10 +59,18 @@ std::string Accumulator::written_out(const Op& op, std::size_t claim) {
 
 void Accumulator::meet(const Accumulator& before) {
   const bool any_will_do = before.holds_ == Holds::nothing && filled_;
-  const bool same = before.is_tile(rows_, cols_) && before.merges_ == merges_;
+  const bool same = before.is_tile(rows_, cols_) && before.merges_ == merges_ &&
+                    before.of_rows_ == of_rows_ && (!of_rows_ || before.row_ == row_);
   if (holds_ == Holds::tile && !same && before.holds_ != Holds::unknown && !any_will_do) {
     holds_ = Holds::either;
   }
+}
+
+// The rows of a sparse_product go to the same rows of a buffer of one column.
+std::string Accumulator::fault_of_rows(const Rect& rect) const {
+  if (rect.cols == 1 && rect.row >= row_ && rect.row + rect.rows <= row_ + rows_) return {};
+  return fmt::format("rows [{}, {}) of {} columns while the accumulator holds rows [{}, {}) of one", rect.row,
+                     rect.row + rect.rows, rect.cols, row_, row_ + rows_);
 }
 
 std::string Accumulator::fault_of_shape(std::int32_t rows, std::int32_t cols) const {

@@ -35,12 +35,15 @@ class Accumulator {
     return holds_ == Holds::tile && rows_ == rows && cols_ == cols;
   }
   std::string written_out(const Op& op, std::size_t claim);
+  std::string fault_of_rows(const Rect& rect) const;
   std::string fault_of_shape(std::int32_t rows, std::int32_t cols) const;
 
   Holds holds_ = Holds::nothing;
   bool filled_ = false;
-  bool stored_ = false;  // the next matmul or attend starts anew
-  bool merges_ = false;  // with log-sum-exps, of attention
+  bool stored_ = false;   // the next matmul or attend starts anew
+  bool merges_ = false;   // with log-sum-exps, of attention
+  bool of_rows_ = false;  // of a sparse_product: parts of it may be written out
+  std::int32_t row_ = 0;  // the first of these
   std::int32_t rows_ = 0;
   std::int32_t cols_ = 0;  // of the result, without log-sum-exps
 };

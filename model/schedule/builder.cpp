@@ -130,6 +130,31 @@ void ScheduleBuilder::expect_attention(Region to, Region q, Region k, Region v, 
   schedule_.reference.push_back({ReferenceKind::attention, false, to, q, k, v, limit, group});
 }
 
+void ScheduleBuilder::expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x) {
+  ReferenceOp op{ReferenceKind::sparse_product, false, to, values, x};
+  op.index = sparse;
+  schedule_.reference.push_back(op);
+}
+
+std::int16_t ScheduleBuilder::sparse(std::shared_ptr<const SparseMatrix> matrix) {
+  schedule_.sparse.push_back(std::move(matrix));
+  return static_cast<std::int16_t>(schedule_.sparse.size() - 1);
+}
+
+void ScheduleBuilder::sparse_product(std::int16_t sparse, std::int16_t values, std::int16_t x,
+                                     SparseRange range, LaneSharing sharing, std::int32_t lanes) {
+  Op& op = add(OpKind::sparse_product);
+  op.index = sparse;
+  op.src_buffer = values;
+  op.b_buffer = x;
+  op.rect = {range.row, 0, range.rows, 1};
+  op.k_begin = range.k_begin;
+  op.k_end = range.k_end;
+  op.src_row = static_cast<std::int32_t>(sharing);
+  op.value = lanes;
+  op.src_col = schedule_.sparse.at(static_cast<std::size_t>(sparse))->cols;
+}
+
 void ScheduleBuilder::expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c) {
   tritax::expect_column_blocks(schedule_, a, b, c);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,7 @@ class ScheduleBuilder {
 
   std::int16_t buffer(Buffer buffer);
   std::int16_t flags(std::string name, std::int32_t count);
+  std::int16_t sparse(std::shared_ptr<const SparseMatrix> matrix);
   void reserve(std::size_t operations);  // how many to expect, if that is known
   std::int32_t kernel(Kernel kernel);    // its workgroups are added with workgroup()
   void result(std::int16_t buffer);
@@ -43,6 +45,8 @@ class ScheduleBuilder {
   // to = softmax(q·kᵀ/√d)·v; `limit` and `group` as of ReferenceOp.
   void expect_attention(Region to, Region q, Region k, Region v, std::int32_t limit = 0,
                         std::int32_t group = 1);
+  // to = A·x of a sparse matrix.
+  void expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x);
   // With their inputs: C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; every rank's shard, one below
   // the other, on every rank.
   void expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c);
@@ -68,6 +72,14 @@ class ScheduleBuilder {
               std::int32_t k_begin, std::int32_t k_end) {
     attend(q, rect, k, v, column, k_begin, k_end, Mask{});
   }
+  // Rows [row, row + rows) of a sparse matrix times x, of the nonzeros [k_begin, k_end); `lanes` counts for
+  // LaneSharing::vector and group.
+  struct SparseRange {
+    std::int32_t row = 0, rows = 0;
+    std::int32_t k_begin = 0, k_end = 0;
+  };
+  void sparse_product(std::int16_t sparse, std::int16_t values, std::int16_t x, SparseRange range,
+                      LaneSharing sharing, std::int32_t lanes = 1);
   // Merges a partial: results in all columns of rect but the last, which holds their log-sum-exps.
   void combine(std::int16_t buffer, Rect rect, int rank);
   void load(std::int16_t buffer, Rect rect, int rank);

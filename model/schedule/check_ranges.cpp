@@ -37,6 +37,7 @@ class RangeChecker {
 
   void check() {
     check_data();
+    check_sparse();
     if (findings_.empty()) {
       check_limits(schedule_, findings_);
     }
@@ -164,6 +165,8 @@ class RangeChecker {
         return;
       case OpKind::claim:
         return check_claim(op, kernel, operations_left);
+      case OpKind::sparse_product:
+        return check_sparse_product(op, kernel);
     }
     refuse(Kind::out_of_range, fmt::format("operation kind {}", static_cast<int>(op.kind)));
   }
@@ -209,6 +212,44 @@ class RangeChecker {
                                 name_of(q.dtype), buffer.name, name_of(buffer.dtype)));
     }
     check_accumulator(op);
+  }
+
+  void check_sparse_product(const Op& op, const Kernel& kernel) {
+    check_own_rank(op, kernel);
+    if (!in_range(op.index, schedule_.sparse.size()) || !in_range(op.src_row, kLaneSharingNames.size()) ||
+        op.value < 1) {
+      return refuse(
+          Kind::out_of_range,
+          fmt::format("sparse matrix {} in sharing {} by {} lanes; the schedule has {} such matrices, "
+                      "and give at least one lane",
+                      op.index, op.src_row, op.value, schedule_.sparse.size()));
+    }
+    const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
+    if (!sound_sparse_[static_cast<std::size_t>(op.index)]) return refuse_quietly();
+    const std::int64_t last = std::int64_t{op.rect.row} + op.rect.rows;
+    if (op.rect.row < 0 || op.rect.rows < 1 || last > matrix.rows || op.rect.col != 0 || op.rect.cols != 1 ||
+        op.src_col != matrix.cols) {
+      return refuse(Kind::out_of_range, fmt::format("rows [{}, {}) and {} columns; the matrix is {}×{}",
+                                                    op.rect.row, last, op.src_col, matrix.rows, matrix.cols));
+    }
+    const auto end = static_cast<std::int32_t>(last);
+    if (op.k_begin < matrix.begin(op.rect.row) || op.k_end < op.k_begin || op.k_end > matrix.end(end - 1)) {
+      return refuse(Kind::meaningless,
+                    fmt::format("nonzeros [{}, {}); rows [{}, {}) have [{}, {})", op.k_begin, op.k_end,
+                                op.rect.row, end, matrix.begin(op.rect.row), matrix.end(end - 1)));
+    }
+    if (!check_tile(op.b_buffer, x_of(op, kernel.rank).rect)) return;
+    if (op.k_end > op.k_begin && !check_tile(op.src_buffer, nonzeros_of(op, kernel.rank).rect)) return;
+    if (!check_buffer(op.src_buffer)) return;
+    check_accumulator(op);
+  }
+
+  void check_sparse() {
+    for (std::size_t i = 0; i < schedule_.sparse.size(); ++i) {
+      const std::string fault = fault_of(*schedule_.sparse[i]);
+      sound_sparse_.push_back(fault.empty());
+      if (!fault.empty()) findings_.add(Kind::meaningless, fmt::format("sparse matrix {}", i), fault);
+    }
   }
 
   void check_matmul(const Op& op, const Kernel& kernel) {
@@ -375,6 +416,8 @@ class RangeChecker {
     return true;
   }
 
+  void refuse_quietly() { refused_ = true; }  // what is wrong has been said
+
   void refuse(Kind kind, std::string message) {
     refused_ = true;
     findings_.add(kind, describe_op(schedule_, place_.kernel, place_.program, place_.op), std::move(message));
@@ -399,6 +442,7 @@ class RangeChecker {
   Accumulator accumulator_;
   Claim claim_;
   bool refused_ = false;  // the operation at hand
+  std::vector<bool> sound_sparse_;
 };
 
 }  // namespace

@@ -88,6 +88,8 @@ class ReferenceChecker {
         return check_one_rank("a", op.a) && check_one_rank("b", op.b);
       case ReferenceKind::attention:
         return check_attention(op);
+      case ReferenceKind::sparse_product:
+        return check_sparse_product(op);
       case ReferenceKind::copy:
       case ReferenceKind::sum:
         if (!check_region("to: ", op.to) || !check_region("a: ", op.a)) return false;
@@ -128,6 +130,27 @@ class ReferenceChecker {
     if (!check_one_rank("a", op.a)) return false;
     if (op.b.rank == kEveryRank && op.c.rank == kEveryRank) return true;
     return check_one_rank("b", op.b) && check_one_rank("c", op.c);
+  }
+
+  bool check_sparse_product(const ReferenceOp& op) {
+    if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b))
+      return false;
+    if (op.index < 0 || static_cast<std::size_t>(op.index) >= schedule_.sparse.size()) {
+      return refuse(Kind::out_of_range,
+                    fmt::format("sparse matrix {}; the schedule has {}", op.index, schedule_.sparse.size()));
+    }
+    const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
+    const auto is = [](const Region& region, std::int32_t rows, std::int32_t cols) {
+      return region.rect.rows == rows && region.rect.cols == cols;
+    };
+    if (!is(op.to, matrix.rows, 1) || !is(op.b, matrix.cols, 1) || !is(op.a, 1, matrix.nonzeros())) {
+      return refuse(Kind::meaningless,
+                    fmt::format("multiplies {}×{} with {} nonzeros: give values of 1×{}, b of {}×1 and a "
+                                "target of {}×1",
+                                matrix.rows, matrix.cols, matrix.nonzeros(), matrix.nonzeros(), matrix.cols,
+                                matrix.rows));
+    }
+    return check_one_rank("a", op.a) && check_one_rank("b", op.b);
   }
 
   bool check_one_rank(const char* what, const Region& region) {

@@ -10,7 +10,7 @@
 namespace tritax {
 
 // The keys of every OpField.
-inline constexpr std::array<std::string_view, 17> kOpFieldKeys{"a b",
+inline constexpr std::array<std::string_view, 19> kOpFieldKeys{"a b",
                                                                "queries keys values column",
                                                                "limit group",
                                                                "from",
@@ -26,7 +26,9 @@ inline constexpr std::array<std::string_view, 17> kOpFieldKeys{"a b",
                                                                "change order",
                                                                "items",
                                                                "limit",
-                                                               "skip"};
+                                                               "skip",
+                                                               "sparse values x columns",
+                                                               "sharing lanes"};
 
 inline std::int32_t int32_or(const JsonValue& object, const char* key, std::int64_t low, std::int32_t usual) {
   return object.has(key) ? static_cast<std::int32_t>(object.at(key).integer(low, kMaxInt32)) : usual;

@@ -58,9 +58,9 @@ class Reader {
   explicit Reader(const JsonValue& root) : root_(root) {}
 
   Schedule read() {
-    static constexpr std::array<std::string_view, 12> keys{"schema", "name",    "ranks",     "vendor",
-                                                           "result", "inputs",  "reference", "buffers",
-                                                           "flags",  "kernels", "graphs",    "host"};
+    static constexpr std::array<std::string_view, 13> keys{
+        "schema",    "name",    "ranks", "vendor",  "sparse", "result", "inputs",
+        "reference", "buffers", "flags", "kernels", "graphs", "host"};
     root_.expect_object(keys);
     if (root_.at("schema").string() != kSchema) {
       root_.at("schema").refuse(fmt::format("give \"{}\"", kSchema));
@@ -70,6 +70,7 @@ class Reader {
     if (root_.has("vendor") && root_.at("vendor").boolean()) usual_profile_ = KernelProfile::vendor;
     each("buffers", [this](const JsonValue& value) { read_buffer(value); });
     each("flags", [this](const JsonValue& value) { read_flags(value); });
+    each("sparse", [this](const JsonValue& value) { read_sparse(value); });
     if (root_.has("result")) {
       schedule_.result_buffer = number_of(root_.at("result"), buffers_, "buffer");
     }
@@ -103,6 +104,24 @@ class Reader {
     buffer.tile_cols = tile.second;
     buffers_.add(buffer.name);
     schedule_.buffers.push_back(std::move(buffer));
+  }
+
+  void read_sparse(const JsonValue& value) {
+    static constexpr std::array<std::string_view, 4> keys{"name", "shape", "offsets", "columns"};
+    value.expect_object(keys);
+    SparseMatrix matrix;
+    matrix.name = value.has("name") ? value.at("name").string() : "";
+    const JsonPair shape = pair_of(value.at("shape"), "[rows, columns]", 1);
+    matrix.rows = shape.first;
+    matrix.cols = shape.second;
+    const auto numbers = [&value](const char* key, std::vector<std::int32_t>& into) {
+      each_of(value.at(key), [&into](const JsonValue& number) {
+        into.push_back(static_cast<std::int32_t>(number.integer(0, kMaxInt32)));
+      });
+    };
+    numbers("offsets", matrix.offsets);
+    numbers("columns", matrix.columns);
+    schedule_.sparse.push_back(std::make_shared<const SparseMatrix>(std::move(matrix)));
   }
 
   void read_flags(const JsonValue& value) {
@@ -276,6 +295,16 @@ class Reader {
       case OpField::skip:
         if (!value.has("items"))
           op.rect.rows = static_cast<std::int32_t>(value.at("skip").integer(0, kMaxInt32));
+        return;
+      case OpField::sparse:
+        op.index = int32_or(value, "sparse", 0, 0);
+        op.src_buffer = buffer_of(value.at("values"));
+        op.b_buffer = buffer_of(value.at("x"));
+        op.src_col = static_cast<std::int32_t>(value.at("columns").integer(1, kMaxInt32));
+        return;
+      case OpField::lanes:
+        op.src_row = static_cast<std::int32_t>(value.at("sharing").one_of(kLaneSharingNames));
+        op.value = int32_or(value, "lanes", 1, 1);
         return;
     }
   }

@@ -11,6 +11,8 @@ std::span<const std::string_view> keys_of(ReferenceKind kind) {
   static constexpr std::array<std::string_view, 8> attention{"op", "to",    "a",     "b",
                                                              "c",  "limit", "group", "add"};
   static constexpr std::array<std::string_view, 4> other{"op", "to", "a", "add"};
+  static constexpr std::array<std::string_view, 6> sparse{"op", "to", "a", "b", "sparse", "add"};
+  if (kind == ReferenceKind::sparse_product) return sparse;
   if (kind == ReferenceKind::product) return product;
   if (kind == ReferenceKind::attention) return attention;
   return other;
@@ -57,7 +59,8 @@ ReferenceOp reference_op_of(const JsonValue& value, const UniqueNames& buffers, 
   value.expect_object(keys_of(op.kind));
   op.to = region("to");
   op.a = region("a");
-  if (op.kind == ReferenceKind::product || op.kind == ReferenceKind::attention) op.b = region("b");
+  if (has_b(op.kind)) op.b = region("b");
+  if (op.kind == ReferenceKind::sparse_product) op.index = int32_or(value, "sparse", 0, 0);
   if (op.kind == ReferenceKind::attention) {
     op.c = region("c");
     op.limit = int32_or(value, "limit", 0, 0);

@@ -50,6 +50,9 @@ class Writer {
       line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
     }
     list(1, "buffers", schedule_.buffers, [this](const Buffer& buffer) { write_buffer(buffer); });
+    if (!schedule_.sparse.empty()) {
+      list(1, "sparse", schedule_.sparse, [this](const auto& matrix) { write_sparse(*matrix); });
+    }
     write_reference();
     list(1, "flags", schedule_.flags, [this](const FlagArray& flag) {
       put(R"({{"name": {}, "count": {}}})", json_string(flag.name), flag.count);
@@ -135,6 +138,11 @@ class Writer {
         name_of(buffer.dtype), buffer.rows, buffer.cols, buffer.tile_rows, buffer.tile_cols);
   }
 
+  void write_sparse(const SparseMatrix& matrix) {
+    put(R"({{"name": {}, "shape": [{}, {}], "offsets": [{}], "columns": [{}]}})", json_string(matrix.name),
+        matrix.rows, matrix.cols, fmt::join(matrix.offsets, ", "), fmt::join(matrix.columns, ", "));
+  }
+
   // Also empty lists where a reader would infer what is not there.
   void write_reference() {
     if (schedule_.inputs.empty() && schedule_.reference.empty() && schedule_.result_buffer < 0) return;
@@ -156,7 +164,8 @@ class Writer {
       };
       region("to", op.to);
       region("a", op.a);
-      if (op.kind == ReferenceKind::product || op.kind == ReferenceKind::attention) region("b", op.b);
+      if (has_b(op.kind)) region("b", op.b);
+      if (op.kind == ReferenceKind::sparse_product) put(R"(, "sparse": {})", op.index);
       if (op.kind == ReferenceKind::attention) {
         region("c", op.c);
         write_unless("limit", op.limit, 0);
@@ -294,6 +303,12 @@ class Writer {
       case OpField::skip:
         if (!draws_items(op)) put(R"(, "skip": {})", op.rect.rows);
         return;
+      case OpField::sparse:
+        return put(R"(, "sparse": {}, "values": {}, "x": {}, "columns": {})", op.index,
+                   reference(buffers_, op.src_buffer), reference(buffers_, op.b_buffer), op.src_col);
+      case OpField::lanes:
+        return put(R"(, "sharing": "{}", "lanes": {})",
+                   kLaneSharingNames[static_cast<std::size_t>(op.src_row)], op.value);
     }
   }
 

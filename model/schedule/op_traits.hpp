@@ -38,6 +38,8 @@ enum class OpField : std::uint8_t {
   items,     // k_begin, k_end; without them:
   limit,     // value
   skip,      // rect.rows
+  sparse,    // index, src_buffer (values), b_buffer (x), src_col, of the own rank
+  lanes,     // src_row, value
 };
 enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
 
@@ -58,7 +60,7 @@ class FieldList {
   std::size_t size_ = 0;
 };
 
-enum class Reads : std::uint8_t { nothing, operands, heads, tile, source };
+enum class Reads : std::uint8_t { nothing, operands, heads, tile, source, sparse };
 enum class Writes : std::uint8_t { nothing, over, onto };  // the tile is replaced, or added to
 
 // What becomes of the accumulator; `multiplied_into` is added to, but from zero behind a store.
@@ -112,6 +114,13 @@ constexpr auto op_traits_table() {
       OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering}, {}, {}, {}, loads},
       OpTraits{K::barrier, "barrier", {}, {}, {}, {}, drains},
       OpTraits{K::claim, "claim", {F::counter, F::items, F::limit, F::skip}},
+      OpTraits{K::sparse_product,
+               "sparse_product",
+               {F::sparse, F::rect, F::k, F::lanes},
+               Reads::sparse,
+               {},
+               A::replaced,
+               loads},
   };
 }
 inline constexpr auto kOpTraits = op_traits_table();  // by OpKind
@@ -238,6 +247,14 @@ inline Region values_of(const Op& op, std::int32_t own_rank) {
   return values;
 }
 
+// Of a sparse_product: all of x, and the values of its nonzeros, which may be none.
+inline Region x_of(const Op& op, std::int32_t own_rank) {
+  return {op.b_buffer, own_rank, {0, 0, op.src_col, 1}};
+}
+inline Region nonzeros_of(const Op& op, std::int32_t own_rank) {
+  return {op.src_buffer, own_rank, {0, op.k_begin, 1, op.k_end - op.k_begin}};
+}
+
 // Calls `visit(region)` for all that an operation of a rank reads.
 template <typename Visit>
 void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
@@ -252,6 +269,10 @@ void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
       visit({op.buffer, own_rank, op.rect});
       visit(keys_of(op, own_rank));
       visit(values_of(op, own_rank));
+      return;
+    case Reads::sparse:
+      visit(x_of(op, own_rank));
+      if (op.k_end > op.k_begin) visit(nonzeros_of(op, own_rank));
       return;
     case Reads::tile:
       return visit(tile_of(op));

@@ -106,7 +106,7 @@ void subtract_inputs(const Schedule& schedule, std::int16_t buffer, std::int32_t
 
 std::vector<Region> operands_of(const ReferenceOp& op) {
   std::vector<Region> operands{op.a};
-  if (op.kind == ReferenceKind::product || op.kind == ReferenceKind::attention) operands.push_back(op.b);
+  if (has_b(op.kind)) operands.push_back(op.b);
   if (op.kind == ReferenceKind::attention) operands.push_back(op.c);
   if (op.add) operands.push_back(op.to);
   return operands;

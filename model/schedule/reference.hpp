@@ -19,6 +19,9 @@
 //                                         `limit` L > 0 row i of a sees the first L + i div `group` rows of
 //                                         b only
 //
+//   sparse_product  to = A·b              A sparse matrix `index` with the values a, 1 × nonzeros; b a
+//                                         column; both on one rank
+//
 // each with `add`: to += … . With `to` on every rank the value is the same there and is computed once. All
 // that the operations write is expected: at the end of a run the buffers of the schedule must hold it, as far
 // as rounding allows; of two operations that write one place the later one counts. They read inputs and what
@@ -67,17 +70,24 @@ struct Input {
   InputValues values = InputValues::own;
 };
 
-enum class ReferenceKind : std::uint8_t { product, copy, sum, attention };
-inline constexpr std::array<std::string_view, 4> kReferenceKindNames{"product", "copy", "sum", "attention"};
+enum class ReferenceKind : std::uint8_t { product, copy, sum, attention, sparse_product };
+inline constexpr std::array<std::string_view, 5> kReferenceKindNames{"product", "copy", "sum", "attention",
+                                                                     "sparse_product"};
+
+constexpr bool has_b(ReferenceKind kind) {
+  return kind == ReferenceKind::product || kind == ReferenceKind::attention ||
+         kind == ReferenceKind::sparse_product;
+}
 
 struct ReferenceOp {
   ReferenceKind kind = ReferenceKind::product;
   bool add = false;  // onto what `to` holds
   Region to;
   Region a;
-  Region b;                           // product, attention
+  Region b;                           // product, attention, sparse_product
   Region c{};                         // attention
   std::int32_t limit = 0, group = 1;  // attention
+  std::int32_t index = 0;             // sparse_product: of Schedule::sparse
 };
 
 // Seed of the random numbers of an input on a rank, from the seed of the run.

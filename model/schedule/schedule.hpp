@@ -36,6 +36,13 @@
 // `attend` after a store starts anew, as `matmul` does; `combine` does not, so that a workgroup stores its
 // partial to others and then merges theirs into its own. A `matmul` or `reduce` adds to no such accumulator.
 //
+// Sparse matrices. `sparse_product` leaves rows of A·x in the accumulator, a column: row r of A is summed
+// over those of its nonzeros that lie in [k_begin, k_end), so that a row may be split over workgroups, its
+// parts added up by `atomic_add`. Such an accumulator knows which rows it holds: a `store` or `atomic_add`
+// behind it may write any part of them, each to its own row. How the lanes of the workgroup share the
+// nonzeros
+// (`LaneSharing`) decides how long it takes, not what comes out.
+//
 // Work queues: a `claim` that names items draws one after the other and runs what was drawn, until there are
 // no more; items.hpp.
 //
@@ -44,6 +51,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +60,7 @@
 #include "model/core/kernel_profile.hpp"
 #include "model/schedule/rect.hpp"
 #include "model/schedule/reference.hpp"
+#include "model/schedule/sparse.hpp"
 
 namespace tritax {
 
@@ -88,6 +97,8 @@ enum class OpKind : std::uint8_t {
   barrier,  // all waves of the workgroup
   claim,    // n = `flag`[index]++ of the own rank; k_begin + n < k_end: run that item, then claim again.
             // Without items (k_end 0): from `value` on skip the next `rect.rows` operations
+  sparse_product,  // accumulator = rows `rect` of `sparse`[index] times x = `b_buffer`[0.., 0], with the
+                   // values `src_buffer`[0, k], k in [k_begin, k_end); `value`, `src_row`: LaneSharing
 };
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
@@ -101,6 +112,12 @@ inline constexpr std::array<std::string_view, 3> kLockProtocolNames{"load-store"
 // What a signal does with the counter, and whether it publishes what its workgroup did before.
 enum class FlagChange : std::uint8_t { add, set };
 inline constexpr std::array<std::string_view, 2> kFlagChangeNames{"add", "set"};
+// How the lanes of a workgroup share the rows and nonzeros of a sparse_product (arXiv:2301.04792 §5): a lane
+// a row (thread-mapped); `lanes` lanes on a row, which they sum up at its end (CSR vector); `lanes` lanes on
+// as many rows, whose nonzeros they take in turn and look up the row of each (group-mapped); or an even share
+// of rows and nonzeros to every lane (merge-path, work-oriented).
+enum class LaneSharing : std::uint8_t { row, vector, group, even };
+inline constexpr std::array<std::string_view, 4> kLaneSharingNames{"row", "vector", "group", "even"};
 enum class MemoryOrder : std::uint8_t { release, relaxed };
 inline constexpr std::array<std::string_view, 2> kMemoryOrderNames{"release", "relaxed"};
 
@@ -119,12 +136,13 @@ struct alignas(64) Op {
   std::int16_t b_buffer = -1;    // matmul: B; attend: V
   std::int16_t flag = -1;
   Rect rect;
-  std::int32_t src_row = 0;
-  std::int32_t src_col = 0;
+  std::int32_t src_row = 0;  // sparse_product: its LaneSharing
+  std::int32_t src_col = 0;  // sparse_product: rows of x
   std::int32_t k_begin = 0;
   std::int32_t k_end = 0;
-  std::int32_t index = 0;  // of the flag; attend: rows of Q that see the same keys
-  std::int32_t value = 0;  // attend: the first row of K that its first rows do not see; 0: no mask
+  std::int32_t index = 0;  // of the flag, of the sparse matrix; attend: rows of Q that see the same keys
+  std::int32_t value = 0;  // attend: the first row of K that its first rows do not see; 0: no mask;
+                           // sparse_product: lanes on a row, or on a group of rows
 };
 static_assert(sizeof(Op) == 64);
 
@@ -236,6 +254,8 @@ struct Schedule {
   std::int32_t ranks = 1;
   std::vector<Buffer> buffers;
   std::vector<FlagArray> flags;
+  std::vector<std::shared_ptr<const SparseMatrix>>
+      sparse;                   // shared, as copies of a schedule differ elsewhere
   std::vector<Kernel> kernels;  // of all ranks
   std::vector<Graph> graphs;
   std::vector<std::vector<HostOp>> host;  // host[rank]

@@ -12,6 +12,7 @@
 #include "model/cost/move_cost.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
+#include "model/cost/sparse_cost.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/select/host_walk.hpp"
@@ -223,6 +224,10 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
                            op.rect.rows * depth * element});
           slabs.push_back({{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
                            op.rect.cols * depth * element});
+        } else if (op.kind == OpKind::sparse_product && kernel.rank == 0) {
+          // Values and columns, which come from memory whoever has read them before.
+          const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
+          bytes += depth * (element + kIndexBytes);
         } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).results_stay) {
           stored_bytes += tile_bytes(schedule, op);
         }

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 
 namespace tritax {
 
@@ -101,6 +102,9 @@ std::vector<std::int64_t> parse_value(const std::string& text, const std::string
       return {static_cast<std::int64_t>(parse_name(text, place, spec.names))};
     case ValueKind::boolean:
       return {static_cast<std::int64_t>(parse_name(text, place, kSwitch))};
+    case ValueKind::file:
+      if (text.empty()) throw UserError(fmt::format("{}: no file is named; give the path of one", place));
+      return {number_of_file(text)};
     case ValueKind::bytes:
       break;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 
 namespace tritax {
 
@@ -121,6 +122,7 @@ std::string text_of(const Values& values, std::size_t spec) {
   const std::int64_t value = values.at(first);
   if (one.kind == ValueKind::name) return std::string(one.names[static_cast<std::size_t>(value)]);
   if (one.kind == ValueKind::boolean) return value != 0 ? "true" : "false";
+  if (one.kind == ValueKind::file) return file_of(value);
   std::string text = fmt::format("{}", value);
   for (std::size_t part = 1; part < one.columns(); ++part)
     text += fmt::format("x{}", values.at(first + part));

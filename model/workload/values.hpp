@@ -6,7 +6,8 @@
 //
 // A spec has one column, or one for each part of a shape: the spec "tile" with parts m, n and k is written
 // 256x256x64 in one piece and has the columns tile_m, tile_n and tile_k. Every value is a 64-bit integer: a
-// name is its place in `names`, a boolean 0 or 1, a size of data its bytes.
+// name is its place in `names`, a boolean 0 or 1, a size of data its bytes, a file the number of its path
+// (file_values.hpp).
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 
 namespace tritax {
 
-enum class ValueKind : std::uint8_t { integer, name, boolean, bytes };
+enum class ValueKind : std::uint8_t { integer, name, boolean, bytes, file };
 
 // A value of a spec beside which another one is worth a sentence of `advise`.
 struct WhatIf {

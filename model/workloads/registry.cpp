@@ -26,11 +26,13 @@
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
 #include "model/workloads/streaming_kernel/workload.hpp"
+#include "model/workloads/spmv/workload.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
   static const std::array<const Workload*, 18> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 17> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -48,6 +50,7 @@ std::span<const Workload* const> workloads() {
                                                    &attention(),
                                                    &paged_attention(),
                                                    &streaming_kernel()};
+                                                   &spmv()};
   return all;
 }
 

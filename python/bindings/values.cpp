@@ -70,6 +70,7 @@ py::object to_python(const Values& values, std::size_t spec) {
   if (row.columns() > 1) return shape;
   const std::int64_t value = values.at(first);
   if (row.kind == ValueKind::boolean) return py::bool_(value != 0);
+  if (row.kind == ValueKind::file) return py::str(text_of(values, spec));
   if (row.kind == ValueKind::name) return py::str(std::string(row.names[static_cast<std::size_t>(value)]));
   return py::int_(value);
 }

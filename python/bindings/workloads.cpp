@@ -15,7 +15,8 @@ namespace py = pybind11;
 
 namespace {
 
-constexpr std::array<const char*, 4> kKindNames{"integer", "name", "boolean", "bytes"};  // by ValueKind
+constexpr std::array<const char*, 5> kKindNames{"integer", "name", "boolean", "bytes",
+                                                "file"};  // by ValueKind
 
 py::list rows_of(std::span<const Spec> specs) {
   const Values usual(specs);

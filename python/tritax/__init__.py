@@ -74,6 +74,7 @@ class OpKind(IntEnum):
     wait = op_kinds.index("wait")
     barrier = op_kinds.index("barrier")
     claim = op_kinds.index("claim")
+    sparse_product = op_kinds.index("sparse_product")
 
 
 class HostOpKind(IntEnum):

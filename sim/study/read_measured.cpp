@@ -8,6 +8,7 @@
 
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/study/validate.hpp"
 
@@ -54,6 +55,10 @@ std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string
     case ValueKind::boolean: {
       constexpr std::array<std::string_view, 2> switches{"false", "true"};
       return static_cast<std::int64_t>(line.choice(column, switches));
+    }
+    case ValueKind::file: {
+      const std::string path = line.text(column);
+      return path.empty() ? 0 : number_of_file(path);
     }
     case ValueKind::integer:
     case ValueKind::bytes:
