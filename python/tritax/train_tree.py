@@ -7,13 +7,16 @@ the answer is one selector ("tritax.tree/1") for every fold, trained without it,
 Scores are worked out by who asks, with its own evaluation of the trees.
 
 A leaf answers the option with the least sum of log times over its rows: the least geometric mean. Splits see a
-row with the weight of what a wrong answer costs it, the log of its second best time over its best.
+row with the weight of what the nearest wrong answer costs it: the log of the least time over its best of options
+that are not as good as that.
 """
 
 import json
 import sys
 
 NO_LIBRARY = 3  # exit code
+# Log of times over the best; options that differ by less are as good as each other.
+AS_GOOD = 0.005
 # An option that cannot run a row is taken for so much slower than the slowest that can.
 SLOWER_IF_IMPOSSIBLE = 10.0
 
@@ -80,8 +83,8 @@ def nodes_of(tree, features, losses, names, answers):
 
 
 def fit(features, losses, names, answers, limits):
-    order = np.sort(losses, axis=1)
-    weights = order[:, 1] - order[:, 0] + 1e-9
+    wrong = np.where(losses > AS_GOOD, losses, np.inf).min(axis=1)
+    weights = np.where(np.isfinite(wrong), wrong, 0) + 1e-9
     fitted = DecisionTreeClassifier(
         max_depth=limits["depth"],
         max_leaf_nodes=limits["leaves"],
