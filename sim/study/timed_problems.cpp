@@ -20,11 +20,11 @@ namespace tritax {
 
 namespace {
 
-struct TimeUnit {
+struct ColumnUnit {
   std::string_view suffix;
   double ns = 1;
 };
-constexpr std::array<TimeUnit, 4> kTimeUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+constexpr std::array<ColumnUnit, 4> kColumnUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 constexpr std::string_view kTimesWriter = "a table of times";
 
 // A column of times: its unit, and its name without.
@@ -35,7 +35,7 @@ struct TimeColumn {
 };
 
 TimeColumn time_column(const std::string& column, std::string_view flag) {
-  for (const TimeUnit& unit : kTimeUnits) {
+  for (const ColumnUnit& unit : kColumnUnits) {
     const std::string ending = fmt::format("_{}", unit.suffix);
     if (column.size() > ending.size() && column.ends_with(ending)) {
       return {column, column.substr(0, column.size() - ending.size()), unit.ns};
@@ -46,12 +46,12 @@ TimeColumn time_column(const std::string& column, std::string_view flag) {
 }
 
 // "12us"; nothing for what does not begin with a digit.
-std::optional<double> time_text(const std::string& text) {
+std::optional<double> written_time(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc()) return std::nullopt;
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const TimeUnit& unit : kTimeUnits) {
+  for (const ColumnUnit& unit : kColumnUnits) {
     if (rest == unit.suffix && value >= 0) return value * unit.ns;
   }
   throw UserError(
@@ -71,7 +71,7 @@ struct TableReader {
     }
     if (!asked.baseline.empty()) baseline = time_column(asked.baseline, "--baseline");
     if (!asked.gather_time.empty()) {
-      gather_ns = time_text(asked.gather_time);
+      gather_ns = written_time(asked.gather_time);
       if (!gather_ns) gather = time_column(asked.gather_time, "--gather-time");
     }
   }
