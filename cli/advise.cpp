@@ -2,6 +2,7 @@
 #include "sim/study/advise.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -162,6 +163,20 @@ std::string verdict_of(const Question& question, const Advice& advice, const Jud
   return verdict;
 }
 
+// Patterns that the selector has not tried.
+std::vector<std::string> skipped_patterns(const Question& question, const Advice& advice) {
+  std::vector<std::string> skipped;
+  for (const Pattern& pattern : question.problem.workload->patterns) {
+    const std::string name(pattern.name);
+    const bool tried = std::any_of(advice.candidates.begin(), advice.candidates.end(),
+                                   [&](const Candidate& one) { return one.pattern->name == name; });
+    const bool left_out = std::any_of(advice.left_out.begin(), advice.left_out.end(),
+                                      [&](const std::string& text) { return text.starts_with(name + ": "); });
+    if (!tried && !left_out) skipped.push_back(name);
+  }
+  return skipped;
+}
+
 ordered_json advice_json(const Question& question, const Advice& advice, const AdviseArguments& options) {
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   ordered_json candidates = ordered_json::array();
@@ -182,6 +197,10 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement);
   json["verdict"] = verdict_of(question, advice, judgement);
+  if (options.selector->why) {
+    json["choice"] = options.selector->why(question.problem);
+    json["not_simulated"] = skipped_patterns(question, advice);
+  }
   add_record(json, record_of(question, nullptr, options));
   return json;
 }
@@ -195,13 +214,19 @@ std::string heading_of(const Question& question) {
 }
 
 // What there is to say below the table.
-std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement) {
+std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement,
+                                    const AdviseArguments& options) {
   std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
   if (const std::string held = pins_text(question.pins); !held.empty()) {
     sentences.push_back(fmt::format("Held fixed, as given: {}.", held));
   }
   sentences.insert(sentences.end(), advice.explanation.begin(), advice.explanation.end());
   for (const std::string& reason : advice.left_out) sentences.push_back("Left out: " + reason);
+  if (options.selector->why) {
+    sentences.push_back(options.selector->why(question.problem));
+    const std::vector<std::string> skipped = skipped_patterns(question, advice);
+    if (!skipped.empty()) sentences.push_back(fmt::format("Not simulated: {}.", fmt::join(skipped, ", ")));
+  }
   return sentences;
 }
 
@@ -213,7 +238,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");
-  for (const std::string& sentence : said_below(question, advice, judgement)) {
+  for (const std::string& sentence : said_below(question, advice, judgement, options)) {
     outputs.print(wrapped(sentence));
   }
   if (options.commands) outputs.print("\n");
@@ -292,13 +317,14 @@ Page page_of(const Question& question, const Advice& advice, const AdviseArgumen
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   simulation.stop = &work.flag();
-  return {"advise",
-          heading_of(question),
-          advice_json(question, advice, options),
-          said_below(question, advice, judged(question.problem, question.machine, advice.candidates)),
-          run_detail_json(load_subject(source), simulation, options.page.inputs()),
-          {question.machine},
-          figure_of(question, advice)};
+  return {
+      "advise",
+      heading_of(question),
+      advice_json(question, advice, options),
+      said_below(question, advice, judged(question.problem, question.machine, advice.candidates), options),
+      run_detail_json(load_subject(source), simulation, options.page.inputs()),
+      {question.machine},
+      figure_of(question, advice)};
 }
 
 // Every question in turn, each on all cores; one that cannot be answered does not stop the others.

@@ -5,14 +5,32 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
 #include "model/core/with_place.hpp"
+#include "model/select/select_by_tree.hpp"
 
 namespace tritax::cli {
 
 namespace {
+
+constexpr std::size_t kLargestTreeFile = std::size_t{64} << 20;
+
+// Decision trees of a file, and the selector of them.
+struct TreesOfFile {
+  explicit TreesOfFile(const std::string& path)
+      : trees(TreeSelector::from_json(read_file(path, "the path of decision trees (JSON)", kLargestTreeFile),
+                                      path)),
+        selector(tree_selector(trees, path)) {}
+  TreesOfFile(const TreesOfFile&) = delete;
+  TreesOfFile& operator=(const TreesOfFile&) = delete;
+
+  const TreeSelector trees;
+  const Selector selector;
+};
 
 Question question_of_options(const SubjectOptions& options) {
   require_no_id(options.id);
@@ -84,11 +102,20 @@ Advice search(const Question& question, AdviseOptions options, const std::string
 void add_selector_option(CLI::App& app, const Selector*& selector, const std::string& usual) {
   std::vector<std::string> texts;
   for (const Selector& one : selectors()) texts.push_back(fmt::format("{}: {}", one.name, one.summary));
+  texts.emplace_back("or decision trees that 'tritax tune' wrote");
+  const auto file = std::make_shared<std::unique_ptr<TreesOfFile>>();  // lives as long as the option
   app.add_option_function<std::string>(
          "--selector",
-         [&selector](const std::string& name) { selector = &find_selector(name, "--selector"); },
+         [&selector, file](const std::string& name) {
+           if (name.ends_with(".json")) {
+             *file = std::make_unique<TreesOfFile>(name);
+             selector = &(*file)->selector;
+           } else {
+             selector = &find_selector(name, "--selector");
+           }
+         },
          fmt::format("Which knobs are tried (default: {}). {}", usual, fmt::join(texts, "; ")))
-      ->type_name("NAME");
+      ->type_name("NAME|TREE.json");
 }
 
 std::string pins_text(const Values& pins) {

@@ -1,5 +1,5 @@
 // tritax roofline: which sparsity of a network's weights is worth its accuracy on a machine, before a kernel
-// for it exists.
+// for it exists; of a workload, which ceilings its operations lie under (run_roofline.cpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
+#include "cli/run_roofline.hpp"
 #include "cli/subject.hpp"
 #include "cli/svg.hpp"
 #include "cli/sweep_plot.hpp"
@@ -41,18 +42,17 @@ constexpr std::string_view kUsualPatterns = "unstructured,2:4,block16x16,outputs
 
 struct RooflineArguments {
   OutputOptions output;
-  Asked asked;  // the machines and their changes
-  bool sustained = false;
+  RunRooflineOptions run;  // machines and their changes; the workload, where there is no network
+  std::vector<std::pair<const char*, std::string*>> shared;  // options of networks that are also fields
   std::string network;
   std::string patterns{kUsualPatterns};
   std::string sparsities;
   std::string format;  // "": what each pattern usually has
   std::string dtype = "fp16";
-  std::optional<std::int64_t> batch;
-  double index_bits = 32;
+  std::string batch = "1";
+  std::string index_bits = "32";
   bool layers = false;
   std::string accuracy;  // a CSV
-  std::string plot;
 };
 
 // A pattern at a density on a machine.
@@ -77,17 +77,19 @@ struct RooflineStudy {
   std::vector<std::string> not_drawn;  // accuracies of what nobody asked for: "2:4 at 0.5"
 };
 
+double number_asked(const std::string& text, std::string_view flag, double low, double high,
+                    std::string_view what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && value >= low && value <= high) return value;
+  throw UserError(fmt::format("{}: '{}' is no {}; give {:g} to {:g}", flag, text, what, low, high));
+}
+
 std::vector<double> densities_asked(const RooflineArguments& asked) {
   if (asked.sparsities.empty()) return {std::begin(kUsuallyLeft), std::end(kUsuallyLeft)};
   std::vector<double> densities;
   for (const std::string& part : parts_of(asked.sparsities, "--sparsity")) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc{} || end != part.data() + part.size() || !(value >= 0 && value <= 1)) {
-      throw UserError(
-          fmt::format("--sparsity: '{}' is no share of weights that are gone; give 0 to 1", part));
-    }
-    densities.push_back(1 - value);
+    densities.push_back(1 - number_asked(part, "--sparsity", 0, 1, "share of weights that are gone"));
   }
   return densities;
 }
@@ -139,20 +141,22 @@ SparseFormat format_of(const RooflineArguments& asked, const SparsityPattern& pa
 RooflineStudy roofline_study(const RooflineArguments& asked) {
   RooflineStudy study;
   if (asked.network.empty()) {
-    throw UserError(fmt::format("--network: missing; give one of {}, {}, or a TOML file",
-                                fmt::join(shipped_networks(), ", "), fmt::join(shipped_models(), ", ")));
+    throw UserError(
+        fmt::format("--network: missing; give one of {}, {}, or a TOML file; or sizes of a workload",
+                    fmt::join(shipped_networks(), ", "), fmt::join(shipped_models(), ", ")));
   }
   study.network = with_place("--network: ", [&] { return find_network(asked.network); });
   study.options.dtype = static_cast<DType>(parse_name(asked.dtype, "--dtype", kDTypeNames));
-  study.options.batch = asked.batch.value_or(1);
-  study.options.index_bytes = asked.index_bits / 8;
-  if (asked.asked.machine.empty() && asked.asked.axes.empty())
+  study.options.batch = parse_integer(asked.batch, "--batch", 1, kMostSamples);
+  study.options.index_bytes = number_asked(asked.index_bits, "--index-bits", 1, 64, "bits of an index") / 8;
+  const SubjectOptions& subject = asked.run.subject;
+  if (subject.machine.empty() && subject.axes.empty())
     throw UserError("--machine: missing; give --network and --machine");
-  for (const Asked& point : points_of(asked.asked)) {
+  for (const Asked& point : points_of(static_cast<const Asked&>(subject))) {
     Source source;
     source.machine = point.machine;
     source.changes = point.changes;
-    source.sustained = asked.sustained;
+    source.sustained = subject.sustained;
     study.machines.push_back(machine_of(source));
     study.at.push_back(describe_point(point));
   }
@@ -310,12 +314,22 @@ AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtit
   return plot;
 }
 
-int run_roofline(const RooflineArguments& asked) {
+// Whether a scenario, a schedule, or anything of a workload was given.
+bool is_of_a_workload(const RooflineArguments& asked) {
+  const SubjectOptions& subject = asked.run.subject;
+  const auto options = subject.command->get_options();
+  return !subject.file.empty() || !subject.pattern.empty() ||
+         std::any_of(options.begin(), options.end(), [](const CLI::Option* option) {
+           return option->get_group() == kWorkloadGroup && option->count() > 0;
+         });
+}
+
+int run_sparsity_roofline(const RooflineArguments& asked) {
   Outputs outputs(asked.output);
   std::optional<OutputFile> plot;
-  if (!asked.plot.empty()) {
-    require_svg(asked.plot);
-    plot.emplace(asked.plot, "--plot");
+  if (!asked.run.plot.empty()) {
+    require_svg(asked.run.plot);
+    plot.emplace(asked.run.plot, "--plot");
   }
   const RooflineStudy study = roofline_study(asked);
   if (!study.not_drawn.empty()) {
@@ -345,63 +359,87 @@ int run_roofline(const RooflineArguments& asked) {
   return 0;
 }
 
+int run_roofline_command(RooflineArguments& asked) {
+  if (asked.network.empty() && is_of_a_workload(asked)) return show_run_roofline(asked.run, asked.output);
+  if (!asked.run.subject.file.empty()) {
+    throw UserError(
+        fmt::format("--network: '{}' is a run; give either a network or a run", asked.run.subject.file));
+  }
+  for (const auto& [flag, target] : asked.shared) {
+    const CLI::Option* option = asked.run.subject.command->get_option(flag);
+    if (option->count() > 0) *target = fmt::format("{}", fmt::join(option->results(), ","));
+  }
+  return run_sparsity_roofline(asked);
+}
+
+// An option of networks. Where a field of the workload is called the same, what that was given counts for
+// both.
+void add_network_option(CLI::App& command, RooflineArguments& asked, const char* flag, std::string& target,
+                        const char* form, const std::string& help) {
+  if (command.get_option_no_throw(flag) != nullptr) {
+    asked.shared.emplace_back(flag, &target);
+  } else {
+    command.add_option(flag, target, help)->type_name(form)->group("Networks");
+  }
+}
+
 }  // namespace
 
-Run add_roofline(CLI::App& program, const Workload& /*workload*/) {
+Run add_roofline(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<RooflineArguments>();
   CLI::App& command = *program.add_subcommand(
-      "roofline", "Which sparsity of a network's weights can pay, before a kernel for it exists");
-  command
-      .add_option(
-          "--network", options->network,
-          fmt::format("A shipped network ({}), a language model of 'tritax layer' (a sample is a token), "
-                      "or a TOML file of layers",
-                      fmt::join(shipped_networks(), ", ")))
-      ->type_name("NAME|FILE");
-  command
-      .add_option("--patterns", options->patterns,
-                  "Of what is pruned: dense, unstructured, outputs, N:M, blockRxC (default: " +
-                      std::string(kUsualPatterns) + ")")
-      ->type_name("A,B,C");
-  command
-      .add_option("--sparsity", options->sparsities,
-                  "Shares of weights that are gone (default: 0,0.5,0.75,0.9,0.95); N:M has its own")
-      ->type_name("A,B,C");
-  command
-      .add_option("--format", options->format,
-                  "How weights are stored: csr, coo, ell; bits for N:M (default: csr, N:M bits)")
-      ->type_name("NAME");
-  command.add_option("--index-bits", options->index_bits, "Of a column, row or offset (default: 32)")
-      ->check(CLI::Range(1.0, 64.0))
-      ->type_name("N");
-  command
-      .add_option("--dtype", options->dtype,
-                  fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kDTypeNames, ", ")))
-      ->type_name("NAME");
-  add_integer(command, "--batch", options->batch, "Samples (default: 1)", 1, kMostSamples);
-  command.add_flag("--layers", options->layers, "Every layer instead of the whole network");
-  command
-      .add_option("--accuracy", options->accuracy,
-                  "A table of accuracies, pattern,sparsity,accuracy in percent, to draw over the speedup")
-      ->type_name("FILE.csv");
-  add_machine_options(command, options->asked, true);
-  add_sustained_option(command, options->sustained);
+      "roofline", "Which sparsity of a network's weights can pay, or which ceilings a run lies under");
+  add_subject_options(command, workload, options->run.subject);
+  const auto add = [&](const char* flag, std::string& target, const char* form, const std::string& help) {
+    add_network_option(command, *options, flag, target, form, help);
+  };
+  add("--network", options->network, "NAME|FILE",
+      fmt::format("A shipped network ({}), a language model of 'tritax layer' (a sample is a token), "
+                  "or a TOML file of layers",
+                  fmt::join(shipped_networks(), ", ")));
+  add("--patterns", options->patterns, "A,B,C",
+      "Of what is pruned: dense, unstructured, outputs, N:M, blockRxC (default: " +
+          std::string(kUsualPatterns) + ")");
+  add("--sparsity", options->sparsities, "A,B,C",
+      "Shares of weights that are gone (default: 0,0.5,0.75,0.9,0.95); N:M has its own");
+  add("--format", options->format, "NAME",
+      "How weights are stored: csr, coo, ell; bits for N:M (default: csr, N:M bits)");
+  add("--index-bits", options->index_bits, "N", "Of a column, row or offset (default: 32)");
+  add("--dtype", options->dtype, "NAME",
+      fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kDTypeNames, ", ")));
+  add("--batch", options->batch, "N", "Samples (default: 1)");
+  add("--accuracy", options->accuracy, "FILE.csv",
+      "A table of accuracies, pattern,sparsity,accuracy in percent, to draw over the speedup");
+  if (command.get_option_no_throw("--layers") == nullptr) {
+    command.add_flag("--layers", options->layers, "Every layer instead of the whole network")
+        ->group("Networks");
+  }
+  add_sustained_option(command, options->run.subject.sustained);
+  add_seed_option(command, options->run.seed);
   add_output_options(command, options->output);
   command
-      .add_option("--plot", options->plot,
-                  "Draw speedup over compression, or with --accuracy accuracy over speedup")
+      .add_option(
+          "--plot", options->run.plot,
+          "Draw the ceilings and what lies below; of a network speedup over compression, or with --accuracy "
+          "accuracy over speedup")
       ->type_name("FILE.svg")
       ->group(kOutputGroup);
   command.footer(
-      "Time of a layer is the longer of its flops at the rate of the matrix cores and its bytes at that of "
-      "memory: values,\n"
-      "indices, activations. Formulas: docs/roofline.md.\n\n"
+      "Of a run: compute, L2, last-level cache, HBM and link ceilings of one GPU, and what every kind of "
+      "operation "
+      "attains.\n"
+      "Of a network: time of a layer is the longer of its flops at the rate of the matrix cores and its "
+      "bytes at that "
+      "of\n"
+      "memory: values, indices, activations. Formulas: docs/roofline.md.\n\n"
       "Examples:\n"
+      "  tritax roofline -M 8192 -N 4608 -K 36864 --pattern producer-consumer --machine mi300x-8 --plot "
+      "roof.svg\n"
       "  tritax roofline --network resnet-50 --batch 64 --machine h100-4\n"
       "  tritax roofline --network vit-b --machine h100-4,mi300x-8 --patterns 2:4,block32x32 --layers\n"
       "  tritax roofline --network llama-3-8b --machine mi300x-8 --set gpu.hbm_bandwidth=8TB/s --plot "
       "sparsity.svg\n");
-  return [options] { return run_roofline(*options); };
+  return [options] { return run_roofline_command(*options); };
 }
 
 }  // namespace tritax::cli

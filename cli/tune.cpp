@@ -18,6 +18,7 @@
 #include "cli/report.hpp"
 #include "cli/svg.hpp"
 #include "cli/sweep_plot.hpp"
+#include "cli/tune_tree.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
@@ -33,6 +34,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
+constexpr std::array<std::string_view, 2> kTuned{"sieve", "tree"};
 constexpr std::size_t kMostDrawn = 3000;  // points of a series in a picture
 
 struct TuneArguments : Asked {
@@ -50,7 +52,10 @@ struct TuneArguments : Asked {
   std::string sieve;
   std::string header;
   std::string plot;
+  std::string selector{kTuned[0]};
+  TreeTuning trees;
 
+  bool wants_trees() const { return selector == kTuned[1]; }
   SieveDesign design() const { return {key_bits.value_or(SieveDesign{}.key_bits), false_positive_rate}; }
 };
 
@@ -97,9 +102,11 @@ struct TuneFiles {
     open(header, asked.header, "--header");
     if (!asked.plot.empty()) require_svg(asked.plot);
     open(plot, asked.plot, "--plot");
+    open(tree, asked.trees.tree, "--tree");
   }
+  TreeOutputs for_trees() { return {outputs, tree, header, plot}; }
   Outputs outputs;
-  std::optional<OutputFile> sieve, header, plot;
+  std::optional<OutputFile> sieve, header, plot, tree;
 };
 
 // The sieve of a table: its score as text and JSON, and the files that were asked for.
@@ -262,11 +269,16 @@ int tune_corpus(const TuneArguments& asked, const Corpus& corpus, TuneFiles& fil
   return 0;
 }
 
-int tune_scenarios(const TuneArguments& asked, TuneFiles& files) {
+std::vector<Scenario> scenarios_asked(const TuneArguments& asked) {
   std::vector<Scenario> scenarios = read_scenarios(asked.file);
   for (Scenario& scenario : scenarios) {
     if (!asked.machine.empty()) scenario.machine = asked.machine;
   }
+  return scenarios;
+}
+
+int tune_scenarios(const TuneArguments& asked, TuneFiles& files) {
+  const std::vector<Scenario> scenarios = scenarios_asked(asked);
   const Machine machine = changed(find_machine_of(scenarios.front()), asked.changes);
   const PatternTable found = pattern_table(scenarios, machine);
   const std::vector<std::size_t> held_out = divided(found.table.problems.size()).second;
@@ -290,15 +302,60 @@ int tune_scenarios(const TuneArguments& asked, TuneFiles& files) {
   return 0;
 }
 
+bool is_table(const std::string& file) { return file.ends_with(".csv") || file.ends_with(".csv.gz"); }
+
+int run_tune_trees(const TuneArguments& asked, const Corpus& corpus, TuneFiles& files) {
+  const auto seed = static_cast<std::uint64_t>(asked.seed.value_or(1));
+  if (!asked.corpus.empty()) {
+    const Machine machine = corpus_machine(asked);
+    const CorpusKernels kernels = corpus_kernels(asked, machine);
+    const std::vector<GemmSize> sizes =
+        log_sampled_gemms(asked.count.value_or(corpus.count), seed, corpus.least, corpus.most);
+    TimedProblems problems = problems_of_choices(asked.trees, policy_choices(machine, kernels, sizes));
+    problems.machine = machine.title();
+    tune_trees(asked.trees, problems, seed, fmt::format("{} on {}", asked.corpus, machine.title()),
+               files.for_trees());
+  } else if (is_table(asked.file)) {
+    tune_trees(asked.trees, problems_of_csv(asked.trees, asked.file), seed, asked.file, files.for_trees());
+  } else {
+    const std::vector<Scenario> scenarios = scenarios_asked(asked);
+    const Machine machine = changed(find_machine_of(scenarios.front()), asked.changes);
+    tune_trees(asked.trees, problems_of_scenarios(asked.trees, scenarios, machine), seed,
+               fmt::format("{} on {}", asked.file, machine.title()), files.for_trees());
+  }
+  return 0;
+}
+
+void refuse_what_does_not_go_together(const TuneArguments& asked) {
+  parse_name(asked.selector, "--selector", kTuned);
+  if (asked.wants_trees()) {
+    for (const auto& [given, flag] :
+         {std::pair{!asked.sieve.empty(), "--sieve"}, std::pair{asked.key_bits.has_value(), "--key-bits"},
+          std::pair{asked.simulate.has_value(), "--simulate"}}) {
+      if (given) throw UserError(fmt::format("{}: only a sieve has that; leave out --selector tree", flag));
+    }
+    if (is_table(asked.file) && (!asked.machine.empty() || !asked.changes.empty())) {
+      throw UserError("--machine: the times of a table are what they are; leave it out");
+    }
+  } else if (const std::string flag = asked.trees.given(); !flag.empty()) {
+    throw UserError(fmt::format("{}: only decision trees have that; give --selector tree", flag));
+  } else if (is_table(asked.file)) {
+    throw UserError(
+        fmt::format("{}: a table of times is for decision trees; give --selector tree", asked.file));
+  }
+}
+
 int run_tune(const TuneArguments& asked) {
   if (asked.file.empty() == asked.corpus.empty()) {
     throw UserError("--corpus: give either a corpus or a scenario file with many problems");
   }
+  refuse_what_does_not_go_together(asked);
   parse_name(asked.dtype, "--dtype", kCorpusTypes);
   if (asked.corpus.empty()) {
     for (const auto& [given, flag] :
          {std::pair{asked.count.has_value(), "--count"}, std::pair{asked.simulate.has_value(), "--simulate"},
-          std::pair{asked.seed.has_value(), "--seed"}, std::pair{!asked.plot.empty(), "--plot"}}) {
+          std::pair{asked.seed.has_value() && !asked.wants_trees(), "--seed"},
+          std::pair{!asked.plot.empty() && !asked.wants_trees(), "--plot"}}) {
       if (given)
         throw UserError(fmt::format("{}: only a corpus has that; give --corpus, or leave it out", flag));
     }
@@ -310,6 +367,7 @@ int run_tune(const TuneArguments& asked) {
   if (!asked.corpus.empty()) corpus = with_place("--corpus: ", [&] { return find_corpus(asked.corpus); });
   TuneFiles files(asked);
   const std::unique_ptr<tbb::global_control> cores = limit_threads(asked.threads);
+  if (asked.wants_trees()) return run_tune_trees(asked, corpus, files);
   return asked.corpus.empty() ? tune_scenarios(asked, files) : tune_corpus(asked, corpus, files);
 }
 
@@ -338,7 +396,12 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
   CLI::App& command = *program.add_subcommand(
       "tune", "Train a selector over many problems, and say how good its choices are");
   command.add_option("FILE", options->file,
-                     "Scenarios of one workload, a problem each; patterns are chosen among");
+                     "Scenarios of one workload, a problem each; patterns are chosen among. For trees also a "
+                     "table of times (CSV)");
+  command
+      .add_option("--selector", options->selector,
+                  fmt::format("What is trained: {} (default: sieve)", fmt::join(kTuned, ", ")))
+      ->type_name("NAME");
   command
       .add_option(
           "--corpus", options->corpus,
@@ -365,17 +428,26 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
     command.add_option(flag, target, help)->type_name("FILE")->group(kOutputGroup);
   };
   add_file("--sieve", options->sieve, "Write the sieve as JSON, for a kernel library to load");
-  add_file("--header", options->header, "Write the sieve as a C++ header, for a kernel library to compile");
-  add_file("--plot", options->plot, "Draw the times of the corpus over arithmetic intensity (SVG)");
+  add_file("--tree", options->trees.tree, "Write the decision trees as JSON, for 'tritax advise --selector'");
+  add_file("--header", options->header,
+           "Write sieve or trees as a C++ header, for a kernel library to compile");
+  add_file("--plot", options->plot,
+           "Draw the trees, or without them the times of the corpus over arithmetic intensity (SVG)");
+  add_tree_options(command, options->trees);
   add_output_options(command, options->output);
   command.footer(
       "The sieve has a Bloom filter an option: it is trained on nine tenths of the problems, and the figures "
       "are\n"
-      "of the last.\n\n"
+      "of the last. Decision trees are trained by Python's scikit-learn; every problem is judged by trees "
+      "that "
+      "have\nnot seen its group.\n\n"
       "Examples:\n"
       "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
       "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
-      "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n");
+      "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n"
+      "  tritax tune times.csv --selector tree --times csr_ms,ell_ms --features rows,nnz,nnz/rows --group "
+      "matrix "
+      "--tree tree.json\n");
   return [options] { return run_tune(*options); };
 }
 

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::array<Selector, 3> kSelectors{{
+const std::array<Selector, 3> kSelectors{{
     {"search", "coarse values of all knobs, then the neighbours of the best, until none gains",
      select_by_search},
     {"bounds", "the few of every pattern whose lower bounds are lowest, and its default knobs",

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -103,7 +104,9 @@ class Trials {
 struct Selector {
   std::string_view name;     // "search"
   std::string_view summary;  // what it tries, one line
-  void (*select)(const Choices& choices, Trials& trials) = nullptr;
+  std::function<void(const Choices& choices, Trials& trials)> select;
+  // Why it tries what it tries for a problem, in a sentence; empty where its summary says all.
+  std::function<std::string(const Problem& problem)> why = nullptr;
 };
 
 // The first is the usual one.

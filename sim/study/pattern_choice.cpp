@@ -28,17 +28,17 @@ struct TriedProblem {
   double bound_ns = 0;
 };
 
-TriedProblem tried(const Scenario& scenario, const std::vector<const Pattern*>& patterns,
+TriedProblem tried(const Scenario& scenario, const std::vector<PatternOption>& options,
                    const Machine& machine) {
   TriedProblem result;
   double least_bound_ns = kNever;
   const Topology topology = build_topology(machine, scenario.problem.gpus());
-  const Values knobs = resolved_knobs(scenario, machine);
-  for (std::size_t p = 0; p < patterns.size(); ++p) {
+  for (std::size_t p = 0; p < options.size(); ++p) {
     result.time_ns.push_back(kNever);
     try {
+      const Values knobs = resolved_knobs(scenario.problem, machine, scenario.knobs.with(options[p].knobs));
       const auto begin = std::chrono::steady_clock::now();
-      const Schedule schedule = build_schedule(*patterns[p], scenario.problem, machine, knobs);
+      const Schedule schedule = build_schedule(*options[p].pattern, scenario.problem, machine, knobs);
       const double bound_ns = time_bound(schedule, machine, topology).total_ns;
       result.bound_ns += since_ns(begin);
       const auto simulated = std::chrono::steady_clock::now();
@@ -83,16 +83,26 @@ std::vector<Scenario> problems_of(const std::vector<Scenario>& scenarios) {
 
 }  // namespace
 
+std::vector<PatternOption> pattern_options(const Workload& workload) {
+  std::vector<PatternOption> options;
+  for (const Pattern& pattern : workload.patterns) {
+    if (pattern.vendor || options.size() == kMostSievedPolicies) continue;
+    options.push_back({&pattern, Values(workload.knobs)});
+  }
+  return options;
+}
+
 PatternTable pattern_table(const std::vector<Scenario>& scenarios, const Machine& machine) {
+  return pattern_table(scenarios, machine, pattern_options(*scenarios.front().problem.workload));
+}
+
+PatternTable pattern_table(const std::vector<Scenario>& scenarios, const Machine& machine,
+                           const std::vector<PatternOption>& options) {
+  TRITAX_ASSERT(options.size() <= kMostSievedPolicies, "more options than a table may have");
   const std::vector<Scenario> problems = problems_of(scenarios);
   const Workload& workload = *problems.front().problem.workload;
   PatternTable result;
-  std::vector<const Pattern*> patterns;
-  for (const Pattern& pattern : workload.patterns) {
-    if (pattern.vendor || patterns.size() == kMostSievedPolicies) continue;
-    patterns.push_back(&pattern);
-    result.table.options.emplace_back(pattern.name);
-  }
+  for (const PatternOption& option : options) result.table.options.push_back(option.name());
   for (std::size_t i = 0; i < workload.fields.size(); ++i) {
     for (std::size_t part = 0; part < workload.fields[i].columns(); ++part) {
       result.table.numbers.push_back(workload.fields[i].column(part));
@@ -100,9 +110,10 @@ PatternTable pattern_table(const std::vector<Scenario>& scenarios, const Machine
   }
   std::vector<TriedProblem> all(problems.size());
   tbb::parallel_for(std::size_t{0}, problems.size(),
-                    [&](std::size_t i) { all[i] = tried(problems[i], patterns, machine); });
+                    [&](std::size_t i) { all[i] = tried(problems[i], options, machine); });
   for (std::size_t i = 0; i < problems.size(); ++i) {
     if (*std::min_element(all[i].time_ns.begin(), all[i].time_ns.end()) == kNever) continue;
+    result.problems.push_back(problems[i].problem);
     result.table.problems.push_back(numbers_of_problem(problems[i].problem));
     result.table.time_ns.push_back(all[i].time_ns);
     result.by_bound.push_back(all[i].by_bound);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -73,6 +74,36 @@ TEST(Roofline, SaysWhatIsWrong) {
   refused(kRoofline + ("--accuracy " + twice), "twice.csv:3");
   const std::string far = folder.write("far.csv", "pattern,sparsity,accuracy\n2:4,0.5,176\n");
   refused(kRoofline + ("--accuracy " + far), "far.csv:2");
+}
+
+TEST(RunRoofline, SaysWhichCeilingTheOperationsLieUnder) {
+  const ScratchDirectory folder;
+  const std::string picture = folder.path("roof.svg");
+  const std::string run =
+      "roofline -M 1024 -N 1024 -K 1024 --gpus 2 --pattern bulk-synchronous --machine mi300x-8 ";
+  const Outcome outcome = run_tritax(run + "--plot " + picture + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["schema"], "tritax.run-roofline/1");
+  EXPECT_EQ(json["points"].back()["operation"], "run");
+  EXPECT_GT(json["gb_per_s"]["links"].get<double>(), 0);
+  double least = 0;
+  for (const auto& point : json["points"]) {
+    if (point["operation"] == "matmul") least = point["compute_least_us"].get<double>();
+  }
+  // Of one GPU of two.
+  EXPECT_NEAR(least, std::pow(1.024, 3) * 1e3 / json["peak_tflop_per_s"]["fp16"].get<double>(), 1e-6);
+  EXPECT_THAT(read_file(picture), AllOf(HasSubstr("matrix cores, fp16"), HasSubstr("last-level cache")));
+}
+
+TEST(RunRoofline, OfMovingDataAloneHasNoPicture) {
+  const ScratchDirectory folder;
+  const std::string run =
+      "roofline --workload all-gather --machine h100-4 --gpus 2 --rows 256 --cols 1024 --comm-cus 8 ";
+  EXPECT_EQ(run_tritax(run).exit_code, 0) << run_tritax(run).err;
+  const Outcome refused = run_tritax(run + "--plot " + folder.path("roof.svg"));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("nothing in this run multiplies"));
 }
 
 TEST(AccuracyPlot, ItsFrontIsWhatNoPointBeatsInBoth) {

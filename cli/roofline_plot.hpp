@@ -1,0 +1,15 @@
+// A roofline as SVG: attained rates over arithmetic intensity, both logarithmic, below the ceilings of matrix
+// cores and of every level of memory; what multiplies has a marker a level. The file needs nothing beside it.
+#pragma once
+
+#include <string>
+
+#include "sim/study/run_roofline.hpp"
+
+namespace tritax::cli {
+
+// The whole SVG document. Throws UserError where nothing multiplies: then nothing has an intensity.
+std::string roofline_picture(const RunRoofline& roofline, const std::string& title,
+                             const std::string& subtitle);
+
+}  // namespace tritax::cli
