@@ -24,11 +24,13 @@
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/ring_attention/workload.hpp"
+#include "model/workloads/ulysses_attention/workload.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 16> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 18> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -43,7 +45,9 @@ std::span<const Workload* const> workloads() {
                                                    &all_to_all(),
                                                    &broadcast(),
                                                    &flash_decode(),
-                                                   &attention()};
+                                                   &attention(),
+                                                   &ring_attention(),
+                                                   &ulysses()};
   return all;
 }
 
