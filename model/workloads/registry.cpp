@@ -27,6 +27,8 @@
 #include "model/workloads/remote_access/schedule.hpp"
 #include "model/workloads/streaming_kernel/workload.hpp"
 #include "model/workloads/spmv/workload.hpp"
+#include "model/workloads/ring_attention/workload.hpp"
+#include "model/workloads/ulysses_attention/workload.hpp"
 
 namespace tritax {
 
@@ -51,6 +53,8 @@ std::span<const Workload* const> workloads() {
                                                    &paged_attention(),
                                                    &streaming_kernel()};
                                                    &spmv()};
+                                                   &ring_attention(),
+                                                   &ulysses()};
   return all;
 }
 

@@ -33,9 +33,6 @@ struct AttentionKnobs {
 };
 AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values);
 
-// Of a workgroup. Throws UserError where the tile does not fit a compute unit.
-Resources attention_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
-
 AttentionGrid grid_of(const AttentionProblem& problem, std::int64_t tile_rows, const Gpu& gpu);
 
 // Throws UserError for shapes, tiles or mappings that cannot be.

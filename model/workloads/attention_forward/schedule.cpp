@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/core/error.hpp"
-#include "model/cost/attend_cost.hpp"
-#include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
-#include "model/parts/attend.hpp"
+#include "model/parts/attend_tiles.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
@@ -99,11 +96,6 @@ std::int64_t persistent_workgroups(const Gpu& gpu, const Resources& resources, s
 
 }  // namespace
 
-// wgmma reads queries from LDS.
-Resources attention_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  return attend_resources(gpu, dtype, tile, gpu.async_tile_copy, "tile");
-}
-
 AttentionGrid grid_of(const AttentionProblem& problem, std::int64_t tile_rows, const Gpu& gpu) {
   return {problem.batch, problem.heads, problem.kv_heads, ceil_of(problem.context, tile_rows), gpu.xcds};
 }
@@ -119,7 +111,7 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
   const Buffers buffers = add_buffers(builder, problem, knobs.tile);
   Kernel kernel;
   kernel.name = "attention";
-  kernel.resources = attention_resources(machine.gpu, problem.dtype, knobs.tile);
+  kernel.resources = attend_tile_resources(machine.gpu, problem.dtype, knobs.tile);
   kernel.tile = knobs.tile;
   kernel.placement = knobs.persistent ? Placement::persistent : Placement::dispatch;
   const Resources resources = kernel.resources;
@@ -142,23 +134,15 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
 
 double attention_bound_ns(const AttentionProblem& problem, const AttentionKnobs& knobs,
                           const Machine& machine) {
-  const Gpu& gpu = machine.gpu;
   const MatmulTile& tile = knobs.tile;
-  const Resources resources = attention_resources(gpu, problem.dtype, tile);
-  const AttendCost block =
-      attend_cost(gpu, machine.interpreter, problem.dtype, tile, resources, {tile.m, tile.k, tile.n, false});
   double of_head = 0, longest = 0;  // blocks of keys
   for (std::int64_t row = 0; row < problem.context; row += tile.m) {
     const std::int64_t seen = problem.causal ? std::min(problem.context, row + tile.m) : problem.context;
     longest = static_cast<double>(ceil_of(seen, tile.n));
     of_head += longest;
   }
-  const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(problem.dtype).load_clock_ghz);
-  const double block_ns = block.cost.compute_ns / (1 + gpu.attend_spread);
   const double all = of_head * static_cast<double>(problem.batch * problem.heads);
-  const double units = gpu.cu_count() * shared_gain(block.shared_speedup, residents_at_most(gpu, resources));
-  const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
-  return machine.host.launch_latency_ns + block_ns * std::max(longest / boost, all / (units * shared_boost));
+  return attend_bound_ns(machine, problem.dtype, tile, longest, all);
 }
 
 }  // namespace tritax

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/parts/attend.hpp"
+#include "model/parts/attend_tiles.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
@@ -20,8 +20,6 @@ namespace {
 constexpr std::int64_t kMaxBatch = 4096;
 constexpr std::int64_t kMaxProblems = 65536;              // batch × heads, each a reference of its own
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // of a buffer, with room for a tile
-constexpr std::int64_t kMaxTile = 512;
-constexpr std::int64_t kMostWaves = 16;
 
 const std::array<Spec, 7> kFields{{
     {.name = "context",
@@ -38,20 +36,9 @@ const std::array<Spec, 7> kFields{{
 }};
 
 const std::array<Spec, 5> kKnobs{{
-    {.name = "tile",
-     .help = "queries of a workgroup and keys at a time, for example 128x64",
-     .low = kTileStep,
-     .high = kMaxTile,
-     .usual = {128, 64},
-     .parts = {"q", "kv"},
-     .shown = "{}"},
-    {.name = "waves", .help = "of a workgroup", .high = kMostWaves, .usual = {4}, .shown = "{} waves"},
-    {.name = "pipeline",
-     .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions",
-     .kind = ValueKind::name,
-     .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
-     .names = kPipelineNames,
-     .shown = "{}"},
+    attend_knob("tile"),
+    attend_knob("waves"),
+    attend_knob("pipeline"),
     {.name = "persistent",
      .help = "as many workgroups as are resident together, each with every so many-th tile",
      .kind = ValueKind::boolean,
@@ -126,64 +113,18 @@ std::string size_text(const Problem& problem) {
                      problem["context"], problem["causal"] != 0 ? ", causal" : "");
 }
 
-bool fits(const AttentionProblem& attention, const Values& values, const Gpu& gpu) {
-  try {
-    attention_resources(gpu, attention.dtype, attention_knobs_of(attention, values).tile);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
-void set_tile(Values& values, std::int64_t queries, std::int64_t keys, std::int64_t waves) {
-  values.assume("tile_q", queries);
-  values.assume("tile_kv", keys);
-  values.assume("waves", waves);
-}
-
-// The largest of these that fits: 128 by 64, with the smallest waves; narrower for wide heads.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
   const AttentionProblem attention = attention_problem_of(problem);
-  for (const std::int64_t queries : {128, 64, 32, 16}) {
-    for (const std::int64_t keys : {64, 32, 16}) {
-      set_tile(values, queries, keys, queries >= 64 ? 4 : queries / 16);
-      if (fits(attention, values, machine.gpu)) return values;
-    }
-  }
+  assume_fitting_tile(values, machine.gpu, attention.dtype, attention.depth);
   return values;
 }
 
-// Tiles and waves together: what one holds depends on the other.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = resolved_knobs(problem, machine, pins);
   const AttentionProblem attention = attention_problem_of(problem);
-  const bool pinned = space.base.given("tile_q") || space.base.given("tile_kv") || space.base.given("waves");
-  Axis tiles;
-  tiles.name = "tile";
-  tiles.travels = true;
-  const auto add = [&](std::int64_t queries, std::int64_t keys, std::int64_t waves) {
-    Values values = space.base;
-    set_tile(values, queries, keys, waves);
-    if (!fits(attention, values, machine.gpu)) return;
-    tiles.values.push_back({{queries, keys, waves}, 0, [=](Values& into) {
-                              set_tile(into, queries, keys, waves);
-                              return true;
-                            }});
-  };
-  if (!pinned) {
-    add(space.base["tile_q"], space.base["tile_kv"], space.base["waves"]);
-    using Side = std::int64_t;
-    for (const auto& [queries, waves] : {std::pair<Side, Side>{64, 4}, {128, 4}, {128, 8}, {256, 8}}) {
-      for (const Side keys : {64, 128}) {
-        const bool start =
-            queries == space.base["tile_q"] && keys == space.base["tile_kv"] && waves == space.base["waves"];
-        if (!start) add(queries, keys, waves);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < tiles.values.size(); ++i) tiles.coarse.push_back(i);
+  Axis tiles = attend_tile_axis(space.base, machine.gpu, attention.dtype, attention.depth);
   if (!tiles.values.empty()) space.axes.push_back(std::move(tiles));
   if (!space.base.given("persistent") && pattern.uses("persistent"))
     space.axes.push_back(column_axis("persistent", {space.base["persistent"], 1 - space.base["persistent"]}));
@@ -209,16 +150,9 @@ AttentionProblem attention_problem_of(const Problem& problem) {
 
 AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values) {
   AttentionKnobs knobs;
-  const auto small = [&](std::string_view column) { return static_cast<std::int32_t>(values[column]); };
-  knobs.tile = {small("tile_q"), small("tile_kv"), static_cast<std::int32_t>(problem.depth), small("waves"),
-                static_cast<Pipeline>(values["pipeline"])};
+  knobs.tile = attend_tile_of(values, problem.depth);
   knobs.persistent = values["persistent"] != 0;
   knobs.form = static_cast<HeadFirstForm>(values["form"]);
-  for (const std::int32_t edge : {knobs.tile.m, knobs.tile.n}) {
-    if (edge % kTileStep == 0) continue;
-    throw UserError(
-        fmt::format("tile = {}x{}; sides are multiples of {}", knobs.tile.m, knobs.tile.n, kTileStep));
-  }
   return knobs;
 }
 

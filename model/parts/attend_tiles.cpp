@@ -1,0 +1,127 @@
+#include "model/parts/attend_tiles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/cost/attend_cost.hpp"
+#include "model/cost/matmul_power.hpp"
+#include "model/cost/power_bound.hpp"
+#include "model/parts/gemm_knobs.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Tables of workloads are filled from it before main() begins: it is made when it is first asked for.
+const std::array<Spec, 3>& attend_knobs() {
+  static const std::array<Spec, 3> knobs{{
+      {.name = "tile",
+       .help = "queries of a workgroup and keys at a time, for example 128x64",
+       .low = kTileStep,
+       .high = kMaxGemmTile,
+       .usual = {128, 64},
+       .parts = {"q", "kv"},
+       .shown = "{}"},
+      {.name = "waves", .help = "of a workgroup", .high = kMaxWaves, .usual = {4}, .shown = "{} waves"},
+      {.name = "pipeline",
+       .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions",
+       .kind = ValueKind::name,
+       .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
+       .names = kPipelineNames,
+       .shown = "{}"},
+  }};
+  return knobs;
+}
+
+bool attend_tile_fits(const Values& values, const Gpu& gpu, DType dtype, std::int64_t depth) {
+  try {
+    attend_tile_resources(gpu, dtype, attend_tile_of(values, depth));
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+void set_attend_tile(Values& values, std::int64_t queries, std::int64_t keys, std::int64_t waves) {
+  values.assume("tile_q", queries);
+  values.assume("tile_kv", keys);
+  values.assume("waves", waves);
+}
+
+}  // namespace
+
+const Spec& attend_knob(std::string_view name) {
+  const Spec* found = find_spec(attend_knobs(), name);
+  TRITAX_ASSERT(found != nullptr, "no such knob of attention");
+  return *found;
+}
+
+MatmulTile attend_tile_of(const Values& values, std::int64_t depth) {
+  const auto small = [&](std::string_view column) { return static_cast<std::int32_t>(values[column]); };
+  const MatmulTile tile{small("tile_q"), small("tile_kv"), static_cast<std::int32_t>(depth), small("waves"),
+                        static_cast<Pipeline>(values["pipeline"])};
+  for (const std::int32_t edge : {tile.m, tile.n}) {
+    if (edge % kTileStep == 0) continue;
+    throw UserError(fmt::format("tile = {}x{}; sides are multiples of {}", tile.m, tile.n, kTileStep));
+  }
+  return tile;
+}
+
+Resources attend_tile_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
+  return attend_resources(gpu, dtype, tile, gpu.async_tile_copy, "tile");
+}
+
+void assume_fitting_tile(Values& values, const Gpu& gpu, DType dtype, std::int64_t depth) {
+  for (const std::int64_t queries : {128, 64, 32, 16}) {
+    for (const std::int64_t keys : {64, 32, 16}) {
+      set_attend_tile(values, queries, keys, queries >= 64 ? 4 : queries / 16);
+      if (attend_tile_fits(values, gpu, dtype, depth)) return;
+    }
+  }
+}
+
+Axis attend_tile_axis(const Values& base, const Gpu& gpu, DType dtype, std::int64_t depth) {
+  Axis tiles;
+  tiles.name = "tile";
+  tiles.travels = true;
+  if (base.given("tile_q") || base.given("tile_kv") || base.given("waves")) return tiles;
+  const auto add = [&](std::int64_t queries, std::int64_t keys, std::int64_t waves) {
+    Values values = base;
+    set_attend_tile(values, queries, keys, waves);
+    if (!attend_tile_fits(values, gpu, dtype, depth)) return;
+    tiles.coarse.push_back(tiles.values.size());
+    tiles.values.push_back({{queries, keys, waves}, 0, [=](Values& into) {
+                              set_attend_tile(into, queries, keys, waves);
+                              return true;
+                            }});
+  };
+  add(base["tile_q"], base["tile_kv"], base["waves"]);
+  using Side = std::int64_t;
+  for (const auto& [queries, waves] : {std::pair<Side, Side>{64, 4}, {128, 4}, {128, 8}, {256, 8}}) {
+    for (const Side keys : {64, 128}) {
+      const bool start = queries == base["tile_q"] && keys == base["tile_kv"] && waves == base["waves"];
+      if (!start) add(queries, keys, waves);
+    }
+  }
+  return tiles;
+}
+
+double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, double longest,
+                       double all) {
+  const Gpu& gpu = machine.gpu;
+  const Resources resources = attend_tile_resources(gpu, dtype, tile);
+  const AttendCost block =
+      attend_cost(gpu, machine.interpreter, dtype, tile, resources, {tile.m, tile.k, tile.n, false});
+  const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(dtype).load_clock_ghz);
+  const double block_ns = block.cost.compute_ns / (1 + gpu.attend_spread);
+  const double units = gpu.cu_count() * shared_gain(block.shared_speedup, residents_at_most(gpu, resources));
+  const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
+  return machine.host.launch_latency_ns + block_ns * std::max(longest / boost, all / (units * shared_boost));
+}
+
+}  // namespace tritax

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "model/workloads/ring_attention/draft.hpp"
+
+namespace tritax {
+
+// Each pattern stands in its function: library.cpp, copy_engine.cpp, fused.cpp.
+Schedule build_ring_library(const RingAttention& problem, const Machine& machine, const RingKnobs& knobs);
+Schedule build_ring_library_streams(const RingAttention& problem, const Machine& machine,
+                                    const RingKnobs& knobs);
+Schedule build_ring_copy_engine(const RingAttention& problem, const Machine& machine, const RingKnobs& knobs);
+Schedule build_ring_fused(const RingAttention& problem, const Machine& machine, const RingKnobs& knobs);
+
+}  // namespace tritax

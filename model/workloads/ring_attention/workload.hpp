@@ -1,0 +1,11 @@
+#pragma once
+
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+// Ring attention: attention of one long sequence that is sharded over the GPUs (context parallelism,
+// arXiv:2310.01889); keys and values come round while queries stay.
+const Workload& ring_attention();
+
+}  // namespace tritax

@@ -1,0 +1,106 @@
+// What the patterns of this workload share: shares, buffers, tiles, and the movement of heads.
+//
+// W GPUs share a sequence by tokens. Rank r has rows of Q, K and V for its tokens and all heads; an
+// all-to-all gives it all tokens of its heads, it attends, and another one brings the results back to who has
+// the tokens:
+//
+//   q, k, v  (own tokens × all heads)  ->  qh, kh, vh  (all tokens × own heads)  ->  oh  ->  o  (as q)
+//
+// A rank has whole heads of keys with all query heads that they serve. Tiles of queries never cross the
+// border of two ranks' tokens, so that their results have one owner.
+//
+// Runs follow each other without a barrier and without asking first: no rank ends before its results have
+// come, so all have attended by then, and nobody sends results before the owner has sent its queries. Only
+// who pulls queries has to know that they are there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/schedule/builder.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+struct UlyssesAttention {
+  std::int64_t context = 1;  // tokens of all ranks
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t depth = 128;
+  bool causal = false;
+  DType dtype = DType::fp16;
+  int gpus = 1;
+
+  Share tokens(int rank) const { return share_of(context, rank, gpus); }
+  Share key_heads(int rank) const { return share_of(kv_heads, rank, gpus); }
+  std::int64_t group() const { return heads / kv_heads; }
+};
+UlyssesAttention ulysses_of(const Problem& problem);
+
+struct UlyssesKnobs : GemmKnobs {  // tile_m, _n, _k are not those of a GEMM here
+  MatmulTile tile;                 // m queries, n keys, k columns
+  bool pull = false;
+};
+UlyssesKnobs ulysses_knobs_of(const Values& values, const UlyssesAttention& problem);
+
+// A lower bound of its time, of matrix and vector work of the rank that has most heads.
+double ulysses_bound_ns(const UlyssesAttention& problem, const UlyssesKnobs& knobs, const Machine& machine);
+
+// Q, K or V (or O): by tokens, and by heads.
+struct HeadTensor {
+  std::int16_t own = -1;
+  std::int16_t by_heads = -1;
+  std::int64_t heads_of_key = 1;  // heads of it to one of keys
+};
+
+struct HeadTile {
+  Rect rect;               // of qh and oh
+  std::int64_t token = 0;  // of its first row, in the sequence
+  std::int32_t head = 0;   // of the rank's
+  int owner = 0;           // of its tokens
+};
+
+class HeadsDraft {
+ public:
+  // Adds buffers, inputs and what must come out. `stages_results`: results go through oh. Throws UserError
+  // for what is too large.
+  HeadsDraft(std::string_view pattern, const UlyssesAttention& problem, const Machine& machine,
+             const UlyssesKnobs& knobs, bool stages_results);
+
+  int ranks() const { return problem.gpus; }
+  bool sends() const { return ranks() > 1; }
+  std::int32_t own_rows() const;  // of the rank that has most
+  // Columns of a rank's heads in a tensor by tokens.
+  Share columns(const HeadTensor& tensor, int rank) const;
+  // What goes between `tokens_of` and `heads_of`: where it lies by tokens, and by heads.
+  Rect by_tokens(const HeadTensor& tensor, int tokens_of, int heads_of) const;
+  Rect by_heads(const HeadTensor& tensor, int tokens_of, int heads_of) const;
+
+  std::vector<HeadTile> tiles(int rank) const;
+  bool sees(const HeadTile& tile, int tokens_of) const;
+  // Attends to all keys that the tile sees, or to those of a rank's tokens.
+  void attend(const HeadTile& tile);
+  void attend(const HeadTile& tile, int tokens_of);
+  // Stores the result into oh, or into o of its owner.
+  void store(const HeadTile& tile, int rank, bool to_owner);
+  Kernel attend_kernel(int rank, std::string_view name) const;
+
+  UlyssesAttention problem;
+  const Machine& machine;
+  UlyssesKnobs knobs;
+  ScheduleBuilder builder;
+  std::array<HeadTensor, 3> inputs;  // Q, K, V
+  HeadTensor results;
+
+ private:
+  void expect_results();
+  void attend_range(const HeadTile& tile, Share keys);
+
+  std::int64_t keys_of_op_ = 1;
+};
+
+}  // namespace tritax

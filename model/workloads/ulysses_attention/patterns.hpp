@@ -1,0 +1,17 @@
+#pragma once
+
+#include "model/workloads/ulysses_attention/draft.hpp"
+
+namespace tritax {
+
+// Each pattern stands in its function: library.cpp, own_kernels.cpp, fused.cpp.
+Schedule build_heads_library(const UlyssesAttention& problem, const Machine& machine,
+                             const UlyssesKnobs& knobs);
+Schedule build_heads_direct(const UlyssesAttention& problem, const Machine& machine,
+                            const UlyssesKnobs& knobs);
+Schedule build_heads_fused_results(const UlyssesAttention& problem, const Machine& machine,
+                                   const UlyssesKnobs& knobs);
+Schedule build_heads_fused(const UlyssesAttention& problem, const Machine& machine,
+                           const UlyssesKnobs& knobs);
+
+}  // namespace tritax

@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "model/core/error.hpp"
+#include "model/schedule/check.hpp"
+#include "model/workloads/ring_attention/workload.hpp"
+#include "sim/functional.hpp"
+#include "sim/simulate.hpp"
+#include "tests/workloads/repeated.hpp"
+
+namespace tritax {
+namespace {
+
+struct Ring {
+  int context = 37, heads = 2, kv_heads = 1, depth = 16, gpus = 2;
+  bool causal = false;
+  DType dtype = DType::fp16;
+
+  Problem problem() const {
+    Problem problem = problem_of(ring_attention());
+    problem.values.give("context", context);
+    problem.values.give("q_heads", heads);
+    problem.values.give("kv_heads", kv_heads);
+    problem.values.give("head_dim", depth);
+    problem.values.give("causal", causal ? 1 : 0);
+    problem.values.give("dtype", static_cast<std::int64_t>(dtype));
+    problem.values.give("gpus", gpus);
+    complete_problem(problem, "test");
+    return problem;
+  }
+};
+
+using Given = std::map<std::string, std::int64_t>;
+
+Values knobs_with(const Problem& problem, const Machine& machine, const Given& given) {
+  Values knobs(ring_attention().knobs);
+  for (const auto& [knob, value] : given) knobs.give(knob, value);
+  return resolved_knobs(problem, machine, knobs);
+}
+
+// What is wrong with three runs in a row, without a barrier between; nothing if all is right.
+std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                          const Values& knobs) {
+  const Schedule schedule = repeated(build_schedule(pattern, problem, machine, knobs), 3);
+  std::vector<Finding> findings = check_schedule(schedule);
+  if (findings.empty()) findings = check_schedule_on(schedule, machine);
+  if (!findings.empty()) return findings.front().where + ": " + findings.front().message;
+  const FunctionalResult result = execute_functionally(schedule, machine, 7);
+  if (!result.stale_reads.empty()) return result.stale_reads.front();
+  if (result.max_relative_error < 1e-6) return {};
+  return "relative error " + std::to_string(result.max_relative_error);
+}
+
+TEST(RingAttention, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
+  const Machine machine = find_machine("h200-8");
+  const Given small{{"tile_q", 16}, {"tile_kv", 16}, {"waves", 1}, {"comm_cus", 2}};
+  for (const Pattern& pattern : ring_attention().patterns) {
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
+      for (const int gpus : {1, 2, 3, 5, 8}) {
+        if (dtype != DType::fp16 && gpus != 3) continue;
+        const bool causal = (gpus + static_cast<int>(dtype)) % 2 == 1;
+        const Problem problem = Ring{.context = 35, .gpus = gpus, .causal = causal, .dtype = dtype}.problem();
+        EXPECT_EQ(what_is_wrong(pattern, problem, machine, knobs_with(problem, machine, small)), "")
+            << pattern.name << " on " << gpus << " GPUs in " << name_of(dtype);
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(RingAttentionLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, ()) {
+  const auto between = [](int low, int high) { return *rc::gen::inRange(low, high + 1); };
+  const Machine machine = find_machine(*rc::gen::element<std::string>("mi300x-8", "h200-4"));
+  Ring ring;
+  ring.gpus = between(1, 4);
+  ring.context = between(2 * ring.gpus, 70);
+  ring.kv_heads = between(1, 2);
+  ring.heads = ring.kv_heads * between(1, 2);
+  ring.causal = between(0, 1) == 1;
+  const Problem problem = ring.problem();
+  const int transport = between(0, 1);
+  const Values knobs = knobs_with(problem, machine,
+                                  {{"tile_q", 16 * between(1, 3)},
+                                   {"tile_kv", 16 * between(1, 2)},
+                                   {"waves", between(1, 4)},
+                                   {"zigzag", between(0, 1)},
+                                   {"transport", transport},
+                                   {"route", between(transport, 2)},
+                                   {"comm_cus", between(1, 5)},
+                                   {"comm_tile_m", 16 * between(1, 2)},
+                                   {"comm_tile_n", 16},
+                                   {"lock", between(0, 2)},
+                                   {"launch", between(0, 1)},
+                                   {"host_barriers", between(0, 1)}});
+  const Pattern& pattern = ring_attention().patterns[static_cast<std::size_t>(between(0, 3))];
+  RC_LOG() << pattern.name << ' ' << key_of(problem.values) << ' ' << key_of(knobs) << '\n';
+  RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs) == std::string());
+}
+
+double time_of(std::string_view name, const Ring& ring, const Machine& machine, const Given& given = {}) {
+  const Problem problem = ring.problem();
+  const Pattern& pattern = find_pattern(ring_attention(), name, "test");
+  const Schedule schedule = build_schedule(pattern, problem, machine, knobs_with(problem, machine, given));
+  return simulate(schedule, machine, {}).makespan_ns;
+}
+
+TEST(RingAttention, BoundsStayBelow) {
+  for (const char* name : {"mi300x-8", "h200-4"}) {
+    const Machine machine = find_machine(name);
+    for (const bool causal : {false, true}) {
+      const Ring ring{.context = 3000, .heads = 4, .kv_heads = 2, .depth = 64, .gpus = 4, .causal = causal};
+      const Problem problem = ring.problem();
+      for (const Pattern& pattern : ring_attention().patterns) {
+        for (const int zigzag : {0, 1}) {
+          const Given given{{"zigzag", zigzag}};
+          EXPECT_LE(ring_attention().bound_ns(pattern, problem, machine, knobs_with(problem, machine, given)),
+                    time_of(pattern.name, ring, machine, given) * (1 + 1e-9))
+              << name << ' ' << pattern.name;
+        }
+      }
+    }
+  }
+}
+
+// Under a mask the last of 4 GPUs has 7/16 of the work of a sequence that is cut into four, and an equal
+// share of one that is cut into eight.
+TEST(RingAttention, AZigzagSharesTheWorkUnderAMask) {
+  const Machine machine = find_machine("h200-4");
+  const Ring ring{.context = 32768, .heads = 16, .kv_heads = 4, .depth = 128, .gpus = 4, .causal = true};
+  const double with_ns = time_of("fused", ring, machine, {{"zigzag", 1}});
+  const double without_ns = time_of("fused", ring, machine, {{"zigzag", 0}});
+  EXPECT_NEAR(without_ns / with_ns, 7.0 / 4, 0.25);
+}
+
+// A ring goes over one link of the seven that a GPU has in a mesh; its blocks from their owners over all.
+TEST(RingAttention, OnAMeshBlocksFromTheirOwnersComeOverAllLinks) {
+  const Machine machine = find_machine("mi300x-8");
+  const Ring ring{.context = 4096, .heads = 32, .kv_heads = 32, .depth = 128, .gpus = 8};
+  const double ring_ns = time_of("fused", ring, machine, {{"route", 0}, {"comm_cus", 64}});
+  const double at_once_ns = time_of("fused", ring, machine, {{"route", 2}, {"comm_cus", 64}});
+  const double bytes = 2.0 * 4096 / 8 * 32 * 128 * 2;  // of a block
+  EXPECT_GT(ring_ns, 7 * bytes / machine.fabric.link_raw_gb_per_s);
+  EXPECT_LT(at_once_ns, ring_ns / 2);
+}
+
+TEST(RingAttention, HidesSendsBesideAttention) {
+  const Machine machine = find_machine("h200-4");
+  const Ring ring{.context = 32768, .heads = 16, .kv_heads = 16, .depth = 128, .gpus = 4};
+  const double bulk_ns = time_of("library", ring, machine);
+  EXPECT_LT(time_of("library-streams", ring, machine), bulk_ns);
+  EXPECT_LT(time_of("copy-engine", ring, machine), bulk_ns);
+  EXPECT_LT(time_of("fused", ring, machine), bulk_ns);
+}
+
+std::string refusal_of(const Ring& ring, const Given& given = {}, std::string_view pattern = "fused") {
+  try {
+    const Machine machine = find_machine("mi300x-8");
+    const Problem problem = ring.problem();
+    build_schedule(find_pattern(ring_attention(), pattern, "test"), problem, machine,
+                   knobs_with(problem, machine, given));
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(RingAttention, RefusesWhatCannotBe) {
+  EXPECT_EQ(refusal_of({.context = 7, .gpus = 4}),
+            "test: context = 7 is less than two tokens for each of 4 GPUs");
+  EXPECT_EQ(refusal_of({.heads = 6, .kv_heads = 4}),
+            "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
+  EXPECT_EQ(refusal_of({}, {{"transport", 1}, {"route", 0}}).substr(0, 6), "route:");
+  EXPECT_EQ(refusal_of({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
+  EXPECT_NE(
+      refusal_of({.context = 1 << 24, .heads = 128, .kv_heads = 128, .depth = 128}).find("GB on every GPU"),
+      std::string::npos);
+  EXPECT_EQ(
+      refusal_of({.context = 1 << 20, .heads = 512, .kv_heads = 1, .gpus = 8}, {{"tile_q", 16}}).substr(0, 5),
+      "tile:");
+}
+
+}  // namespace
+}  // namespace tritax
