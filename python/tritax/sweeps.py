@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
@@ -37,7 +38,7 @@ def read_sweep(path: Union[str, "Path"], sweep: Optional[str] = None) -> Any:
     `sweep` names one where the database has several. Lists (the candidates of `advise`, the steps of `layer`) stay lists.
     Parquet is `read_sweep(path).to_parquet(file)`, where pandas finds pyarrow or fastparquet.
     """
-    import pandas as pd
+    pd: Any = import_module("pandas")  # which has no types
 
     path = Path(path)
     if not path.is_file():
@@ -58,15 +59,15 @@ def read_sweep(path: Union[str, "Path"], sweep: Optional[str] = None) -> Any:
         raise UserError(f"{path}: {error}") from None
     finally:
         connection.close()
-    parsed = [(name, number, version, _flat(json.loads(point)), _flat(json.loads(answer or "{}")), error)
-              for name, number, version, point, answer, error in found]
+    parsed = [(name, number, version, _flat(json.loads(point)), _flat(json.loads(answer or "{}")), reason)
+              for name, number, version, point, answer, reason in found]
     for _, _, _, point, answer, _ in parsed:
         points.update(dict.fromkeys(point))
         answers.update(dict.fromkeys(answer))
     own = ("sweep", "number", "version", "error")
     column_of = {name: f"answer.{name}" if name in points or name in own else name for name in answers}
-    for name, number, version, point, answer, error in parsed:
-        row: Dict[str, Any] = {"sweep": name, "number": number, "version": version, **point, "error": error}
+    for name, number, version, point, answer, reason in parsed:
+        row: Dict[str, Any] = {"sweep": name, "number": number, "version": version, **point, "error": reason}
         row.update({column_of[key]: value for key, value in answer.items()})
         rows.append(row)
     return pd.DataFrame(rows, columns=["sweep", "number", "version", *points, *column_of.values(), "error"])

@@ -60,7 +60,7 @@ def main():
         before, landed, early = set(), 0, 0
         for _ in range(kills):
             run = subprocess.Popen(command("sweep", "s.toml", "-o", "killed.db"), cwd=folder, stdout=subprocess.DEVNULL)
-            time.sleep(0.02 + random.uniform(0, 2 * whole_seconds / kills + 0.1))
+            time.sleep(0.02 + random.uniform(0, 1.4 * whole_seconds / kills + 0.05))
             run.send_signal(signal.SIGKILL)
             landed += run.wait() == -signal.SIGKILL
             now = stored(database)
