@@ -57,10 +57,13 @@ def main():
         begin = time.monotonic()
         subprocess.run(command("sweep", "s.toml", "-o", "whole.db"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
         whole_seconds = time.monotonic() - begin
+        begin = time.monotonic()
+        subprocess.run(command("sweep", "s.toml", "-o", "whole.db"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        start_seconds = time.monotonic() - begin  # all is stored: what is left is reading and looking up
         before, landed, early = set(), 0, 0
         for _ in range(kills):
             run = subprocess.Popen(command("sweep", "s.toml", "-o", "killed.db"), cwd=folder, stdout=subprocess.DEVNULL)
-            time.sleep(0.02 + random.uniform(0, 1.4 * whole_seconds / kills + 0.05))
+            time.sleep(random.uniform(0.5 * start_seconds, 1.2 * start_seconds + 1.6 * whole_seconds / kills))
             run.send_signal(signal.SIGKILL)
             landed += run.wait() == -signal.SIGKILL
             now = stored(database)
