@@ -17,7 +17,11 @@ add_custom_command(
   DEPENDS tritax VERBATIM)
 add_custom_target(tritax_described ALL DEPENDS ${described}/tritax.bash ${described}/_tritax ${described}/tritax.1)
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tritax)
 install(TARGETS tritax RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET tritax-mpi)  # apart, so that the package needs no MPI
+  install(TARGETS tritax-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
+endif()
 install(FILES ${described}/tritax.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${described}/tritax.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tritax)
 install(FILES ${described}/_tritax DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
@@ -49,6 +53,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tritaxConfig.cmake ${CMAKE_CURRENT_BIN
         DESTINATION ${package})
 
 set(CPACK_GENERATOR DEB)
+set(CPACK_INSTALL_CMAKE_PROJECTS ${CMAKE_CURRENT_BINARY_DIR} tritax tritax /)
 set(CPACK_PACKAGE_NAME tritax)
 set(CPACK_PACKAGE_CONTACT "The Tritax authors <tritax@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Simulator of multi-GPU kernels that overlap computing with communication")
