@@ -93,6 +93,30 @@ std::optional<nlohmann::json> id_of_line(const nlohmann::json& candidate) {
 
 }  // namespace
 
+Scenario scenario_of_line(const nlohmann::json& candidate, const Workload& usual, const Machine& machine) {
+  std::vector<std::string_view> names;
+  for (const Workload* one : workloads()) names.push_back(one->name);
+  const std::string workload = text_or(candidate, "workload", std::string(usual.name));
+  Problem problem = problem_of(*workloads()[parse_name(workload, "workload", names)]);
+  give_all(candidate, "problem", problem.values);
+  require_fields(problem);
+  Scenario scenario = scenario_of(problem_on(std::move(problem), machine));
+  scenario.pattern = text_or(candidate, "pattern", scenario.pattern);
+  give_all(candidate, "knobs", scenario.knobs);
+  return scenario;
+}
+
+ordered_json time_of(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
+                     const std::optional<std::int64_t>& max_operations) {
+  require_effort(schedule, 1, max_operations, "");
+  const TimeBound bound = time_bound(schedule, machine, build_topology(machine, schedule.ranks));
+  const SimulationResult result = simulate(schedule, machine, options);
+  return {{"time_us", us(result.makespan_ns)},
+          {"bound_us", us(bound.total_ns)},
+          {"operations", executed_operations(schedule)},
+          {"critical_path", json_of(result.account)}};
+}
+
 LineEvaluator::LineEvaluator(LineDefaults defaults) : defaults_(std::move(defaults)) {
   if (defaults_.machine.empty()) return;
   machines_.emplace(defaults_.machine, find_machine_option(defaults_.machine, defaults_.changes));
@@ -126,16 +150,7 @@ Schedule LineEvaluator::schedule_of(const nlohmann::json& candidate, const Machi
     require_sound(check_schedule_on(schedule, machine), "schedule");
     return schedule;
   }
-  std::vector<std::string_view> names;
-  for (const Workload* one : workloads()) names.push_back(one->name);
-  const std::string workload = text_or(candidate, "workload", std::string(defaults_.workload->name));
-  Problem problem = problem_of(*workloads()[parse_name(workload, "workload", names)]);
-  give_all(candidate, "problem", problem.values);
-  require_fields(problem);
-  Scenario scenario = scenario_of(problem_on(std::move(problem), machine));
-  scenario.pattern = text_or(candidate, "pattern", scenario.pattern);
-  give_all(candidate, "knobs", scenario.knobs);
-  return build_scenario(scenario, machine);
+  return build_scenario(scenario_of_line(candidate, *defaults_.workload, machine), machine);
 }
 
 ordered_json LineEvaluator::evaluate(const nlohmann::json& candidate) {
@@ -147,14 +162,7 @@ ordered_json LineEvaluator::evaluate(const nlohmann::json& candidate) {
         JsonValue(candidate, kLine).at("seed").integer(0, std::numeric_limits<std::int64_t>::max()));
   }
   const Machine& machine = machine_of(candidate);
-  const Schedule schedule = schedule_of(candidate, machine);
-  require_effort(schedule, 1, defaults_.max_operations, "");
-  const TimeBound bound = time_bound(schedule, machine, build_topology(machine, schedule.ranks));
-  const SimulationResult result = simulate(schedule, machine, options);
-  return {{"time_us", us(result.makespan_ns)},
-          {"bound_us", us(bound.total_ns)},
-          {"operations", executed_operations(schedule)},
-          {"critical_path", json_of(result.account)}};
+  return time_of(schedule_of(candidate, machine), machine, options, defaults_.max_operations);
 }
 
 std::string LineEvaluator::answer(std::string_view line) {

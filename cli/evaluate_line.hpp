@@ -20,8 +20,10 @@
 
 #include "model/machine/changes.hpp"
 #include "model/machine/machine.hpp"
+#include "model/scenario/scenario.hpp"
 #include "model/schedule/schedule.hpp"
 #include "model/workload/workload.hpp"
+#include "sim/simulate.hpp"
 
 namespace tritax::cli {
 
@@ -50,6 +52,16 @@ class LineEvaluator {
   LineDefaults defaults_;
   std::map<std::string, Machine> machines_;  // those that lines have named
 };
+
+// What "workload", "problem", "pattern" and "knobs" of a line say; of the workload `usual` where it names
+// none. Throws UserError.
+Scenario scenario_of_line(const nlohmann::json& candidate, const Workload& usual, const Machine& machine);
+
+// The answer to a schedule: "time_us", "bound_us", "operations", "critical_path". Throws UserError for more
+// operations than `max_operations`, or than usual where nobody gave any, and what `simulate` throws.
+nlohmann::ordered_json time_of(const Schedule& schedule, const Machine& machine,
+                               const SimulationOptions& options,
+                               const std::optional<std::int64_t>& max_operations);
 
 // As LineEvaluator::answer says that there is none.
 std::string invalid_line(const std::string& reason);

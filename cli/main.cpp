@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -19,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -27,20 +25,14 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/page.hpp"
+#include "cli/program.hpp"
 #include "cli/terminal.hpp"
-#include "cli/version.hpp"
 #include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
 #include "model/core/printable.hpp"
 
 namespace tritax::cli {
 namespace {
-
-// In the order in which help lists them: the main job first.
-constexpr std::array kCommands{add_advise,    add_taxonomy, add_layer,     add_simulate,  add_report,
-                               add_compare,   add_explain,  add_trace,     add_check,     add_evaluate,
-                               add_schedule,  add_patterns, add_machines,  add_scenarios, add_roofline,
-                               add_reproduce, add_measure,  add_calibrate, add_validate,  add_tune};
 
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {
@@ -72,24 +64,8 @@ std::vector<std::string> input_values(const CLI::App& program) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program{
-      "Predicts how a GEMM overlapped with communication runs on a multi-GPU node: which pattern, tile and "
-      "CU split to\n"
-      "build, and what kernel launches, bulk-synchronous waiting and lost locality cost.",
-      "tritax"};
-  program.footer(
-      "Example:\n"
-      "  tritax advise -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8\n\n"
-      "'tritax COMMAND --help' explains a command. Exit codes: 0 done, 2 user error, 130 interrupted.");
-  program.set_version_flag("--version", fmt::format("tritax {}", version()));
-  program.get_formatter()->column_width(32);
-  program.require_subcommand(1);
-  std::vector<std::pair<const CLI::App*, Run>> commands;
-  const Workload& workload = workload_of_command_line(argc, argv);
-  for (const auto add : kCommands) {
-    Run command = add(program, workload);
-    commands.emplace_back(program.get_subcommands({}).back(), std::move(command));
-  }
+  const Program all = program_of(workload_of_command_line(argc, argv));
+  CLI::App& program = *all.app;
   refuse_empty_arguments(argc, argv);
   try {
     program.parse(argc, argv);
@@ -109,7 +85,7 @@ int run(int argc, char** argv) {
   }
   remember_inputs(input_values(program));
   remember_command(argc, argv);
-  for (const auto& [app, command] : commands) {
+  for (const auto& [app, command] : all.commands) {
     if (app->parsed()) {
       return command();
     }

@@ -72,6 +72,18 @@ void tell(std::string_view text) {
   [[maybe_unused]] const std::size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+namespace {
+
+// ", 12.3/s, 45 s left", of work that goes on as it did so far.
+std::string pace_text(std::size_t done, std::size_t total, double seconds) {
+  if (done == 0 || done >= total || seconds <= 0) return "";
+  const double rate = static_cast<double>(done) / seconds;
+  const double left = static_cast<double>(total - done) / rate;
+  return fmt::format(", {:.3g}/s, {:.0f} s left", rate, left);
+}
+
+}  // namespace
+
 Progress::Progress(std::string label) : label_(std::move(label)), start_(Clock::now()) {
   if (isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) drawer_ = std::thread([this] { keep_drawing(); });
 }
@@ -119,8 +131,9 @@ void Progress::draw() {
     tell(fmt::format("\r{}: {} done, {} s\x1b[K", label_, done_, seconds));
   } else {
     const std::size_t filled = kBarWidth * std::min(done_, total_) / total_;
-    tell(fmt::format("\r{} [{}{}] {}/{}, {} s\x1b[K", label_, std::string(filled, '#'),
-                     std::string(kBarWidth - filled, '.'), done_, total_, seconds));
+    tell(fmt::format("\r{} [{}{}] {}/{}, {} s{}\x1b[K", label_, std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '.'), done_, total_, seconds,
+                     pace_text(done_, total_, std::chrono::duration<double>(Clock::now() - start_).count())));
   }
   std::fflush(stderr);
 }

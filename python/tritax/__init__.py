@@ -57,6 +57,7 @@ from ._core import (
     workload,
     workloads,
 )
+from .sweeps import read_sweep
 
 
 class OpKind(IntEnum):
@@ -125,6 +126,7 @@ __all__ = [
     "matmul_resources",
     "problem",
     "read_schedule",
+    "read_sweep",
     "reproduce",
     "schedule",
     "schedule_from_json",

@@ -23,7 +23,7 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
         "report simulate", "report layer", "report validate", "compare",   "explain",       "trace",
         "check",           "evaluate",     "schedule",        "patterns",  "patterns show", "machines",
         "machines show",   "scenarios",    "scenarios list",  "reproduce", "measure",       "calibrate",
-        "validate",        "tune"}) {
+        "validate",        "tune",         "sweep",           "export",    "merge",         "describe"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -51,9 +51,10 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
-  for (const std::string command : {"advise", "taxonomy", "layer", "simulate", "report", "compare", "explain",
-                                    "trace", "check", "evaluate", "schedule", "patterns", "machines",
-                                    "scenarios", "reproduce", "measure", "calibrate", "validate", "tune"}) {
+  for (const std::string command :
+       {"advise",    "taxonomy", "layer",    "simulate", "report",   "compare",   "explain",   "trace",
+        "check",     "evaluate", "schedule", "patterns", "machines", "scenarios", "reproduce", "measure",
+        "calibrate", "validate", "tune",     "sweep",    "export",   "merge",     "describe"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

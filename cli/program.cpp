@@ -1,0 +1,49 @@
+#include "cli/program.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+
+#include "cli/version.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+// The main job first.
+constexpr std::array kCommands{add_advise,    add_taxonomy,  add_layer,    add_simulate,  add_report,
+                               add_compare,   add_explain,   add_trace,    add_check,     add_evaluate,
+                               add_schedule,  add_sweep,     add_export,   add_merge,     add_patterns,
+                               add_machines,  add_scenarios, add_roofline, add_reproduce, add_measure,
+                               add_calibrate, add_validate,  add_tune,     add_describe};
+
+}  // namespace
+
+Program::Program() = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Program program_of(const Workload& workload) {
+  Program program;
+  program.app = std::make_unique<CLI::App>(
+      "Predicts how a GEMM overlapped with communication runs on a multi-GPU node: which pattern, tile and "
+      "CU split to\n"
+      "build, and what kernel launches, bulk-synchronous waiting and lost locality cost.",
+      "tritax");
+  program.app->footer(
+      "Example:\n"
+      "  tritax advise -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8\n\n"
+      "'tritax COMMAND --help' explains a command. Exit codes: 0 done, 2 user error, 130 interrupted.");
+  program.app->set_version_flag("--version", fmt::format("tritax {}", version()));
+  program.app->get_formatter()->column_width(32);
+  program.app->require_subcommand(1);
+  for (const auto add : kCommands) {
+    Run command = add(*program.app, workload);
+    program.commands.emplace_back(program.app->get_subcommands({}).back(), std::move(command));
+  }
+  return program;
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,28 @@
+// The program as a table of commands, for who runs it and for who describes it (describe.cpp).
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.hpp"
+
+namespace tritax::cli {
+
+struct Program {
+  std::unique_ptr<CLI::App> app;
+  std::vector<std::pair<const CLI::App*, Run>> commands;  // in the order in which help lists them
+
+  Program();
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+};
+
+// With the options of that workload.
+Program program_of(const Workload& workload);
+
+// The command that describes all commands.
+Run add_describe(CLI::App& program, const Workload& workload);
+
+}  // namespace tritax::cli

@@ -1,0 +1,41 @@
+// What a point of a sweep (sim/study/sweep/sweep_plan.hpp) is answered.
+//
+//   simulate      as a line of `tritax evaluate`: "time_us", "bound_us", "operations", "critical_path"
+//   advise        of the fastest: "pattern", "time_us", "speedup", "knobs", "critical_path"; "candidates" of
+//   all layer         "libraries_us", "chosen_us", "speedup" of all layers; "steps" of each closed-form
+//   "bound_us": what no schedule of the knobs is faster than, in a formula of a microsecond
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "model/machine/machine.hpp"
+#include "sim/study/sweep/run_sweep.hpp"
+
+namespace tritax::cli {
+
+class PointAnswerer {
+ public:
+  // `stop` ends searches early; their point is then not answered. It must outlive this.
+  explicit PointAnswerer(const std::atomic<bool>& stop) : stop_(stop) {}
+
+  // From any thread.
+  SweepAnswer answer(const nlohmann::json& point);
+
+ private:
+  std::shared_ptr<const Machine> named(const std::string& name);
+  Machine machine_of(const nlohmann::json& point);
+  nlohmann::ordered_json find_answer(const nlohmann::json& point);
+  nlohmann::ordered_json advise_point(const nlohmann::json& point, const Machine& machine) const;
+  nlohmann::ordered_json layer_point(const nlohmann::json& point, const Machine& machine) const;
+
+  const std::atomic<bool>& stop_;
+  std::mutex mutex_;  // of the machines
+  std::map<std::string, std::shared_ptr<const Machine>> machines_;
+};
+
+}  // namespace tritax::cli
