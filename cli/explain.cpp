@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/levels.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
@@ -30,6 +31,7 @@ struct ExplainArguments {
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
   bool counterfactual = false;
+  std::string level;  // "": that of tiles
 };
 
 double change_percent(const Variation& variation, double makespan_ns) {
@@ -131,7 +133,12 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
 
 int run(const ExplainArguments& options) {
   Outputs outputs(options.output);
+  const Level level = options.level.empty() ? Level::tile : parse_level(options.level);
   const Subject subject = load_subject(single_source(options.subject));
+  if (level != Level::tile) {
+    show_levels(subject, level, outputs);
+    return 0;
+  }
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
@@ -170,6 +177,10 @@ Run add_explain(CLI::App& program, const Workload& workload) {
   add_seed_option(command, options->seed);
   command.add_flag("--counterfactual", options->counterfactual,
                    "Also what a run without one tax at a time would save");
+  command
+      .add_option("--level", options->level,
+                  "Not where the time goes, but its kernels below the tile: wave or instruction")
+      ->type_name("NAME");
   add_output_options(command, options->output);
   command.footer(
       "Every machine parameter is made 10 % smaller and larger, every knob takes its neighbouring values, "
@@ -177,7 +188,8 @@ Run add_explain(CLI::App& program, const Workload& workload) {
       "is simulated again; inputs that leave the time as it is are named.\n\n"
       "Examples:\n"
       "  tritax explain --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8\n"
-      "  tritax explain my-schedule.json --machine h200-8 --json why.json\n");
+      "  tritax explain my-schedule.json --machine h200-8 --json why.json\n"
+      "  tritax explain --workload gemm -M 4096 -N 4096 -K 4096 --machine mi300x-8 --level instruction\n");
   return [options] { return run(*options); };
 }
 

@@ -19,10 +19,10 @@ std::span<const std::pair<std::string_view, std::string_view>> machine_files();
 
 namespace {
 
-TEST(ShippedMachines, AreTheTenThatTheCommandLineLists) {
+TEST(ShippedMachines, AreTheElevenThatTheCommandLineLists) {
   EXPECT_EQ(shipped_machines(),
             (std::vector<std::string>{"a100-8", "a100-8-1005mhz", "h100-4", "h200-4", "h200-8", "mi250x-4",
-                                      "mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8"}));
+                                      "mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8", "pvc-1550"}));
 }
 
 TEST(ShippedMachines, AreCompiledInByteForByte) {
@@ -54,9 +54,9 @@ std::size_t dtypes_of(const Gpu& gpu) {
 TEST(ShippedMachines, StateEveryParameterOfEveryDtypeOnce) {
   for (const std::string& name : shipped_machines()) {
     const Machine machine = find_machine(name);
-    // Before Hopper and CDNA 3 there was no fp8.
-    EXPECT_EQ(dtypes_of(machine.gpu), name.starts_with("a100-8") || name == "mi250x-4" ? 3U : kDTypeCount)
-        << name;
+    // Before Hopper and CDNA 3 there was no fp8, and Xe-HPC has none.
+    const bool without_fp8 = name.starts_with("a100-8") || name == "mi250x-4" || name == "pvc-1550";
+    EXPECT_EQ(dtypes_of(machine.gpu), without_fp8 ? 3U : kDTypeCount) << name;
     std::size_t expected = 0;
     for (const ParameterSpec& spec : parameter_specs()) {
       if (spec.presence != Presence::required) continue;
@@ -134,7 +134,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Peak{"mi250x-4", DType::fp16, 1.7, 191.5}, Peak{"mi250x-4", DType::bf16, 1.7, 191.5},
                     Peak{"mi250x-4", DType::fp32, 1.7, 47.9}, Peak{"mi350x-8", DType::bf16, 2.2, 2306.9},
                     Peak{"mi350x-8", DType::fp8, 2.2, 4613.7}, Peak{"a100-8", DType::fp16, 1.41, 312},
-                    Peak{"a100-8", DType::bf16, 1.41, 312}, Peak{"a100-8", DType::fp32, 1.41, 19.5}));
+                    Peak{"a100-8", DType::bf16, 1.41, 312}, Peak{"a100-8", DType::fp32, 1.41, 19.5},
+                    Peak{"pvc-1550", DType::fp16, 1.6, 839}, Peak{"pvc-1550", DType::bf16, 1.6, 839},
+                    Peak{"pvc-1550", DType::fp32, 1.6, 52.4}));
 
 // Stream-K was measured on an A100 whose clock was locked: 222.3 TFLOP/s are its peak (arXiv:2301.03598).
 TEST(ShippedMachines, AClockCanBeLockedBelowThatOfTheLoad) {
@@ -191,7 +193,7 @@ TEST(ShippedMachines, SustainedMatrixRateIsTheBestThatKernelsReach) {
 TEST(ShippedMachines, SustainedRatesStayBelowPeaks) {
   const std::vector<std::pair<std::string, double>> hbm_peaks{
       {"mi300x-8", 5300}, {"mi325x-8", 6000}, {"mi355x-8", 8000}, {"h100-4", 3350}, {"h200-4", 4800},
-      {"h200-8", 4800},   {"mi250x-4", 1640}, {"mi350x-8", 8000}, {"a100-8", 2039}};
+      {"h200-8", 4800},   {"mi250x-4", 1640}, {"mi350x-8", 8000}, {"a100-8", 2039}, {"pvc-1550", 3277}};
   for (const auto& [name, peak] : hbm_peaks) {
     const Machine machine = find_machine(name);
     EXPECT_LT(machine.gpu.hbm_gb_per_s, peak) << name;
