@@ -34,6 +34,7 @@ Run add_measure(CLI::App& program, const Workload& workload);
 Run add_merge(CLI::App& program, const Workload& workload);
 Run add_patterns(CLI::App& program, const Workload& workload);
 Run add_report(CLI::App& program, const Workload& workload);
+Run add_play(CLI::App& program, const Workload& workload);
 Run add_reproduce(CLI::App& program, const Workload& workload);
 Run add_roofline(CLI::App& program, const Workload& workload);
 Run add_scenarios(CLI::App& program, const Workload& workload);

@@ -1,0 +1,225 @@
+// tritax play: better orders for the operations of a schedule, found by a game of legal moves.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "cli/commands.hpp"
+#include "cli/effort.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/record.hpp"
+#include "cli/subject.hpp"
+#include "cli/terminal.hpp"
+#include "model/core/error.hpp"
+#include "model/core/with_place.hpp"
+#include "model/schedule/json.hpp"
+#include "sim/study/play.hpp"
+
+namespace tritax::cli {
+
+namespace {
+
+constexpr std::int64_t kMostMoves = 100'000'000;
+constexpr std::int64_t kUsualMoves = 1000;
+constexpr int kMostDraws = 1000;
+constexpr std::size_t kShownMoves = 12;
+
+struct PlayArguments {
+  OutputOptions output;
+  SubjectOptions subject;
+  std::string player;
+  std::string replay;  // a file of moves
+  std::string save;    // the schedule
+  std::optional<std::int64_t> moves;
+  std::optional<std::int64_t> seed;
+  std::optional<std::int32_t> draws;
+  std::optional<std::int64_t> max_operations;
+  std::optional<int> threads;
+  bool executes = false;
+};
+
+double mean_us(const std::vector<double>& times_ns) {
+  return std::accumulate(times_ns.begin(), times_ns.end(), 0.0) / static_cast<double>(times_ns.size()) / 1e3;
+}
+
+Table moves_table(const PlayResult& result, std::size_t most) {
+  Table table{
+      {{"move", "move"}, {"text", "what"}, {"time_us", "time", "us", 2}, {"saved_percent", "saved", "%", 2}},
+      {}};
+  double before = result.start_ns;
+  for (std::size_t i = 0; i < result.moves.size(); ++i) {
+    const PlayedMove& played = result.moves[i];
+    if (i < most) {
+      table.add({static_cast<std::int64_t>(i + 1), played.text, played.time_ns / 1e3,
+                 100 * (before - played.time_ns) / result.start_ns});
+    }
+    before = played.time_ns;
+  }
+  return table;
+}
+
+nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResult& result,
+                                 const std::vector<std::string>& tracks, const Record& record) {
+  nlohmann::ordered_json moves = nlohmann::ordered_json::array();
+  for (const PlayedMove& played : result.moves) {
+    moves.push_back({{"track", tracks[played.move.track]},
+                     {"place", played.move.place},
+                     {"grain", kGrainNames[static_cast<std::size_t>(played.move.grain)]},
+                     {"steps", played.move.steps},
+                     {"text", played.text},
+                     {"time_us", played.time_ns / 1e3}});
+  }
+  nlohmann::ordered_json tree{{"schema", "tritax.play/1"},
+                              {"player", arguments.player},
+                              {"evaluated", result.evaluated},
+                              {"masked", result.masked},
+                              {"refused_by_law", result.refused_by_law},
+                              {"seconds", result.seconds},
+                              {"start_us", result.start_ns / 1e3},
+                              {"found_us", result.found_ns / 1e3},
+                              {"gain_percent", 100 * result.gain()}};
+  if (!result.start_draws_ns.empty()) {
+    tree["draws"] = result.start_draws_ns.size();
+    tree["start_mean_us"] = mean_us(result.start_draws_ns);
+    tree["found_mean_us"] = mean_us(result.found_draws_ns);
+    tree["gain_of_means_percent"] = 100 * result.gain_with_luck();
+    tree["standard_error_percent"] = 100 * result.error_of_gain();
+  }
+  tree["order"] = result.order;
+  tree["moves"] = std::move(moves);
+  add_record(tree, record);
+  return tree;
+}
+
+void print_play(const Outputs& outputs, const PlayArguments& arguments, const Subject& subject,
+                const PlayResult& result) {
+  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  if (arguments.replay.empty()) {
+    outputs.print(
+        fmt::format("{} has evaluated {} moves in {:.1f} s ({:.0f} a second); the mask refused {} others, {} "
+                    "of them by the "
+                    "checker\n",
+                    arguments.player, result.evaluated, result.seconds,
+                    static_cast<double>(result.evaluated) / std::max(1e-9, result.seconds), result.masked,
+                    result.refused_by_law));
+  }
+  outputs.print(fmt::format("start {:.2f} us, found {:.2f} us: {:.2f} % less, without luck on full links\n",
+                            result.start_ns / 1e3, result.found_ns / 1e3, 100 * result.gain()));
+  if (!result.start_draws_ns.empty()) {
+    outputs.print(fmt::format(
+        "with luck, {} draws that the game has not seen: {:.2f} us and {:.2f} us: {:.2f} ± "
+        "{:.2f} % less\n",
+        result.start_draws_ns.size(), mean_us(result.start_draws_ns), mean_us(result.found_draws_ns),
+        100 * result.gain_with_luck(), 100 * result.error_of_gain()));
+  }
+  if (result.moves.empty()) {
+    outputs.print("\nNothing was found that takes less time.\n");
+    return;
+  }
+  outputs.print("\n");
+  outputs.print(moves_table(result, kShownMoves));
+  if (result.moves.size() > kShownMoves) {
+    outputs.print(
+        fmt::format("… and {} more moves; --csv and --json have all\n", result.moves.size() - kShownMoves));
+  }
+  outputs.print("\nWhat stands elsewhere now, in places of a workgroup's program:\n");
+  for (const std::string& line : result.order) outputs.print("  " + printable(line) + "\n");
+}
+
+PlayResult play_subject(const PlayArguments& arguments, const Subject& subject) {
+  PlayClock clock;
+  clock.seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
+  clock.draws = arguments.draws.value_or(clock.draws);
+  clock.executes = arguments.executes;
+  if (!arguments.replay.empty()) {
+    const TileBoard board(subject.schedule, subject.machine, {});
+    const std::vector<Move> moves = read_moves(arguments.replay, board);
+    return with_place(arguments.replay + ": ",
+                      [&] { return replay_on_tiles(subject.schedule, subject.machine, moves, clock); });
+  }
+  const InterruptibleWork work;
+  Progress progress("playing, moves");
+  GameOptions game;
+  game.moves = arguments.moves.value_or(kUsualMoves);
+  game.seed = clock.seed;
+  game.stop = &work.flag();
+  game.progress = [&](std::int64_t evaluated) {
+    progress.update(static_cast<std::size_t>(evaluated), static_cast<std::size_t>(game.moves));
+  };
+  return play_on_tiles(subject.schedule, subject.machine, find_player(arguments.player, "--player"), game,
+                       clock);
+}
+
+int run_play(PlayArguments arguments) {
+  if (!arguments.replay.empty() && (!arguments.player.empty() || arguments.moves)) {
+    throw UserError(
+        "--replay: makes the moves of a file, so that nobody plays; leave out --player and --moves");
+  }
+  if (arguments.player.empty() && arguments.replay.empty()) arguments.player = players().front().name;
+  const auto threads = limit_threads(arguments.threads);
+  Outputs outputs(arguments.output);
+  std::optional<OutputFile> save;
+  if (!arguments.save.empty()) save.emplace(arguments.save, "--save");
+  const Subject subject = load_subject(single_source(arguments.subject));
+  std::vector<std::string> tracks;
+  const PlayResult result = with_place(subject.place, [&] {
+    require_effort(subject.schedule, 1, arguments.max_operations, "take larger tiles, ");
+    const TileBoard board(subject.schedule, subject.machine, {});
+    for (std::uint32_t t = 0; t < board.tracks(); ++t) tracks.push_back(board.track_name(t));
+    return play_subject(arguments, subject);
+  });
+  const Record record = record_of(subject, static_cast<std::uint64_t>(arguments.seed.value_or(1)));
+  print_play(outputs, arguments, subject, result);
+  outputs.csv(with_record(moves_table(result, result.moves.size()), record));
+  if (arguments.output.json) outputs.json(play_json(arguments, result, tracks, record));
+  if (save) save->commit(schedule_to_json(result.found) + '\n');
+  return 0;
+}
+
+}  // namespace
+
+Run add_play(CLI::App& program, const Workload& workload) {
+  auto options = std::make_shared<PlayArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "play", "Look for a better order of a schedule's operations by a game of legal moves");
+  add_subject_options(command, workload, options->subject);
+  std::string names;
+  for (const Player& player : players()) {
+    names += fmt::format("{}{}: {}", names.empty() ? "" : "; ", player.name, player.summary);
+  }
+  command
+      .add_option("--player", options->player,
+                  fmt::format("Who plays (default: {}). {}", players().front().name, names))
+      ->type_name("NAME");
+  add_integer(command, "--moves", options->moves, "Moves that are evaluated (default: 1000)", 1, kMostMoves);
+  command
+      .add_option("--replay", options->replay, "Make the moves of this file instead, of an earlier --json")
+      ->type_name("FILE.json");
+  add_integer(command, "--draws", options->draws,
+              "Judge what was found with luck by so many pairs of runs (default: 16)", 0, kMostDraws);
+  command.add_flag("--execute", options->executes,
+                   "Also check every position, and execute it on random numbers; for small problems");
+  add_seed_option(command, options->seed);
+  add_threads_option(command, options->threads);
+  add_max_operations_option(command, options->max_operations);
+  add_output_options(command, options->output);
+  command.add_option("--save", options->save, "Write the schedule that was found")
+      ->type_name("FILE.json")
+      ->group(kOutputGroup);
+  command.footer(
+      "What moves, what is masked, and what a gain is: docs/play.md. Ctrl-C ends the game with the best so "
+      "far.\n\n"
+      "Examples:\n"
+      "  tritax play --pattern fused-sequential -M 4096 -N 8192 -K 8192 --machine h100-4 --gpus 2 --moves "
+      "10000\n"
+      "  tritax play scenarios/handwritten.json --machine mi300x-8 --player greedy --save found.json\n");
+  return [options] { return run_play(*options); };
+}
+
+}  // namespace tritax::cli

@@ -1,0 +1,228 @@
+#include "model/schedule/same_result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/schedule/accesses.hpp"
+#include "model/schedule/findings.hpp"
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
+#include "model/schedule/sync_graph.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+
+// A number of an operation that sums of others do not meet by chance (splitmix64).
+std::uint64_t mark_of(std::uint32_t op) {
+  std::uint64_t z = (std::uint64_t{op} + 1) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// What a workgroup's accumulator is made of, as a sum over operations: their order among themselves is free.
+class AccumulatorMarks {
+ public:
+  // What is written out; 0 for other operations.
+  std::uint64_t after(const Op& op, std::uint32_t number) {
+    switch (traits_of(op.kind).accumulator) {
+      case AccumulatorUse::none:
+        return 0;
+      case AccumulatorUse::written_out:
+        stored_ = true;
+        return sum_ | 1;
+      case AccumulatorUse::multiplied_into:
+        if (stored_ || empty_) begin();
+        break;
+      case AccumulatorUse::added_to:
+        if (empty_) begin();
+        break;
+      case AccumulatorUse::replaced:
+        begin();
+        break;
+    }
+    sum_ += mark_of(number);
+    return 0;
+  }
+
+ private:
+  void begin() {
+    sum_ = 0;
+    stored_ = false;
+    empty_ = false;
+  }
+  std::uint64_t sum_ = 0;
+  bool stored_ = false;
+  bool empty_ = true;
+};
+
+// By operation of the start. `start_of` empty: the schedule is the start.
+std::vector<std::uint64_t> marks_written(const Schedule& schedule, std::span<const std::uint32_t> start_of) {
+  std::vector<std::uint64_t> written(schedule.ops.size(), 0);
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      AccumulatorMarks marks;
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+        const std::uint32_t number = start_of.empty() ? i : start_of[i];
+        written[number] = marks.after(schedule.ops[i], number);
+      }
+    }
+  }
+  return written;
+}
+
+// A signal in front of a write of its own group, or "".
+std::string fault_of_publication(const Schedule& moved, std::span<const std::uint32_t> start_of,
+                                 const std::vector<std::uint32_t>& groups) {
+  std::vector<std::uint32_t> behind;  // groups of writes behind this place
+  for (std::size_t k = 0; k < moved.kernels.size(); ++k) {
+    const Kernel& kernel = moved.kernels[k];
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      behind.clear();
+      for (std::uint32_t i = program.first_op + program.op_count; i-- > program.first_op;) {
+        const std::uint32_t group = groups[start_of[i]];
+        const Op& op = moved.ops[i];
+        if (is_asynchronous(op.kind)) behind.push_back(group);
+        if (op.kind != OpKind::signal || is_relaxed(op)) continue;
+        if (std::find(behind.begin(), behind.end(), group) != behind.end()) {
+          return describe_op(moved, k, p, i - program.first_op) + ": comes before what it publishes";
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// The checker, on a graph that exists already. The first finding, or "".
+std::string finding_of(const SyncGraph& graph, const Machine& machine, LaunchOrders* orders) {
+  Findings findings(1);
+  check_progress(graph, findings);
+  if (findings.empty()) *orders = check_places(graph, machine.gpu, findings);
+  const std::vector<Finding> found = findings.take();
+  return found.empty() ? std::string{} : found.front().where + ": " + found.front().message;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> publication_groups(const Schedule& schedule) {
+  std::vector<std::uint32_t> groups(schedule.ops.size(), 0);
+  std::uint32_t group = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      ++group;
+      bool after_signal = false;
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+        const bool is_signal = schedule.ops[i].kind == OpKind::signal;
+        if (after_signal && !is_signal) ++group;
+        after_signal = is_signal;
+        groups[i] = group;
+      }
+    }
+  }
+  return groups;
+}
+
+SameResult::SameResult(const Schedule& start, const Machine& machine)
+    : machine_(machine), groups_(publication_groups(start)) {
+  require_sound(check_schedule(start), start.name);
+  require_sound(check_schedule_on(start, machine, 20, &orders_), start.name);
+  written_ = marks_written(start, {});
+  const SyncGraph graph(start);
+  for (const WorkgroupRun& workgroup : graph.workgroups()) {
+    const Run& run = graph.runs()[workgroup.run];
+    first_op_.push_back(run.kernel == kNoKernel
+                            ? kNowhere
+                            : program_of(start.kernels[run.kernel], workgroup.workgroup).first_op);
+  }
+  const Accesses accesses = find_accesses(graph);
+  const auto ask = [&](OpPoint point, const WriteGroup& group) {
+    const auto begin = static_cast<std::uint32_t>(ops_.size());
+    const auto ops = accesses.ops_of(group);
+    ops_.insert(ops_.end(), ops.begin(), ops.end());
+    standings_.push_back({point.workgroup_run, point.op, group.first.at.workgroup_run, begin,
+                          static_cast<std::uint32_t>(ops_.size()), 0, 0});
+  };
+  for (const Conflict& conflict : accesses.read_write) {
+    ask(accesses.reads[conflict.first].at, accesses.writes[conflict.second]);
+  }
+  for (const Conflict& conflict : find_write_conflicts(graph, accesses)) {
+    const WriteGroup& group = accesses.writes[conflict.first];
+    for (const std::uint32_t op : accesses.ops_of(group)) {
+      ask({group.first.at.workgroup_run, op}, accesses.writes[conflict.second]);
+    }
+  }
+  std::vector<SideQuery> queries;
+  queries.reserve(standings_.size());
+  for (const Standing& s : standings_) {
+    queries.push_back(
+        {{s.workgroup_run, s.op}, s.other_run, std::span(ops_).subspan(s.begin, s.end - s.begin)});
+  }
+  const std::vector<Sides> sides = sides_of(graph, queries);
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    standings_[i].before = sides[i].before;
+    standings_[i].after = sides[i].after;
+  }
+}
+
+std::uint32_t SameResult::moved_op(std::uint32_t workgroup_run, std::uint32_t op,
+                                   const std::vector<std::uint32_t>& place_of) const {
+  const std::uint32_t first = first_op_[workgroup_run];
+  return first == kNowhere ? op : place_of[first + op] - first;
+}
+
+std::string SameResult::fault_of_order(const SyncGraph& graph,
+                                       const std::vector<std::uint32_t>& place_of) const {
+  std::vector<std::uint32_t> ops(ops_.size());
+  std::vector<SideQuery> queries;
+  queries.reserve(standings_.size());
+  for (const Standing& s : standings_) {
+    for (std::uint32_t i = s.begin; i < s.end; ++i) ops[i] = moved_op(s.other_run, ops_[i], place_of);
+    const auto moved = std::span(ops).subspan(s.begin, s.end - s.begin);
+    if (!std::is_sorted(moved.begin(), moved.end())) {
+      return graph.describe({s.other_run, moved[0]}) + ": has changed places with a write of the same tile";
+    }
+    queries.push_back({{s.workgroup_run, moved_op(s.workgroup_run, s.op, place_of)}, s.other_run, moved});
+  }
+  const std::vector<Sides> sides = sides_of(graph, queries);
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    // What nothing ordered may get an order; what was ordered keeps its own.
+    if (sides[i].before >= standings_[i].before && sides[i].after <= standings_[i].after) continue;
+    return graph.describe(queries[i].point) + ": no longer stands as it did to " +
+           graph.describe({queries[i].workgroup_run, queries[i].ops[0]}) + ", which writes the same data";
+  }
+  return {};
+}
+
+std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32_t> start_of) const {
+  Findings findings(1);
+  check_ranges(moved, findings);
+  if (!findings.empty()) {
+    const Finding finding = findings.take().front();
+    return finding.where + ": " + finding.message;
+  }
+  if (marks_written(moved, start_of) != written_) {
+    return fmt::format("schedule '{}': an accumulator is written out that holds something else", moved.name);
+  }
+  std::string unpublished = fault_of_publication(moved, start_of, groups_);
+  if (!unpublished.empty()) return unpublished;
+  const SyncGraph graph(moved);
+  LaunchOrders orders = LaunchOrders::one;
+  std::string fault = finding_of(graph, machine_, &orders);
+  if (!fault.empty()) return fault;
+  if (orders != orders_) {
+    return fmt::format("schedule '{}': launches may come {}, the start's {}", moved.name, describe(orders),
+                       describe(orders_));
+  }
+  std::vector<std::uint32_t> place_of(start_of.size());
+  for (std::uint32_t i = 0; i < start_of.size(); ++i) place_of[start_of[i]] = i;
+  return fault_of_order(graph, place_of);
+}
+
+}  // namespace tritax

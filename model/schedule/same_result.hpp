@@ -1,0 +1,68 @@
+// Whether a schedule that has the operations of another one in another order does the same: the law of those
+// who look for better orders.
+//
+// Operations keep their workgroup (or item) and change places inside it. Then the same operations meet in the
+// same data, and all that can change is who comes first. The results are the same, whatever happens when, if
+//  * the checker finds nothing (check.hpp), with the same promise about the order of launches;
+//  * of every read and write of common data, and of two writes, the one that surely came first still does:
+//    beyond what the checker asks for, which is content with any order of a read and a write and does not
+//    look at two writes;
+//  * every signal still comes behind the writes that it was written for, those between it and the signal
+//  before
+//    it, also if nobody in the schedule reads them: whoever goes on behind a kernel that has waited counts on
+//    them;
+//  * every operation that writes the accumulator out writes what the same operations have put into it.
+//
+// Example: {matmul t; store t -> 0; store t -> 1; signal} may store to 1 first; it may not signal before the
+// stores, and no store may come before the matmul.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// By operation, a number for it and for all that belongs to the same signals: what stands in front of them,
+// up to the signals before. Nothing has the number of another workgroup's.
+std::vector<std::uint32_t> publication_groups(const Schedule& schedule);
+
+class SameResult {
+ public:
+  // Throws UserError with what the checker finds in `start`. `machine` must outlive it.
+  SameResult(const Schedule& start, const Machine& machine);
+
+  // Why `moved` does not do what the start does, or "". `start_of[i]`: which operation of the start stands at
+  // place i of `moved.ops`, a permutation inside every workgroup and item.
+  std::string fault(const Schedule& moved, std::span<const std::uint32_t> start_of) const;
+
+ private:
+  // How writes of one workgroup run stand to an operation of another.
+  struct Standing {
+    std::uint32_t workgroup_run = 0;  // of the operation
+    std::uint32_t op = 0;
+    std::uint32_t other_run = 0;
+    std::uint32_t begin = 0;  // its writes, into ops_
+    std::uint32_t end = 0;
+    std::uint32_t before = 0;
+    std::uint32_t after = 0;
+  };
+  std::uint32_t moved_op(std::uint32_t workgroup_run, std::uint32_t op,
+                         const std::vector<std::uint32_t>& place_of) const;
+  std::string fault_of_order(const class SyncGraph& graph, const std::vector<std::uint32_t>& place_of) const;
+
+  const Machine& machine_;
+  std::vector<std::uint32_t> groups_;
+  LaunchOrders orders_ = LaunchOrders::one;
+  std::vector<std::uint32_t> first_op_;  // of every workgroup run; kNowhere of copies by copy engines
+  std::vector<Standing> standings_;
+  std::vector<std::uint32_t> ops_;
+  std::vector<std::uint64_t> written_;  // of every operation that writes the accumulator out; 0 of others
+};
+
+}  // namespace tritax

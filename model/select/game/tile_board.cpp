@@ -1,0 +1,304 @@
+#include "model/select/game/tile_board.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
+
+namespace tritax {
+
+namespace {
+
+bool skips_by_claim(std::span<const Op> program) {
+  return std::any_of(program.begin(), program.end(),
+                     [](const Op& op) { return op.kind == OpKind::claim && !draws_items(op); });
+}
+
+// Of one publication group: the write has to stay in front.
+bool publishes(const Op& signal, const Op& write) {
+  return signal.kind == OpKind::signal && !is_relaxed(signal) && is_asynchronous(write.kind);
+}
+
+std::string rect_text(const Schedule& schedule, const Op& op) {
+  const Rect& r = op.rect;
+  const std::string name =
+      op.buffer >= 0 ? schedule.buffers[static_cast<std::size_t>(op.buffer)].name : std::string("rows");
+  return fmt::format("{}[{}:{}, {}:{}]", name, r.row, r.row + r.rows, r.col, r.col + r.cols);
+}
+
+}  // namespace
+
+std::string describe_operation_text(const Schedule& schedule, const Op& op) {
+  const std::string kind(name_of(op.kind));
+  const auto flag = [&] {
+    return fmt::format("{}[{}]", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index);
+  };
+  const OpTraits& traits = traits_of(op.kind);
+  if (op.kind == OpKind::wait) return kind + " for " + flag();
+  if (op.kind == OpKind::signal) return fmt::format("{} {} of GPU {}", kind, flag(), op.rank);
+  if (multiplies(op.kind)) {
+    return fmt::format("{} {} over k {}:{}", kind, rect_text(schedule, op), op.k_begin, op.k_end);
+  }
+  if (traits.fields.contains(OpField::to)) {
+    return fmt::format("{} {} -> GPU {}", kind, rect_text(schedule, op), op.rank);
+  }
+  if (traits.fields.contains(OpField::from)) {
+    return fmt::format("{} {} of GPU {}", kind, rect_text(schedule, op), op.rank);
+  }
+  return kind;
+}
+
+TileBoard::TileBoard(Schedule start, const Machine& machine, TimeOfSchedule time)
+    : schedule_(std::move(start)),
+      start_of_(schedule_.ops.size()),
+      law_(schedule_, machine),
+      groups_(publication_groups(schedule_)),
+      time_(std::move(time)) {
+  std::iota(start_of_.begin(), start_of_.end(), 0U);
+  for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
+    const Kernel& kernel = schedule_.kernels[k];
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      if (program.op_count < 2 || skips_by_claim(ops_of(schedule_, program))) continue;
+      programs_.push_back(
+          {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(p), program.first_op, program.op_count});
+    }
+  }
+  if (programs_.empty()) {
+    throw UserError(fmt::format("{}: no workgroup has two operations that could change places",
+                                schedule_.name.empty() ? "this schedule" : schedule_.name));
+  }
+  add_tracks();
+}
+
+void TileBoard::add_wide_track(std::string name, const std::vector<std::uint32_t>& programs) {
+  if (programs.empty()) return;
+  tracks_.push_back({std::move(name), programs});
+}
+
+void TileBoard::add_tracks() {
+  std::vector<std::string> names;
+  for (const Program& program : programs_) {
+    const std::string& name = schedule_.kernels[program.kernel].name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    std::vector<std::uint32_t> all;
+    std::array<std::vector<std::uint32_t>, 2> by_parity, by_half;
+    for (std::uint32_t i = 0; i < programs_.size(); ++i) {
+      const Program& program = programs_[i];
+      const Kernel& kernel = schedule_.kernels[program.kernel];
+      if (kernel.name != name) continue;
+      all.push_back(i);
+      by_parity[program.number % 2].push_back(i);
+      by_half[2 * program.number < program_count(kernel) ? 0 : 1].push_back(i);
+    }
+    add_wide_track("all of " + name, all);
+    if (all.size() < 2) continue;
+    add_wide_track("even workgroups of " + name, by_parity[0]);
+    add_wide_track("odd workgroups of " + name, by_parity[1]);
+    add_wide_track("first half of " + name, by_half[0]);
+    add_wide_track("second half of " + name, by_half[1]);
+  }
+  wide_tracks_ = static_cast<std::uint32_t>(tracks_.size());
+  for (std::uint32_t i = 0; i < programs_.size(); ++i) {
+    const Program& program = programs_[i];
+    const Kernel& kernel = schedule_.kernels[program.kernel];
+    const std::size_t workgroups = kernel.workgroups.size();
+    const bool item = program.number >= workgroups;
+    tracks_.push_back(
+        {fmt::format("{} {} of {} on GPU {}", item ? "item" : "workgroup",
+                     item ? program.number - workgroups : program.number, kernel.name, kernel.rank),
+         {i}});
+  }
+}
+
+std::uint32_t TileBoard::places(std::uint32_t track, Grain grain) const {
+  std::uint32_t most = 0;
+  for (const std::uint32_t i : tracks_[track].programs) {
+    const Program& program = programs_[i];
+    const std::uint32_t upper = program.op_count;
+    if (upper <= most) continue;
+    const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
+    most = std::max(most, static_cast<std::uint32_t>(unit_starts(ops, grain).size()));
+  }
+  return most;
+}
+
+Passing TileBoard::units_may_pass(const Program& program, const Rotation& units, bool whole) const {
+  if (whole) {
+    const std::vector<char> anew =
+        begins_anew(std::span(schedule_.ops).subspan(program.first_op, program.op_count));
+    whole = anew[units.begin - program.first_op] != 0 && anew[units.middle - program.first_op] != 0 &&
+            anew[units.end - program.first_op] != 0;
+  }
+  const std::int32_t rank = schedule_.kernels[program.kernel].rank;
+  Passing worst = Passing::free;
+  for (std::uint32_t i = units.begin; i < units.middle; ++i) {
+    for (std::uint32_t j = units.middle; j < units.end; ++j) {
+      const Passing passing = may_pass(schedule_.ops[i], schedule_.ops[j], rank, whole);
+      if (publishes(schedule_.ops[j], schedule_.ops[i]) && groups_[start_of_[i]] == groups_[start_of_[j]]) {
+        return Passing::refused;
+      }
+      if (passing == Passing::refused) return passing;
+      if (passing == Passing::ask) worst = passing;
+    }
+  }
+  return worst;
+}
+
+void TileBoard::rotate(const Rotation& rotation) {
+  const auto turn = [&](auto& list) {
+    const auto first = list.begin();
+    std::rotate(first + rotation.begin, first + rotation.middle, first + rotation.end);
+  };
+  turn(schedule_.ops);
+  turn(start_of_);
+}
+
+void TileBoard::undo_down_to(std::size_t rotations) {
+  while (rotations_.size() > rotations) {
+    const Rotation done = rotations_.back();
+    rotations_.pop_back();
+    rotate({done.begin, done.begin + (done.end - done.middle), done.end});
+  }
+}
+
+bool TileBoard::move_program(const Program& program, const Move& move, bool& asks) {
+  const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
+  std::vector<std::uint32_t> bounds = unit_starts(ops, move.grain);
+  bounds.push_back(program.op_count);
+  const auto units = static_cast<std::int64_t>(bounds.size()) - 1;
+  const std::int64_t target = std::int64_t{move.place} + move.steps;
+  if (move.place >= units || target < 0 || target >= units) return false;
+  const std::size_t before = rotations_.size();
+  const bool down = move.steps > 0;
+  auto place = static_cast<std::size_t>(move.place);
+  for (std::int32_t step = 0; step < std::abs(move.steps); ++step) {
+    const std::size_t first = down ? place : place - 1;
+    const Rotation rotation{program.first_op + bounds[first], program.first_op + bounds[first + 1],
+                            program.first_op + bounds[first + 2]};
+    const Passing passing = units_may_pass(program, rotation, move.grain == Grain::tile);
+    if (passing == Passing::refused) {
+      undo_down_to(before);
+      return false;
+    }
+    asks = asks || passing == Passing::ask;
+    rotate(rotation);
+    rotations_.push_back(rotation);
+    bounds[first + 1] = bounds[first] + (rotation.end - rotation.middle);
+    place = down ? place + 1 : place - 1;
+  }
+  return true;
+}
+
+bool TileBoard::make_unproved(const Move& move) {
+  bool asks = false;
+  const std::size_t before = rotations_.size();
+  for (const std::uint32_t i : tracks_[move.track].programs) move_program(programs_[i], move, asks);
+  if (rotations_.size() == before) return false;
+  moves_.push_back(before);
+  return true;
+}
+
+bool TileBoard::make(const Move& move) {
+  bool asks = false;
+  const std::size_t before = rotations_.size();
+  for (const std::uint32_t i : tracks_[move.track].programs) move_program(programs_[i], move, asks);
+  if (rotations_.size() == before) return false;
+  if (asks && !lawful()) {
+    ++refused_by_law_;
+    undo_down_to(before);
+    return false;
+  }
+  moves_.push_back(before);
+  return true;
+}
+
+void TileBoard::take_back() {
+  TRITAX_ASSERT(!moves_.empty(), "a move was made that can be taken back");
+  undo_down_to(moves_.back());
+  moves_.pop_back();
+}
+
+std::string TileBoard::unit_text(const Program& program, const Move& move) const {
+  const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
+  std::vector<std::uint32_t> bounds = unit_starts(ops, move.grain);
+  if (move.place >= bounds.size()) return {};
+  bounds.push_back(program.op_count);
+  const auto unit = ops.subspan(bounds[move.place], bounds[move.place + 1] - bounds[move.place]);
+  const auto main = std::find_if(unit.begin(), unit.end(), [](const Op& op) {
+    return op.kind != OpKind::wait && op.kind != OpKind::signal;
+  });
+  std::string text = describe_operation_text(schedule_, main == unit.end() ? unit.front() : *main);
+  if (unit.size() > 1)
+    text += fmt::format(" and {} more of its {}", unit.size() - 1,
+                        kGrainNames[static_cast<std::size_t>(move.grain)]);
+  return text;
+}
+
+std::string TileBoard::describe(const Move& move) const {
+  const Track& track = tracks_[move.track];
+  std::string unit;
+  for (const std::uint32_t i : track.programs) {
+    unit = unit_text(programs_[i], move);
+    if (!unit.empty()) break;
+  }
+  const std::int32_t steps = std::abs(move.steps);
+  return fmt::format("{}: {} {} past {} {}{}", track.name, unit, move.steps < 0 ? "up" : "down", steps,
+                     kGrainNames[static_cast<std::size_t>(move.grain)], steps == 1 ? "" : "s");
+}
+
+std::vector<std::string> describe_order(const Schedule& start, const std::vector<std::uint32_t>& start_of) {
+  struct Shift {
+    std::string what;
+    std::array<std::int64_t, 2> count{};  // earlier, later
+    std::array<std::int64_t, 2> places{};
+  };
+  std::vector<Shift> shifts;
+  std::vector<std::uint32_t> place_of(start_of.size());
+  for (std::uint32_t i = 0; i < start_of.size(); ++i) place_of[start_of[i]] = i;
+  for (const Kernel& kernel : start.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+        const std::int64_t by = std::int64_t{place_of[i]} - i;
+        if (by == 0) continue;
+        const Op& op = start.ops[i];
+        const std::int32_t peer = peer_of(op, kernel.rank);
+        std::string what = fmt::format("{}: {}", kernel.name, name_of(op.kind));
+        if (names_rank(op.kind)) {
+          what += peer == kernel.rank
+                      ? std::string(" of the own GPU")
+                      : fmt::format(" of peer +{}", (peer - kernel.rank + start.ranks) % start.ranks);
+        }
+        auto found =
+            std::find_if(shifts.begin(), shifts.end(), [&](const Shift& s) { return s.what == what; });
+        if (found == shifts.end()) found = shifts.insert(shifts.end(), Shift{what, {}, {}});
+        const std::size_t later = by > 0 ? 1 : 0;
+        ++found->count[later];
+        found->places[later] += std::abs(by);
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Shift& shift : shifts) {
+    std::string line = shift.what + ":";
+    for (std::size_t later = 0; later < 2; ++later) {
+      if (shift.count[later] == 0) continue;
+      line += fmt::format("{} {} {} by {:.1f}", line.ends_with(':') ? "" : ",", shift.count[later],
+                          later == 0 ? "earlier" : "later",
+                          static_cast<double>(shift.places[later]) / static_cast<double>(shift.count[later]));
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace tritax

@@ -1,0 +1,100 @@
+// The board of a tile schedule: programs of workgroups and items, whose operations change places.
+//
+// A *track* is a set of programs in which a move is made at the same place, as an instruction of a kernel's
+// code moves in all workgroups that run it: all programs of the kernels of one name, on all ranks; every
+// other one; the first or the second half of each grid; then each program alone. Where a move of a wide track
+// is masked in some programs it is made in the others.
+//
+// The mask is the dependence test of mask.hpp, and where a signal or wait is passed the law of
+// model/schedule/same_result.hpp, the checker among it. So no position computes anything else than the start.
+// Programs with a claim that skips operations are not on the board: what it skips is counted by place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/schedule/same_result.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/select/game/board.hpp"
+#include "model/select/game/mask.hpp"
+
+namespace tritax {
+
+// What a schedule takes [ns].
+using TimeOfSchedule = std::function<double(const Schedule&)>;
+
+class TileBoard final : public Board {
+ public:
+  // Throws UserError if the checker finds anything wrong with `start`, or if nothing in it can move.
+  // `machine` must outlive it.
+  TileBoard(Schedule start, const Machine& machine, TimeOfSchedule time);
+
+  std::uint32_t tracks() const override { return static_cast<std::uint32_t>(tracks_.size()); }
+  std::uint32_t wide_tracks() const override { return wide_tracks_; }
+  std::string track_name(std::uint32_t track) const override { return tracks_[track].name; }
+  bool has_grain(Grain) const override { return true; }
+  std::uint32_t places(std::uint32_t track, Grain grain) const override;
+  bool make(const Move& move) override;
+  bool make_unproved(const Move& move) override;
+  bool lawful() override { return law_.fault(schedule_, start_of_).empty(); }
+  void take_back() override;
+  double time() override { return time_(schedule_); }
+  std::string describe(const Move& move) const override;
+
+  const Schedule& schedule() const { return schedule_; }
+  // Which operation of the start stands at each place.
+  const std::vector<std::uint32_t>& start_of() const { return start_of_; }
+  // Moves that the dependence test let pass, and the law did not.
+  std::int64_t refused_by_law() const { return refused_by_law_; }
+
+ private:
+  struct Program {
+    std::uint32_t kernel = 0;
+    std::uint32_t number = 0;  // as program_of() counts
+    std::uint32_t first_op = 0;
+    std::uint32_t op_count = 0;
+  };
+  struct Track {
+    std::string name;
+    std::vector<std::uint32_t> programs;  // into programs_
+  };
+  // [middle, end) went in front of [begin, middle).
+  struct Rotation {
+    std::uint32_t begin = 0;
+    std::uint32_t middle = 0;
+    std::uint32_t end = 0;
+  };
+  void add_tracks();
+  void add_wide_track(std::string name, const std::vector<std::uint32_t>& programs);
+  Passing units_may_pass(const Program& program, const Rotation& units, bool whole) const;
+  // Whether all steps of the move were made; if not, none was.
+  bool move_program(const Program& program, const Move& move, bool& asks);
+  void rotate(const Rotation& rotation);
+  void undo_down_to(std::size_t rotations);
+  std::string unit_text(const Program& program, const Move& move) const;
+
+  Schedule schedule_;
+  std::vector<std::uint32_t> start_of_;
+  SameResult law_;
+  std::vector<std::uint32_t> groups_;  // publication_groups of the start
+  TimeOfSchedule time_;
+  std::vector<Program> programs_;
+  std::vector<Track> tracks_;
+  std::uint32_t wide_tracks_ = 0;
+  std::vector<Rotation> rotations_;
+  std::vector<std::size_t> moves_;  // rotations before each
+  std::int64_t refused_by_law_ = 0;
+};
+
+// What stands elsewhere than in the start: by kernel and kind of operation, with the peer as seen from the
+// own rank, how many went up and down and by how many places in the mean. "gemm: store C to the own GPU: 512
+// later by 1.0".
+std::vector<std::string> describe_order(const Schedule& start, const std::vector<std::uint32_t>& start_of);
+
+// "store C[0:128, 256:512] -> GPU 1", for people.
+std::string describe_operation_text(const Schedule& schedule, const Op& op);
+
+}  // namespace tritax

@@ -1,0 +1,168 @@
+#include "sim/study/play.hpp"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "model/core/error.hpp"
+#include "model/core/read_file.hpp"
+#include "model/core/same_time.hpp"
+#include "model/schedule/check.hpp"
+#include "model/schedule/json_reader.hpp"
+#include "sim/functional.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::size_t kLargestMoves = std::size_t{1} << 28;  // bytes
+constexpr double kWrong = 1e-5;                              // relative; sums in another order stay far below
+
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Machine without_luck(Machine machine) {
+  machine.fabric.arbitration_spread = 0;
+  return machine;
+}
+
+void prove(const Schedule& schedule, const Machine& machine, std::uint64_t seed) {
+  require_sound(check_schedule(schedule), schedule.name);
+  require_sound(check_schedule_on(schedule, machine), schedule.name);
+  const FunctionalResult result = execute_functionally(schedule, machine, seed);
+  if (!result.stale_reads.empty()) {
+    throw UserError(fmt::format("{}: a position of the game reads what nothing orders behind its write: {}",
+                                schedule.name, result.stale_reads.front()));
+  }
+  if (!(result.max_relative_error < kWrong)) {
+    throw UserError(fmt::format("{}: a position of the game is wrong by {:.2g} of the largest element",
+                                schedule.name, result.max_relative_error));
+  }
+}
+
+TimeOfSchedule clock_on(const Machine& machine, const PlayClock& clock) {
+  return [&machine, clock](const Schedule& schedule) {
+    if (clock.executes) prove(schedule, machine, clock.seed);
+    SimulationOptions options;
+    options.seed = clock.seed;
+    return simulate(schedule, machine, options).makespan_ns;
+  };
+}
+
+// With seeds that lie apart from that of the game.
+std::vector<double> draws_of(const Schedule& schedule, const Machine& machine, const PlayClock& clock) {
+  std::vector<double> times(static_cast<std::size_t>(std::max(0, clock.draws)));
+  tbb::parallel_for(std::size_t{0}, times.size(), [&](std::size_t i) {
+    SimulationOptions options;
+    options.seed = clock.seed + 1'000'000 + i;
+    times[i] = simulate(schedule, machine, options).makespan_ns;
+  });
+  return times;
+}
+
+// Makes the moves on a board at its start, and enters them and where they lead into the result.
+void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedule& start,
+                 const Machine& machine, const PlayClock& clock, PlayResult& result) {
+  for (const Move& move : moves) {
+    const std::string text = board.describe(move);
+    if (!board.make_unproved(move)) {
+      throw UserError(fmt::format("move {} ({}): is not allowed in its position", result.moves.size(), text));
+    }
+    result.moves.push_back({move, text, board.time()});
+  }
+  if (!board.lawful()) throw UserError("moves: what they lead to does not do what the start does");
+  result.found = board.schedule();
+  result.found_ns = moves.empty() ? result.start_ns : result.moves.back().time_ns;
+  result.order = describe_order(start, board.start_of());
+  result.start_draws_ns = draws_of(start, machine, clock);
+  result.found_draws_ns = moves.empty() ? result.start_draws_ns : draws_of(result.found, machine, clock);
+}
+
+}  // namespace
+
+double PlayResult::gain_with_luck() const {
+  if (start_draws_ns.empty()) return 0;
+  return 1 - mean_of(found_draws_ns) / mean_of(start_draws_ns);
+}
+
+double PlayResult::error_of_gain() const {
+  const std::size_t n = start_draws_ns.size();
+  if (n < 2) return 0;
+  std::vector<double> differences(n);
+  for (std::size_t i = 0; i < n; ++i) differences[i] = start_draws_ns[i] - found_draws_ns[i];
+  const double mean = mean_of(differences);
+  double squares = 0;
+  for (const double d : differences) squares += (d - mean) * (d - mean);
+  const auto count = static_cast<double>(n);
+  return std::sqrt(squares / (count - 1) / count) / mean_of(start_draws_ns);
+}
+
+PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
+                         const GameOptions& game, const PlayClock& clock) {
+  const Machine even = without_luck(machine);
+  TileBoard board(start, even, clock_on(even, clock));
+  PlayResult result;
+  const auto begin = std::chrono::steady_clock::now();
+  Game played(board, game);
+  player.play(played);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.start_ns = played.start_time();
+  result.evaluated = played.evaluated();
+  result.masked = played.masked();
+  result.refused_by_law = board.refused_by_law();
+  std::vector<Move> moves = played.best_moves();
+  const double best = played.best_time();
+  played.back_to_start();
+  // What it takes to see which moves count; no more than the game itself has taken.
+  const std::int64_t spare = std::clamp<std::int64_t>(result.evaluated / 4, 200, 4000);
+  moves = needed_moves(board, std::move(moves), result.start_ns, best, spare);
+  enter_moves(board, moves, start, machine, clock, result);
+  return result;
+}
+
+PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
+                           const PlayClock& clock) {
+  const Machine even = without_luck(machine);
+  TileBoard board(start, even, clock_on(even, clock));
+  PlayResult result;
+  result.start_ns = board.time();
+  enter_moves(board, moves, start, machine, clock, result);
+  return result;
+}
+
+std::vector<Move> read_moves(const std::string& path, const Board& board) {
+  static constexpr std::array<std::string_view, 6> kKeys{"track", "place", "grain",
+                                                         "steps", "text",  "time_us"};
+  const nlohmann::json tree = parse_json(read_file(path, "a list of moves", kLargestMoves), path);
+  const JsonValue root(tree, path);
+  const JsonValue list = tree.is_object() ? root.at("moves") : root;
+  list.expect_array();
+  std::vector<std::string> names;
+  for (std::uint32_t t = 0; t < board.tracks(); ++t) names.push_back(board.track_name(t));
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const JsonValue item = list.item(i);
+    item.expect_object(kKeys);
+    const std::string& track = item.at("track").string();
+    const auto found = std::find(names.begin(), names.end(), track);
+    if (found == names.end()) item.at("track").refuse_name("a track of the board", names);
+    Move move;
+    move.track = static_cast<std::uint32_t>(found - names.begin());
+    move.place = static_cast<std::uint32_t>(item.at("place").integer(0, kMaxInt32));
+    move.grain = static_cast<Grain>(item.at("grain").one_of(kGrainNames));
+    move.steps = static_cast<std::int32_t>(item.at("steps").integer(-kMaxInt16, kMaxInt16));
+    moves.push_back(move);
+  }
+  return moves;
+}
+
+}  // namespace tritax

@@ -1,0 +1,73 @@
+// A better order for the operations of a schedule, by the game of model/select/game with the simulator as the
+// clock.
+//
+// Who gets which share of a full link is luck, drawn by place (sim/study/spread.hpp): a player who could see
+// the draw would look for schedules that are lucky, not for better ones. So the game is played on the machine
+// without luck, where equal requesters are served alike, and what was found is then judged with it: start and
+// found run with the same seeds, which the game has not seen, and the mean of the differences counts, beside
+// its standard error.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+#include "model/select/game/player.hpp"
+#include "model/select/game/tile_board.hpp"
+
+namespace tritax {
+
+// How positions are timed, and proved.
+struct PlayClock {
+  std::uint64_t seed = 1;  // of what luck there is on the machine of the game, and of judging
+  int draws = 16;          // with luck, of the start and of what was found; 0: none
+  // Every position that is timed is checked, and executed on random numbers, too. Throws UserError where one
+  // is refused or computes something wrong, which is a defect of the mask.
+  bool executes = false;
+};
+
+// One move of what was found.
+struct PlayedMove {
+  Move move;
+  std::string text;    // Board::describe
+  double time_ns = 0;  // behind it, on the machine without luck
+};
+
+// A gain is the share of the start's time that is saved.
+struct PlayResult {
+  double start_ns = 0;  // without luck
+  double found_ns = 0;
+  std::vector<double> start_draws_ns;  // with luck, seed by seed
+  std::vector<double> found_draws_ns;
+  std::vector<PlayedMove> moves;   // that lead from the start to what was found
+  std::vector<std::string> order;  // what stands elsewhere now; describe_order
+  Schedule found;
+  std::int64_t evaluated = 0;
+  std::int64_t masked = 0;          // proposals
+  std::int64_t refused_by_law = 0;  // of these, by checker and order of data
+  double seconds = 0;               // that the game took
+
+  double gain() const { return 1 - found_ns / start_ns; }
+  double gain_with_luck() const;  // of the means; 0 without draws
+  double error_of_gain() const;   // standard error of it, by the differences of pairs; 0 without draws
+};
+
+// Throws UserError as TileBoard and `simulate` do. Without a gain that is worth more than rounding, `moves`
+// is empty and `found` the start.
+PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
+                         const GameOptions& game, const PlayClock& clock);
+
+// The moves again, each of which must be allowed; UserError that names the first one that is not.
+PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
+                           const PlayClock& clock);
+
+// A move by the names of tracks, in JSON: {"track": "all of gemm", "place": 2, "grain": "step", "steps": -1}.
+// A list of them, or an object that has one as "moves", as `tritax play --json` writes it. Throws UserError
+// with place, value and what is allowed.
+std::vector<Move> read_moves(const std::string& path, const Board& board);
+
+}  // namespace tritax
