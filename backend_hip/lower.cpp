@@ -227,6 +227,10 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
     case OpKind::barrier:
       all_waves_meet();
       break;
+    case OpKind::sparse_product:
+      refuse(number,
+             "this backend has no sparse_product operation; such schedules are for the simulator and the "
+             "functional executor");
     case OpKind::attend:
       lower_attend(op, number, out);
       break;
@@ -257,166 +261,6 @@ void Lowering::lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
   // All waves meet at a wait or claim, but stores may still be on their way.
   std::erase_if(accesses_, [](const Access& access) { return !access.writes; });
   if (draws_items(op)) {
-
-  bool goes_to_senders(const Op& store) const {
-    return tile_ != nullptr && device_.tensor_maps &&
-           schedule_.buffers[static_cast<std::size_t>(store.buffer)].dtype == tile_->dtype;
-  }
-
-  // The hardware runs whole waves; 64 lanes suit both makers.
-  static std::int32_t vector_threads(const Kernel& kernel) {
-    const std::int32_t threads = (kernel.resources.threads + 63) / 64 * 64;
-    if (threads < 64 || threads > 1024) {
-      throw UserError(fmt::format("kernel '{}': {} threads a workgroup; 1 to 1024 are possible", kernel.name,
-                                  kernel.resources.threads));
-    }
-    return threads;
-  }
-
-  void lower_workgroup(const Workgroup& workgroup) {
-    accumulator_ = {};
-    all_waves_meet();
-    skip_targets_.clear();
-    program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
-    for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
-      if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
-        forget_accumulator(i);
-      program_.ops.push_back(lower_op(i));
-      DeviceOp& lowered = program_.ops.back();
-      lowered.ends_run = ends_run(i, workgroup) ? 1 : 0;
-      if (draws_items(schedule_.ops[i])) {  // where to go on when the queue is empty
-        lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
-        lowered.col = static_cast<std::int32_t>(workgroup.op_count);
-      }
-    }
-  }
-
-  void lower_item(std::size_t k, std::size_t number, const ItemQueue& queue, std::uint32_t first_item) {
-    const Item& item = schedule_.kernels[k].items[number];
-    DeviceWorkgroup& place = program_.items[first_item + number];
-    place = {static_cast<std::uint32_t>(program_.ops.size()), item.op_count + 1};
-    follow_other_program();
-    skip_targets_.clear();
-    for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
-      program_.ops.push_back(lower_op(i));
-      program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
-    }
-    DeviceOp& next = program_.ops.emplace_back();
-    next.kind = static_cast<std::uint8_t>(OpKind::claim);
-    next.scope = static_cast<std::uint8_t>(Scope::gpu);
-    next.number = number_of_item_claim(schedule_, k, number);
-    next.address = counter_address(rank_, queue.flag, queue.index);
-    next.k_begin = queue.first;
-    next.k_end = queue.first + queue.count;
-    next.row = next.col = -1;
-  }
-
-  // Behind another program of the same kernel, whichever that was.
-  void follow_other_program() {
-    accumulator_ = {};
-    accesses_.clear();
-    unknown_before_ = items_conflict_;
-    team_wrote_ = team_may_write_;
-  }
-
-  std::uint64_t counter_address(int rank, std::int16_t flag, std::int32_t index) const {
-    return heap_base_[static_cast<std::size_t>(rank)] + heap_.flag_offsets[static_cast<std::size_t>(flag)] +
-           static_cast<std::uint64_t>(index) * sizeof(std::uint32_t);
-  }
-
-  // Whether the operation is asynchronous and not followed by one of the same kind and type, which the same
-  // threads carry out.
-  bool ends_run(std::uint32_t number, const Workgroup& workgroup) const {
-    const Op& op = schedule_.ops[number];
-    if (!is_asynchronous(op.kind)) return false;
-    if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
-    const Op& next = schedule_.ops[number + 1];
-    const auto dtype_of = [this](const Op& one) {
-      return schedule_.buffers[static_cast<std::size_t>(one.buffer)].dtype;
-    };
-    return next.kind != op.kind || dtype_of(next) != dtype_of(op);
-  }
-
-  // Two paths meet here, so that nothing may be known about the accumulator.
-  void forget_accumulator(std::uint32_t number) {
-    if (!accumulator_.empty && !accumulator_.stored) {
-      refuse(number,
-             "the accumulator holds a tile that was not stored; no claim may lie between matmul and store");
-    }
-    accumulator_ = {};
-  }
-
-  DeviceOp lower_op(std::uint32_t number) {
-    const Op& op = schedule_.ops[number];
-    DeviceOp out;
-    out.kind = static_cast<std::uint8_t>(op.kind);
-    out.scope = static_cast<std::uint8_t>(op.scope);
-    out.protocol = static_cast<std::uint8_t>(op.protocol);
-    out.number = static_cast<std::int32_t>(number);
-    out.rows = op.rect.rows;
-    out.cols = op.rect.cols;
-    out.value = op.value;
-    switch (op.kind) {
-      case OpKind::matmul:
-        lower_matmul(op, number, out);
-        break;
-      case OpKind::load:
-      case OpKind::reduce:
-        require_fits(op, number);
-        place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
-        set_width(out, false);
-        touch({tile_of(op), false}, out);
-        if (op.kind == OpKind::load || accumulator_.empty) out.bits |= kFresh;
-        accumulator_ = {.empty = false, .stored = false, .staged = false};
-        break;
-      case OpKind::store:
-        lower_store(op, number, out);
-        break;
-      case OpKind::atomic_add:
-        lower_atomic_add(op, number, out);
-        break;
-      case OpKind::copy:
-        lower_copy(op, number, out);
-        break;
-      case OpKind::signal:
-      case OpKind::wait:
-      case OpKind::claim:
-        lower_flag(op, number, out);
-        break;
-      case OpKind::barrier:
-        all_waves_meet();
-        break;
-      case OpKind::sparse_product:
-        refuse(number,
-               "this backend has no sparse_product operation; such schedules are for the simulator and the "
-               "functional executor");
-      case OpKind::attend:
-      case OpKind::combine:
-        refuse(number, fmt::format("this backend has no {} operation; schedules with attention are for the "
-                                   "simulator and the functional executor",
-                                   name_of(op.kind)));
-    }
-    return out;
-  }
-
-  void lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
-    const auto a = static_cast<std::size_t>(op.src_buffer);
-    const auto b = static_cast<std::size_t>(op.b_buffer);
-    const Buffer& buffer_a = schedule_.buffers[a];
-    const Buffer& buffer_b = schedule_.buffers[b];
-    if (buffer_a.dtype != tile_->dtype || buffer_b.dtype != tile_->dtype) {
-      refuse(number, fmt::format("operands are {} and {}; the kernel's tiles are {}", name_of(buffer_a.dtype),
-                                 name_of(buffer_b.dtype), name_of(tile_->dtype)));
-    }
-    require_fits(op, number);
-    const bool transposed = heap_.buffers[b].transposed_pitch > 0;
-    place(op.src_buffer, op.rect.row, op.k_begin, rank_, out);
-    const DeviceOp at_a = out;
-    DeviceOp at_b = out;
-    place(op.b_buffer, op.k_begin, op.rect.col, rank_, at_b);
-    out.source = at_b.address;
-    out.source_pitch = at_b.pitch;
-    out.width = std::min(width_of(at_a.address, at_a.pitch), width_of(at_b.address, at_b.pitch));
     out.k_begin = op.k_begin;
     out.k_end = op.k_end;
     follow_other_program();

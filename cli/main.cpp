@@ -34,12 +34,6 @@
 namespace tritax::cli {
 namespace {
 
-// In the order in which help lists them: the main job first.
-constexpr std::array kCommands{
-    add_advise,   add_taxonomy, add_layer,     add_simulate, add_report,    add_compare,  add_explain,
-    add_trace,    add_check,    add_evaluate,  add_schedule, add_patterns,  add_machines, add_scenarios,
-    add_roofline, add_play,     add_reproduce, add_measure,  add_calibrate, add_validate, add_tune};
-
 // An empty value is mostly a shell variable that nobody set; without it the command would do something else.
 void refuse_empty_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {

@@ -25,16 +25,15 @@
 #include "model/workloads/paged_attention/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
-#include "model/workloads/streaming_kernel/workload.hpp"
-#include "model/workloads/spmv/workload.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
+#include "model/workloads/spmv/workload.hpp"
+#include "model/workloads/streaming_kernel/workload.hpp"
 #include "model/workloads/ulysses_attention/workload.hpp"
 
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 18> all{&gemm_all_scatter(),
-  static const std::array<const Workload*, 17> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 21> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -51,10 +50,10 @@ std::span<const Workload* const> workloads() {
                                                    &flash_decode(),
                                                    &attention(),
                                                    &paged_attention(),
-                                                   &streaming_kernel()};
-                                                   &spmv()};
                                                    &ring_attention(),
-                                                   &ulysses()};
+                                                   &ulysses(),
+                                                   &streaming_kernel(),
+                                                   &spmv()};
   return all;
 }
 
