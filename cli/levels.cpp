@@ -186,17 +186,23 @@ void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level
   StepTime time;
   if (scheduled) {
     const KStep step = k_step_of(machine.gpu, levels);
-    const StepBoard board(step);
     const StepOrder order = listed_order(step);
-    time = board.evaluate(order);
-    const double written = board.cycles(written_order(step));
+    time = StepBoard(step).evaluate(order);
+    const double written = StepBoard(step).cycles(written_order(step));
+    KStepOptions options;
+    options.reads_ahead = true;
+    const KStep ahead = k_step_of(machine.gpu, levels, options);
+    const double ahead_clk = StepBoard(ahead).cycles(listed_order(ahead));
     outputs.print(instruction_table(step, time));
-    outputs.print("\n" +
-                  wrapped(fmt::format("In the order of list scheduling a K step takes {:.1f} cycles in the "
-                                      "steady state, as written down {:.1f}; it is bound by {}.",
-                                      time.cycles, written, time.bound)) +
-                  "\n");
+    outputs.print(
+        "\n" +
+        wrapped(fmt::format(
+            "In the order of list scheduling a K step takes {:.1f} cycles in the steady state, as written "
+            "down {:.1f}, and {:.1f} if each turn reads the first fragments of the next. It is bound by {}.",
+            time.cycles, written, ahead_clk, time.bound)) +
+        "\n");
     add_step_json(step, order, time, written, row);
+    row["k_step"]["reads_ahead_cycles"] = ahead_clk;
   } else if (level == Level::instruction) {
     outputs.print(
         wrapped("A block of attention has vector work between its products: no instruction schedule.") +

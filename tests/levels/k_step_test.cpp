@@ -311,6 +311,26 @@ TEST(KStepOfTile, StaysLegalUnderRandomSwaps) {
   }
 }
 
+// What the first matrix instructions of a turn wait for was read in the turn before.
+TEST(KStepOfTile, ReadsAheadHideTheLatencyOfLds) {
+  for (const auto& [name, tile] : lowered_tiles()) {
+    const Gpu gpu = find_machine(name).gpu;
+    const Levels levels = lowered_for(name, DType::fp16, tile);
+    const KStep plain = k_step_of(gpu, levels);
+    KStepOptions options;
+    options.reads_ahead = true;
+    const KStep ahead = k_step_of(gpu, levels, options);
+    EXPECT_EQ(ahead.instructions.size(), plain.instructions.size()) << name;
+    EXPECT_EQ(order_problem(ahead, written_order(ahead)), "") << name;
+    const double cycles = StepBoard(ahead).cycles(listed_order(ahead));
+    // Of several waves of a SIMD one hides the latency of another, and the list schedule knows neither.
+    if (plain.waves_per_simd == 1) {
+      EXPECT_LE(cycles, StepBoard(plain).cycles(listed_order(plain))) << name;
+    }
+    EXPECT_GE(cycles, StepBoard(plain).evaluate(listed_order(plain)).busy[0]) << name;
+  }
+}
+
 TEST(KStepOfTile, OfAttentionIsRefused) {
   const Machine machine = find_machine("mi300x-8");
   const Levels levels =

@@ -50,7 +50,7 @@ void print_ratios(std::string_view level, const std::map<std::string, Ratios>& b
 }
 
 TEST(LibraryGemms, OfTheLevelsTakeWhatTheTunedLawSays) {
-  std::map<std::string, Ratios> waves, instructions;
+  std::map<std::string, Ratios> waves, instructions, ahead;
   for (const Scenario& scenario : library_gemms()) {
     const Machine machine = find_machine_of(scenario);
     for (const KernelLevels& kernel : levels_of(build_scenario(scenario, machine), machine)) {
@@ -64,11 +64,16 @@ TEST(LibraryGemms, OfTheLevelsTakeWhatTheTunedLawSays) {
         waves[name].add(law / wave_cost(machine.gpu, profile, *kernel.levels).clk, kernel.tile);
         const KStep step = k_step_of(machine.gpu, *kernel.levels);
         instructions[name].add(law / StepBoard(step).cycles(listed_order(step)), kernel.tile);
+        KStepOptions options;
+        options.reads_ahead = true;
+        const KStep next = k_step_of(machine.gpu, *kernel.levels, options);
+        ahead[name].add(law / StepBoard(next).cycles(listed_order(next)), kernel.tile);
       }
     }
   }
   print_ratios("wave", waves);
   print_ratios("instruction", instructions);
+  print_ratios("instruction, reads ahead", ahead);
   const Ratios& all = waves["all"];
   ASSERT_GT(all.count, 50);
   // A wave level that is below its law has lost work on the way.

@@ -37,7 +37,10 @@ class StepWriter {
   void follow_all(std::int32_t from, const Ids& to, std::int32_t turns);  // a barrier
   void add_loads();
   void add_piece(std::int32_t piece);
-  void add_reads(std::int32_t piece);
+  void add_reads(std::int32_t piece, Ids& reads_a, Ids& reads_b);
+  void add_reads_ahead();
+  void need_reads(std::int32_t piece, std::size_t product, std::int32_t turns);
+  bool reads_ahead() const;
   void add_products(std::int32_t piece);
   void guard_fragments();
   void close_through_registers();
@@ -59,7 +62,9 @@ class StepWriter {
   std::int32_t along_k_ = 1;  // instructions of a piece
   Ids loads_;                 // or copies, or prefetches
   Ids writes_;
-  std::vector<Ids> reads_a_;  // by piece
+  std::int32_t read_barrier_ = -1;  // behind which what was read may be overwritten
+  std::int32_t last_barrier_ = -1;  // behind which the next stage may be read
+  std::vector<Ids> reads_a_;        // by piece
   std::vector<Ids> reads_b_;
   std::vector<Ids> products_;  // by piece: (place along K · along_m + place along m) · along_n + along n
 };
@@ -140,9 +145,7 @@ void StepWriter::add_loads() {
   }
 }
 
-void StepWriter::add_reads(std::int32_t piece) {
-  reads_a_.emplace_back();
-  reads_b_.emplace_back();
+void StepWriter::add_reads(std::int32_t piece, Ids& reads_a, Ids& reads_b) {
   if (levels_.feed == Feed::by_copy_engine) return;
   const bool cached = levels_.feed == Feed::through_cache;
   const std::int32_t depth = along_k_ * product_.instruction.k;
@@ -151,8 +154,8 @@ void StepWriter::add_reads(std::int32_t piece) {
   const double busy = cached ? served_ * block / kL1BytesPerClkOfXe : lds_busy();
   const double latency = cached ? kL1ClkOfXe : gpu_.lanes_per_wave == 64 ? kLdsClkOfAmd : kLdsClkOfNvidia;
   for (const auto& [matrix, along, edge, reads] :
-       {std::tuple{'A', product_.along_m, product_.instruction.m, &reads_a_.back()},
-        std::tuple{'B', product_.along_n, product_.instruction.n, &reads_b_.back()}}) {
+       {std::tuple{'A', product_.along_m, product_.instruction.m, &reads_a},
+        std::tuple{'B', product_.along_n, product_.instruction.n, &reads_b}}) {
     const double bytes = static_cast<double>(along) * edge * depth * bytes_of(levels_.dtype);
     const auto count =
         static_cast<std::int32_t>(cached ? ceil_div(along * edge, kBlockRows) : std::ceil(bytes / one));
@@ -195,22 +198,46 @@ void StepWriter::add_products(std::int32_t piece) {
           need((*before)[before->size() - block + own.size()], id, 0, clocks);
         }
         own.push_back(id);
-        for (const auto& [reads, place, along] : {std::tuple{&reads_a_.back(), i, product_.along_m},
-                                                  std::tuple{&reads_b_.back(), j, product_.along_n}}) {
-          if (reads->empty()) continue;
-          const auto [first, last] = bringing(place, along, reads->size());
-          for (std::int32_t r = first; r <= last; ++r) {
-            const std::int32_t read = (*reads)[static_cast<std::size_t>(r)];
-            need(read, id, 0, step_.instructions[static_cast<std::size_t>(read)].latency);
-          }
-        }
+        need_reads(piece, own.size() - 1, 0);
       }
     }
   }
 }
 
+bool StepWriter::reads_ahead() const {
+  return options_.reads_ahead && (levels_.feed == Feed::through_registers || levels_.feed == Feed::by_copies);
+}
+
+// Of the product at a place of its piece: the reads of its fragments, `turns` ago.
+void StepWriter::need_reads(std::int32_t piece, std::size_t product, std::int32_t turns) {
+  const auto of = static_cast<std::size_t>(piece);
+  const auto j = static_cast<std::int32_t>(product) % product_.along_n;
+  const auto i = static_cast<std::int32_t>(product) / product_.along_n % product_.along_m;
+  for (const auto& [reads, place, along] :
+       {std::tuple{&reads_a_[of], i, product_.along_m}, std::tuple{&reads_b_[of], j, product_.along_n}}) {
+    if (reads->empty()) continue;
+    const auto [first, last] = bringing(place, along, reads->size());
+    for (std::int32_t r = first; r <= last; ++r) {
+      const std::int32_t read = (*reads)[static_cast<std::size_t>(r)];
+      need(read, products_[of][product], turns, step_.instructions[static_cast<std::size_t>(read)].latency);
+    }
+  }
+}
+
+// The first reads of the next turn, behind the barrier that lets them.
+void StepWriter::add_reads_ahead() {
+  add_reads(0, reads_a_.front(), reads_b_.front());
+  for (const Ids* reads : {&reads_a_.front(), &reads_b_.front()}) {
+    follow_all(last_barrier_, *reads, 0);
+    need_all(*reads, read_barrier_, 1);
+  }
+  for (std::size_t product = 0; product < products_.front().size(); ++product) need_reads(0, product, 1);
+}
+
 void StepWriter::add_piece(std::int32_t piece) {
-  add_reads(piece);
+  reads_a_.emplace_back();
+  reads_b_.emplace_back();
+  if (piece > 0 || !reads_ahead()) add_reads(piece, reads_a_.back(), reads_b_.back());
   add_products(piece);
 }
 
@@ -227,6 +254,7 @@ void StepWriter::guard_fragments() {
   for (std::int32_t piece = 0; piece < pieces_; ++piece) {
     std::int32_t user = piece - sets, turns = 0;
     for (; user < 0; user += pieces_) ++turns;
+    if (piece == 0 && reads_ahead()) --turns;  // read a turn before they are used
     const Ids& users = products_[static_cast<std::size_t>(user)];
     for (std::size_t at = 0; at < users.size(); ++at) {
       const auto j = static_cast<std::int32_t>(at) % product_.along_n;
@@ -280,6 +308,8 @@ void StepWriter::close_through_registers() {
     need_all(reads, all_written, 0);
     follow_all(all_written, writes_, 1);
   }
+  read_barrier_ = all_read >= 0 ? all_read : all_written;
+  last_barrier_ = all_written;
 }
 
 void StepWriter::close_by_copies() {
@@ -292,6 +322,7 @@ void StepWriter::close_by_copies() {
   }
   need_all(loads_, barrier, levels_.stages - 2);
   follow_all(barrier, loads_, 1);
+  read_barrier_ = last_barrier_ = barrier;
 }
 
 // Copies tell matrix instructions through barriers in LDS that only they wait at, and are told so too.
@@ -319,7 +350,6 @@ void StepWriter::close_through_cache() {
 KStep StepWriter::write() {
   add_loads();
   for (std::int32_t piece = 0; piece < pieces_; ++piece) add_piece(piece);
-  guard_fragments();
   switch (levels_.feed) {
     case Feed::through_registers:
       close_through_registers();
@@ -334,6 +364,8 @@ KStep StepWriter::write() {
       close_through_cache();
       break;
   }
+  if (reads_ahead()) add_reads_ahead();
+  guard_fragments();
   return std::move(step_);
 }
 

@@ -34,6 +34,10 @@ namespace tritax {
 
 struct KStepOptions {
   double memory_latency_ns = 0;  // of operands; 0: that of L2
+  // Fragments of the first piece are read at the end of the turn before, behind its last barrier, as
+  // hand-written kernels do; otherwise every turn begins with reads that its first matrix instructions wait
+  // for.
+  bool reads_ahead = false;
   // As a game over machine code has it (arXiv:2501.08071): nothing passes a barrier, and no scoreboard guards
   // the operands of a matrix instruction, so that 5 cycles of stall counts have to lie between it and the
   // read that overwrites them (its usual window).
