@@ -62,8 +62,10 @@ void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int3
 struct Comparison {
   double error_squared = 0;
   double reference_squared = 0;
-  unsigned long long largest_error_bits = 0;  // of a non-negative double: ordered like the number itself
-  unsigned long long unordered = 0;           // elements that are NaN or infinite
+  // Of a non-negative double, which is ordered like the number itself: the largest error of an element beyond
+  // a unit in the last place of what it should be.
+  unsigned long long largest_error_bits = 0;
+  unsigned long long unordered = 0;  // elements that are NaN or infinite
 };
 
 // Adds the comparison of a rectangle of `result` with values in fp32, of which a row is `reference_cols`

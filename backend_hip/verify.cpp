@@ -52,9 +52,9 @@ void make_input(const Input& input, DType dtype, std::uint64_t seed, const Regio
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
 }
 
-// Largest error of one element, in units of the reference's root mean square, that rounding to the dtype
-// explains: half a unit in the last place of a value that is six times the root mean square, and as much
-// again for the sum.
+// Largest error of one element beyond a unit of its own last place, in units of the reference's root mean
+// square, that rounding to the dtype explains: half a unit in the last place of a value that is six times the
+// root mean square, and as much again for the sum.
 double element_tolerance(DType dtype) {
   switch (dtype) {
     case DType::fp32:
