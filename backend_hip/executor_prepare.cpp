@@ -151,7 +151,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.blocks = lowered.workgroup_count;
   launch.threads = static_cast<unsigned int>(lowered.threads);
   launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
-  launch.function = vector_kernel_for(lowered.threads);
+  launch.function = vector_kernel_for(lowered.threads, lowered.lean);
   launch.tile = lowered.tile;
   launch.params.box_rows_of_a = lowered.box_rows_of_a;
   for (const MatmulKernel& kernel : kernels_) {
