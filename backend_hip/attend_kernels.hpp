@@ -11,12 +11,8 @@ namespace tritax::gpu {
 template <class Shape>
 MatmulKernel attend_entry() {
   MatmulKernel kernel;
-  kernel.traits = {.dtype = Shape::dtype,
-                   .m = Shape::kRows,
-                   .n = Shape::kKeys,
-                   .threads = Shape::kThreads,
-                   .shared_bytes = Shape::kSharedBytes,
-                   .depth = Shape::kDepth};
+  kernel.traits = {Shape::dtype, Shape::kRows, Shape::kKeys, Shape::kThreads, Shape::kSharedBytes, 0, 0,
+                   Shape::kDepth};
   kernel.function = reinterpret_cast<const void*>(&attend_kernel<Shape>);
   return kernel;
 }

@@ -151,7 +151,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.blocks = lowered.workgroup_count;
   launch.threads = static_cast<unsigned int>(lowered.threads);
   launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
-  launch.function = vector_kernel_for(lowered.threads);
+  launch.function = vector_kernel_for(lowered.threads, lowered.lean);
   launch.tile = lowered.tile;
   launch.params.box_rows_of_a = lowered.box_rows_of_a;
   for (const MatmulKernel& kernel : kernels_) {
@@ -166,7 +166,8 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   // spins on one that is launched after it.
   hipFuncAttributes attributes{};
   TRITAX_GPU_CHECK(hipFuncGetAttributes(&attributes, launch.function));
-  if (lowered.shared_bytes > 48 * 1024) {
+  // What a kernel has without being asked, its static part included.
+  if (static_cast<std::size_t>(lowered.shared_bytes) + attributes.sharedSizeBytes > 48 * 1024) {
     TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
                                          lowered.shared_bytes));
   }

@@ -23,8 +23,8 @@ std::vector<MatmulKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp3
 std::vector<MatmulKernel> attend_kernels_bf16();
 std::vector<MatmulKernel> attend_kernels_fp16();
 
-// The kernel without matmul for workgroups of `threads`.
-const void* vector_kernel_for(int threads);
+// The kernel without matmul for workgroups of `threads`; `lean`: see LoweredKernel.
+const void* vector_kernel_for(int threads, bool lean);
 
 // Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on
 // the seed and its place alone. `transposed` may be null.
@@ -62,14 +62,22 @@ void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int3
 struct Comparison {
   double error_squared = 0;
   double reference_squared = 0;
-  unsigned long long largest_error_bits = 0;  // of a non-negative double: ordered like the number itself
-  unsigned long long unordered = 0;           // elements that are NaN or infinite
+  // Of a non-negative double, which is ordered like the number itself: the largest error of an element, in
+  // units of the root mean square of the reference, or of its row where that is larger: what few keys attend
+  // to is many times as large as the other rows of an attention, and so is what rounding leaves of it.
+  unsigned long long largest_error_bits = 0;
+  unsigned long long unordered = 0;  // elements that are NaN or infinite
 };
 
-// Adds the comparison of a rectangle of `result` with values in fp32, of which a row is `reference_cols`
-// long, to `*sums`, which lies on the device.
+// Adds the squares of a rectangle of values in fp32, of which a row is `reference_cols` long, to `*sums`,
+// which lies on the device.
+void launch_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
+                    Comparison* sums, hipStream_t stream);
+
+// Adds the comparison of a rectangle of `result` with such values to `*sums`, which has the squares of all
+// `elements` by now.
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, std::int32_t reference_cols, Comparison* sums,
+                    const float* reference, std::int32_t reference_cols, double elements, Comparison* sums,
                     hipStream_t stream);
 
 }  // namespace tritax::gpu

@@ -153,44 +153,68 @@ __global__ void widen(const unsigned char* matrix, std::int32_t pitch, std::int3
   }
 }
 
+__device__ double sum_of_workgroup(double value, double* room) {
+  room[threadIdx.x] = value;
+  workgroup_barrier();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (static_cast<int>(threadIdx.x) < half) room[threadIdx.x] += room[threadIdx.x + half];
+    workgroup_barrier();
+  }
+  const double sum = room[0];
+  workgroup_barrier();
+  return sum;
+}
+
+__device__ double squares_of_row(const float* reference, std::int32_t cols, double* room) {
+  double squares = 0;
+  for (int col = static_cast<int>(threadIdx.x); col < cols; col += kThreads)
+    squares += static_cast<double>(reference[col]) * reference[col];
+  return sum_of_workgroup(squares, room);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
+                Comparison* sums) {
+  __shared__ double room[kThreads];
+  double squares = 0;
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x)
+    squares += squares_of_row(reference + row * reference_cols, cols, room);
+  if (threadIdx.x == 0) atomicAdd(&sums->reference_squared, squares);
+}
+
+// One workgroup a row.
 template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-            const float* reference, std::int32_t reference_cols, Comparison* sums) {
-  __shared__ double squares[2][kThreads];
+            const float* reference, std::int32_t reference_cols, double elements, Comparison* sums) {
+  __shared__ double room[kThreads];
   double error_squared = 0;
-  double reference_squared = 0;
   double largest = 0;
   unsigned long long unordered = 0;
-  const std::int64_t total = std::int64_t{rows} * cols;
-  for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
-       i += std::int64_t{gridDim.x} * kThreads) {
-    const float value =
-        to_float<dtype>(load_element<dtype>(result + i / cols * pitch + i % cols * bytes_of(dtype)));
-    const double wanted = reference[i / cols * reference_cols + i % cols];
-    const double error = value > wanted ? value - wanted : wanted - value;
-    if (!(error < 1e300)) {
-      ++unordered;
-      continue;
+  const double all = sums->reference_squared / elements;
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    const float* const wanted_row = reference + row * reference_cols;
+    const double of_row = squares_of_row(wanted_row, cols, room) / cols;
+    const double scale = sqrt(of_row > all ? of_row : all);
+    for (int col = static_cast<int>(threadIdx.x); col < cols; col += kThreads) {
+      const float value =
+          to_float<dtype>(load_element<dtype>(result + row * pitch + std::int64_t{col} * bytes_of(dtype)));
+      const double wanted = wanted_row[col];
+      const double error = value > wanted ? value - wanted : wanted - value;
+      if (!(error < 1e300)) {
+        ++unordered;
+        continue;
+      }
+      error_squared += error * error;
+      if (error > largest * scale) largest = error / scale;
     }
-    error_squared += error * error;
-    reference_squared += wanted * wanted;
-    if (error > largest) largest = error;
   }
-  squares[0][threadIdx.x] = error_squared;
-  squares[1][threadIdx.x] = reference_squared;
   if (unordered > 0) atomicAdd(&sums->unordered, unordered);
   unsigned long long largest_bits;
   memcpy(&largest_bits, &largest, sizeof(largest_bits));
   atomicMax(&sums->largest_error_bits, largest_bits);
-  workgroup_barrier();
-  if (threadIdx.x != 0) return;
-  for (int i = 1; i < kThreads; ++i) {
-    error_squared += squares[0][i];
-    reference_squared += squares[1][i];
-  }
-  atomicAdd(&sums->error_squared, error_squared);
-  atomicAdd(&sums->reference_squared, reference_squared);
+  error_squared = sum_of_workgroup(error_squared, room);
+  if (threadIdx.x == 0) atomicAdd(&sums->error_squared, error_squared);
 }
 
 // Calls run.template operator()<dtype>() for a dtype known at run time.
@@ -253,12 +277,20 @@ void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int3
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
+void launch_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
+                    Comparison* sums, hipStream_t stream) {
+  add_squares<<<grid_for(std::int64_t{rows} * kThreads), kThreads, 0, stream>>>(rows, cols, reference,
+                                                                                reference_cols, sums);
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, std::int32_t reference_cols, Comparison* sums,
+                    const float* reference, std::int32_t reference_cols, double elements, Comparison* sums,
                     hipStream_t stream) {
   with_dtype(dtype, [&]<DType type>() {
-    compare<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
-        static_cast<const unsigned char*>(result), pitch, rows, cols, reference, reference_cols, sums);
+    compare<type><<<grid_for(std::int64_t{rows} * kThreads), kThreads, 0, stream>>>(
+        static_cast<const unsigned char*>(result), pitch, rows, cols, reference, reference_cols, elements,
+        sums);
   });
   TRITAX_GPU_CHECK(hipGetLastError());
 }

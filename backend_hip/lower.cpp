@@ -83,6 +83,7 @@ void Lowering::lower_kernel(std::size_t k) {
   lowered.threads = tile != nullptr ? tile->threads : vector_threads(kernel);
   lowered.shared_bytes = tile != nullptr ? tile->shared_bytes : kernel.resources.lds_bytes;
   threads_ = lowered.threads;
+  lowered.lean = tile == nullptr && is_lean(kernel);
   items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
   team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
   for (const Workgroup& workgroup : kernel.workgroups) lower_workgroup(workgroup);
@@ -93,6 +94,21 @@ void Lowering::lower_kernel(std::size_t k) {
       lower_item(k, static_cast<std::size_t>(queue.first + i), queue, lowered.first_item);
     }
   }
+}
+
+// Only where partials are combined: elsewhere it is copies that count, which want registers.
+bool Lowering::is_lean(const Kernel& kernel) const {
+  constexpr std::int32_t kGroup = 8;  // numbers of a thread, as in tile_vector.hpp
+  bool combines = false;
+  for (std::size_t p = 0; p < program_count(kernel); ++p) {
+    for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
+      const AccumulatorUse use = traits_of(op.kind).accumulator;
+      combines = combines || op.kind == OpKind::combine;
+      if (use == AccumulatorUse::none) continue;
+      if (std::int64_t{op.rect.rows} * ((op.rect.cols + kGroup - 1) / kGroup) > threads_) return false;
+    }
+  }
+  return combines;
 }
 
 bool Lowering::team_may_write(const Kernel& kernel) const {

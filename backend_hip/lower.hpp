@@ -86,6 +86,7 @@ struct LoweredKernel {
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
   std::int32_t box_rows_of_a = 0;  // that a box of A has: those of the schedule's tiles, no more
+  bool lean = false;               // combines partials so small that every thread holds 8 numbers at most
 };
 
 struct RankProgram {

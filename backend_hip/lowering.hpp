@@ -33,6 +33,7 @@ class Lowering {
   };
   [[noreturn]] void refuse(std::uint32_t number, const std::string& why) const;
   void lower_kernel(std::size_t k);
+  bool is_lean(const Kernel& kernel) const;
   // Whether computing threads of the kernel store anything, which a signal then has to cover.
   bool team_may_write(const Kernel& kernel) const;
   bool goes_to_senders(const Op& store) const;

@@ -25,13 +25,15 @@ struct AttendShape {
   static constexpr DType dtype = dtype_;
   static constexpr int kRows = rows_;
   static constexpr int kDepth = depth_;  // columns of a head, at most
-  static constexpr int kWaves = 4;
+  static constexpr int kWaves = rows_ == 128 && kAsyncTiles ? 8 : 4;
   static constexpr int kThreads = kWaves * kWaveLanes;
   static constexpr int kKeyWaves = rows_ == 16 ? kWaves : 1;  // that share the keys of a block
   static constexpr int kRowBlocks = rows_ / 16 / (kWaves / kKeyWaves);
   static constexpr int kStages = kAsyncTiles ? 2 : 1;
-  // Of a block. Beside 128 queries neither the registers of NVIDIA nor the LDS of AMD hold more.
-  static constexpr int kKeys = rows_ < 128 || (kAsyncTiles && depth_ <= 64) ? 64 : 32;
+  // Of a block. The LDS of AMD holds no more beside 128 queries.
+  static constexpr int kKeys = rows_ < 128 || kAsyncTiles ? 64 : 32;
+  // Workgroups that share a compute unit, which the registers must allow.
+  static constexpr int kResidents = !kAsyncTiles || kWaves == 8 ? 1 : 2;
   static constexpr int kWaveKeys = kKeys / kKeyWaves;
   static constexpr int kRowBytes = depth_ * 2;
   static constexpr int kQueryBytes = rows_ * kRowBytes;
@@ -381,7 +383,8 @@ class AttendEngine {
 };
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads) attend_kernel(const LaunchParams params) {
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kResidents)
+    attend_kernel(const LaunchParams params) {
   extern __shared__ __align__(128) unsigned char attend_shared[];
   __shared__ SharedRoom<DeviceOp, 2 * Shape::kWaves> slots;
   __shared__ SharedRoom<Mailbox> mailbox;

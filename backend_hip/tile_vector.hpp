@@ -11,12 +11,17 @@ inline constexpr int kGroupCols = 8;
 // Groups of 8 accumulators a thread can hold: all of them stay in registers.
 constexpr int groups_of_thread(int threads) { return threads > 512 ? 2 : threads > 256 ? 4 : 8; }
 
+// Of a workgroup whose tiles are small, one group a thread: so that as many are resident as its 64 registers
+// a thread allow.
+inline constexpr int kLeanThreads = 256;
+inline constexpr int kLeanResidents = 4;
+
 // Everything that touches the accumulators is inlined by force: a call would move them to memory.
-template <int max_threads>
+template <int max_threads, int groups>
 class VectorEngine {
  public:
   // As many as the registers allow beside the accumulators.
-  static constexpr int kCopiesInFlight = max_threads > 512 ? 4 : max_threads > 256 ? 8 : 16;
+  static constexpr int kCopiesInFlight = groups == 1 || max_threads > 512 ? 4 : max_threads > 256 ? 8 : 16;
 
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
@@ -100,7 +105,7 @@ class VectorEngine {
   }
 
  private:
-  static constexpr int kGroups = groups_of_thread(max_threads);
+  static constexpr int kGroups = groups;
 
   __device__ static float number_at(const unsigned char* from) {
     return to_float<DType::fp32>(*reinterpret_cast<const volatile std::uint32_t*>(from));
@@ -249,12 +254,13 @@ class VectorEngine {
   float scores_[kGroups];  // log-sum-exp of the group's row, where partials were combined
 };
 
-template <int max_threads>
-__global__ void __launch_bounds__(max_threads) vector_kernel(const LaunchParams params) {
+template <int max_threads, int groups = groups_of_thread(max_threads)>
+__global__ void __launch_bounds__(max_threads, groups == 1 ? kLeanResidents : 1)
+    vector_kernel(const LaunchParams params) {
   __shared__ SharedRoom<DeviceOp, 2 * max_threads / kWaveLanes> slots;
   __shared__ SharedRoom<Mailbox> mailbox;
   OpReader reader(params, slots.get() + 2 * (threadIdx.x / kWaveLanes));
-  VectorEngine<max_threads> engine;
+  VectorEngine<max_threads, groups> engine;
   interpret(params, engine, reader, *mailbox.get());
 }
 

@@ -23,6 +23,8 @@ DeviceTraits device_with_copy_engine() {
     device.tiles.push_back({dtype, 128, 256, 384, 200000, 128 / bytes_of(dtype), 64});
     device.tiles.push_back({dtype, 128, 128, 384, 200000, 128 / bytes_of(dtype), 64});
   }
+  for (const std::int32_t queries : {16, 128})
+    device.tiles.push_back({DType::bf16, queries, 64, 128, 100000, 0, 0, 128});
   return device;
 }
 
@@ -541,6 +543,7 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
             EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
           }
         }
+        for (int r = 0; r < schedule.ranks; ++r) EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
       }
     }
   }
