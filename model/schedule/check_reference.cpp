@@ -143,12 +143,13 @@ class ReferenceChecker {
     const auto is = [](const Region& region, std::int32_t rows, std::int32_t cols) {
       return region.rect.rows == rows && region.rect.cols == cols;
     };
-    if (!is(op.to, matrix.rows, 1) || !is(op.b, matrix.cols, 1) || !is(op.a, 1, matrix.nonzeros())) {
+    if (!is(op.to, matrix.rows, 1) || !is(op.b, matrix.cols, 1) ||
+        !is(op.a, 1, std::max(1, matrix.nonzeros()))) {
       return refuse(Kind::meaningless,
                     fmt::format("multiplies {}×{} with {} nonzeros: give values of 1×{}, b of {}×1 and a "
                                 "target of {}×1",
-                                matrix.rows, matrix.cols, matrix.nonzeros(), matrix.nonzeros(), matrix.cols,
-                                matrix.rows));
+                                matrix.rows, matrix.cols, matrix.nonzeros(), std::max(1, matrix.nonzeros()),
+                                matrix.cols, matrix.rows));
     }
     return check_one_rank("a", op.a) && check_one_rank("b", op.b);
   }

@@ -54,7 +54,7 @@ std::vector<Overlap> overlaps_of(const Timeline& timeline, const Schedule& sched
     const OpPlace& place = interval.place;
     const Op& op = op_of(schedule, place);
     const auto rank = static_cast<std::size_t>(place.rank);
-    if (multiplies(op.kind)) {
+    if (multiplies(op.kind) || op.kind == OpKind::sparse_product) {
       computing[rank].emplace_back(interval.begin_ns, interval.end_ns);
     } else if (moves_data(op.kind) && peer_of(op, place.rank) != place.rank) {
       communicating[rank].emplace_back(interval.begin_ns, interval.end_ns);

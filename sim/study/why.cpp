@@ -181,6 +181,9 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   std::string text = fmt::format("Of its {},", time_text(winner.time_ns));
   const std::string_view computing = problem.workload->computing.all;
   if (computes) text += fmt::format(" {} needs at least {}", computing, time_text(bound.compute_ns));
+  if (problem.gpus() == 1 && !computes) {
+    text += fmt::format(" what has to come from memory needs at least {}", time_text(bound.memory_ns));
+  }
   if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
   const bool fetches = what_moves(winner.rounds) == "fetch";

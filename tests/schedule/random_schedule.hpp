@@ -74,7 +74,7 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
   }
   for (int ops = below(3); ops > 0; --ops) {
     const bool add = below(2) == 1;
-    switch (static_cast<ReferenceKind>(below(4))) {
+    switch (static_cast<ReferenceKind>(below(static_cast<int>(kReferenceKindNames.size())))) {
       case ReferenceKind::product:
         builder.expect_product(region(), region(), region(), add);
         break;
@@ -86,6 +86,9 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
         break;
       case ReferenceKind::attention:
         builder.expect_attention(region(), region(), region(), region(), natural(), 1 + below(9));
+        break;
+      case ReferenceKind::sparse_product:
+        builder.expect_sparse_product(region(), static_cast<std::int16_t>(below(9)), region(), region());
         break;
     }
   }

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 
 namespace tritax {
 namespace {
@@ -15,6 +16,7 @@ constexpr std::array<std::string_view, 2> kParsedColours{"green", "grey"};
 const Spec kParsedCount{.name = "count", .help = "how many", .low = 1, .high = 64};
 const Spec kParsedColour{
     .name = "colour", .help = "which colour", .kind = ValueKind::name, .high = 1, .names = kParsedColours};
+const Spec kParsedFile{.name = "matrix", .help = "a file", .kind = ValueKind::file, .high = 1 << 20};
 const Spec kParsedSwitch{.name = "switch", .help = "whether", .kind = ValueKind::boolean};
 const Spec kParsedSize{
     .name = "size", .help = "how large", .kind = ValueKind::bytes, .low = 0, .high = 1 << 20};
@@ -54,6 +56,16 @@ TEST(ParseValue, SaysPlaceValueAndWhatIsAllowed) {
             "shape 256x60: 60 is not allowed; give multiples of 16 up to 512");
   EXPECT_EQ(refusal_of([] { parse_value("256", "shape", kParsedShape); }),
             "shape: '256' has 1 number; give 2, for example 256x256");
+}
+
+TEST(ParseValue, KnowsAFileByThePathThatWasWritten) {
+  const std::int64_t number = parse_value("a.mtx", "--matrix", kParsedFile).front();
+  EXPECT_GE(number, 1);
+  EXPECT_EQ(parse_value("a.mtx", "--matrix", kParsedFile).front(), number);
+  EXPECT_NE(parse_value("./a.mtx", "--matrix", kParsedFile).front(), number);
+  EXPECT_EQ(file_of(number), "a.mtx");
+  EXPECT_EQ(file_of(0), "");
+  EXPECT_THROW(parse_value("", "--matrix", kParsedFile), UserError);
 }
 
 }  // namespace

@@ -11,8 +11,10 @@
 
 #include "model/cost/sparse_cost.hpp"
 #include "model/machine/find_machine.hpp"
+#include "model/machine/topology.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/json.hpp"
+#include "model/select/bounds.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 
@@ -38,8 +40,8 @@ double simulated_us(std::string_view pattern, const Problem& problem, const Mach
 RC_GTEST_PROP(Spmv, LeavesEigensProductByEverySchedule, ()) {
   Machine machine = find_machine(*rc::gen::element("mi300x-8", "h100-4"));
   machine.gpu.cus_per_xcd = *rc::gen::inRange(1, 5);  // so that matrices of this size fill it
-  const Problem problem = spmv_problem({{"rows", *rc::gen::inRange(1, 700)},
-                                        {"cols", *rc::gen::inRange(1, 700)},
+  const Problem problem = spmv_problem({{"rows", *rc::gen::inRange(1, 400)},
+                                        {"cols", *rc::gen::inRange(1, 400)},
                                         {"row_length", *rc::gen::inRange(1, 30)},
                                         {"structure", *rc::gen::inRange(0, 4)},
                                         {"exponent", *rc::gen::inRange(120, 300)},
@@ -59,6 +61,8 @@ RC_GTEST_PROP(Spmv, LeavesEigensProductByEverySchedule, ()) {
     const FunctionalResult result = execute_functionally(schedule, machine, 7);
     RC_ASSERT(result.stale_reads.empty());
     RC_ASSERT(result.max_relative_error < 1e-5);
+    const TimeBound bound = time_bound(schedule, machine, build_topology(machine, 1));
+    RC_ASSERT(simulate(schedule, machine).makespan_ns >= bound.total_ns * (1 - 1e-9));
   }
 }
 
@@ -100,7 +104,7 @@ TEST(Spmv, TakesNoLessThanItsBytesFromMemory) {
   const double nonzeros = work_of(problem).flops / 2;
   const double least_us = nonzeros * 8 / machine.gpu.hbm_gb_per_s / 1e3;
   for (const Pattern& pattern : spmv().patterns) {
-    EXPECT_GT(simulated_us(pattern.name, problem, machine), 0.97 * least_us) << pattern.name;
+    EXPECT_GT(simulated_us(pattern.name, problem, machine), least_us) << pattern.name;
   }
 }
 

@@ -69,10 +69,7 @@ SpmvDraft::SpmvDraft(std::string_view pattern, const Problem& problem, const Mac
   builder.input(builder.whole(values_));
   builder.input(builder.whole(x_));
   builder.input(builder.whole(y_), InputValues::zero);
-  if (matrix->nonzeros() > 0) {
-    builder.expect_sparse_product(builder.whole(y_), sparse_, builder.whole(values_, 0),
-                                  builder.whole(x_, 0));
-  }
+  builder.expect_sparse_product(builder.whole(y_), sparse_, builder.whole(values_, 0), builder.whole(x_, 0));
 }
 
 std::int32_t SpmvDraft::add_kernel(std::string_view name, std::int32_t threads, std::int64_t lds_offsets,

@@ -105,7 +105,9 @@ Schedule build_spmv_merge_path(const Problem& problem, const Machine& machine, c
       draft.builder.workgroup(kernels.back());
       // The probes of its first thread; those of the others go on at the same time. The row end that it looks
       // at last stands for the coordinates.
-      draft.add_search(std::max<std::int64_t>(1, std::int64_t{p} * threads * items));
+      const std::int64_t begin = std::int64_t{p} * threads * items;
+      draft.builder.load(draft.offsets, {0, 0, 1, 1}, 0);  // before a search, which may end at once
+      draft.add_search(std::min(begin, std::int64_t{draft.matrix->rows} + draft.matrix->nonzeros()));
       draft.builder.store(begins, {0, p, 1, 1}, 0);
     }
   }
