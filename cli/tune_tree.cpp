@@ -66,10 +66,26 @@ std::vector<PatternOption> options_with(const Workload& workload, const std::vec
                               options.size(), kMostTreeOptions));
 }
 
-void refuse_columns(const TreeTuning& tuning, const std::string& what) {
+// Of problems, which have no column for it.
+double gather_ns_of(const TreeTuning& tuning) {
+  TimesColumns columns;
+  columns.gathered = listed(tuning.gathered, "--gathered");
+  columns.gather_time = tuning.gather_time;
+  require_gather_time(columns);
+  if (tuning.gather_time.empty()) return 0;
+  const std::optional<double> time_ns = written_time(tuning.gather_time);
+  if (time_ns) return *time_ns;
+  throw UserError(
+      fmt::format("--gather-time: '{}' is no time; give a number with ns, us, ms or s", tuning.gather_time));
+}
+
+// What a pass over the data finds may be fields of a problem too; `what` has no columns.
+void refuse_columns(const TreeTuning& tuning, const std::string& what, bool may_gather) {
+  if (!may_gather && !tuning.gathered.empty()) {
+    throw UserError(fmt::format("--gathered: {} have nothing to gather; leave it out", what));
+  }
   for (const auto& [text, flag] :
-       {std::pair{&tuning.times, "--times"}, std::pair{&tuning.gathered, "--gathered"},
-        std::pair{&tuning.gather_time, "--gather-time"}, std::pair{&tuning.group, "--group"},
+       {std::pair{&tuning.times, "--times"}, std::pair{&tuning.group, "--group"},
         std::pair{&tuning.heuristic, "--heuristic"}, std::pair{&tuning.baseline, "--baseline"}}) {
     if (!text->empty())
       throw UserError(fmt::format("{}: only a table (CSV) has columns; {} have none", flag, what));
@@ -176,7 +192,7 @@ void add_tree_options(CLI::App& app, TreeTuning& tuning) {
        "What is known for nothing: columns, fields, their products and quotients (default: all fields of "
        "problems)");
   text("--gathered", tuning.gathered, "A,B,C",
-       "Columns that a pass over the data finds, and what follows from them");
+       "Columns or fields that a pass over the data finds, and what follows from them");
   text("--gather-time", tuning.gather_time, "COLUMN|TIME", "How long that pass takes: a column, or 12us");
   text("--group", tuning.group, "COLUMN",
        "Rows with the same value are never on both sides of a test (a matrix)");
@@ -218,21 +234,32 @@ TimedProblems problems_of_csv(const TreeTuning& tuning, const std::string& path)
 
 TimedProblems problems_of_scenarios(const TreeTuning& tuning, const std::vector<Scenario>& scenarios,
                                     const Machine& machine) {
-  refuse_columns(tuning, "scenarios");
+  refuse_columns(tuning, "scenarios", true);
+  const double gather_ns = gather_ns_of(tuning);
   const Workload& workload = *scenarios.front().problem.workload;
   const std::vector<std::string> features = listed(tuning.features, "--features");
-  for (const std::string& feature : features) {
-    problem_feature(scenarios.front().problem, feature, "--features: ");
+  const std::vector<std::string> gathered = listed(tuning.gathered, "--gathered");
+  for (const auto& [list, flag] :
+       {std::pair{&features, "--features: "}, std::pair{&gathered, "--gathered: "}}) {
+    for (const std::string& feature : *list) problem_feature(scenarios.front().problem, feature, flag);
   }
   const PatternTable found = pattern_table(scenarios, machine, options_with(workload, tuning.vary));
   TimedProblems problems = timed_problems(found.table, {});
   problems.workload = workload.name;
   problems.machine = machine.title();
-  problems.known = features.empty() ? problem_numbers(workload) : features;
+  problems.known = features;
+  problems.gathered = gathered;
+  if (features.empty()) {
+    for (const std::string& number : problem_numbers(workload)) {
+      if (std::find(gathered.begin(), gathered.end(), number) == gathered.end())
+        problems.known.push_back(number);
+    }
+  }
   for (std::size_t i = 0; i < problems.rows.size(); ++i) {
     std::vector<double>& values = problems.rows[i].features;
     values.clear();
-    for (const std::string& feature : problems.known) {
+    problems.rows[i].gather_ns = gather_ns;
+    for (const std::string& feature : problems.features()) {
       values.push_back(problem_feature(found.problems[i], feature, "--features: "));
     }
   }
@@ -240,7 +267,8 @@ TimedProblems problems_of_scenarios(const TreeTuning& tuning, const std::vector<
 }
 
 TimedProblems problems_of_choices(const TreeTuning& tuning, const ChoiceTable& table) {
-  refuse_columns(tuning, "corpora");
+  refuse_columns(tuning, "corpora", false);
+  gather_ns_of(tuning);
   if (!tuning.vary.empty()) throw UserError("--vary: a corpus has no knobs; give scenarios, or leave it out");
   return timed_problems(table, listed(tuning.features, "--features"));
 }

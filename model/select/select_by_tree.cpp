@@ -70,7 +70,8 @@ std::string why_of_tree(const TreeSelector& trees, const std::string& origin, co
   names.insert(names.end(), trees.gathered.begin(), trees.gathered.end());
   const DecisionTree& tree = chosen.gathered ? *trees.choose_all : trees.choose_known;
   const std::string path = tree.path(features, names);
-  return fmt::format("{} chose {}{}{}{}.", origin, trees.options[chosen.option],
+  return fmt::format("{} chose {}{}{}{}{}.", origin, trees.options[chosen.option],
+                     chosen.gathered ? " after a pass over the data" : "",
                      path.empty() ? ", as always" : ", because ", path,
                      trees.machine.empty() ? "" : fmt::format("; it learnt on {}", trees.machine));
 }

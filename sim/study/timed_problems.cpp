@@ -45,19 +45,6 @@ TimeColumn time_column(const std::string& column, std::string_view flag) {
                               flag, column));
 }
 
-// "12us"; nothing for what does not begin with a digit.
-std::optional<double> written_time(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const ColumnUnit& unit : kColumnUnits) {
-    if (rest == unit.suffix && value >= 0) return value * unit.ns;
-  }
-  throw UserError(
-      fmt::format("--gather-time: '{}' is no time; give a column, or a number with ns, us, ms or s", text));
-}
-
 // What is asked of a table, checked as far as that can be without it.
 struct TableReader {
   TableReader(const std::string& file, const TimesColumns& columns) : path(file), asked(columns) {
@@ -65,10 +52,7 @@ struct TableReader {
     if (options.size() < 2) throw UserError("--times: give at least two columns to choose among");
     if (asked.known.empty())
       throw UserError("--features: missing; give the columns that are known for nothing");
-    if (asked.gathered.empty() != asked.gather_time.empty()) {
-      throw UserError(asked.gathered.empty() ? "--gather-time: nothing is gathered; give --gathered too"
-                                             : "--gather-time: missing; say how long the pass takes");
-    }
+    require_gather_time(asked);
     if (!asked.baseline.empty()) baseline = time_column(asked.baseline, "--baseline");
     if (!asked.gather_time.empty()) {
       gather_ns = written_time(asked.gather_time);
@@ -147,6 +131,24 @@ std::uint64_t mixed(std::uint64_t value) {  // splitmix64
 }
 
 }  // namespace
+
+std::optional<double> written_time(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const ColumnUnit& unit : kColumnUnits) {
+    if (rest == unit.suffix && value >= 0) return value * unit.ns;
+  }
+  throw UserError(
+      fmt::format("--gather-time: '{}' is no time; give a column, or a number with ns, us, ms or s", text));
+}
+
+void require_gather_time(const TimesColumns& columns) {
+  if (columns.gathered.empty() == columns.gather_time.empty()) return;
+  throw UserError(columns.gathered.empty() ? "--gather-time: nothing is gathered; give --gathered too"
+                                           : "--gather-time: missing; say how long the pass takes");
+}
 
 double TimedProblem::best_ns() const { return *std::min_element(time_ns.begin(), time_ns.end()); }
 

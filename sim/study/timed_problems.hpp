@@ -46,6 +46,11 @@ struct TimesColumns {
   std::string baseline;                      // a column of times; "": none
 };
 
+// "12us" in ns; nothing for what does not begin with a digit. Throws UserError for a number without a unit.
+std::optional<double> written_time(const std::string& text);
+// Throws UserError when features are gathered in no time, or nothing in some.
+void require_gather_time(const TimesColumns& columns);
+
 // Throws UserError with file:line, column and value for what is not there or no number, and for fewer than
 // two options or rows.
 TimedProblems read_timed_problems(const std::string& path, const TimesColumns& columns);

@@ -83,16 +83,16 @@ TEST(RunRoofline, SaysWhichCeilingTheOperationsLieUnder) {
       "roofline -M 1024 -N 1024 -K 1024 --gpus 2 --pattern bulk-synchronous --machine mi300x-8 ";
   const Outcome outcome = run_tritax(run + "--plot " + picture + " --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const nlohmann::json json = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(json["schema"], "tritax.run-roofline/1");
-  EXPECT_EQ(json["points"].back()["operation"], "run");
-  EXPECT_GT(json["gb_per_s"]["links"].get<double>(), 0);
+  const nlohmann::json answer = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(answer["schema"], "tritax.run-roofline/1");
+  EXPECT_EQ(answer["points"].back()["operation"], "run");
+  EXPECT_GT(answer["gb_per_s"]["links"].get<double>(), 0);
   double least = 0;
-  for (const auto& point : json["points"]) {
+  for (const auto& point : answer["points"]) {
     if (point["operation"] == "matmul") least = point["compute_least_us"].get<double>();
   }
   // Of one GPU of two.
-  EXPECT_NEAR(least, std::pow(1.024, 3) * 1e3 / json["peak_tflop_per_s"]["fp16"].get<double>(), 1e-6);
+  EXPECT_NEAR(least, std::pow(1.024, 3) * 1e3 / answer["peak_tflop_per_s"]["fp16"].get<double>(), 1e-6);
   EXPECT_THAT(read_file(picture), AllOf(HasSubstr("matrix cores, fp16"), HasSubstr("last-level cache")));
 }
 

@@ -47,8 +47,8 @@ constexpr const char* kIrregular =
     " --selector tree --times csr_us,ell_us --features nnz --gathered longest --gather-time gather_us "
     "--group matrix ";
 
-const nlohmann::json& row_of(const nlohmann::json& json, const std::string& name) {
-  for (const nlohmann::json& row : json["choices"]) {
+const nlohmann::json& row_of(const nlohmann::json& answer, const std::string& name) {
+  for (const nlohmann::json& row : answer["choices"]) {
     if (row["choice"].get<std::string>().find(name) != std::string::npos) return row;
   }
   throw std::runtime_error("no row " + name);
@@ -63,14 +63,15 @@ TEST(TuneTree, GathersWhereThePassPaysAndNotElsewhere) {
   const Outcome outcome = run_tritax("tune " + table + kIrregular + "--json - --tree " + tree + " --plot " +
                                      plot + " --header " + header);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto json = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(json["groups"], 200);
-  const auto& both = row_of(json, "gathering where it pays");
+  const auto answer = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(answer["groups"], 200);
+  const auto& both = row_of(answer, "gathering where it pays");
   EXPECT_GT(both["gathered"].get<double>(), 0.2);
   EXPECT_LT(both["gathered"].get<double>(), 0.9);
-  EXPECT_LT(both["over_best"].get<double>(), row_of(json, "always gathering")["over_best"].get<double>());
-  EXPECT_LT(both["over_best"].get<double>(), row_of(json, "known features alone")["over_best"].get<double>());
-  EXPECT_EQ(row_of(json, "oracle")["over_best"], 1);
+  EXPECT_LT(both["over_best"].get<double>(), row_of(answer, "always gathering")["over_best"].get<double>());
+  EXPECT_LT(both["over_best"].get<double>(),
+            row_of(answer, "known features alone")["over_best"].get<double>());
+  EXPECT_EQ(row_of(answer, "oracle")["over_best"], 1);
   const TreeSelector trees = TreeSelector::from_json(read_file(tree), tree);
   EXPECT_EQ(choose(trees, std::vector<double>{9e5, 90}).option, 0U);
   EXPECT_EQ(choose(trees, std::vector<double>{9e5, 10}).option, 1U);
@@ -111,18 +112,19 @@ TEST(TuneTree, AdviseTriesWhatTheTreeChoosesAndTheBaseline) {
     scenarios += fmt::format("[[scenario]]\nid = \"rows {0}\"\nm = {0}\nn = 1024\nk = 512\n", m);
   }
   const std::string file = folder.write("rows.toml", scenarios);
-  const Outcome learnt = run_tritax("tune " + file +
-                                    " --selector tree --features m,flops/bytes --folds 2 --leaf-examples 2 "
-                                    "--tree " +
-                                    tree);
+  const Outcome learnt = run_tritax(
+      "tune " + file +
+      " --selector tree --features m --gathered flops/bytes --gather-time 1us --folds 2 --leaf-examples 2 "
+      "--tree " +
+      tree);
   ASSERT_EQ(learnt.exit_code, 0) << learnt.err;
   const Outcome outcome =
       run_tritax("advise -M 512 -N 1024 -K 512 --gpus 4 --machine mi300x-8 --json - --selector " + tree);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const auto json = nlohmann::json::parse(outcome.out);
-  EXPECT_LE(json["candidates"].size(), 2U);
-  EXPECT_GE(json["not_simulated"].size(), 1U);
-  EXPECT_THAT(json["choice"].get<std::string>(), HasSubstr("tree.json chose "));
+  const auto answer = nlohmann::json::parse(outcome.out);
+  EXPECT_LE(answer["candidates"].size(), 2U);
+  EXPECT_GE(answer["not_simulated"].size(), 1U);
+  EXPECT_THAT(answer["choice"].get<std::string>(), HasSubstr("tree.json chose "));
   const Outcome other =
       run_tritax("advise --workload all-gather --gpus 4 --machine mi300x-8 --selector " + tree);
   EXPECT_EQ(other.exit_code, 2);
@@ -146,6 +148,9 @@ TEST(TuneTree, SaysWhatDoesNotGoTogether) {
            {"llm --selector tree --machine mi300x-8 --features length", "there is no 'length'"},
            {"llm --selector tree --machine mi300x-8 --times a_us", "--times: only a table"},
            {"llm --selector tree --machine mi300x-8 --vary size=3", "no knob"},
+           {"llm --selector tree --machine mi300x-8 --gathered m", "--gather-time: missing"},
+           {"llm --selector tree --machine mi300x-8 --gathered m --gather-time soon", "'soon' is no time"},
+           {"--corpus stream-k --selector tree --gathered m --gather-time 1us", "--gathered: corpora"},
            {"--corpus stream-k --selector tree --sieve s.json", "--sieve: only a sieve"}}) {
     const Outcome outcome = run_tritax("tune " + arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
