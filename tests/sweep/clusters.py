@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Whether the ways of docs/sweep.md to run a sweep on several computers do what the page says: the export of each is, byte
+for byte, that of one process. What is not installed is left out, and named.
+
+    clusters.py FOLDER-OF-TRITAX DOCS/SWEEP.MD
+"""
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FILE = re.compile(r"<!-- file: (?P<name>\S+) -->\n```[a-z]*\n(?P<text>.*?)```", re.DOTALL)
+
+
+def run(command, folder, environment):
+    done = subprocess.run(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout}"
+    return done.stdout
+
+
+def has_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def main():
+    programs = Path(sys.argv[1]).resolve()
+    files = {found["name"]: found["text"] for found in FILE.finditer(Path(sys.argv[2]).read_text(encoding="utf-8"))}
+    environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+    python = sys.executable
+    ways = {  # name: what it needs, its commands
+        "GNU parallel": (shutil.which("parallel"), [["bash", "-e", "parallel.sh"]]),
+        "Dask": (has_module("dask.distributed"), [[python, "dask_shards.py"]]),
+        "MPI": (shutil.which("mpirun") and (programs / "tritax-mpi").exists(), [["bash", "-e", "mpi.sh"]]),
+        "Slurm array": (True, [["env", f"SLURM_ARRAY_TASK_ID={i}", "SLURM_ARRAY_TASK_COUNT=4", "SLURM_CPUS_PER_TASK=1",
+                                "bash", "-e", "array.sh"] for i in range(1, 5)]
+                        + [["bash", "-e", "-c", "tritax merge links.db part-*.db"]]),
+    }
+
+    def export(name, commands):
+        with tempfile.TemporaryDirectory() as folder:
+            for file, text in files.items():
+                (Path(folder) / file).write_text(text, encoding="utf-8")
+            for command in commands:
+                run(command, folder, environment)
+            return run(["tritax", "export", "links.db"], folder, environment)
+
+    whole = export("one process", [["tritax", "sweep", "links.toml"]])
+    assert whole.count("\n") == 25, whole
+    for name, (possible, commands) in ways.items():
+        if not possible:
+            print(f"{name}: not installed, left out")
+            continue
+        assert export(name, commands) == whole, f"{name}: its answers differ from those of one process"
+        print(f"{name}: equal to one process")
+    if has_module("optuna"):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "search.py").write_text(files["search.py"], encoding="utf-8")
+            print("Optuna:", run([python, "search.py"], folder, environment).splitlines()[-1])
+    else:
+        print("Optuna: not installed, left out")
+
+
+main()
