@@ -144,6 +144,14 @@ TEST_F(TwoTiles, MaySendInTheOtherOrder) {
   EXPECT_TRUE(board.lawful());
 }
 
+TEST_F(TwoTiles, MoveInEveryTileWhereTheyMay) {
+  // Each tile is a copy and its signal; neither may pass the other, in any of them.
+  const Move move_copy = move("every tile of send", 0, Grain::operation, 1);
+  EXPECT_EQ(board.places(move_copy.track, Grain::operation), 2U);
+  EXPECT_EQ(board.places(move_copy.track, Grain::tile), 1U);
+  EXPECT_FALSE(board.make(move_copy));
+}
+
 TEST_F(TwoTiles, NeverSignalBeforeWhatTheSignalIsFor) {
   EXPECT_FALSE(board.make(move("all of send", 1, Grain::operation, -1)));
   EXPECT_TRUE(board.make(move("all of send", 1, Grain::operation, 1)));   // later, behind the second copy,
