@@ -154,7 +154,7 @@ std::vector<Move> read_moves(const std::string& path, const Board& board) {
     item.expect_object(kKeys);
     const std::string& track = item.at("track").string();
     const auto found = std::find(names.begin(), names.end(), track);
-    if (found == names.end()) item.at("track").refuse_name("a track of the board", names);
+    if (found == names.end()) item.at("track").refuse_name("track", names);
     Move move;
     move.track = static_cast<std::uint32_t>(found - names.begin());
     move.place = static_cast<std::uint32_t>(item.at("place").integer(0, kMaxInt32));

@@ -215,6 +215,11 @@ bool TileBoard::move_in(const Program& program, const Stretch& stretch, const Mo
     bounds[first + 1] = bounds[first] + (rotation.end - rotation.middle);
     place = down ? place + 1 : place - 1;
   }
+  const Kernel& kernel = schedule_.kernels[program.kernel];
+  if (!law_.reads_what_is_there(schedule_, start_of_, program_of(kernel, program.number), kernel.rank)) {
+    undo_down_to(before);
+    return false;
+  }
   return true;
 }
 
