@@ -59,11 +59,13 @@ Table moves_table(const PlayResult& result, std::size_t most) {
   double before = result.start_ns;
   for (std::size_t i = 0; i < result.moves.size(); ++i) {
     const PlayedMove& played = result.moves[i];
-    if (i < most) {
-      table.add({static_cast<std::int64_t>(i + 1), played.text, played.time_ns / 1e3,
-                 100 * (before - played.time_ns) / result.start_ns});
+    Cell time, saved;
+    if (played.time_ns) {
+      time = *played.time_ns / 1e3;
+      saved = 100 * (before - *played.time_ns) / result.start_ns;
+      before = *played.time_ns;
     }
-    before = played.time_ns;
+    if (i < most) table.add({static_cast<std::int64_t>(i + 1), played.text, time, saved});
   }
   return table;
 }
@@ -76,8 +78,9 @@ nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResul
                      {"place", played.move.place},
                      {"grain", kGrainNames[static_cast<std::size_t>(played.move.grain)]},
                      {"steps", played.move.steps},
-                     {"text", played.text},
-                     {"time_us", played.time_ns / 1e3}});
+                     {"text", played.text}});
+    moves.back()["time_us"] = nullptr;
+    if (played.time_ns) moves.back()["time_us"] = *played.time_ns / 1e3;
   }
   nlohmann::ordered_json tree{{"schema", "tritax.play/1"},
                               {"player", arguments.player},

@@ -23,7 +23,7 @@ TEST(Play, SavesASoundScheduleAndTheMovesThatLeadToIt) {
   const Outcome outcome = run_tritax(std::string("play ") + kPlayed + "--moves 60 --draws 2 --json " + moves +
                                      " --save " + found);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("anneal has evaluated 60 moves"));
+  EXPECT_THAT(outcome.out, HasSubstr("greedy has evaluated 60 moves"));
   const auto result = nlohmann::json::parse(read_file(moves));
   EXPECT_EQ(result["schema"], "tritax.play/1");
   EXPECT_LE(result["found_us"].get<double>(), result["start_us"].get<double>());

@@ -75,7 +75,7 @@ void play_greedily(Game& game) {
       }
       game.take_back();
     }
-    if (gains) game.try_move(*gains);
+    if (gains && !game.over()) game.try_move(*gains);
   }
 }
 
