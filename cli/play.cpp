@@ -11,8 +11,10 @@
 #include "cli/commands.hpp"
 #include "cli/effort.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/levels.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/play_step.hpp"
 #include "cli/record.hpp"
 #include "cli/subject.hpp"
 #include "cli/terminal.hpp"
@@ -36,6 +38,8 @@ struct PlayArguments {
   std::string player;
   std::string replay;  // a file of moves
   std::string save;    // the schedule
+  std::string level;   // "": that of tiles
+  bool machine_code = false;
   std::optional<std::int64_t> moves;
   std::optional<std::int64_t> seed;
   std::optional<std::int32_t> draws;
@@ -55,11 +59,13 @@ Table moves_table(const PlayResult& result, std::size_t most) {
   double before = result.start_ns;
   for (std::size_t i = 0; i < result.moves.size(); ++i) {
     const PlayedMove& played = result.moves[i];
-    if (i < most) {
-      table.add({static_cast<std::int64_t>(i + 1), played.text, played.time_ns / 1e3,
-                 100 * (before - played.time_ns) / result.start_ns});
+    Cell time, saved;
+    if (played.time_ns) {
+      time = *played.time_ns / 1e3;
+      saved = 100 * (before - *played.time_ns) / result.start_ns;
+      before = *played.time_ns;
     }
-    before = played.time_ns;
+    if (i < most) table.add({static_cast<std::int64_t>(i + 1), played.text, time, saved});
   }
   return table;
 }
@@ -72,8 +78,9 @@ nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResul
                      {"place", played.move.place},
                      {"grain", kGrainNames[static_cast<std::size_t>(played.move.grain)]},
                      {"steps", played.move.steps},
-                     {"text", played.text},
-                     {"time_us", played.time_ns / 1e3}});
+                     {"text", played.text}});
+    moves.back()["time_us"] = nullptr;
+    if (played.time_ns) moves.back()["time_us"] = *played.time_ns / 1e3;
   }
   nlohmann::ordered_json tree{{"schema", "tritax.play/1"},
                               {"player", arguments.player},
@@ -132,6 +139,47 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
   for (const std::string& line : result.order) outputs.print("  " + printable(line) + "\n");
 }
 
+// `play(player, options)` with what the command line says of the game; Ctrl-C ends it with the best so far.
+template <typename Play>
+auto with_game(const PlayArguments& arguments, const Play& play) {
+  const InterruptibleWork work;
+  Progress progress("playing, moves");
+  GameOptions game;
+  game.moves = arguments.moves.value_or(kUsualMoves);
+  game.seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
+  game.stop = &work.flag();
+  game.progress = [&](std::int64_t evaluated) {
+    progress.update(static_cast<std::size_t>(evaluated), static_cast<std::size_t>(game.moves));
+  };
+  return play(find_player(arguments.player, "--player"), game);
+}
+
+// Below the tile there is one machine-readable answer and no schedule.
+void require_tiles_for(const PlayArguments& arguments) {
+  const auto refuse = [](bool given, const char* flag) {
+    if (given) throw UserError(fmt::format("{}: is for schedules of tiles; leave out --level", flag));
+  };
+  refuse(!arguments.save.empty(), "--save");
+  refuse(!arguments.replay.empty(), "--replay");
+  refuse(arguments.executes, "--execute");
+  refuse(arguments.draws.has_value(), "--draws");
+}
+
+int run_below_tiles(const PlayArguments& arguments) {
+  if (parse_level(arguments.level) != Level::instruction) {
+    throw UserError("--level: only the K step of level 'instruction' is a board below the tile");
+  }
+  require_tiles_for(arguments);
+  Outputs outputs(arguments.output);
+  const Subject subject = load_subject(single_source(arguments.subject));
+  with_place(subject.place, [&] {
+    with_game(arguments, [&](const Player& player, const GameOptions& game) {
+      play_instructions(subject, player, game, arguments.machine_code, outputs);
+    });
+  });
+  return 0;
+}
+
 PlayResult play_subject(const PlayArguments& arguments, const Subject& subject) {
   PlayClock clock;
   clock.seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
@@ -143,17 +191,9 @@ PlayResult play_subject(const PlayArguments& arguments, const Subject& subject) 
     return with_place(arguments.replay + ": ",
                       [&] { return replay_on_tiles(subject.schedule, subject.machine, moves, clock); });
   }
-  const InterruptibleWork work;
-  Progress progress("playing, moves");
-  GameOptions game;
-  game.moves = arguments.moves.value_or(kUsualMoves);
-  game.seed = clock.seed;
-  game.stop = &work.flag();
-  game.progress = [&](std::int64_t evaluated) {
-    progress.update(static_cast<std::size_t>(evaluated), static_cast<std::size_t>(game.moves));
-  };
-  return play_on_tiles(subject.schedule, subject.machine, find_player(arguments.player, "--player"), game,
-                       clock);
+  return with_game(arguments, [&](const Player& player, const GameOptions& game) {
+    return play_on_tiles(subject.schedule, subject.machine, player, game, clock);
+  });
 }
 
 int run_play(PlayArguments arguments) {
@@ -162,6 +202,8 @@ int run_play(PlayArguments arguments) {
         "--replay: makes the moves of a file, so that nobody plays; leave out --player and --moves");
   }
   if (arguments.player.empty() && arguments.replay.empty()) arguments.player = players().front().name;
+  if (!arguments.level.empty()) return run_below_tiles(arguments);
+  if (arguments.machine_code) throw UserError("--machine-code: needs --level instruction");
   const auto threads = limit_threads(arguments.threads);
   Outputs outputs(arguments.output);
   std::optional<OutputFile> save;
@@ -205,6 +247,12 @@ Run add_play(CLI::App& program, const Workload& workload) {
               "Judge what was found with luck by so many pairs of runs (default: 16)", 0, kMostDraws);
   command.add_flag("--execute", options->executes,
                    "Also check every position, and execute it on random numbers; for small problems");
+  command
+      .add_option("--level", options->level,
+                  "Play on the K steps of its kernels instead of their tiles: instruction (docs/levels.md)")
+      ->type_name("NAME");
+  command.add_flag("--machine-code", options->machine_code,
+                   "There by the rules of a game over machine code: nothing passes a barrier, stall windows");
   add_seed_option(command, options->seed);
   add_threads_option(command, options->threads);
   add_max_operations_option(command, options->max_operations);
@@ -218,7 +266,8 @@ Run add_play(CLI::App& program, const Workload& workload) {
       "Examples:\n"
       "  tritax play --pattern fused-sequential -M 4096 -N 8192 -K 8192 --machine h100-4 --gpus 2 --moves "
       "10000\n"
-      "  tritax play scenarios/handwritten.json --machine mi300x-8 --player greedy --save found.json\n");
+      "  tritax play scenarios/handwritten.json --machine mi300x-8 --player greedy --save found.json\n"
+      "  tritax play --workload gemm -M 4096 -N 4096 -K 4096 --machine mi300x-8 --level instruction\n");
   return [options] { return run_play(*options); };
 }
 

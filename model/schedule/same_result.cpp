@@ -129,11 +129,51 @@ std::vector<std::uint32_t> publication_groups(const Schedule& schedule) {
   return groups;
 }
 
+std::vector<std::pair<std::uint32_t, std::uint32_t>> reads_in_flight(std::span<const Op> program,
+                                                                     std::int32_t own_rank) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+  std::uint32_t writer = kNowhere;
+  for (std::uint32_t i = 0; i < program.size(); ++i) {
+    // Whatever drains waits for the store before it, also to read.
+    if (drains(program[i])) writer = kNowhere;
+    if (writer != kNowhere) {
+      const Region written = tile_of(program[writer]);
+      bool meets = false;
+      for_each_read(program[i], own_rank, [&](const Region& read) {
+        meets = meets || (read.buffer == written.buffer && read.rank == written.rank &&
+                          overlap(read.rect, written.rect));
+      });
+      if (meets) found.emplace_back(writer, i);
+    }
+    if (is_asynchronous(program[i].kind)) writer = i;
+  }
+  return found;
+}
+
+bool SameResult::reads_what_is_there(const Schedule& moved, std::span<const std::uint32_t> start_of,
+                                     const Workgroup& program, std::int32_t own_rank) const {
+  for (const auto& [write, read] : reads_in_flight(tritax::ops_of(moved, program), own_rank)) {
+    const std::pair pair{start_of[program.first_op + write], start_of[program.first_op + read]};
+    if (!std::binary_search(in_flight_.begin(), in_flight_.end(), pair)) return false;
+  }
+  return true;
+}
+
 SameResult::SameResult(const Schedule& start, const Machine& machine)
     : machine_(machine), groups_(publication_groups(start)) {
   require_sound(check_schedule(start), start.name);
   require_sound(check_schedule_on(start, machine, 20, &orders_), start.name);
   written_ = marks_written(start, {});
+  for (const Kernel& kernel : start.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const std::uint32_t first = program_of(kernel, p).first_op;
+      for (const auto& [write, read] :
+           reads_in_flight(tritax::ops_of(start, program_of(kernel, p)), kernel.rank)) {
+        in_flight_.emplace_back(first + write, first + read);
+      }
+    }
+  }
+  std::sort(in_flight_.begin(), in_flight_.end());
   const SyncGraph graph(start);
   for (const WorkgroupRun& workgroup : graph.workgroups()) {
     const Run& run = graph.runs()[workgroup.run];
@@ -209,6 +249,14 @@ std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32
   }
   if (marks_written(moved, start_of) != written_) {
     return fmt::format("schedule '{}': an accumulator is written out that holds something else", moved.name);
+  }
+  for (std::size_t k = 0; k < moved.kernels.size(); ++k) {
+    const Kernel& kernel = moved.kernels[k];
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      if (reads_what_is_there(moved, start_of, program_of(kernel, p), kernel.rank)) continue;
+      return describe_kernel(moved, k) + " " + describe_program(kernel, p) +
+             ": reads what it has just written, with nothing between that waits for it";
+    }
   }
   std::string unpublished = fault_of_publication(moved, start_of, groups_);
   if (!unpublished.empty()) return unpublished;

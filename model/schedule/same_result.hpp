@@ -11,6 +11,7 @@
 //  before
 //    it, also if nobody in the schedule reads them: whoever goes on behind a kernel that has waited counts on
 //    them;
+//  * no workgroup reads what it writes itself before that is there, unless the start does;
 //  * every operation that writes the accumulator out writes what the same operations have put into it.
 //
 // Example: {matmul t; store t -> 0; store t -> 1; signal} may store to 1 first; it may not signal before the
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -32,6 +34,11 @@ namespace tritax {
 // up to the signals before. Nothing has the number of another workgroup's.
 std::vector<std::uint32_t> publication_groups(const Schedule& schedule);
 
+// Reads of what the same program has just written, with nothing between that waits until it is there (a
+// barrier, a signal, another store): places of both. Such a read may see what was there before.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> reads_in_flight(std::span<const Op> program,
+                                                                     std::int32_t own_rank);
+
 class SameResult {
  public:
   // Throws UserError with what the checker finds in `start`. `machine` must outlive it.
@@ -40,6 +47,11 @@ class SameResult {
   // Why `moved` does not do what the start does, or "". `start_of[i]`: which operation of the start stands at
   // place i of `moved.ops`, a permutation inside every workgroup and item.
   std::string fault(const Schedule& moved, std::span<const std::uint32_t> start_of) const;
+
+  // The one part that neighbours who change places cannot tell by themselves, for one program: whether all
+  // that it reads is there as at the start.
+  bool reads_what_is_there(const Schedule& moved, std::span<const std::uint32_t> start_of,
+                           const Workgroup& program, std::int32_t own_rank) const;
 
  private:
   // How writes of one workgroup run stand to an operation of another.
@@ -58,6 +70,7 @@ class SameResult {
 
   const Machine& machine_;
   std::vector<std::uint32_t> groups_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> in_flight_;  // of the start, sorted
   LaunchOrders orders_ = LaunchOrders::one;
   std::vector<std::uint32_t> first_op_;  // of every workgroup run; kNowhere of copies by copy engines
   std::vector<Standing> standings_;

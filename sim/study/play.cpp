@@ -77,11 +77,15 @@ void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedul
     if (!board.make_unproved(move)) {
       throw UserError(fmt::format("move {} ({}): is not allowed in its position", result.moves.size(), text));
     }
-    result.moves.push_back({move, text, board.time()});
+    // Of two moves that only together do no harm the first leads to a position that nobody may run.
+    std::optional<double> time;
+    if (board.lawful()) time = board.time();
+    result.moves.push_back({move, text, time});
   }
-  if (!board.lawful()) throw UserError("moves: what they lead to does not do what the start does");
+  if (!moves.empty() && !result.moves.back().time_ns)
+    throw UserError("moves: what they lead to does not do what the start does");
   result.found = board.schedule();
-  result.found_ns = moves.empty() ? result.start_ns : result.moves.back().time_ns;
+  result.found_ns = moves.empty() ? result.start_ns : *result.moves.back().time_ns;
   result.order = describe_order(start, board.start_of());
   result.start_draws_ns = draws_of(start, machine, clock);
   result.found_draws_ns = moves.empty() ? result.start_draws_ns : draws_of(result.found, machine, clock);
@@ -154,7 +158,7 @@ std::vector<Move> read_moves(const std::string& path, const Board& board) {
     item.expect_object(kKeys);
     const std::string& track = item.at("track").string();
     const auto found = std::find(names.begin(), names.end(), track);
-    if (found == names.end()) item.at("track").refuse_name("a track of the board", names);
+    if (found == names.end()) item.at("track").refuse_name("track", names);
     Move move;
     move.track = static_cast<std::uint32_t>(found - names.begin());
     move.place = static_cast<std::uint32_t>(item.at("place").integer(0, kMaxInt32));

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ struct PlayClock {
 // One move of what was found.
 struct PlayedMove {
   Move move;
-  std::string text;    // Board::describe
-  double time_ns = 0;  // behind it, on the machine without luck
+  std::string text;  // Board::describe
+  // Behind it, on the machine without luck; none of a position that only the moves behind it make lawful.
+  std::optional<double> time_ns;
 };
 
 // A gain is the share of the start's time that is saved.
@@ -61,7 +63,8 @@ struct PlayResult {
 PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
                          const GameOptions& game, const PlayClock& clock);
 
-// The moves again, each of which must be allowed; UserError that names the first one that is not.
+// The moves again. Throws UserError for the first that two neighbours or a program refuse, and if where they
+// lead to is not lawful.
 PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
                            const PlayClock& clock);
 

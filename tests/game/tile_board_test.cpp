@@ -144,6 +144,14 @@ TEST_F(TwoTiles, MaySendInTheOtherOrder) {
   EXPECT_TRUE(board.lawful());
 }
 
+TEST_F(TwoTiles, MoveInEveryTileWhereTheyMay) {
+  // Each tile is a copy and its signal; neither may pass the other, in any of them.
+  const Move move_copy = move("every tile of send", 0, Grain::operation, 1);
+  EXPECT_EQ(board.places(move_copy.track, Grain::operation), 2U);
+  EXPECT_EQ(board.places(move_copy.track, Grain::tile), 1U);
+  EXPECT_FALSE(board.make(move_copy));
+}
+
 TEST_F(TwoTiles, NeverSignalBeforeWhatTheSignalIsFor) {
   EXPECT_FALSE(board.make(move("all of send", 1, Grain::operation, -1)));
   EXPECT_TRUE(board.make(move("all of send", 1, Grain::operation, 1)));   // later, behind the second copy,
@@ -159,6 +167,33 @@ TEST_F(TwoTiles, NeverReadBeforeTheWait) {
 TEST_F(TwoTiles, NeverTakeFromTheAccumulatorWhatIsStored) {
   EXPECT_FALSE(board.make(move("all of add", 4, Grain::operation, -1)));
   EXPECT_FALSE(board.make(move("all of add", 0, Grain::step, 1)));  // a load replaces what it is added to
+}
+
+TEST(ReadsInFlight, AreThoseOfTheLastStoreWithNothingBetween) {
+  ScheduleBuilder builder("copies", 1);
+  const std::int16_t in = builder.buffer({"in", DType::fp32, 32, 16, 16, 16});
+  const std::int16_t own = builder.buffer({"own", DType::fp32, 32, 16, 16, 16});
+  const std::int16_t out = builder.buffer({"out", DType::fp32, 32, 16, 16, 16});
+  builder.input(builder.whole(in));
+  Kernel kernel;
+  kernel.name = "copies";
+  const std::int32_t id = builder.kernel(kernel);
+  builder.workgroup(id);
+  builder.copy(own, {0, 0, 16, 16}, 0, in, 0, 0, 0);
+  builder.copy(own, {16, 0, 16, 16}, 0, in, 16, 0, 0);
+  builder.load(own, {0, 0, 16, 16}, 0);
+  builder.store(out, {0, 0, 16, 16}, 0);
+  builder.launch(0, id);
+  builder.host(0, HostOpKind::device_synchronize);
+  const Schedule start = builder.finish();
+  EXPECT_TRUE(reads_in_flight(start.ops, 0).empty());
+  Schedule moved = start;
+  std::swap(moved.ops[0], moved.ops[1]);
+  EXPECT_EQ(reads_in_flight(moved.ops, 0).size(), 1U);
+  const Machine machine = few_units();
+  EXPECT_NE(SameResult(start, machine).fault(moved, std::vector<std::uint32_t>{1, 0, 2, 3}), "");
+  TileBoard board(start, machine, [](const Schedule&) { return 1.0; });
+  EXPECT_FALSE(board.make({0, 0, Grain::operation, 1}));
 }
 
 TEST_F(TwoTiles, SayWhatMoved) {

@@ -9,8 +9,8 @@ namespace tritax {
 namespace {
 
 // How much a player that takes losses takes: of the time at the start, first and last.
-constexpr double kFirstLoss = 3e-3;
-constexpr double kLastLoss = 3e-5;
+constexpr double kFirstLoss = 5e-4;
+constexpr double kLastLoss = 1e-5;
 
 constexpr int kSample = 16;  // moves of which a greedy player takes the best
 
@@ -75,7 +75,7 @@ void play_greedily(Game& game) {
       }
       game.take_back();
     }
-    if (gains) game.try_move(*gains);
+    if (gains && !game.over()) game.try_move(*gains);
   }
 }
 

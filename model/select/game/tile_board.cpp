@@ -77,9 +77,9 @@ TileBoard::TileBoard(Schedule start, const Machine& machine, TimeOfSchedule time
   add_tracks();
 }
 
-void TileBoard::add_wide_track(std::string name, const std::vector<std::uint32_t>& programs) {
-  if (programs.empty()) return;
-  tracks_.push_back({std::move(name), programs});
+void TileBoard::add_wide_track(std::string name, const std::vector<std::uint32_t>& programs,
+                               bool every_tile) {
+  if (!programs.empty()) tracks_.push_back({std::move(name), programs, every_tile});
 }
 
 void TileBoard::add_tracks() {
@@ -100,6 +100,7 @@ void TileBoard::add_tracks() {
       by_half[2 * program.number < program_count(kernel) ? 0 : 1].push_back(i);
     }
     add_wide_track("all of " + name, all);
+    add_wide_track("every tile of " + name, all, true);
     if (all.size() < 2) continue;
     add_wide_track("even workgroups of " + name, by_parity[0]);
     add_wide_track("odd workgroups of " + name, by_parity[1]);
@@ -119,16 +120,37 @@ void TileBoard::add_tracks() {
   }
 }
 
+std::vector<TileBoard::Stretch> TileBoard::stretches_of(const Program& program, bool every_tile) const {
+  if (!every_tile) return {{0, program.op_count}};
+  std::vector<std::uint32_t> starts =
+      unit_starts(std::span(schedule_.ops).subspan(program.first_op, program.op_count), Grain::tile);
+  starts.push_back(program.op_count);
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) stretches.push_back({starts[i], starts[i + 1]});
+  return stretches;
+}
+
+// Where its units begin, and its end; counted in the program.
+std::vector<std::uint32_t> TileBoard::bounds_of(const Program& program, const Stretch& stretch,
+                                                Grain grain) const {
+  std::vector<std::uint32_t> bounds = unit_starts(
+      std::span(schedule_.ops).subspan(program.first_op + stretch.begin, stretch.end - stretch.begin), grain);
+  for (std::uint32_t& bound : bounds) bound += stretch.begin;
+  bounds.push_back(stretch.end);
+  return bounds;
+}
+
 std::uint32_t TileBoard::places(std::uint32_t track, Grain grain) const {
-  std::uint32_t most = 0;
+  std::size_t most = 0;
   for (const std::uint32_t i : tracks_[track].programs) {
     const Program& program = programs_[i];
-    const std::uint32_t upper = program.op_count;
-    if (upper <= most) continue;
-    const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
-    most = std::max(most, static_cast<std::uint32_t>(unit_starts(ops, grain).size()));
+    if (program.op_count <= most) continue;
+    for (const Stretch& stretch : stretches_of(program, tracks_[track].every_tile)) {
+      if (stretch.end - stretch.begin <= most) continue;
+      most = std::max(most, bounds_of(program, stretch, grain).size() - 1);
+    }
   }
-  return most;
+  return static_cast<std::uint32_t>(most);
 }
 
 Passing TileBoard::units_may_pass(const Program& program, const Rotation& units, bool whole) const {
@@ -170,10 +192,8 @@ void TileBoard::undo_down_to(std::size_t rotations) {
   }
 }
 
-bool TileBoard::move_program(const Program& program, const Move& move, bool& asks) {
-  const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
-  std::vector<std::uint32_t> bounds = unit_starts(ops, move.grain);
-  bounds.push_back(program.op_count);
+bool TileBoard::move_in(const Program& program, const Stretch& stretch, const Move& move, bool& asks) {
+  std::vector<std::uint32_t> bounds = bounds_of(program, stretch, move.grain);
   const auto units = static_cast<std::int64_t>(bounds.size()) - 1;
   const std::int64_t target = std::int64_t{move.place} + move.steps;
   if (move.place >= units || target < 0 || target >= units) return false;
@@ -195,14 +215,29 @@ bool TileBoard::move_program(const Program& program, const Move& move, bool& ask
     bounds[first + 1] = bounds[first] + (rotation.end - rotation.middle);
     place = down ? place + 1 : place - 1;
   }
+  const Kernel& kernel = schedule_.kernels[program.kernel];
+  if (!law_.reads_what_is_there(schedule_, start_of_, program_of(kernel, program.number), kernel.rank)) {
+    undo_down_to(before);
+    return false;
+  }
   return true;
+}
+
+bool TileBoard::move_on_track(const Move& move, bool& asks) {
+  const std::size_t before = rotations_.size();
+  const Track& track = tracks_[move.track];
+  for (const std::uint32_t i : track.programs) {
+    for (const Stretch& stretch : stretches_of(programs_[i], track.every_tile)) {
+      move_in(programs_[i], stretch, move, asks);
+    }
+  }
+  return rotations_.size() > before;
 }
 
 bool TileBoard::make_unproved(const Move& move) {
   bool asks = false;
   const std::size_t before = rotations_.size();
-  for (const std::uint32_t i : tracks_[move.track].programs) move_program(programs_[i], move, asks);
-  if (rotations_.size() == before) return false;
+  if (!move_on_track(move, asks)) return false;
   moves_.push_back(before);
   return true;
 }
@@ -210,8 +245,7 @@ bool TileBoard::make_unproved(const Move& move) {
 bool TileBoard::make(const Move& move) {
   bool asks = false;
   const std::size_t before = rotations_.size();
-  for (const std::uint32_t i : tracks_[move.track].programs) move_program(programs_[i], move, asks);
-  if (rotations_.size() == before) return false;
+  if (!move_on_track(move, asks)) return false;
   if (asks && !lawful()) {
     ++refused_by_law_;
     undo_down_to(before);
@@ -227,12 +261,12 @@ void TileBoard::take_back() {
   moves_.pop_back();
 }
 
-std::string TileBoard::unit_text(const Program& program, const Move& move) const {
-  const auto ops = std::span(schedule_.ops).subspan(program.first_op, program.op_count);
-  std::vector<std::uint32_t> bounds = unit_starts(ops, move.grain);
-  if (move.place >= bounds.size()) return {};
-  bounds.push_back(program.op_count);
-  const auto unit = ops.subspan(bounds[move.place], bounds[move.place + 1] - bounds[move.place]);
+std::string TileBoard::unit_text(const Program& program, const Stretch& stretch, const Move& move) const {
+  const std::vector<std::uint32_t> bounds = bounds_of(program, stretch, move.grain);
+  if (move.place + 1 >= bounds.size()) return {};
+  const auto unit =
+      std::span(schedule_.ops)
+          .subspan(program.first_op + bounds[move.place], bounds[move.place + 1] - bounds[move.place]);
   const auto main = std::find_if(unit.begin(), unit.end(), [](const Op& op) {
     return op.kind != OpKind::wait && op.kind != OpKind::signal;
   });
@@ -247,7 +281,9 @@ std::string TileBoard::describe(const Move& move) const {
   const Track& track = tracks_[move.track];
   std::string unit;
   for (const std::uint32_t i : track.programs) {
-    unit = unit_text(programs_[i], move);
+    for (const Stretch& stretch : stretches_of(programs_[i], track.every_tile)) {
+      if (unit.empty()) unit = unit_text(programs_[i], stretch, move);
+    }
     if (!unit.empty()) break;
   }
   const std::int32_t steps = std::abs(move.steps);

@@ -2,7 +2,8 @@
 //
 // A *track* is a set of programs in which a move is made at the same place, as an instruction of a kernel's
 // code moves in all workgroups that run it: all programs of the kernels of one name, on all ranks; every
-// other one; the first or the second half of each grid; then each program alone. Where a move of a wide track
+// other one; the first or the second half of each grid; then each program alone. Tracks "every tile of …" are
+// the body of the loop over tiles: a move is made at one place inside each tile. Where a move of a wide track
 // is masked in some programs it is made in the others.
 //
 // The mask is the dependence test of mask.hpp, and where a signal or wait is passed the law of
@@ -60,6 +61,12 @@ class TileBoard final : public Board {
   struct Track {
     std::string name;
     std::vector<std::uint32_t> programs;  // into programs_
+    bool every_tile = false;
+  };
+  // Operations of a program among which a move is made, counted in it.
+  struct Stretch {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
   };
   // [middle, end) went in front of [begin, middle).
   struct Rotation {
@@ -68,13 +75,16 @@ class TileBoard final : public Board {
     std::uint32_t end = 0;
   };
   void add_tracks();
-  void add_wide_track(std::string name, const std::vector<std::uint32_t>& programs);
+  void add_wide_track(std::string name, const std::vector<std::uint32_t>& programs, bool every_tile = false);
+  std::vector<Stretch> stretches_of(const Program& program, bool every_tile) const;
+  std::vector<std::uint32_t> bounds_of(const Program& program, const Stretch& stretch, Grain grain) const;
   Passing units_may_pass(const Program& program, const Rotation& units, bool whole) const;
   // Whether all steps of the move were made; if not, none was.
-  bool move_program(const Program& program, const Move& move, bool& asks);
+  bool move_in(const Program& program, const Stretch& stretch, const Move& move, bool& asks);
+  bool move_on_track(const Move& move, bool& asks);  // whether it was made anywhere
   void rotate(const Rotation& rotation);
   void undo_down_to(std::size_t rotations);
-  std::string unit_text(const Program& program, const Move& move) const;
+  std::string unit_text(const Program& program, const Stretch& stretch, const Move& move) const;
 
   Schedule schedule_;
   std::vector<std::uint32_t> start_of_;

@@ -1,0 +1,15 @@
+// tritax play --level instruction: the K steps of a run's kernels.
+#pragma once
+
+#include "cli/output.hpp"
+#include "cli/subject.hpp"
+#include "model/select/game/player.hpp"
+
+namespace tritax::cli {
+
+// Plays and shows what was found, in the forms that were asked for. Throws UserError if nothing of the
+// subject multiplies.
+void play_instructions(const Subject& subject, const Player& player, const GameOptions& game,
+                       bool as_machine_code, Outputs& outputs);
+
+}  // namespace tritax::cli

@@ -1,0 +1,81 @@
+// tritax play: what it finds is saved, sound and made again; the K step; refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/run_tritax.hpp"
+
+namespace tritax::test {
+namespace {
+
+using testing::HasSubstr;
+
+// Products that end together and send together: which tile comes first decides when the link is idle.
+constexpr const char* kPlayed =
+    "--workload gemm-all-scatter --pattern fused-sequential -M 2048 -N 2048 -K 512 --machine h100-4 --gpus 2 "
+    "--tile 128x64x64 --gemm-cus 16 ";
+
+TEST(Play, SavesASoundScheduleAndTheMovesThatLeadToIt) {
+  const ScratchDirectory folder;
+  const std::string moves = folder.path("moves.json"), found = folder.path("found.json");
+  const Outcome outcome = run_tritax(std::string("play ") + kPlayed + "--moves 60 --draws 2 --json " + moves +
+                                     " --save " + found);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("greedy has evaluated 60 moves"));
+  const auto result = nlohmann::json::parse(read_file(moves));
+  EXPECT_EQ(result["schema"], "tritax.play/1");
+  EXPECT_LE(result["found_us"].get<double>(), result["start_us"].get<double>());
+  EXPECT_EQ(run_tritax("check " + found + " --machine h100-4").exit_code, 0);
+  const Outcome again = run_tritax(std::string("play ") + kPlayed + "--draws 2 --json - --replay " + moves);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const auto replayed = nlohmann::json::parse(again.out);
+  EXPECT_EQ(replayed["found_us"], result["found_us"]);
+  EXPECT_EQ(replayed["found_mean_us"], result["found_mean_us"]);
+  EXPECT_EQ(replayed["moves"], result["moves"]);
+}
+
+TEST(Play, ExecutesEveryPositionOfASmallProblem) {
+  const Outcome outcome = run_tritax(
+      "play scenarios/handwritten.json --machine mi300x-8 --player random --moves 20 --execute --draws 0");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Nothing was found"));
+}
+
+TEST(Play, PlaysOnTheKStepOfAKernel) {
+  const Outcome outcome = run_tritax(
+      "play --workload gemm --pattern data-parallel -M 512 -N 512 -K 512 --machine mi300x-8 --tile "
+      "128x128x64 "
+      "--waves 4 --level instruction --moves 200 --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto result = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(result["schema"], "tritax.play-step/1");
+  const auto& kernel = result["kernels"][0];
+  EXPECT_LE(kernel["found_cycles"].get<double>(), kernel["start_cycles"].get<double>());
+  EXPECT_GE(kernel["found_cycles"].get<double>(), kernel["least_cycles"].get<double>());
+}
+
+TEST(Play, RefusesWhatDoesNotGoTogether) {
+  const auto message = [](const std::string& arguments) {
+    const Outcome outcome = run_tritax(std::string("play ") + kPlayed + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    return outcome.err;
+  };
+  EXPECT_THAT(message("--player annael"), HasSubstr("anneal"));
+  EXPECT_THAT(message("--moves 0"), HasSubstr("--moves"));
+  EXPECT_THAT(message("--replay x.json --moves 3"), HasSubstr("--replay"));
+  EXPECT_THAT(message("--level wave"), HasSubstr("instruction"));
+  EXPECT_THAT(message("--level instruction --execute"), HasSubstr("--execute"));
+  EXPECT_THAT(message("--machine-code"), HasSubstr("--level instruction"));
+  const ScratchDirectory folder;
+  const std::string moves = folder.write(
+      "moves.json", R"([{"track": "all of gemm_scattr", "place": 0, "grain": "tile", "steps": 1}])");
+  EXPECT_THAT(message("--replay " + moves), HasSubstr("did you mean 'all of gemm_scatter'?"));
+  const std::string masked = folder.write(
+      "masked.json", R"([{"track": "all of gemm_scatter", "place": 0, "grain": "operation", "steps": 1}])");
+  EXPECT_THAT(message("--replay " + masked), HasSubstr("move 0"));
+}
+
+}  // namespace
+}  // namespace tritax::test
