@@ -153,6 +153,7 @@ void expect_groups() {
   EXPECT_GE(large, 64);
   expect_spread("attention-kernel", {24, 0.07, 0.30, 0.37});
   expect_spread("attention-numa", {9, 0.15, 0.86, 0.86});
+  expect_spread("chiplet-decode", {5, 0.31, 0.66, 0.66});
   expect_spread("collectives", {38, 0.27, 1.15, 1.18});
   expect_spread("comm-cu-sweep", {69, 0.05, 0.12, 0.19});
   expect_spread("flash-decode", {42, 0.40, 0.67, 0.76});
@@ -165,6 +166,8 @@ void expect_groups() {
   expect_spread("gemm-collective-small", {36, 0.18, 1.35, 1.9});
   expect_spread("gemm-library", {61, 0.08, 0.17, 0.70});
   expect_spread("gemm-stream-k", {6, 0.04, 0.06, 0.06});
+  expect_spread("memory-bound-kernel", {15, 0.58, 0.68, 0.68});
+  expect_spread("paged-attention", {17, 0.21, 0.45, 0.58});
   expect_spread("xgmi-microbench", {43, 0.08, 0.27, 0.45});
   expect_spread("all-gather-gemm", {25, 0.40, 1.0, 2.9});
   expect_spread("gemm-all-reduce", {36, 0.15, 0.23, 0.26});

@@ -193,11 +193,10 @@ RC_GTEST_PROP(PagedAttentionLaw, BoundsStayBelow, ()) {
                                    {"launch", between(0, 1)},
                                    {"layers", between(1, 3)},
                                    {"rest_us", between(0, 1) * 30}});
-  for (const Pattern& pattern : paged_attention().patterns) {
-    const Schedule schedule = build_schedule(pattern, problem, machine, knobs);
-    const double time_ns = simulate(schedule, machine, {}).makespan_ns;
-    RC_ASSERT(paged_attention().bound_ns(pattern, problem, machine, knobs) <= time_ns * (1 + 1e-9));
-  }
+  const Pattern& pattern = paged_attention().patterns[static_cast<std::size_t>(between(0, 6))];
+  const Schedule schedule = build_schedule(pattern, problem, machine, knobs);
+  const double time_ns = simulate(schedule, machine, {}).makespan_ns;
+  RC_ASSERT(paged_attention().bound_ns(pattern, problem, machine, knobs) <= time_ns * (1 + 1e-9));
 }
 
 TEST(PagedBatch, DrawsLengthsOfItsSeed) {
