@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMaxTokens = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxExperts = 4096;
 constexpr std::int64_t kMaxChoices = 64;
-constexpr std::int64_t kMostRouted = 8192;  // blocks times choices, of all GPUs, where nobody says otherwise
+constexpr std::int64_t kMostRouted = 4096;  // blocks times choices, of all GPUs, where nobody says otherwise
 
 const std::array<Spec, 8>& routing_fields() {
   static const std::array<Spec, 8> fields{{
@@ -25,8 +25,8 @@ const std::array<Spec, 8>& routing_fields() {
        .high = kMaxTokens,
        .required = true,
        .varies_by_doubling = true},
-      {.name = "experts", .help = "experts of all GPUs together", .high = kMaxExperts, .usual = {256}},
-      {.name = "top_k", .help = "experts that a token goes to", .high = kMaxChoices, .usual = {8}},
+      {.name = "experts", .help = "experts of all GPUs together", .high = kMaxExperts, .usual = {64}},
+      {.name = "top_k", .help = "experts that a token goes to", .high = kMaxChoices, .usual = {4}},
       {.name = "routing",
        .help = "who goes where: in turn, drawn alike, or drawn by weights that fall as 1/i^(skew/100)",
        .kind = ValueKind::name,

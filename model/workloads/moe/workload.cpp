@@ -19,8 +19,8 @@ constexpr std::int64_t kMaxMovers = 1024;
 
 const std::array<Spec, 13> kFields{{
     routing_field("tokens"),
-    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {4096}},
-    {.name = "ffn", .help = "columns of an expert's first product", .high = kMaxHidden, .usual = {1536}},
+    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {2048}},
+    {.name = "ffn", .help = "columns of an expert's first product", .high = kMaxHidden, .usual = {1024}},
     {.name = "gated",
      .help = "the first product has a gate of as many columns",
      .kind = ValueKind::boolean,
@@ -202,7 +202,7 @@ const Workload& moe() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
-      .computing = {"the products", "matrix work"},
+      .computing = {"the grouped GEMM", "matrix work"},
   };
   return workload;
 }
