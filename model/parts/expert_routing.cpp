@@ -157,7 +157,8 @@ Routes::Routes(const ExpertRouting& routing)
   const std::vector<double> weights = weights_of(routing);
   const double even = static_cast<double>(routing.tokens * routing.gpus * routing.top_k) /
                       static_cast<double>(routing.experts);
-  const double most = std::ceil(even * static_cast<double>(routing.capacity) / 100);
+  const double most = std::max(static_cast<double>(routing.block),
+                               std::ceil(even * static_cast<double>(routing.capacity) / 100));
   std::vector<double> taken(weights.size(), 0);
   routed_.resize(static_cast<std::size_t>(ranks_));
   const std::int64_t blocks = blocks_of(routing);

@@ -9,7 +9,7 @@
 //
 // without replacement: the choices of a token are the k smallest of -ln(u_e)/w_e (Efraimidis and Spirakis,
 // Inf. Process. Lett. 97, 2006). With a capacity an expert takes no more than capacity/100 times its even
-// share of all choices, by GPU and then by token; what comes later is dropped.
+// share of all choices, and no less than a block, by GPU and then by token; what comes later is dropped.
 //
 // Tokens are routed in blocks of `block` that go the same way; with 1 each goes its own. Large numbers of
 // tokens need larger blocks, for every block is an operation of a schedule.

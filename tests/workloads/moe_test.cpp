@@ -44,8 +44,8 @@ std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const 
   return "relative error " + std::to_string(result.max_relative_error);
 }
 
-// Copies and persistent kernels fill a GPU however little there is to do: one of few compute units is quick to
-// check.
+// Copies and persistent kernels fill a GPU however little there is to do: one of few compute units is quick
+// to check.
 Machine small_machine(int gpus) {
   Machine machine = find_machine(gpus > 4 ? "h200-8" : "h200-4");
   machine.gpu.cus_per_xcd = 8;
