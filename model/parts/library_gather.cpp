@@ -11,6 +11,7 @@
 namespace tritax {
 
 Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count) {
+  if (whole.rows == 0 || whole.cols == 0) return {whole.row, whole.col, 0, 0};
   const std::int32_t row_parts = std::min(whole.rows, count);
   const std::int32_t col_parts = std::min(whole.cols, std::max(1, count / row_parts));
   const std::int32_t i = index % row_parts;

@@ -14,6 +14,7 @@
 #include "model/workloads/all_to_all/workload.hpp"
 #include "model/workloads/attention_forward/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
+#include "model/workloads/expert_exchange/workload.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/gemm/patterns.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
@@ -23,6 +24,7 @@
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/paged_attention/workload.hpp"
+#include "model/workloads/moe/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
@@ -34,6 +36,7 @@ namespace tritax {
 
 std::span<const Workload* const> workloads() {
   static const std::array<const Workload*, 21> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 20> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -54,6 +57,8 @@ std::span<const Workload* const> workloads() {
                                                    &ulysses(),
                                                    &streaming_kernel(),
                                                    &spmv()};
+                                                   &expert_exchange(),
+                                                   &moe()};
   return all;
 }
 

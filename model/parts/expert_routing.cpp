@@ -1,0 +1,273 @@
+#include "model/parts/expert_routing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "model/core/error.hpp"
+#include "model/parts/fields.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxExperts = 4096;
+constexpr std::int64_t kMaxChoices = 64;
+constexpr std::int64_t kMostRouted = 4096;  // blocks times choices, of all GPUs, where nobody says otherwise
+
+const std::array<Spec, 8>& routing_fields() {
+  static const std::array<Spec, 8> fields{{
+      {.name = "tokens",
+       .help = "tokens of one GPU",
+       .high = kMaxTokens,
+       .required = true,
+       .varies_by_doubling = true},
+      {.name = "experts", .help = "experts of all GPUs together", .high = kMaxExperts, .usual = {64}},
+      {.name = "top_k", .help = "experts that a token goes to", .high = kMaxChoices, .usual = {4}},
+      {.name = "routing",
+       .help = "who goes where: in turn, drawn alike, or drawn by weights that fall as 1/i^(skew/100)",
+       .kind = ValueKind::name,
+       .usual = {static_cast<std::int64_t>(RoutingKind::uniform)},
+       .names = kRoutingNames},
+      {.name = "skew", .help = "exponent of zipf, in hundredths", .low = 0, .high = 1000, .usual = {100}},
+      {.name = "routing_seed", .help = "of the draw", .low = 0, .high = 1 << 30, .usual = {1}},
+      {.name = "capacity",
+       .help = "what an expert takes, in percent of its even share; 0: all that come",
+       .low = 0,
+       .high = 100000},
+      {.name = "block",
+       .help = "tokens that are routed alike; left out: as few as there can be operations for",
+       .high = kMaxTokens},
+  }};
+  return fields;
+}
+
+// Bits that depend on all of several numbers (SplitMix64, public domain).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// In (0, 1).
+double drawn(std::int64_t seed, std::int64_t source, std::int64_t block, std::int64_t expert) {
+  std::uint64_t x = mixed(static_cast<std::uint64_t>(seed));
+  for (const std::int64_t part : {source, block, expert}) x = mixed(x ^ static_cast<std::uint64_t>(part));
+  return (static_cast<double>(x >> 11) + 0.5) / 9007199254740992.0;
+}
+
+std::vector<double> weights_of(const ExpertRouting& routing) {
+  std::vector<double> weights(static_cast<std::size_t>(routing.experts), 1.0);
+  if (routing.kind != RoutingKind::zipf) return weights;
+  std::vector<std::int64_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return drawn(routing.seed, -1, -1, a) < drawn(routing.seed, -1, -1, b);
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    weights[static_cast<std::size_t>(order[i])] =
+        std::pow(static_cast<double>(i + 1), -static_cast<double>(routing.skew) / 100);
+  }
+  return weights;
+}
+
+// Experts of a block, in no particular order.
+std::vector<int> choices_of(const ExpertRouting& routing, const std::vector<double>& weights, int source,
+                            std::int64_t block, std::int64_t blocks) {
+  std::vector<int> experts(weights.size());
+  std::iota(experts.begin(), experts.end(), 0);
+  const auto k = static_cast<std::size_t>(routing.top_k);
+  if (routing.kind == RoutingKind::balanced) {
+    const std::int64_t first = (source * blocks + block) * routing.top_k;
+    for (std::size_t i = 0; i < k; ++i) {
+      experts[i] = static_cast<int>((first + static_cast<std::int64_t>(i)) % routing.experts);
+    }
+  } else {
+    std::vector<double> keys(weights.size());
+    for (std::size_t e = 0; e < keys.size(); ++e) {
+      keys[e] = -std::log(drawn(routing.seed, source, block, static_cast<std::int64_t>(e))) / weights[e];
+    }
+    std::partial_sort(
+        experts.begin(), experts.begin() + static_cast<std::ptrdiff_t>(k), experts.end(),
+        [&](int a, int b) { return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)]; });
+  }
+  experts.resize(k);
+  return experts;
+}
+
+std::int64_t blocks_of(const ExpertRouting& routing) {
+  return (routing.tokens + routing.block - 1) / routing.block;
+}
+
+int owner_of_expert(std::int64_t experts, int gpus, int expert) {
+  for (int rank = 0;; ++rank) {
+    if (expert < share_of(experts, rank, gpus).end) return rank;
+  }
+}
+
+}  // namespace
+
+Spec routing_field(std::string_view name) {
+  const Spec* found = find_spec(routing_fields(), name);
+  TRITAX_ASSERT(found != nullptr, "no such field of routing");
+  return *found;
+}
+
+void complete_routing(Problem& problem, const FieldPlace& place) {
+  const std::int64_t experts = problem["experts"];
+  const auto refuse = [&](std::string_view field, const std::string& why) {
+    throw UserError(fmt::format("{}: {}", place(field), why));
+  };
+  if (experts < problem.gpus()) {
+    refuse("experts", fmt::format("experts = {} is less than there are GPUs ({}); every GPU must have one",
+                                  experts, problem.gpus()));
+  }
+  if (problem["top_k"] > experts) {
+    refuse("top_k", fmt::format("top_k = {} is more than there are experts ({})", problem["top_k"], experts));
+  }
+  if (problem["block"] != 0) return;
+  std::int64_t block = 1;
+  while (problem["tokens"] * problem["top_k"] * problem.gpus() / block > kMostRouted) block *= 2;
+  problem.values.assume("block", block);
+}
+
+ExpertRouting routing_of(const Problem& problem, bool once_per_gpu) {
+  return {problem["tokens"],   problem["experts"],
+          problem["top_k"],    static_cast<RoutingKind>(problem["routing"]),
+          problem["skew"],     problem["routing_seed"],
+          problem["capacity"], problem["block"],
+          problem.gpus(),      once_per_gpu};
+}
+
+Routes::Routes(const ExpertRouting& routing)
+    : ranks_(routing.gpus), once_per_gpu_(routing.once_per_gpu), experts_(routing.experts) {
+  std::vector<int> owner_of;
+  for (int expert = 0; expert < static_cast<int>(routing.experts); ++expert) {
+    owner_of.push_back(owner_of_expert(routing.experts, routing.gpus, expert));
+  }
+  owner_ = owner_of;
+  if (once_per_gpu_) {
+    owner_.resize(static_cast<std::size_t>(ranks_));
+    std::iota(owner_.begin(), owner_.end(), 0);
+  }
+  const std::vector<double> weights = weights_of(routing);
+  const double even = static_cast<double>(routing.tokens * routing.gpus * routing.top_k) /
+                      static_cast<double>(routing.experts);
+  const double most = std::max(static_cast<double>(routing.block),
+                               std::ceil(even * static_cast<double>(routing.capacity) / 100));
+  std::vector<double> taken(weights.size(), 0);
+  routed_.resize(static_cast<std::size_t>(ranks_));
+  const std::int64_t blocks = blocks_of(routing);
+  for (int source = 0; source < ranks_; ++source) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t token = block * routing.block;
+      const auto rows = static_cast<std::int32_t>(std::min(routing.block, routing.tokens - token));
+      std::vector<int> targets;
+      for (const int expert : choices_of(routing, weights, source, block, blocks)) {
+        double& count = taken[static_cast<std::size_t>(expert)];
+        if (routing.capacity > 0 && count + rows > most) continue;
+        count += rows;
+        targets.push_back(once_per_gpu_ ? owner_of[static_cast<std::size_t>(expert)] : expert);
+      }
+      std::sort(targets.begin(), targets.end());
+      targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+      for (const int target : targets) {
+        routed_[static_cast<std::size_t>(source)].push_back(
+            {static_cast<std::int32_t>(token), rows, target, 0, 0});
+      }
+    }
+  }
+  place();
+}
+
+void Routes::place() {
+  const std::size_t size = static_cast<std::size_t>(ranks_) * owner_.size();
+  rows_.assign(size, 0);
+  source_begin_.assign(size, 0);
+  owner_begin_.assign(size, 0);
+  for (int source = 0; source < ranks_; ++source) {
+    for (const Routed& routed : of(source)) rows_[at(source, routed.target)] += routed.rows;
+  }
+  for (int source = 0; source < ranks_; ++source) {
+    std::int32_t row = 0;
+    for (int target = 0; target < targets(); ++target) {
+      source_begin_[at(source, target)] = row;
+      row += rows(source, target);
+    }
+  }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    std::int32_t row = 0;
+    const Share own = targets_of(rank);
+    for (auto target = static_cast<int>(own.begin); target < own.end; ++target) {
+      for (int source = 0; source < ranks_; ++source) {
+        owner_begin_[at(source, target)] = row;
+        row += rows(source, target);
+      }
+    }
+  }
+  for (int source = 0; source < ranks_; ++source) {
+    std::vector<std::int32_t> used(owner_.size(), 0);
+    for (Routed& routed : routed_[static_cast<std::size_t>(source)]) {
+      std::int32_t& place = used[static_cast<std::size_t>(routed.target)];
+      routed.at_source = source_begin(source, routed.target) + place;
+      routed.at_owner = owner_begin(source, routed.target) + place;
+      place += routed.rows;
+    }
+  }
+}
+
+Share Routes::targets_of(int rank) const {
+  if (once_per_gpu_) return {rank, rank + 1};
+  return share_of(experts_, rank, ranks_);
+}
+
+std::int32_t Routes::target_rows(int target) const {
+  std::int32_t sum = 0;
+  for (int source = 0; source < ranks_; ++source) sum += rows(source, target);
+  return sum;
+}
+
+std::int32_t Routes::rows_of_source(int source) const {
+  std::int32_t sum = 0;
+  for (int rank = 0; rank < ranks_; ++rank) sum += rows_between(source, rank);
+  return sum;
+}
+
+std::int32_t Routes::rows_of_owner(int rank) const {
+  std::int32_t sum = 0;
+  for (int source = 0; source < ranks_; ++source) sum += rows_between(source, rank);
+  return sum;
+}
+
+std::int32_t Routes::rows_between(int source, int rank) const {
+  std::int32_t sum = 0;
+  const Share own = targets_of(rank);
+  for (auto target = static_cast<int>(own.begin); target < own.end; ++target) sum += rows(source, target);
+  return sum;
+}
+
+std::int32_t Routes::most_rows_of_source() const {
+  std::int32_t most = 1;
+  for (int rank = 0; rank < ranks_; ++rank) most = std::max(most, rows_of_source(rank));
+  return most;
+}
+
+std::int32_t Routes::most_rows_of_owner() const {
+  std::int32_t most = 1;
+  for (int rank = 0; rank < ranks_; ++rank) most = std::max(most, rows_of_owner(rank));
+  return most;
+}
+
+std::int32_t Routes::most_rows_between() const {
+  std::int32_t most = 1;
+  for (int source = 0; source < ranks_; ++source) {
+    for (int rank = 0; rank < ranks_; ++rank) most = std::max(most, rows_between(source, rank));
+  }
+  return most;
+}
+
+}  // namespace tritax

@@ -1,0 +1,105 @@
+// Which tokens go to which experts, and where their rows lie on the way there and back.
+//
+// Every one of W GPUs has `tokens` tokens, each of which goes to `top_k` different experts of `experts`,
+// which are shared by the GPUs: GPU r has the r-th share. Who goes where is drawn (deterministic in `seed`):
+//
+//   balanced  in turn, so that all experts have as many as can be
+//   uniform   every expert alike
+//   zipf      expert number i of a random order with weight 1/(i+1)^(skew/100)
+//
+// without replacement: the choices of a token are the k smallest of -ln(u_e)/w_e (Efraimidis and Spirakis,
+// Inf. Process. Lett. 97, 2006). With a capacity an expert takes no more than capacity/100 times its even
+// share of all choices, and no less than a block, by GPU and then by token; what comes later is dropped.
+//
+// Tokens are routed in blocks of `block` that go the same way; with 1 each goes its own. Large numbers of
+// tokens need larger blocks, for every block is an operation of a schedule.
+//
+// A *target* is an expert, or, where tokens go once to each GPU whatever experts they go to there, a GPU.
+// Rows:
+//
+//   of a source   by target, then by token      (sorted before they leave, and where results come back to)
+//   of an owner   by its targets, then by source, then by token     (what an expert multiplies is contiguous)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/parts/kernels.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+enum class RoutingKind : std::uint8_t { balanced, uniform, zipf };
+inline constexpr std::array<std::string_view, 3> kRoutingNames{"balanced", "uniform", "zipf"};
+
+struct ExpertRouting {
+  std::int64_t tokens = 1;  // of one GPU
+  std::int64_t experts = 1;
+  std::int64_t top_k = 1;
+  RoutingKind kind = RoutingKind::uniform;
+  std::int64_t skew = 100;
+  std::int64_t seed = 1;
+  std::int64_t capacity = 0;  // in percent; 0: nothing is dropped
+  std::int64_t block = 1;
+  int gpus = 1;
+  bool once_per_gpu = false;
+};
+
+// Rows for tables of fields: tokens, experts, top_k, routing, skew, routing_seed, capacity, block.
+Spec routing_field(std::string_view name);
+// Gives `block` where nobody has: the least power of two with which there are few enough blocks. Throws
+// UserError for more choices than experts, or fewer experts than GPUs.
+void complete_routing(Problem& problem, const FieldPlace& place);
+ExpertRouting routing_of(const Problem& problem, bool once_per_gpu);
+
+// A block of tokens on its way to a target.
+struct Routed {
+  std::int32_t token = 0;  // the first, of its source
+  std::int32_t rows = 0;
+  int target = 0;
+  std::int32_t at_source = 0;  // first row among those of the source
+  std::int32_t at_owner = 0;   // first row among those of the target's GPU
+};
+
+class Routes {
+ public:
+  explicit Routes(const ExpertRouting& routing);
+
+  int targets() const { return static_cast<int>(owner_.size()); }
+  int owner(int target) const { return owner_[static_cast<std::size_t>(target)]; }
+  Share targets_of(int rank) const;
+  // Of a source, in the order of its tokens; choices of one block follow each other.
+  const std::vector<Routed>& of(int source) const { return routed_[static_cast<std::size_t>(source)]; }
+
+  std::int32_t rows(int source, int target) const { return rows_[at(source, target)]; }
+  std::int32_t source_begin(int source, int target) const { return source_begin_[at(source, target)]; }
+  std::int32_t owner_begin(int source, int target) const { return owner_begin_[at(source, target)]; }
+  std::int32_t target_begin(int target) const { return owner_begin(0, target); }
+  std::int32_t target_rows(int target) const;
+  // All rows that leave a source, or that an owner gets.
+  std::int32_t rows_of_source(int source) const;
+  std::int32_t rows_of_owner(int rank) const;
+  // … from one to the other, which are contiguous at the source.
+  std::int32_t rows_between(int source, int rank) const;
+  std::int32_t most_rows_of_source() const;
+  std::int32_t most_rows_of_owner() const;
+  std::int32_t most_rows_between() const;
+
+  int ranks() const { return ranks_; }
+
+ private:
+  std::size_t at(int source, int target) const {
+    return static_cast<std::size_t>(source) * owner_.size() + static_cast<std::size_t>(target);
+  }
+  void place();
+
+  int ranks_ = 1;
+  bool once_per_gpu_ = false;
+  std::int64_t experts_ = 1;
+  std::vector<int> owner_;
+  std::vector<std::vector<Routed>> routed_;
+  std::vector<std::int32_t> rows_, source_begin_, owner_begin_;  // (source, target)
+};
+
+}  // namespace tritax

@@ -1,0 +1,35 @@
+// Dispatch or combine of a layer of experts that are shared by the GPUs, alone.
+//
+// Dispatch: every token goes once to each GPU that has experts of its choice. Combine: every token gets the
+// sum of what these GPUs have for it, one row each, as after a sum over the experts of a GPU. Who needs an
+// expert is known beforehand; that GPUs first tell each other how many tokens come is left out.
+#pragma once
+
+#include "model/machine/machine.hpp"
+#include "model/parts/expert_routing.hpp"
+#include "model/parts/gemm_knobs.hpp"
+#include "model/schedule/builder.hpp"
+
+namespace tritax {
+
+enum class ExpertStep : std::uint8_t { dispatch, combine };
+inline constexpr std::array<std::string_view, 2> kExpertStepNames{"dispatch", "combine"};
+
+struct ExpertExchange {
+  ExpertRouting routing;
+  ExpertStep step = ExpertStep::dispatch;
+  std::int64_t hidden = 1;
+  DType dtype = DType::bf16;
+};
+ExpertExchange expert_exchange_of(const Problem& problem);
+
+struct ExpertKnobs : GemmKnobs {
+  bool pull = false;
+};
+ExpertKnobs expert_knobs_of(const Values& values);
+
+Schedule build_expert_library(const ExpertExchange& problem, const Machine& machine,
+                              const ExpertKnobs& knobs);
+Schedule build_expert_direct(const ExpertExchange& problem, const Machine& machine, const ExpertKnobs& knobs);
+
+}  // namespace tritax

@@ -1,0 +1,113 @@
+#include "model/workloads/expert_exchange/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/collectives.hpp"
+#include "model/parts/fields.hpp"
+#include "model/workloads/expert_exchange/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxHidden = 65536;
+
+const std::array<Spec, 12> kFields{{
+    routing_field("tokens"),
+    {.name = "step",
+     .help = "tokens to their experts' GPUs, or the sum of what comes back",
+     .kind = ValueKind::name,
+     .names = kExpertStepNames},
+    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {7168}},
+    routing_field("experts"),
+    routing_field("top_k"),
+    routing_field("routing"),
+    routing_field("skew"),
+    routing_field("routing_seed"),
+    routing_field("capacity"),
+    routing_field("block"),
+    dtype_field(DType::bf16, "element type"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 6> kKnobs{{
+    collective_knob("comm_cus"),
+    collective_knob("transport"),
+    collective_knob("peer_order"),
+    collective_knob("lock"),
+    gemm_knob("launch"),
+    collective_knob("host_barriers"),
+}};
+
+constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_cus", "transport", "peer_order", "lock",
+                                                       "launch"};
+
+using Build = Schedule (*)(const ExpertExchange&, const Machine&, const ExpertKnobs&);
+
+template <Build build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  return build(expert_exchange_of(problem), machine, expert_knobs_of(values));
+}
+
+const std::array<Pattern, 2> kPatterns{{
+    {.name = "library",
+     .summary = "tokens are sorted, and the collective library's all-to-all moves blocks of different sizes",
+     .build = build_checked<build_expert_library>},
+    {.name = "direct",
+     .summary = "workgroups copy or add rows straight from where they are to where they belong",
+     .knobs = kDirectKnobs,
+     .build = build_checked<build_expert_direct>},
+}};
+
+// Rows of other GPUs and of the own one, as published bandwidths count them.
+Work work(const Problem& problem) {
+  const ExpertExchange exchange = expert_exchange_of(problem);
+  const Routes routes(exchange.routing);
+  double rows = 0;
+  for (int rank = 0; rank < routes.ranks(); ++rank) rows += routes.rows_of_owner(rank);
+  return {.bytes_per_gpu =
+              rows / routes.ranks() * static_cast<double>(exchange.hidden) * bytes_of(exchange.dtype),
+          .peers = routes.ranks() - 1};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{}, {} tokens of {} {}, {} of {} experts",
+                     kExpertStepNames[static_cast<std::size_t>(problem["step"])], problem["tokens"],
+                     problem["hidden"], name_of(static_cast<DType>(problem["dtype"])), problem["top_k"],
+                     problem["experts"]);
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  return default_collective_knobs(Values(kKnobs), problem, machine);
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space = collective_space(pattern, problem, machine, Values(kKnobs), pins);
+  if (pattern.uses("launch") && !pins.given("launch")) space.axes.push_back(column_axis("launch", {0, 1}));
+  return space;
+}
+
+}  // namespace
+
+const Workload& expert_exchange() {
+  static const Workload workload{
+      .name = "expert-exchange",
+      .title = "Expert exchange",
+      .summary = "tokens go to the GPUs of the experts that they are routed to, or results come back, alone",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete_routing,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+  };
+  return workload;
+}
+
+}  // namespace tritax

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "model/workloads/moe/draft.hpp"
+
+namespace tritax {
+
+// Patterns with a kernel for each step: separate.cpp; those that fuse some or all of them: fused.cpp.
+Schedule build_moe_library(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+Schedule build_moe_direct(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+Schedule build_moe_fused_dispatch(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+Schedule build_moe_fused_combine(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+Schedule build_moe_fused(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+
+// Kernels of `direct` that others have, too. -1 of flags: nothing to tell.
+struct MoeFlags {
+  std::int16_t begun = -1;     // (workgroup, rank): tokens may be read
+  std::int16_t sent = -1;      // (workgroup, rank): tokens have been stored
+  std::int16_t ready = -1;     // (workgroup, rank): results may be read
+  std::int16_t read = -1;      // (workgroup, rank): and have been
+  std::int16_t returned = -1;  // (source), counted by workgroups that send results
+};
+MoeFlags dispatch_flags(MoeDraft& draft, std::int32_t workgroups);
+void return_flags(MoeDraft& draft, std::int32_t workgroups, MoeFlags& flags);
+void launch_dispatch(MoeDraft& draft, int rank, std::int32_t workgroups, const MoeFlags& flags);
+void launch_return(MoeDraft& draft, int rank, std::int32_t workgroups, const MoeFlags& flags);
+
+void begin_run(MoeDraft& draft, int rank);
+void end_run(MoeDraft& draft, int rank);
+
+}  // namespace tritax

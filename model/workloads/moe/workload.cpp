@@ -1,0 +1,210 @@
+#include "model/workloads/moe/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/collectives.hpp"
+#include "model/parts/fields.hpp"
+#include "model/workloads/moe/patterns.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMaxHidden = 65536;
+constexpr std::int64_t kMaxMovers = 1024;
+
+const std::array<Spec, 13> kFields{{
+    routing_field("tokens"),
+    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {2048}},
+    {.name = "ffn", .help = "columns of an expert's first product", .high = kMaxHidden, .usual = {1024}},
+    {.name = "gated",
+     .help = "the first product has a gate of as many columns",
+     .kind = ValueKind::boolean,
+     .usual = {1}},
+    routing_field("experts"),
+    routing_field("top_k"),
+    routing_field("routing"),
+    routing_field("skew"),
+    routing_field("routing_seed"),
+    routing_field("capacity"),
+    routing_field("block"),
+    dtype_field(DType::bf16, "element type of tokens and weights; results of fp8 are bf16"),
+    gpus_field(),
+}};
+
+const std::array<Spec, 8> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    {.name = "transport",
+     .help = "who moves rows: those who have them store them (push), or those who need them load them (pull)",
+     .kind = ValueKind::name,
+     .names = kTransportNames,
+     .shown = "{}",
+     .not_shown = 0},
+    {.name = "comm_cus",
+     .help = "workgroups that move rows",
+     .high = kMaxMovers,
+     .usual = {64},
+     .allowed = kAllowedCus,
+     .varies_by_doubling = true,
+     .shown = "{} that move"},
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
+}};
+
+using Names = std::string_view;
+constexpr std::array<Names, 3> kLibraryKnobs{"tile", "waves", "pipeline"};
+constexpr std::array<Names, 6> kDirectKnobs{"tile", "waves", "pipeline", "transport", "comm_cus", "lock"};
+constexpr std::array<Names, 6> kFusedKnobs{"tile", "waves", "pipeline", "comm_cus", "lock", "launch"};
+
+using Build = Schedule (*)(const Moe&, const Machine&, const MoeKnobs&);
+
+template <Build build>
+Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
+  return build(moe_of(problem), machine, moe_knobs_of(values));
+}
+
+const std::array<Pattern, 5> kPatterns{{
+    {.name = "library",
+     .summary = "sort, the library's all-to-all, grouped products, and the same way back",
+     .knobs = kLibraryKnobs,
+     .build = build_checked<build_moe_library>},
+    {.name = "direct",
+     .summary = "own kernels move rows straight to their expert and back; grouped products between",
+     .knobs = kDirectKnobs,
+     .build = build_checked<build_moe_direct>},
+    {.name = "fused-dispatch",
+     .summary = "one kernel moves tokens and multiplies those of an expert once they are there",
+     .knobs = kDirectKnobs,
+     .build = build_checked<build_moe_fused_dispatch>,
+     .roles = Roles::in_one_kernel},
+    {.name = "fused-combine",
+     .summary = "the second product sends its tiles back as they end, and adds up what comes",
+     .knobs = kDirectKnobs,
+     .build = build_checked<build_moe_fused_combine>},
+    {.name = "fused",
+     .summary = "one kernel for all: tokens, both products, and the way back",
+     .knobs = kFusedKnobs,
+     .build = build_checked<build_moe_fused>,
+     .roles = Roles::in_one_kernel},
+}};
+
+// Of the rows that are not dropped.
+Work work(const Problem& problem) {
+  const Moe layer = moe_of(problem);
+  const Routes routes(layer.routing);
+  double rows = 0;
+  for (int rank = 0; rank < routes.ranks(); ++rank) rows += routes.rows_of_owner(rank);
+  const double columns = static_cast<double>(layer.ffn) * (layer.gated ? 3 : 2);
+  return {.flops = 2.0 * rows * static_cast<double>(layer.hidden) * columns};
+}
+
+std::string size_text(const Problem& problem) {
+  return fmt::format("{} tokens of {} {}, {} of {} experts of {}{}", problem["tokens"], problem["hidden"],
+                     name_of(static_cast<DType>(problem["dtype"])), problem["top_k"], problem["experts"],
+                     problem["ffn"], problem["gated"] != 0 ? ", gated" : "");
+}
+
+bool tile_fits(const GemmKnobs& knobs, DType dtype, const Gpu& gpu, const KernelCosts& costs) {
+  try {
+    matmul_resources(gpu, costs, dtype, matmul_tile(knobs));
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Rows and columns of a tile: no more than an expert has, as far as matrix instructions allow.
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  Values values(kKnobs);
+  const auto dtype = static_cast<DType>(problem["dtype"]);
+  GemmKnobs knobs = default_gemm_knobs(machine, dtype);
+  const auto halve = [&](std::int32_t GemmKnobs::*edge, std::int64_t wanted) {
+    while (knobs.*edge > kTileStep && knobs.*edge / 2 >= wanted) {
+      GemmKnobs smaller = knobs;
+      smaller.*edge /= 2;
+      const bool as_is = tile_fits(smaller, dtype, machine.gpu, machine.interpreter);
+      if (!as_is && smaller.waves > 1) smaller.waves /= 2;
+      if (!as_is && !tile_fits(smaller, dtype, machine.gpu, machine.interpreter)) break;
+      knobs = smaller;
+    }
+  };
+  halve(&GemmKnobs::tile_m, problem["tokens"] * problem.gpus() * problem["top_k"] / problem["experts"]);
+  halve(&GemmKnobs::tile_n, std::min(problem["ffn"], problem["hidden"]));
+  knobs.comm_cus = 64;
+  knobs.host_barriers = false;
+  assume(values, knobs);
+  return values;
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  KnobSpace space;
+  space.base = default_knobs(problem, machine).with(pins);
+  const auto axis = [&](std::string_view knob, std::initializer_list<std::int64_t> others) {
+    std::vector<std::int64_t> values{space.base[knob]};
+    for (const std::int64_t other : others) {
+      if (pattern.uses(knob) && !pins.given(knob) && other != values.front()) values.push_back(other);
+    }
+    space.axes.push_back(column_axis(knob, values));
+  };
+  const auto dtype = static_cast<DType>(problem["dtype"]);
+  axis("tile_m", {});
+  if (!pins.given("tile_m")) {
+    Axis& rows = space.axes.back();
+    rows.travels = true;
+    rows.relative = true;
+    for (const std::int64_t other : {16, 32, 64, 128, 256}) {
+      if (other == space.base["tile_m"]) continue;
+      rows.values.push_back(
+          {{other}, 0, [other, dtype, gpu = machine.gpu, costs = machine.interpreter](Values& knobs) {
+             knobs.assume("tile_m", other);
+             return tile_fits(gemm_knobs_of(knobs), dtype, gpu, costs);
+           }});
+    }
+  }
+  if (problem.gpus() > 1) axis("transport", {0, 1});
+  axis("comm_cus", {16, 32, 64, 128});
+  if (problem.gpus() > 1) axis("lock", {0, 1, 2});
+  axis("launch", {0, 1});
+  return space;
+}
+
+// All products at the peak of the matrix cores, were they shared evenly.
+double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values&) {
+  const Gpu& gpu = machine.gpu;
+  const MatrixRate& rate = gpu.rate(static_cast<DType>(problem["dtype"]));
+  const double flop_per_ns =
+      rate.flop_per_clk_per_cu * gpu.cu_count() * std::max(gpu.boost_clock_ghz, rate.load_clock_ghz);
+  return machine.host.launch_latency_ns + work(problem).flops / problem.gpus() / flop_per_ns;
+}
+
+}  // namespace
+
+const Workload& moe() {
+  static const Workload workload{
+      .name = "moe",
+      .title = "Mixture of experts",
+      .summary =
+          "a layer of experts that are shared by the GPUs: tokens to their experts, two products, and back",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete_routing,
+      .work = work,
+      .size_text = size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+      .bound_ns = bound_ns,
+      .computing = {"the grouped GEMM", "matrix work"},
+  };
+  return workload;
+}
+
+}  // namespace tritax
