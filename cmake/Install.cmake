@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(TRITAX_LIBRARIES core machine schedule timeline cost workload parts microbench workloads scenario select sim study
+set(TRITAX_LIBRARIES core machine schedule timeline cost workload parts levels microbench workloads scenario select game sim study
     calibrate sweep)
 
 # What describes the program, written by it.
