@@ -23,8 +23,8 @@
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
-#include "model/workloads/paged_attention/workload.hpp"
 #include "model/workloads/moe/workload.hpp"
+#include "model/workloads/paged_attention/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/schedule.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
@@ -35,8 +35,7 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 21> all{&gemm_all_scatter(),
-  static const std::array<const Workload*, 20> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 23> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -50,15 +49,15 @@ std::span<const Workload* const> workloads() {
                                                    &all_reduce(),
                                                    &all_to_all(),
                                                    &broadcast(),
+                                                   &expert_exchange(),
                                                    &flash_decode(),
                                                    &attention(),
                                                    &paged_attention(),
                                                    &ring_attention(),
                                                    &ulysses(),
+                                                   &moe(),
                                                    &streaming_kernel(),
                                                    &spmv()};
-                                                   &expert_exchange(),
-                                                   &moe()};
   return all;
 }
 

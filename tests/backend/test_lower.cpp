@@ -532,18 +532,15 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
         const HeapLayout heap = lay_out_heap(schedule, device);
         std::vector<std::uint64_t> bases;
         for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
-        // There are no kernels for attention and for sparse products yet.
-        const bool refused = std::any_of(schedule.ops.begin(), schedule.ops.end(), [](const Op& op) {
-          return op.kind == OpKind::attend || op.kind == OpKind::sparse_product;
-        });
+        const bool sparse = std::any_of(schedule.ops.begin(), schedule.ops.end(),
+                                        [](const Op& op) { return op.kind == OpKind::sparse_product; });
         for (int r = 0; r < schedule.ranks; ++r) {
-          if (refused) {
+          if (sparse) {  // for which there is no kernel yet
             EXPECT_THROW(lower(schedule, heap, device, r, bases), UserError);
           } else {
             EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
           }
         }
-        for (int r = 0; r < schedule.ranks; ++r) EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
       }
     }
   }
