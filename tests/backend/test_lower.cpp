@@ -511,6 +511,19 @@ Problem even_problem(const Workload& workload) {
   return problem;
 }
 
+// Sparse products have none yet, nor have products beside rows that are wider than their tiles.
+bool has_no_kernel(const Schedule& schedule) {
+  for (const Kernel& kernel : schedule.kernels) {
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      for (const Op& op : ops_of(schedule, workgroup)) {
+        if (op.kind == OpKind::sparse_product) return true;
+        if (op.kind == OpKind::load && kernel.tile.n > 0 && op.rect.cols > kernel.tile.n) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // What stands for a vendor's library is measured by scripts.
 TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
   const Machine machine = find_machine("h200-4");
@@ -532,10 +545,9 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
         const HeapLayout heap = lay_out_heap(schedule, device);
         std::vector<std::uint64_t> bases;
         for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
-        const bool sparse = std::any_of(schedule.ops.begin(), schedule.ops.end(),
-                                        [](const Op& op) { return op.kind == OpKind::sparse_product; });
+        const bool refused = has_no_kernel(schedule);
         for (int r = 0; r < schedule.ranks; ++r) {
-          if (sparse) {  // for which there is no kernel yet
+          if (refused) {
             EXPECT_THROW(lower(schedule, heap, device, r, bases), UserError);
           } else {
             EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));

@@ -38,7 +38,8 @@ TEST(Play, SavesASoundScheduleAndTheMovesThatLeadToIt) {
 
 TEST(Play, ExecutesEveryPositionOfASmallProblem) {
   const Outcome outcome = run_tritax(
-      "play scenarios/handwritten.json --machine mi300x-8 --player random --moves 20 --execute --draws 0");
+      "play " TRITAX_SOURCE_DIR
+      "/scenarios/handwritten.json --machine mi300x-8 --player random --moves 20 --execute --draws 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Nothing was found"));
 }

@@ -14,6 +14,7 @@ namespace {
 std::string some_value(const Spec& field) {
   if (field.kind == ValueKind::name) return "\"" + std::string(field.names.front()) + "\"";
   if (field.kind == ValueKind::bytes) return "\"1 MiB\"";
+  if (field.counts_gpus) return "2";  // among which whatever it is can be shared
   return std::to_string(std::min<std::int64_t>(field.high, std::max<std::int64_t>(field.low, 64)));
 }
 

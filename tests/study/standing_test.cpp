@@ -99,9 +99,9 @@ TEST(ShippedMachines, StateAResidualWithItsSourceAndFieldsThatExist) {
   for (const std::string& name : shipped_machines()) {
     SCOPED_TRACE(name);
     const Machine machine = find_machine(name);
-    // Those of data sheets say so, and claim nothing.
+    // Those of data sheets say so, and need claim nothing.
     const bool from_data_sheets = machine.description.find("data sheet only") != std::string::npos;
-    EXPECT_EQ(machine.compared.empty(), from_data_sheets);
+    EXPECT_TRUE(from_data_sheets || !machine.compared.empty());
     for (const ComparedSet& set : machine.compared) {
       const auto workload = std::find_if(workloads().begin(), workloads().end(),
                                          [&](const Workload* one) { return one->name == set.workload; });
