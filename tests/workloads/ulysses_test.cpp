@@ -161,7 +161,7 @@ TEST(Ulysses, RefusesWhatCannotBe) {
   EXPECT_EQ(refusal_of({.context = 3, .gpus = 4}),
             "test: context = 3 is less than a token for each of 4 GPUs");
   EXPECT_EQ(refusal_of({.heads = 4, .kv_heads = 2, .gpus = 4}),
-            "test: kv_heads = 2 is less than there are GPUs (4); every GPU must have a head of keys");
+            "kv_heads: 2 heads of keys are less than there are GPUs (4); every GPU must have one");
   EXPECT_EQ(refusal_of({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
 }
 

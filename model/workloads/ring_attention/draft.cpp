@@ -51,7 +51,7 @@ RingAttention ring_attention_of(const Problem& problem) {
 
 RingKnobs ring_knobs_of(const Values& values, const RingAttention& problem) {
   RingKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth)};
-  knobs.zigzag = problem.causal && values["zigzag"] != 0;
+  knobs.zigzag = problem.causal && values["zigzag"] != 0 && problem.context >= 2 * problem.gpus;
   knobs.route = static_cast<Route>(values["route"]);
   knobs.pull = values["transport"] != 0;
   return knobs;

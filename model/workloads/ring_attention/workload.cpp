@@ -104,9 +104,9 @@ const std::array<Pattern, 4> kPatterns{{
 
 void complete(Problem& problem, const FieldPlace& place) {
   complete_kv_heads(problem, place);
-  if (problem["context"] < 2 * problem.gpus()) {
-    throw UserError(fmt::format("{}: context = {} is less than two tokens for each of {} GPUs",
-                                place("context"), problem["context"], problem.gpus()));
+  if (problem["context"] < problem.gpus()) {
+    throw UserError(fmt::format("{}: context = {} is less than a token for each of {} GPUs", place("context"),
+                                problem["context"], problem.gpus()));
   }
   if (problem["q_heads"] * problem["head_dim"] > kMaxColumns) {
     throw UserError(fmt::format("{}: q_heads = {} times head_dim = {} are more than {} columns",

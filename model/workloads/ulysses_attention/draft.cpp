@@ -24,6 +24,11 @@ double count_tiles(const UlyssesAttention& problem, const UlyssesKnobs& knobs) {
 
 void check_size(const UlyssesAttention& problem, const UlyssesKnobs& knobs, const Machine& machine) {
   check_dtype(problem.dtype, machine);
+  if (problem.kv_heads < problem.gpus) {
+    throw UserError(
+        fmt::format("kv_heads: {} heads of keys are less than there are GPUs ({}); every GPU must have one",
+                    problem.kv_heads, problem.gpus));
+  }
   const double elements =
       4.0 * static_cast<double>(problem.context * (problem.heads + problem.kv_heads) * problem.depth);
   check_memory("this problem", elements * bytes_of(problem.dtype) / problem.gpus, machine.gpu);

@@ -99,12 +99,6 @@ void complete(Problem& problem, const FieldPlace& place) {
     throw UserError(fmt::format("{}: context = {} is less than a token for each of {} GPUs", place("context"),
                                 problem["context"], problem.gpus()));
   }
-  if (problem["kv_heads"] < problem.gpus()) {
-    throw UserError(
-        fmt::format("{}: kv_heads = {} is less than there are GPUs ({}); every GPU must have a head of "
-                    "keys",
-                    place("kv_heads"), problem["kv_heads"], problem.gpus()));
-  }
   if (problem["q_heads"] * problem["head_dim"] > kMaxColumns) {
     throw UserError(fmt::format("{}: q_heads = {} times head_dim = {} are more than {} columns",
                                 place("q_heads"), problem["q_heads"], problem["head_dim"], kMaxColumns));
