@@ -8,6 +8,8 @@
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/workloads/registry.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
@@ -514,8 +516,8 @@ Problem even_problem(const Workload& workload) {
 // Sparse products have none yet, nor have products beside rows that are wider than their tiles.
 bool has_no_kernel(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels) {
-    for (const Workgroup& workgroup : kernel.workgroups) {
-      for (const Op& op : ops_of(schedule, workgroup)) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
         if (op.kind == OpKind::sparse_product) return true;
         if (op.kind == OpKind::load && kernel.tile.n > 0 && op.rect.cols > kernel.tile.n) return true;
       }

@@ -21,8 +21,7 @@ nlohmann::json product_levels(const std::string& arguments) {
 }
 
 TEST(ExplainLevels, GiveWavesInstructionsAndRegisters) {
-  const nlohmann::json result =
-      product_levels("--machine pvc-1550 --tile 128x64x64 --waves 8 --level wave");
+  const nlohmann::json result = product_levels("--machine pvc-1550 --tile 128x64x64 --waves 8 --level wave");
   EXPECT_EQ(result["schema"], "tritax.levels/1");
   ASSERT_EQ(result["kernels"].size(), 1U);
   const nlohmann::json& kernel = result["kernels"][0];

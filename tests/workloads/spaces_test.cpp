@@ -14,7 +14,7 @@ namespace {
 
 // Rows enough for every height of a group of tiles; and few, where every schedule is looked through.
 constexpr std::int64_t kSide = 1999;
-constexpr std::int64_t kSmallSide = 500;
+constexpr std::int64_t kSmallSide = 120;
 
 // Every field at its usual value, or at an odd one where there is none.
 Problem small_problem(const Workload& workload, int gpus, std::int64_t side) {
