@@ -298,8 +298,9 @@ class AttendEngine {
     auto* const words = reinterpret_cast<float*>(shared_);
     const int wave = thread() / kWaveLanes;
     float* const own = words + wave * 16 * kRowWords;
-    const float sums[kLaneRows] = {row_sum(sum_[0][0]),
-                                   kLaneRows > 1 ? row_sum(sum_[0][kLaneRows - 1]) : 0.0F};
+    float sums[kLaneRows];
+#pragma unroll
+    for (int of = 0; of < kLaneRows; ++of) sums[of] = row_sum(sum_[0][of]);
     workgroup_barrier();  // the last block is still read
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
