@@ -34,8 +34,6 @@ __device__ inline float row_sum(float value) {
   return value + __shfl_xor(value, 32);
 }
 
-__device__ inline float power_of_two(float exponent) { return __builtin_amdgcn_exp2f(exponent); }
-
 using TilePlace = unsigned char*;
 __device__ inline TilePlace tile_place(unsigned char* shared) { return shared; }
 

@@ -34,12 +34,6 @@ __device__ inline float row_sum(float value) {
   return value + __shfl_xor_sync(0xffffffffU, value, 2);
 }
 
-__device__ inline float power_of_two(float exponent) {
-  float value;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
-  return value;
-}
-
 using TilePlace = std::uint32_t;  // in shared memory
 __device__ inline TilePlace tile_place(unsigned char* shared) {
   return static_cast<TilePlace>(__cvta_generic_to_shared(shared));

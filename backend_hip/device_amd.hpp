@@ -137,6 +137,11 @@ __device__ inline void store_16(void* address, uint4 value) {
   __builtin_nontemporal_store(raw, static_cast<RawVec16*>(address));
 }
 
+// The hardware's own, to some units in the last place; 2^-infinity is 0.
+__device__ inline float power_of_two(float exponent) { return __builtin_amdgcn_exp2f(exponent); }
+__device__ inline float log_of_two(float value) { return __builtin_amdgcn_logf(value); }
+__device__ inline float inverse_root(float value) { return __builtin_amdgcn_rsqf(value); }
+
 // One element between its bits and fp32; values are rounded to nearest even. fp8 is the e4m3 form of the
 // GPU's matrix cores: FNUZ on gfx942, OCP on gfx950.
 template <DType dtype>

@@ -168,6 +168,23 @@ __device__ inline void store_16(void* address, uint4 value) {
                : "memory");
 }
 
+// The hardware's own, to some units in the last place; 2^-infinity is 0.
+__device__ inline float power_of_two(float exponent) {
+  float value;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
+  return value;
+}
+__device__ inline float log_of_two(float value) {
+  float exponent;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(exponent) : "f"(value));
+  return exponent;
+}
+__device__ inline float inverse_root(float value) {
+  float root;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(value));
+  return root;
+}
+
 // One element between its bits and fp32; values are rounded to nearest even, fp8 (e4m3) saturates.
 template <DType dtype>
 __device__ inline float to_float(std::uint32_t bits) {

@@ -21,6 +21,8 @@
 
 namespace tritax::gpu {
 
+inline constexpr float kLog2E = 1.44269504F;
+
 // A wave's view of its operations: the current one in shared memory, the next one already on its way.
 class OpReader {
  public:

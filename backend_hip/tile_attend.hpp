@@ -47,7 +47,6 @@ struct AttendShape {
 };
 
 inline constexpr float kNoScore = -__builtin_huge_valf();
-inline constexpr float kLog2E = 1.44269504F;
 
 // Everything that touches the accumulators is inlined by force: a call would move them to memory.
 template <class Shape>
@@ -82,7 +81,7 @@ class AttendEngine {
     bring(op.address, op.pitch, op.rows, Shape::kRows, block.cols, 0);
     bring_keys(op, block, 0);
     bring_values(op, block, 0);
-    const float scale = kLog2E * rsqrtf(static_cast<float>(block.cols));
+    const float scale = kLog2E * inverse_root(static_cast<float>(block.cols));
     for (int step = 0; step < block.steps; ++step) {
       await_all_but_one();
       workgroup_barrier();
@@ -369,7 +368,7 @@ class AttendEngine {
           }
         }
         if (!partial || fragment_col(0) != 0) continue;
-        const float score = sum > 0 ? (most_[block][of] + log2f(sum)) / kLog2E : kNoScore;
+        const float score = sum > 0 ? (most_[block][of] + log_of_two(sum)) / kLog2E : kNoScore;
         store_element<DType::fp32>(to + cols * 4, from_float<DType::fp32>(score));
       }
     }

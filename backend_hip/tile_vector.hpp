@@ -81,13 +81,13 @@ class VectorEngine {
       const float before = fresh ? -__builtin_huge_valf() : scores_[i];
       const float most = fmaxf(before, score);
       const bool nothing = most == -__builtin_huge_valf();  // neither has seen a key
-      const float of_before = nothing ? 0.0F : expf(before - most);
-      const float of_more = nothing ? 0.0F : expf(score - most);
+      const float of_before = nothing ? 0.0F : power_of_two((before - most) * kLog2E);
+      const float of_more = nothing ? 0.0F : power_of_two((score - most) * kLog2E);
       const float share = nothing ? 0.0F : 1 / (of_before + of_more);
 #pragma unroll
       for (int j = 0; j < kGroupCols; ++j)
         values_[i][j] = (fresh ? 0.0F : values_[i][j] * (of_before * share)) + more[j] * (of_more * share);
-      scores_[i] = nothing ? most : most + logf(of_before + of_more);
+      scores_[i] = nothing ? most : most + log_of_two(of_before + of_more) / kLog2E;
     }
   }
 

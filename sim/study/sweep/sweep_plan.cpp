@@ -167,7 +167,9 @@ std::vector<const Workload*> workloads_of(const SweepPlan& plan) {
 }
 
 void check_key(const SweepPlan& plan, const SweepKey& key) {
-  const auto [group, name] = parts_of_key(key.name);
+  const auto parts = parts_of_key(key.name);
+  const auto& group = parts.first;
+  const auto& name = parts.second;
   std::vector<std::string> known;
   if (group.empty()) {
     for (const std::string_view one : kPointKeys) known.emplace_back(one);
