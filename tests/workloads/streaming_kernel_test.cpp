@@ -15,6 +15,7 @@ namespace tritax {
 namespace {
 
 using Given = std::vector<std::pair<std::string, std::int64_t>>;
+constexpr std::int64_t kAddNorm = 0;
 
 Problem problem_of_size(std::int64_t rows, std::int64_t cols, std::int64_t operation = kAddNorm,
                         DType dtype = DType::bf16) {
