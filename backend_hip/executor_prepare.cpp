@@ -205,10 +205,11 @@ void Executor::Impl::require_resident(std::size_t k, const Launch& launch,
       &per_unit, launch.function, static_cast<int>(launch.threads), launch.shared_bytes));
   const std::int64_t resident = std::int64_t{per_unit} * properties.multiProcessorCount;
   if (static_cast<std::int64_t>(launch.blocks) > resident) {
-    throw UserError(fmt::format("kernel '{}' is {} with {} workgroups; {} of them are resident at once on {}",
-                                schedule_.kernels[k].name,
-                                kPlacementNames[static_cast<std::size_t>(schedule_.kernels[k].placement)],
-                                launch.blocks, resident, properties.name));
+    throw UserError(fmt::format(
+        "kernel '{}' is {} with {} workgroups; {} of them are resident at once on {}: give it fewer, or "
+        "tiles that leave room for several on a compute unit",
+        schedule_.kernels[k].name, kPlacementNames[static_cast<std::size_t>(schedule_.kernels[k].placement)],
+        launch.blocks, resident, properties.name));
   }
   int cooperative = 1;
   if (launch.gang) {
