@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
-#include "model/cost/power_bound.hpp"
 #include "model/parts/grid_order.hpp"
 #include "model/schedule/shader_engines.hpp"
 
@@ -34,13 +33,6 @@ Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t ele
   const Resources copy = tile_copy_resources(gpu, gemm.threads, elements);
   return {gemm.threads, std::max(gemm.registers_per_thread, copy.registers_per_thread),
           std::max(gemm.lds_bytes, copy.lds_bytes)};
-}
-
-std::int32_t room_beside(const Gpu& gpu, const Resources& resources, std::int32_t others,
-                         std::string_view to) {
-  const std::int32_t room = gpu.cu_count() * residents_at_most(gpu, resources) - others;
-  if (room >= 1) return room;
-  throw UserError(fmt::format("comm_cus: {} workgroups leave none of the GPU to {}; use fewer", others, to));
 }
 
 Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles) {

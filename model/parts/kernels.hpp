@@ -42,11 +42,6 @@ Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t
 // threads of those that multiply, and registers and LDS of the worse role.
 Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
 
-// Workgroups of a kernel that fit a GPU beside `others` of it, which communicate. Throws UserError that
-// names comm_cus where none is left to do what `to` says.
-std::int32_t room_beside(const Gpu& gpu, const Resources& resources, std::int32_t others,
-                         std::string_view to);
-
 // Compute and communication workgroups of a pattern that splits the compute units.
 struct Split {
   std::int32_t gemm = 0;

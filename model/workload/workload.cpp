@@ -64,15 +64,6 @@ void check_buffers(const Pattern& pattern, const Schedule& schedule, const Gpu& 
 
 }  // namespace
 
-Axis usual_first(const Pattern& pattern, const Values& base, std::string_view knob,
-                 std::initializer_list<std::int64_t> others) {
-  std::vector<std::int64_t> values{base[knob]};
-  for (const std::int64_t other : others) {
-    if (pattern.uses(knob) && !base.given(knob) && other != values.front()) values.push_back(other);
-  }
-  return column_axis(knob, values);
-}
-
 Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Machine& machine,
                         const Values& knobs) {
   if (problem.gpus() > machine.gpu_count()) {

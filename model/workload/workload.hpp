@@ -12,7 +12,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -159,11 +158,6 @@ const Pattern& find_pattern(const Workload& workload, std::string_view name, con
 
 // Null if the workload has none.
 const Pattern* baseline_of(const Workload& workload);
-
-// An axis of a knob that has few values: that of `base` first, where a search begins, then the others. That
-// of `base` alone where somebody gave it, or where the pattern does not use it.
-Axis usual_first(const Pattern& pattern, const Values& base, std::string_view knob,
-                 std::initializer_list<std::int64_t> others);
 
 // Builds the schedule of a pattern. `knobs` are resolved. Throws UserError when the problem, the knobs or the
 // machine do not allow it: more GPUs than there are, a tile that does not fit, knobs outside their range.

@@ -9,6 +9,7 @@
 #include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/flash_decode/patterns.hpp"
 
 namespace tritax {

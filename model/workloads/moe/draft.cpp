@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/parts/movers.hpp"
 
 namespace tritax {
 

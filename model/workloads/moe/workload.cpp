@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/moe/patterns.hpp"
 
 namespace tritax {

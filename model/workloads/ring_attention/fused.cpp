@@ -16,6 +16,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/attend_tiles.hpp"
 #include "model/parts/collectives.hpp"
+#include "model/parts/movers.hpp"
 #include "model/workloads/ring_attention/patterns.hpp"
 
 namespace tritax {

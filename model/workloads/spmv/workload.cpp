@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workload/file_values.hpp"
 #include "model/workloads/spmv/draft.hpp"
 #include "model/workloads/spmv/patterns.hpp"

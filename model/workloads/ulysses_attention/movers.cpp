@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/parts/collectives.hpp"
+#include "model/parts/movers.hpp"
 
 namespace tritax {
 

@@ -6,6 +6,7 @@
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/sequence_attention.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/ulysses_attention/patterns.hpp"
 
 namespace tritax {
