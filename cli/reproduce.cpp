@@ -298,7 +298,8 @@ Run add_reproduce(CLI::App& program, const Workload& /*workload*/) {
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
   command.footer(
-      "Rows marked 'calibration' helped to set a parameter of the machine or to choose knobs of a scenario; they "
+      "Rows marked 'calibration' helped to set a parameter of the machine or to choose knobs of a scenario; "
+      "they "
       "are shown, but are no predictions.\n"
       "Files of your own numbers work the same; docs/scenarios.md has the format.\n\n"
       "Examples:\n"
