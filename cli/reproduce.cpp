@@ -160,6 +160,7 @@ ordered_json reproduced_json(const std::vector<ReproducedRow>& rows, Scenarios& 
                     {"low", json_of(row.low)},
                     {"high", json_of(row.high)},
                     {"confidence", row.confidence},
+                    {"chosen", row.chosen},
                     {"notes", row.notes}});
     if (!row.failure.empty()) {
       list.back()["failure"] = row.failure;
@@ -297,8 +298,9 @@ Run add_reproduce(CLI::App& program, const Workload& /*workload*/) {
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
   command.footer(
-      "Rows marked 'calibration' helped to set a parameter of the machine; they are shown, but are no "
-      "predictions.\n"
+      "Rows marked 'calibration' helped to set a parameter of the machine or to choose knobs of a scenario; "
+      "they "
+      "are shown, but are no predictions.\n"
       "Files of your own numbers work the same; docs/scenarios.md has the format.\n\n"
       "Examples:\n"
       "  tritax reproduce\n"

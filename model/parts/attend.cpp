@@ -33,6 +33,16 @@ Spec head_dim_field() {
       .name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}};
 }
 
+Spec causal_field() {
+  return {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean};
+}
+
+double attention_flops(std::int64_t heads, std::int64_t depth, std::int64_t context, bool causal) {
+  const auto rows = static_cast<double>(context);
+  const double pairs = causal ? rows * (rows + 1) / 2 : rows * rows;
+  return 4.0 * static_cast<double>(heads * depth) * pairs;
+}
+
 void complete_kv_heads(Problem& problem, const FieldPlace& place) {
   const std::int64_t heads = problem["q_heads"];
   if (problem["kv_heads"] == 0) problem.values.assume("kv_heads", heads);

@@ -76,6 +76,16 @@ Resources attend_tile_resources(const Gpu& gpu, DType dtype, const MatmulTile& t
   return attend_resources(gpu, dtype, tile, gpu.async_tile_copy, "tile");
 }
 
+Kernel attend_tile_kernel(const Gpu& gpu, DType dtype, const MatmulTile& tile, int rank,
+                          std::string_view name) {
+  Kernel kernel;
+  kernel.name = std::string(name);
+  kernel.rank = rank;
+  kernel.resources = attend_tile_resources(gpu, dtype, tile);
+  kernel.tile = tile;
+  return kernel;
+}
+
 void assume_fitting_tile(Values& values, const Gpu& gpu, DType dtype, std::int64_t depth) {
   for (const std::int64_t queries : {128, 64, 32, 16}) {
     for (const std::int64_t keys : {64, 32, 16}) {

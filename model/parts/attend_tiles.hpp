@@ -18,6 +18,10 @@ MatmulTile attend_tile_of(const Values& values, std::int64_t depth);
 // UserError where the tile does not fit a compute unit.
 Resources attend_tile_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
+// Of a rank, without workgroups.
+Kernel attend_tile_kernel(const Gpu& gpu, DType dtype, const MatmulTile& tile, int rank,
+                          std::string_view name);
+
 // Puts into the knobs the largest of these that fits: 128 queries by 64 keys, with the fewest waves; narrower
 // for wide heads.
 void assume_fitting_tile(Values& values, const Gpu& gpu, DType dtype, std::int64_t depth);

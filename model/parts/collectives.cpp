@@ -197,7 +197,7 @@ std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width
   return pieces;
 }
 
-TileIndex piece_size(const SumKnobs& knobs) {
+TileIndex piece_size(const GemmKnobs& knobs) {
   return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone,
           knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kPieceAlone};
 }

@@ -57,7 +57,7 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
 std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width);
 
 // What a workgroup moves at a time: comm_tile, or kPieceAlone square.
-TileIndex piece_size(const SumKnobs& knobs);
+TileIndex piece_size(const GemmKnobs& knobs);
 
 // A persistent kernel of workgroups that move such pieces.
 std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int rank, std::string name,

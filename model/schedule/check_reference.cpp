@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/schedule/findings.hpp"
@@ -19,6 +21,44 @@ constexpr std::size_t kMostInputs = 65536;  // and reference operations: all pai
 std::string ranks_in_words(std::int32_t rank) {
   return rank == kEveryRank ? "every rank" : fmt::format("rank {}", rank);
 }
+
+// Regions that have values, those of a buffer and a rank by their first rows: who asks for some rows of a
+// buffer in which thousands of blocks lie one below the other looks at few others.
+class FilledRegions {
+ public:
+  void add(const Region& region) {
+    Filled& filled = of_[{region.buffer, region.rank}];
+    filled.by_row.emplace(region.rect.row, region.rect);
+    filled.highest = std::max(filled.highest, region.rect.rows);
+  }
+
+  // With kEveryRank: what is filled on every rank at once.
+  void subtract_from(std::vector<Rect>& rests, std::int16_t buffer, std::int32_t rank) const {
+    subtract_filled(rests, buffer, kEveryRank);
+    if (rank != kEveryRank) subtract_filled(rests, buffer, rank);
+  }
+
+ private:
+  struct Filled {
+    std::multimap<std::int32_t, Rect> by_row;
+    std::int32_t highest = 0;  // rows of the highest
+  };
+
+  void subtract_filled(std::vector<Rect>& rests, std::int16_t buffer, std::int32_t rank) const {
+    const auto found = of_.find({buffer, rank});
+    if (found == of_.end() || rests.empty()) return;
+    std::int32_t begin = rests.front().row, end = begin;
+    for (const Rect& rest : rests) {
+      begin = std::min(begin, rest.row);
+      end = std::max(end, rest.row + rest.rows);
+    }
+    const Filled& filled = found->second;
+    auto at = filled.by_row.upper_bound(begin - filled.highest);
+    for (; at != filled.by_row.end() && at->first < end && !rests.empty(); ++at) subtract(rests, at->second);
+  }
+
+  std::map<std::pair<std::int16_t, std::int32_t>, Filled> of_;
+};
 
 class ReferenceChecker {
  public:
@@ -37,10 +77,12 @@ class ReferenceChecker {
       name_operation(i);
       sound_ = check_regions(schedule_.reference[i]) && sound_;
     }
-    // Which values are known can be asked of regions in range only.
-    for (std::size_t i = 0; sound_ && i < schedule_.reference.size() && !findings_.full(); ++i) {
+    if (!sound_) return;  // which values are known can be asked of regions in range only
+    for (const Input& input : schedule_.inputs) known_.add(input.region);
+    for (std::size_t i = 0; i < schedule_.reference.size() && !findings_.full(); ++i) {
       name_operation(i);
       check_values(i);
+      known_.add(schedule_.reference[i].to);
     }
   }
 
@@ -163,7 +205,7 @@ class ReferenceChecker {
   void check_values(std::size_t index) {
     const ReferenceOp& op = schedule_.reference[index];
     for (const Region& operand : operands_of(op)) {
-      const Region unknown = unknown_part(operand, index);
+      const Region unknown = unknown_part(operand);
       if (unknown.rect.rows == 0) continue;
       refuse(Kind::meaningless,
              fmt::format("reads {}, but no input fills {} and no operation before writes it",
@@ -177,14 +219,14 @@ class ReferenceChecker {
     }
   }
 
-  // The first part of a region that has no values before an operation; empty if all has.
-  Region unknown_part(const Region& region, std::size_t before) const {
+  // The first part of a region that has no values so far; empty if all has.
+  Region unknown_part(const Region& region) const {
     std::vector<Rect> rests{region.rect};
-    subtract_known(region.buffer, region.rank, before, rests);
+    known_.subtract_from(rests, region.buffer, region.rank);
     if (region.rank != kEveryRank || rests.empty()) return part_of(region, region.rank, rests);
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       std::vector<Rect> own = rests;
-      subtract_known(region.buffer, rank, before, own);
+      known_.subtract_from(own, region.buffer, rank);
       if (!own.empty()) return part_of(region, rank, own);
     }
     return part_of(region, region.rank, {});
@@ -192,16 +234,6 @@ class ReferenceChecker {
 
   static Region part_of(const Region& region, std::int32_t rank, const std::vector<Rect>& parts) {
     return {region.buffer, rank, parts.empty() ? Rect{} : parts.front()};
-  }
-
-  // With kEveryRank: what is filled or written on every rank at once.
-  void subtract_known(std::int16_t buffer, std::int32_t rank, std::size_t before,
-                      std::vector<Rect>& rests) const {
-    subtract_inputs(schedule_, buffer, rank, rests);
-    for (std::size_t i = 0; i < before && !rests.empty(); ++i) {
-      const Region& to = schedule_.reference[i].to;
-      if (to.buffer == buffer && is_on(to, rank)) subtract(rests, to.rect);
-    }
   }
 
   bool same_everywhere(const Region& region, std::size_t before) const {
@@ -234,6 +266,7 @@ class ReferenceChecker {
 
   const Schedule& schedule_;
   Findings& findings_;
+  FilledRegions known_;  // inputs, and what the operations so far have written
   std::string where_;
   bool sound_ = true;  // all regions are in range and fit each other
 };

@@ -51,6 +51,7 @@ py::dict dict_of(const ReproducedRow& row, const Scenario& scenario) {
   all["predicted"] = row.predicted;
   all["error"] = row.error;
   all["calibration"] = row.calibration;
+  all["chosen"] = row.chosen;
   all["bound"] = row.bound;
   all["within_published_range"] = row.within_published_range;
   all["machine"] = scenario.machine;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <span>
+#include <sstream>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -125,6 +126,19 @@ void check_metric(const PublishedEntry& entry, const Scenario& scenario) {
   }
 }
 
+// Whether `chosen` names knobs of the workload.
+void check_chosen(const PublishedEntry& entry) {
+  const Workload& workload = *entry.scenarios.front().problem.workload;
+  std::istringstream names(entry.chosen);
+  for (std::string name; names >> name;) {
+    if (find_spec(workload.knobs, name) != nullptr) continue;
+    throw UserError(fmt::format(
+        "{}: chosen: {} has no knob '{}'; give those of the scenario that were chosen with the published "
+        "number known, for example \"tile pipeline\"",
+        entry.where, workload.name, name));
+  }
+}
+
 PublishedEntry read_entry(Chain chain, const std::string& origin) {
   TomlReader reader(std::move(chain), origin, "entry");
   PublishedEntry entry;
@@ -135,6 +149,7 @@ PublishedEntry read_entry(Chain chain, const std::string& origin) {
   if (entry.source.empty())
     throw UserError(entry.where + ": source is empty; say who measured it, and where");
   entry.confidence = reader.text_or("confidence", "");
+  entry.chosen = reader.text_or("chosen", "");
   entry.notes = reader.text_or("notes", "");
   entry.metric = static_cast<Metric>(reader.choice("metric", kMetricNames));
   entry.unit = reader.text("unit");
@@ -151,6 +166,7 @@ PublishedEntry read_entry(Chain chain, const std::string& origin) {
   const auto usual = static_cast<int>(usual_clock(entry.scenarios.front()));
   entry.clock = static_cast<Clock>(reader.choice("clock", kClockNames, usual));
   reader.finish();
+  check_chosen(entry);
   for (const Scenario& scenario : entry.scenarios) check_metric(entry, scenario);
   for (const Scenario& scenario : entry.references) check_metric(entry, scenario);
   return entry;

@@ -132,6 +132,7 @@ ReproducedRow row_of(const PublishedEntry& entry) {
   row.bound = !entry.value && !(entry.low && entry.high);
   row.source = entry.source;
   row.confidence = entry.confidence;
+  row.chosen = entry.chosen;
   row.notes = entry.notes;
   if (entry.value) {
     row.published = *entry.value;
@@ -208,6 +209,7 @@ std::vector<ReproducedRow> reproduce(const std::vector<PublishedEntry>& entries,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     ReproducedRow row = row_of(entries[i]);
     row.calibration =
+        !entries[i].chosen.empty() ||
         std::any_of(entries[i].scenarios.begin(), entries[i].scenarios.end(),
                     [&](const Scenario& scenario) { return served(entries[i], list.machine(scenario)); });
     if (fill(row, entries[i], jobs_of_entry[i], list.jobs())) rows.push_back(std::move(row));

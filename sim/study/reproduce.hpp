@@ -6,8 +6,9 @@
 // Entries with equal scenarios share one simulation; simulations run in parallel and the rows come out in the
 // order of the files.
 //
-// An entry whose id stands in `serves` of a parameter of the machine helped to set that parameter. It is
-// marked as calibration and is no prediction.
+// An entry whose id stands in `serves` of a parameter of the machine helped to set that parameter, and one
+// that says so in `chosen` helped to choose knobs of its scenario. Both are marked as calibration and are no
+// predictions.
 #pragma once
 
 #include <optional>
@@ -39,6 +40,7 @@ struct PublishedEntry {
   std::optional<double> high;
   std::string source;
   std::string confidence;
+  std::string chosen;  // knobs of the scenario that were chosen with the number known, blank-separated
   std::string notes;
   std::string where;  // "file:line"
 };
@@ -58,9 +60,10 @@ struct ReproducedRow {
   // prediction.
   std::optional<double> error;
   bool within_published_range = false;  // low <= predicted <= high, where the source gives them
-  bool calibration = false;
+  bool calibration = false;             // it helped to set a parameter of the machine, or to choose knobs
   std::string source;
   std::string confidence;
+  std::string chosen;   // the knobs, as in the entry
   std::string notes;    // of the entry: remarks of the source, mechanisms thought missing
   std::string failure;  // why there is no prediction
 };

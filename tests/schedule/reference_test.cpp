@@ -123,6 +123,22 @@ TEST(CheckReference, ValuesThatNobodyKnowsAreRefused) {
       Kind::meaningless, "reference operation 0 (copy)", "reads C[0:4, 0:6] of rank 0");
 }
 
+// A high region that begins far above what is read is found among low ones that begin nearer.
+TEST(CheckReference, ValuesOfHighAndLowRegionsAreFoundByTheirRows) {
+  const auto draft = [](std::int32_t high) {
+    ScheduleBuilder builder("rows", 1);
+    const std::int16_t from = builder.buffer({"from", DType::fp16, 40, 8, 4, 8});
+    const std::int16_t to = builder.buffer({"to", DType::fp16, 40, 8, 4, 8});
+    builder.input({from, 0, {0, 0, high, 4}});
+    for (std::int32_t row = 0; row < 40; row += 2) builder.input({from, 0, {row, 4, 2, 4}});
+    builder.expect_copy({to, 0, {0, 0, 10, 8}}, {from, 0, {30, 0, 10, 8}});
+    return builder.finish();
+  };
+  expect_sound(draft(40));
+  expect_finding(draft(39), Kind::meaningless, "reference operation 0 (copy)",
+                 "reads from[30:40, 0:8] of rank 0, but no input fills from[39:40, 0:4] of rank 0");
+}
+
 TEST(CheckReference, AdditionOntoWhatDiffersBetweenRanksIsRefused) {
   const auto add_everywhere = [](Draft& d) {
     d.builder.expect_copy({d.c, kEveryRank, {0, 0, 4, 6}}, d.builder.whole(d.a, 0), true);

@@ -128,6 +128,16 @@ TEST(Reproduce, MarksTheRowsThatServedToSetAParameter) {
   EXPECT_FALSE(row_of(replaced(kStore, "\"store\"", "\"" + served.substr(1) + "\"")).calibration);
 }
 
+TEST(Reproduce, MarksTheRowsForWhichKnobsWereChosen) {
+  const ReproducedRow row = row_of(kPattern + "chosen = \"tile group_m\"\n");
+  EXPECT_TRUE(row.calibration);
+  EXPECT_EQ(row.chosen, "tile group_m");
+  EXPECT_TRUE(row.error.has_value());
+  EXPECT_FALSE(row_of(kPattern).calibration);
+  expect_refused(kPattern + "chosen = \"tile peers\"\n",
+                 {"file.toml:2", "chosen", "gemm-all-scatter", "'peers'"});
+}
+
 TEST(Reproduce, KeepsTheOrderAndGivesTheSameBitsOnEveryThreadCount) {
   std::string text = kPattern;
   for (const int kib : {64, 128, 256, 512}) {

@@ -4,12 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "model/core/error.hpp"
-#include "model/schedule/check.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
-#include "sim/functional.hpp"
-#include "sim/simulate.hpp"
-#include "tests/workloads/repeated.hpp"
+#include "tests/workloads/any_workload.hpp"
 
 namespace tritax {
 namespace {
@@ -31,26 +27,6 @@ struct Decode {
     return problem;
   }
 };
-
-Values knobs_with(const Problem& problem, const Machine& machine,
-                  std::initializer_list<std::pair<const char*, std::int64_t>> given) {
-  Values knobs(flash_decode().knobs);
-  for (const auto& [knob, value] : given) knobs.give(knob, value);
-  return resolved_knobs(problem, machine, knobs);
-}
-
-// What is wrong with three runs in a row, without a barrier between; nothing if all is right.
-std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                          const Values& knobs) {
-  const Schedule schedule = repeated(build_schedule(pattern, problem, machine, knobs), 3);
-  std::vector<Finding> findings = check_schedule(schedule);
-  if (findings.empty()) findings = check_schedule_on(schedule, machine);
-  if (!findings.empty()) return findings.front().where + ": " + findings.front().message;
-  const FunctionalResult result = execute_functionally(schedule, machine, 7);
-  if (!result.stale_reads.empty()) return result.stale_reads.front();
-  if (result.max_relative_error < 1e-6) return {};
-  return "relative error " + std::to_string(result.max_relative_error);
-}
 
 TEST(FlashDecode, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
   const Machine machine = find_machine("mi300x-8");
@@ -116,8 +92,7 @@ TEST(FlashDecode, SendsOnePartialOfEveryHeadToEveryPeer) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = Decode{.batch = 2, .heads = 6, .depth = 32, .gpus = 4}.problem();
   for (const Pattern& pattern : flash_decode().patterns) {
-    const Schedule schedule =
-        build_schedule(pattern, problem, machine, knobs_with(problem, machine, {{"splits", 2}}));
+    const Schedule schedule = schedule_with(pattern.name, problem, machine, {{"splits", 2}});
     double bytes = 0;
     for (const Kernel& kernel : schedule.kernels) {
       for (const Workgroup& workgroup : kernel.workgroups) {
@@ -138,9 +113,7 @@ TEST(FlashDecode, OfALongCacheIsLimitedByMemory) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem =
       Decode{.heads = 96, .kv_heads = 12, .depth = 128, .keys = 131072, .gpus = 1}.problem();
-  const Pattern& pattern = flash_decode().patterns.back();
-  const Values knobs = knobs_with(problem, machine, {{"splits", 64}});
-  const double time_ns = simulate(build_schedule(pattern, problem, machine, knobs), machine, {}).makespan_ns;
+  const double time_ns = time_with("fully-fused", problem, machine, {{"splits", 64}});
   const double bytes = 2.0 * 131072 * 12 * 128 * 2;
   EXPECT_GT(bytes / time_ns, 0.6 * machine.gpu.hbm_gb_per_s);
   EXPECT_LT(bytes / time_ns, machine.gpu.hbm_gb_per_s);
@@ -151,9 +124,7 @@ TEST(FlashDecode, StepsFollowEachOtherWithoutABarrier) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = Decode{.heads = 16, .kv_heads = 4, .depth = 64, .keys = 4096, .gpus = 4}.problem();
   const auto time_of = [&](std::string_view name, int steps) {
-    const Pattern& pattern = find_pattern(flash_decode(), name, "test");
-    const Values knobs = knobs_with(problem, machine, {{"steps", steps}, {"call_us", 80}});
-    return simulate(build_schedule(pattern, problem, machine, knobs), machine, {}).makespan_ns;
+    return time_with(name, problem, machine, {{"steps", steps}, {"call_us", 80}});
   };
   const double further_ns = time_of("fully-fused", 2) - time_of("fully-fused", 1);
   // Three calls of 80 us and the launches: the host decides.
@@ -162,29 +133,21 @@ TEST(FlashDecode, StepsFollowEachOtherWithoutABarrier) {
   EXPECT_GT(time_of("unfused", 1), time_of("fused-wait", 1) + 2 * machine.host.barrier_ns);
 }
 
-std::string refusal_of(const Decode& decode,
-                       std::initializer_list<std::pair<const char*, std::int64_t>> given = {}) {
-  try {
-    const Machine machine = find_machine("mi300x-8");
-    const Problem problem = decode.problem();
-    build_schedule(flash_decode().patterns[0], problem, machine, knobs_with(problem, machine, given));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string decode_refusal(const Decode& decode, const Given& given = {}) {
+  return refusal_by([&] { schedule_with("library", decode.problem(), find_machine("mi300x-8"), given); });
 }
 
 TEST(FlashDecode, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal_of({.heads = 6, .kv_heads = 4}),
+  EXPECT_EQ(decode_refusal({.heads = 6, .kv_heads = 4}),
             "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
-  EXPECT_EQ(refusal_of({.batch = 1024, .heads = 96, .kv_heads = 12}),
+  EXPECT_EQ(decode_refusal({.batch = 1024, .heads = 96, .kv_heads = 12}),
             "test: batch = 1024 times q_heads = 96 are more than 65536 heads in all");
-  EXPECT_EQ(refusal_of({.batch = 1024, .keys = 1048577, .gpus = 1}).substr(0, 40),
+  EXPECT_EQ(decode_refusal({.batch = 1024, .keys = 1048577, .gpus = 1}).substr(0, 40),
             "test: batch = 1024 times kv_length = 104");
-  EXPECT_NE(refusal_of({.batch = 64, .heads = 96, .kv_heads = 96, .depth = 128, .keys = 1 << 20})
+  EXPECT_NE(decode_refusal({.batch = 64, .heads = 96, .kv_heads = 96, .depth = 128, .keys = 1 << 20})
                 .find("GB on every GPU"),
             std::string::npos);
-  EXPECT_EQ(refusal_of({.depth = 512, .dtype = DType::fp32}, {{"block", 512}}).substr(0, 6), "block:");
+  EXPECT_EQ(decode_refusal({.depth = 512, .dtype = DType::fp32}, {{"block", 512}}).substr(0, 6), "block:");
 }
 
 }  // namespace

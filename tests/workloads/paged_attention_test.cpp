@@ -4,21 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include "model/core/error.hpp"
-#include "model/schedule/check.hpp"
 #include "model/workloads/paged_attention/batch.hpp"
 #include "model/workloads/paged_attention/grid.hpp"
 #include "model/workloads/paged_attention/heuristics.hpp"
 #include "model/workloads/paged_attention/problem.hpp"
 #include "model/workloads/paged_attention/workload.hpp"
-#include "sim/functional.hpp"
-#include "sim/simulate.hpp"
-#include "tests/workloads/repeated.hpp"
+#include "tests/workloads/any_workload.hpp"
 
 namespace tritax {
 namespace {
-
-using Given = std::vector<std::pair<std::string, std::int64_t>>;
 
 struct Batch {
   std::vector<std::array<std::int64_t, 3>> groups{{3, 1, 37}};
@@ -45,32 +39,7 @@ struct Batch {
   }
 };
 
-Values knobs_with(const Problem& problem, const Machine& machine, const Given& given) {
-  Values knobs(paged_attention().knobs);
-  for (const auto& [knob, value] : given) knobs.give(knob, value);
-  return resolved_knobs(problem, machine, knobs);
-}
-
-const Pattern& pattern_of(std::string_view name) { return find_pattern(paged_attention(), name, "test"); }
-
-double time_of(std::string_view pattern, const Problem& problem, const Machine& machine, const Given& given) {
-  const Schedule schedule =
-      build_schedule(pattern_of(pattern), problem, machine, knobs_with(problem, machine, given));
-  return simulate(schedule, machine, {}).makespan_ns;
-}
-
-// What is wrong with two runs in a row; nothing if all is right.
-std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                          const Values& knobs) {
-  const Schedule schedule = repeated(build_schedule(pattern, problem, machine, knobs), 2);
-  std::vector<Finding> findings = check_schedule(schedule);
-  if (findings.empty()) findings = check_schedule_on(schedule, machine);
-  if (!findings.empty()) return findings.front().where + ": " + findings.front().message;
-  const FunctionalResult result = execute_functionally(schedule, machine, 7);
-  if (!result.stale_reads.empty()) return result.stale_reads.front();
-  if (result.max_relative_error < 1e-6) return {};
-  return "relative error " + std::to_string(result.max_relative_error);
-}
+constexpr int kRunsOfPaged = 2;
 
 // The examples of grid.hpp, which follow from the formulas by hand.
 TEST(PagedGrid, FindsTheSequenceOfEveryProgram) {
@@ -148,7 +117,9 @@ TEST(PagedAttention, IsSoundAndRightForEveryPatternAndDtype) {
   for (const Pattern& pattern : paged_attention().patterns) {
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8}) {
       const Problem problem = Batch{.groups = {{2, 5, 5}, {1, 1, 70}, {1, 9, 40}}, .dtype = dtype}.problem();
-      EXPECT_EQ(what_is_wrong(pattern, problem, machine, knobs_with(problem, machine, {{"segments", 3}})), "")
+      EXPECT_EQ(what_is_wrong(pattern, problem, machine, knobs_with(problem, machine, {{"segments", 3}}),
+                              kRunsOfPaged),
+                "")
           << pattern.name << " in " << name_of(dtype);
     }
   }
@@ -175,11 +146,11 @@ RC_GTEST_PROP(PagedAttentionLaw, AnyBatchAndKnobsGiveTheResultOfAllKeys, ()) {
               {"waves", between(1, 4)},     {"pipeline", between(0, 1)},
               {"launch", graph ? 1 : 0},    {"call_us", between(0, 1) * 150},
               {"layers", between(1, 2)},    {"rest_us", between(0, 1) * 20}};
-  if (graph) given.emplace_back("captured", between(0, 1) * 300);
+  if (graph) given["captured"] = between(0, 1) * 300;
   const Values knobs = knobs_with(problem, machine, given);
   const Pattern& pattern = paged_attention().patterns[static_cast<std::size_t>(between(0, 6))];
   RC_LOG() << pattern.name << ' ' << key_of(problem.values) << ' ' << key_of(knobs) << '\n';
-  RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs) == std::string());
+  RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs, kRunsOfPaged) == std::string());
 }
 
 RC_GTEST_PROP(PagedAttentionLaw, BoundsStayBelow, ()) {
@@ -225,7 +196,7 @@ TEST(PagedAttention, PaysForEveryLaunchUnlessItIsInAGraph) {
   const Problem problem = Batch{.groups = {{1, 1, 300}}, .heads = 32, .kv_heads = 8, .depth = 128}.problem();
   const auto of_a_layer = [&](std::string_view pattern, std::int64_t launch) {
     const auto time = [&](std::int64_t layers) {
-      return time_of(pattern, problem, machine, {{"call_us", 150}, {"launch", launch}, {"layers", layers}});
+      return time_with(pattern, problem, machine, {{"call_us", 150}, {"launch", launch}, {"layers", layers}});
     };
     return (time(5) - time(1)) / 4;
   };
@@ -240,17 +211,16 @@ TEST(PagedAttention, StartsProgramsThatEndAtOnceForAGraphOfMoreTokens) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = Batch{.groups = {{1, 1, 300}}, .heads = 32, .kv_heads = 8, .depth = 128}.problem();
   const auto workgroups = [&](std::string_view pattern, std::int64_t captured) {
-    const Schedule schedule = build_schedule(
-        pattern_of(pattern), problem, machine,
-        knobs_with(problem, machine, {{"launch", 1}, {"captured", captured}, {"segments", 1}}));
+    const Schedule schedule =
+        schedule_with(pattern, problem, machine, {{"launch", 1}, {"captured", captured}, {"segments", 1}});
     return schedule.kernels.front().workgroups.size();
   };
   EXPECT_EQ(workgroups("q-block", 0), (1 / 4 + 1) * 8u);
   EXPECT_EQ(workgroups("q-block", 2048), (2048 / 4 + 1) * 8u);
   EXPECT_EQ(workgroups("naive", 2048), 2048 * 32u);
   EXPECT_EQ(workgroups("static-grid", 2048), 8u);
-  EXPECT_GT(time_of("q-block", problem, machine, {{"launch", 1}, {"captured", 2048}}),
-            time_of("q-block", problem, machine, {{"launch", 1}}));
+  EXPECT_GT(time_with("q-block", problem, machine, {{"launch", 1}, {"captured", 2048}}),
+            time_with("q-block", problem, machine, {{"launch", 1}}));
 }
 
 // One long sequence: 8 of 304 compute units work without segments.
@@ -258,39 +228,32 @@ TEST(PagedAttention, SplitsKeysForFewLongSequencesAndNotForMany) {
   const Machine machine = find_machine("mi300x-8");
   Batch batch{.groups = {{1, 1, 16000}}, .heads = 32, .kv_heads = 8, .depth = 128};
   const Given graph{{"launch", 1}};
-  EXPECT_GT(time_of("q-block", batch.problem(), machine, graph),
-            4 * time_of("split-kv", batch.problem(), machine, graph));
+  EXPECT_GT(time_with("q-block", batch.problem(), machine, graph),
+            4 * time_with("split-kv", batch.problem(), machine, graph));
   batch.groups = {{256, 1, 128}};
-  EXPECT_LT(time_of("q-block", batch.problem(), machine, graph),
-            time_of("split-kv", batch.problem(), machine, graph));
+  EXPECT_LT(time_with("q-block", batch.problem(), machine, graph),
+            time_with("split-kv", batch.problem(), machine, graph));
 }
 
-std::string refusal_of(const Batch& batch, const Given& given = {}, std::string_view pattern = "q-block") {
-  try {
-    const Machine machine = find_machine("mi300x-8");
-    const Problem problem = batch.problem();
-    build_schedule(pattern_of(pattern), problem, machine, knobs_with(problem, machine, given));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string paged_refusal(const Batch& batch, const Given& given = {}, std::string_view pattern = "q-block") {
+  return refusal_by([&] { schedule_with(pattern, batch.problem(), find_machine("mi300x-8"), given); });
 }
 
 TEST(PagedAttention, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal_of({.groups = {{1, 8, 4}}}),
+  EXPECT_EQ(paged_refusal({.groups = {{1, 8, 4}}}),
             "test: sequences = 1x8x4; give sequences, new tokens of each, and keys of each, which are those "
             "tokens and what was before them: for example 16x1x4096");
-  EXPECT_EQ(refusal_of({.groups = {{4000, 1, 4}, {4000, 1, 4}}}).substr(0, 42),
+  EXPECT_EQ(paged_refusal({.groups = {{4000, 1, 4}, {4000, 1, 4}}}).substr(0, 42),
             "test: 8000 sequences with 8000 new tokens ");
   EXPECT_EQ(
-      refusal_of({.groups = {{3, 1, 4}}}, {{"launch", 1}, {"captured", 2}}),
+      paged_refusal({.groups = {{3, 1, 4}}}, {{"launch", 1}, {"captured", 2}}),
       "captured = 2: the batch has 3 tokens, and a graph runs no more than it was captured for; give at "
       "least 3");
-  EXPECT_EQ(refusal_of({.heads = 64, .kv_heads = 2}, {{"block_m", 16}}, "flexible-tile"),
+  EXPECT_EQ(paged_refusal({.heads = 64, .kv_heads = 2}, {{"block_m", 16}}, "flexible-tile"),
             "block_m = 16 rows cannot hold the 32 query heads that share a head of keys");
-  EXPECT_EQ(refusal_of({.heads = 6, .kv_heads = 4}),
+  EXPECT_EQ(paged_refusal({.heads = 6, .kv_heads = 4}),
             "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
-  EXPECT_EQ(refusal_of({.groups = {{1, 1, 1 << 20}}, .depth = 512, .page = 1024}).substr(0, 5), "page:");
+  EXPECT_EQ(paged_refusal({.groups = {{1, 1, 1 << 20}}, .depth = 512, .page = 1024}).substr(0, 5), "page:");
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <map>
 #include <string>
 
-#include "model/core/error.hpp"
-#include "model/schedule/check.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
-#include "sim/functional.hpp"
-#include "sim/simulate.hpp"
-#include "tests/workloads/repeated.hpp"
+#include "tests/workloads/any_workload.hpp"
 
 namespace tritax {
 namespace {
@@ -32,27 +27,6 @@ struct Ring {
     return problem;
   }
 };
-
-using Given = std::map<std::string, std::int64_t>;
-
-Values knobs_with(const Problem& problem, const Machine& machine, const Given& given) {
-  Values knobs(ring_attention().knobs);
-  for (const auto& [knob, value] : given) knobs.give(knob, value);
-  return resolved_knobs(problem, machine, knobs);
-}
-
-// What is wrong with three runs in a row, without a barrier between; nothing if all is right.
-std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                          const Values& knobs) {
-  const Schedule schedule = repeated(build_schedule(pattern, problem, machine, knobs), 3);
-  std::vector<Finding> findings = check_schedule(schedule);
-  if (findings.empty()) findings = check_schedule_on(schedule, machine);
-  if (!findings.empty()) return findings.front().where + ": " + findings.front().message;
-  const FunctionalResult result = execute_functionally(schedule, machine, 7);
-  if (!result.stale_reads.empty()) return result.stale_reads.front();
-  if (result.max_relative_error < 1e-6) return {};
-  return "relative error " + std::to_string(result.max_relative_error);
-}
 
 TEST(RingAttention, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
   const Machine machine = find_machine("h200-8");
@@ -99,13 +73,6 @@ RC_GTEST_PROP(RingAttentionLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, 
   RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs) == std::string());
 }
 
-double time_of(std::string_view name, const Ring& ring, const Machine& machine, const Given& given = {}) {
-  const Problem problem = ring.problem();
-  const Pattern& pattern = find_pattern(ring_attention(), name, "test");
-  const Schedule schedule = build_schedule(pattern, problem, machine, knobs_with(problem, machine, given));
-  return simulate(schedule, machine, {}).makespan_ns;
-}
-
 TEST(RingAttention, BoundsStayBelow) {
   for (const char* name : {"mi300x-8", "h200-4"}) {
     const Machine machine = find_machine(name);
@@ -116,7 +83,7 @@ TEST(RingAttention, BoundsStayBelow) {
         for (const int zigzag : {0, 1}) {
           const Given given{{"zigzag", zigzag}};
           EXPECT_LE(ring_attention().bound_ns(pattern, problem, machine, knobs_with(problem, machine, given)),
-                    time_of(pattern.name, ring, machine, given) * (1 + 1e-9))
+                    time_with(pattern.name, problem, machine, given) * (1 + 1e-9))
               << name << ' ' << pattern.name;
         }
       }
@@ -129,8 +96,8 @@ TEST(RingAttention, BoundsStayBelow) {
 TEST(RingAttention, AZigzagSharesTheWorkUnderAMask) {
   const Machine machine = find_machine("h200-4");
   const Ring ring{.context = 32768, .heads = 16, .kv_heads = 4, .depth = 128, .gpus = 4, .causal = true};
-  const double with_ns = time_of("fused", ring, machine, {{"zigzag", 1}});
-  const double without_ns = time_of("fused", ring, machine, {{"zigzag", 0}});
+  const double with_ns = time_with("fused", ring.problem(), machine, {{"zigzag", 1}});
+  const double without_ns = time_with("fused", ring.problem(), machine, {{"zigzag", 0}});
   EXPECT_NEAR(without_ns / with_ns, 7.0 / 4, 0.25);
 }
 
@@ -138,8 +105,8 @@ TEST(RingAttention, AZigzagSharesTheWorkUnderAMask) {
 TEST(RingAttention, OnAMeshBlocksFromTheirOwnersComeOverAllLinks) {
   const Machine machine = find_machine("mi300x-8");
   const Ring ring{.context = 4096, .heads = 32, .kv_heads = 32, .depth = 128, .gpus = 8};
-  const double ring_ns = time_of("fused", ring, machine, {{"route", 0}, {"comm_cus", 64}});
-  const double at_once_ns = time_of("fused", ring, machine, {{"route", 2}, {"comm_cus", 64}});
+  const double ring_ns = time_with("fused", ring.problem(), machine, {{"route", 0}, {"comm_cus", 64}});
+  const double at_once_ns = time_with("fused", ring.problem(), machine, {{"route", 2}, {"comm_cus", 64}});
   const double bytes = 2.0 * 4096 / 8 * 32 * 128 * 2;  // of a block
   EXPECT_GT(ring_ns, 7 * bytes / machine.fabric.link_raw_gb_per_s);
   EXPECT_LT(at_once_ns, ring_ns / 2);
@@ -148,37 +115,29 @@ TEST(RingAttention, OnAMeshBlocksFromTheirOwnersComeOverAllLinks) {
 TEST(RingAttention, HidesSendsBesideAttention) {
   const Machine machine = find_machine("h200-4");
   const Ring ring{.context = 32768, .heads = 16, .kv_heads = 16, .depth = 128, .gpus = 4};
-  const double bulk_ns = time_of("library", ring, machine);
-  EXPECT_LT(time_of("library-streams", ring, machine), bulk_ns);
-  EXPECT_LT(time_of("copy-engine", ring, machine), bulk_ns);
-  EXPECT_LT(time_of("fused", ring, machine), bulk_ns);
+  const double bulk_ns = time_with("library", ring.problem(), machine);
+  EXPECT_LT(time_with("library-streams", ring.problem(), machine), bulk_ns);
+  EXPECT_LT(time_with("copy-engine", ring.problem(), machine), bulk_ns);
+  EXPECT_LT(time_with("fused", ring.problem(), machine), bulk_ns);
 }
 
-std::string refusal_of(const Ring& ring, const Given& given = {}, std::string_view pattern = "fused") {
-  try {
-    const Machine machine = find_machine("mi300x-8");
-    const Problem problem = ring.problem();
-    build_schedule(find_pattern(ring_attention(), pattern, "test"), problem, machine,
-                   knobs_with(problem, machine, given));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string ring_refusal(const Ring& ring, const Given& given = {}) {
+  return refusal_by([&] { schedule_with("fused", ring.problem(), find_machine("mi300x-8"), given); });
 }
 
 TEST(RingAttention, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal_of({.context = 3, .gpus = 4}),
+  EXPECT_EQ(ring_refusal({.context = 3, .gpus = 4}),
             "test: context = 3 is less than a token for each of 4 GPUs");
-  EXPECT_EQ(refusal_of({.heads = 6, .kv_heads = 4}),
+  EXPECT_EQ(ring_refusal({.heads = 6, .kv_heads = 4}),
             "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
-  EXPECT_EQ(refusal_of({}, {{"transport", 1}, {"route", 0}}).substr(0, 6), "route:");
-  EXPECT_EQ(refusal_of({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
+  EXPECT_EQ(ring_refusal({}, {{"transport", 1}, {"route", 0}}).substr(0, 6), "route:");
+  EXPECT_EQ(ring_refusal({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
   EXPECT_NE(
-      refusal_of({.context = 1 << 24, .heads = 128, .kv_heads = 128, .depth = 128}).find("GB on every GPU"),
+      ring_refusal({.context = 1 << 24, .heads = 128, .kv_heads = 128, .depth = 128}).find("GB on every GPU"),
       std::string::npos);
-  EXPECT_EQ(
-      refusal_of({.context = 1 << 20, .heads = 512, .kv_heads = 1, .gpus = 8}, {{"tile_q", 16}}).substr(0, 5),
-      "tile:");
+  EXPECT_EQ(ring_refusal({.context = 1 << 20, .heads = 512, .kv_heads = 1, .gpus = 8}, {{"tile_q", 16}})
+                .substr(0, 5),
+            "tile:");
 }
 
 }  // namespace

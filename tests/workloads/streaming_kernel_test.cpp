@@ -5,35 +5,19 @@
 
 #include <string>
 
-#include "model/core/error.hpp"
-#include "model/schedule/check.hpp"
-#include "sim/functional.hpp"
-#include "sim/simulate.hpp"
-#include "tests/workloads/repeated.hpp"
+#include "tests/workloads/any_workload.hpp"
 
 namespace tritax {
 namespace {
 
-using Given = std::vector<std::pair<std::string, std::int64_t>>;
 constexpr std::int64_t kAddNorm = 0;
 
 Problem problem_of_size(std::int64_t rows, std::int64_t cols, std::int64_t operation = kAddNorm,
                         DType dtype = DType::bf16) {
-  Problem problem = problem_of(streaming_kernel());
-  problem.values.give("rows", rows);
-  problem.values.give("cols", cols);
-  problem.values.give("operation", operation);
-  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
-  complete_problem(problem, "test");
-  return problem;
-}
-
-Schedule schedule_of(std::string_view pattern, const Problem& problem, const Machine& machine,
-                     const Given& given = {}) {
-  Values knobs(streaming_kernel().knobs);
-  for (const auto& [knob, value] : given) knobs.give(knob, value);
-  return build_schedule(find_pattern(streaming_kernel(), pattern, "test"), problem, machine,
-                        resolved_knobs(problem, machine, knobs));
+  return problem_with(streaming_kernel(), {{"rows", rows},
+                                           {"cols", cols},
+                                           {"operation", operation},
+                                           {"dtype", static_cast<std::int64_t>(dtype)}});
 }
 
 RC_GTEST_PROP(StreamingKernelLaw, AnySizeAndKnobsGiveTheSums, ()) {
@@ -44,13 +28,9 @@ RC_GTEST_PROP(StreamingKernelLaw, AnySizeAndKnobsGiveTheSums, ()) {
   const Given given{{"strip", between(1, 9)}, {"heads", between(0, 1)}, {"launch", between(0, 1)}};
   for (const Pattern& pattern : streaming_kernel().patterns) {
     Given all = given;
-    if (pattern.uses("shift")) all.emplace_back("shift", between(0, 9));
-    const Schedule schedule = repeated(schedule_of(pattern.name, problem, machine, all), 2);
-    require_sound(check_schedule(schedule), "schedule");
-    require_sound(check_schedule_on(schedule, machine), "schedule");
-    const FunctionalResult result = execute_functionally(schedule, machine, 7);
-    RC_ASSERT(result.stale_reads.empty());
-    RC_ASSERT(result.max_relative_error < 1e-6);
+    if (pattern.uses("shift")) all["shift"] = between(0, 9);
+    const Values knobs = knobs_with(problem, machine, all);
+    RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs, 2) == std::string());
   }
 }
 
@@ -58,13 +38,13 @@ RC_GTEST_PROP(StreamingKernelLaw, AnySizeAndKnobsGiveTheSums, ()) {
 TEST(StreamingKernel, OfLargeMatricesIsLimitedByMemory) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = problem_of_size(65536, 2048);
-  const double fused_ns = simulate(schedule_of("fused", problem, machine), machine, {}).makespan_ns;
+  const double fused_ns = time_with("fused", problem, machine);
   const double bytes = work_of(problem).bytes_per_gpu;
   EXPECT_EQ(bytes, 4 * 65536.0 * 2048 * 2);
   EXPECT_LT(bytes / fused_ns, machine.gpu.hbm_gb_per_s * 1.1);
   EXPECT_GT(bytes / fused_ns, 0.6 * machine.gpu.hbm_gb_per_s);
   // Seven matrices move where each step is a kernel.
-  const double separate_ns = simulate(schedule_of("separate", problem, machine), machine, {}).makespan_ns;
+  const double separate_ns = time_with("separate", problem, machine);
   EXPECT_GT(separate_ns, 1.3 * fused_ns);
   EXPECT_LT(separate_ns, 2.1 * fused_ns);
 }
@@ -74,7 +54,7 @@ TEST(StreamingKernel, ReadsFromTheL2OfTheDieThatWrote) {
   const Machine machine = find_machine("mi300x-8");
   const Problem problem = problem_of_size(4096, 256);
   const auto time = [&](std::int64_t shift) {
-    return simulate(schedule_of("separate", problem, machine, {{"shift", shift}}), machine, {}).makespan_ns;
+    return time_with("separate", problem, machine, {{"shift", shift}});
   };
   EXPECT_NEAR(time(8), time(0), 0.03 * time(0));
   EXPECT_GE(time(1), time(0));
@@ -83,12 +63,9 @@ TEST(StreamingKernel, ReadsFromTheL2OfTheDieThatWrote) {
 TEST(StreamingKernel, RefusesWhatCannotBe) {
   const Machine machine = find_machine("mi300x-8");
   const auto refusal = [&](std::int64_t rows, std::int64_t cols, std::int64_t strip) -> std::string {
-    try {
-      schedule_of("fused", problem_of_size(rows, cols), machine, {{"strip", strip}});
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "accepted";
+    return refusal_by([&] {
+      schedule_with("fused", problem_of_size(rows, cols), machine, {{"strip", strip}});
+    });
   };
   EXPECT_EQ(refusal(4096, 65536, 1024).substr(0, 43), "strip: 1024 rows of 65536 columns need 2621");
   EXPECT_EQ(refusal(1 << 20, 1 << 20, 1).substr(0, 6), "strip:");

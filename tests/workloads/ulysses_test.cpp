@@ -1,20 +1,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <map>
 #include <string>
 
-#include "model/core/error.hpp"
-#include "model/schedule/check.hpp"
 #include "model/workloads/ulysses_attention/workload.hpp"
-#include "sim/functional.hpp"
-#include "sim/simulate.hpp"
-#include "tests/workloads/repeated.hpp"
+#include "tests/workloads/any_workload.hpp"
 
 namespace tritax {
 namespace {
 
-struct Heads {
+struct SharedHeads {
   int context = 37, heads = 4, kv_heads = 4, depth = 16, gpus = 2;
   bool causal = false;
   DType dtype = DType::fp16;
@@ -33,27 +28,6 @@ struct Heads {
   }
 };
 
-using Given = std::map<std::string, std::int64_t>;
-
-Values knobs_with(const Problem& problem, const Machine& machine, const Given& given) {
-  Values knobs(ulysses().knobs);
-  for (const auto& [knob, value] : given) knobs.give(knob, value);
-  return resolved_knobs(problem, machine, knobs);
-}
-
-// What is wrong with three runs in a row, without a barrier between; nothing if all is right.
-std::string what_is_wrong(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                          const Values& knobs) {
-  const Schedule schedule = repeated(build_schedule(pattern, problem, machine, knobs), 3);
-  std::vector<Finding> findings = check_schedule(schedule);
-  if (findings.empty()) findings = check_schedule_on(schedule, machine);
-  if (!findings.empty()) return findings.front().where + ": " + findings.front().message;
-  const FunctionalResult result = execute_functionally(schedule, machine, 7);
-  if (!result.stale_reads.empty()) return result.stale_reads.front();
-  if (result.max_relative_error < 1e-6) return {};
-  return "relative error " + std::to_string(result.max_relative_error);
-}
-
 TEST(Ulysses, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
   const Machine machine = find_machine("h200-8");
   const Given small{{"tile_q", 16}, {"tile_kv", 16}, {"waves", 1}, {"comm_cus", 2}};
@@ -65,7 +39,8 @@ TEST(Ulysses, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
         if (pattern.name == "library" && gpus > 3) continue;
         const bool causal = (gpus + static_cast<int>(dtype)) % 2 == 1;
         const Problem problem =
-            Heads{.context = 29, .heads = 8, .kv_heads = 8, .gpus = gpus, .causal = causal, .dtype = dtype}
+            SharedHeads{
+                .context = 29, .heads = 8, .kv_heads = 8, .gpus = gpus, .causal = causal, .dtype = dtype}
                 .problem();
         EXPECT_EQ(what_is_wrong(pattern, problem, machine, knobs_with(problem, machine, small)), "")
             << pattern.name << " on " << gpus << " GPUs in " << name_of(dtype);
@@ -77,7 +52,7 @@ TEST(Ulysses, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
 RC_GTEST_PROP(UlyssesLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, ()) {
   const auto between = [](int low, int high) { return *rc::gen::inRange(low, high + 1); };
   const Machine machine = find_machine(*rc::gen::element<std::string>("mi300x-8", "h200-4"));
-  Heads heads;
+  SharedHeads heads;
   heads.gpus = between(1, 4);
   heads.context = between(heads.gpus, 50);
   heads.kv_heads = between(heads.gpus, 5);
@@ -101,22 +76,16 @@ RC_GTEST_PROP(UlyssesLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, ()) {
   RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs) == std::string());
 }
 
-double time_of(const Pattern& pattern, const Heads& heads, const Machine& machine, const Given& given = {}) {
-  const Problem problem = heads.problem();
-  return simulate(build_schedule(pattern, problem, machine, knobs_with(problem, machine, given)), machine, {})
-      .makespan_ns;
-}
-
 TEST(Ulysses, BoundsStayBelow) {
   for (const char* name : {"mi300x-8", "h200-4"}) {
     const Machine machine = find_machine(name);
     for (const bool causal : {false, true}) {
-      const Heads heads{
+      const SharedHeads heads{
           .context = 3000, .heads = 10, .kv_heads = 5, .depth = 64, .gpus = 4, .causal = causal};
       const Problem problem = heads.problem();
       for (const Pattern& pattern : ulysses().patterns) {
         EXPECT_LE(ulysses().bound_ns(pattern, problem, machine, knobs_with(problem, machine, {})),
-                  time_of(pattern, heads, machine) * (1 + 1e-9))
+                  time_with(pattern.name, problem, machine) * (1 + 1e-9))
             << name << ' ' << pattern.name;
       }
     }
@@ -126,11 +95,10 @@ TEST(Ulysses, BoundsStayBelow) {
 // Every rank sends all other ranks' heads of its tokens, and gets the results of as many back.
 TEST(Ulysses, SendsEveryTokenOnceToEachGpuAndBack) {
   const Machine machine = find_machine("mi300x-8");
-  const Heads heads{.context = 64, .heads = 8, .kv_heads = 4, .gpus = 4};
+  const SharedHeads heads{.context = 64, .heads = 8, .kv_heads = 4, .gpus = 4};
   for (const Pattern& pattern : ulysses().patterns) {
     const Problem problem = heads.problem();
-    const Schedule schedule =
-        build_schedule(pattern, problem, machine, knobs_with(problem, machine, {{"comm_cus", 4}}));
+    const Schedule schedule = schedule_with(pattern.name, problem, machine, {{"comm_cus", 4}});
     double bytes = 0;
     for (const Kernel& kernel : schedule.kernels) {
       for (const Workgroup& workgroup : kernel.workgroups) {
@@ -146,23 +114,16 @@ TEST(Ulysses, SendsEveryTokenOnceToEachGpuAndBack) {
   }
 }
 
-std::string refusal_of(const Heads& heads, const Given& given = {}) {
-  try {
-    const Machine machine = find_machine("mi300x-8");
-    const Problem problem = heads.problem();
-    build_schedule(ulysses().patterns[1], problem, machine, knobs_with(problem, machine, given));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string ulysses_refusal(const SharedHeads& heads, const Given& given = {}) {
+  return refusal_by([&] { schedule_with("direct", heads.problem(), find_machine("mi300x-8"), given); });
 }
 
 TEST(Ulysses, RefusesWhatCannotBe) {
-  EXPECT_EQ(refusal_of({.context = 3, .gpus = 4}),
+  EXPECT_EQ(ulysses_refusal({.context = 3, .gpus = 4}),
             "test: context = 3 is less than a token for each of 4 GPUs");
-  EXPECT_EQ(refusal_of({.heads = 4, .kv_heads = 2, .gpus = 4}),
+  EXPECT_EQ(ulysses_refusal({.heads = 4, .kv_heads = 2, .gpus = 4}),
             "kv_heads: 2 heads of keys are less than there are GPUs (4); every GPU must have one");
-  EXPECT_EQ(refusal_of({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
+  EXPECT_EQ(ulysses_refusal({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
 }
 
 }  // namespace

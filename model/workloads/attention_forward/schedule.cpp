@@ -109,10 +109,7 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
   }
   ScheduleBuilder builder(std::string(name), 1);
   const Buffers buffers = add_buffers(builder, problem, knobs.tile);
-  Kernel kernel;
-  kernel.name = "attention";
-  kernel.resources = attend_tile_resources(machine.gpu, problem.dtype, knobs.tile);
-  kernel.tile = knobs.tile;
+  Kernel kernel = attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, 0, "attention");
   kernel.placement = knobs.persistent ? Placement::persistent : Placement::dispatch;
   const Resources resources = kernel.resources;
   const std::int32_t index = builder.kernel(std::move(kernel));

@@ -31,7 +31,7 @@ const std::array<Spec, 7> kFields{{
     q_heads_field(32),
     kv_heads_field(),
     head_dim_field(),
-    {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean},
+    causal_field(),
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
 
@@ -99,12 +99,10 @@ void complete(Problem& problem, const FieldPlace& place) {
   }
 }
 
-// A masked key is no work.
 Work work(const Problem& problem) {
   const AttentionProblem attention = attention_problem_of(problem);
-  const auto context = static_cast<double>(attention.context);
-  const double pairs = attention.causal ? context * (context + 1) / 2 : context * context;
-  return {.flops = 4.0 * static_cast<double>(attention.batch * attention.heads * attention.depth) * pairs};
+  return {.flops = attention_flops(attention.batch * attention.heads, attention.depth, attention.context,
+                                   attention.causal)};
 }
 
 std::string size_text(const Problem& problem) {

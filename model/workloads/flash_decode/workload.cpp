@@ -9,6 +9,7 @@
 #include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/flash_decode/patterns.hpp"
 
 namespace tritax {
@@ -169,16 +170,6 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
   return values;
 }
 
-// The usual value first.
-Axis axis_of(const Pattern& pattern, const Values& base, const Values& pins, std::string_view knob,
-             std::initializer_list<std::int64_t> others) {
-  std::vector<std::int64_t> values{base[knob]};
-  for (const std::int64_t other : others) {
-    if (pattern.uses(knob) && !pins.given(knob) && other != values.front()) values.push_back(other);
-  }
-  return column_axis(knob, values);
-}
-
 // Splits decide most: all are tried at first. The rest is tried around the best of them.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
@@ -196,7 +187,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     splits.travels = true;
   }
   space.axes.push_back(std::move(splits));
-  Axis blocks = axis_of(pattern, space.base, pins, "block", {16, 32, 64, 128, 256});
+  Axis blocks = usual_first(pattern, space.base, "block", {16, 32, 64, 128, 256});
   blocks.relative = !pins.given("block");
   if (blocks.relative) {
     for (AxisValue& value : blocks.values) {
@@ -206,10 +197,10 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     }
   }
   space.axes.push_back(std::move(blocks));
-  space.axes.push_back(axis_of(pattern, space.base, pins, "waves", {1, 2, 4, 8}));
-  space.axes.push_back(axis_of(pattern, space.base, pins, "pipeline", {0, 1}));
-  space.axes.push_back(axis_of(pattern, space.base, pins, "lock", {0, 1, 2}));
-  space.axes.push_back(axis_of(pattern, space.base, pins, "launch", {0, 1}));
+  space.axes.push_back(usual_first(pattern, space.base, "waves", {1, 2, 4, 8}));
+  space.axes.push_back(usual_first(pattern, space.base, "pipeline", {0, 1}));
+  space.axes.push_back(usual_first(pattern, space.base, "lock", {0, 1, 2}));
+  space.axes.push_back(usual_first(pattern, space.base, "launch", {0, 1}));
   return space;
 }
 

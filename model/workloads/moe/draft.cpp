@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/cost/power_bound.hpp"
+#include "model/parts/movers.hpp"
 
 namespace tritax {
 
@@ -184,11 +184,7 @@ void MoeDraft::launch_product(int rank, ExpertProduct product) {
 }
 
 std::int32_t MoeDraft::multiplying(std::int32_t others) const {
-  const std::int32_t room =
-      machine.gpu.cu_count() * residents_at_most(machine.gpu, product_kernel(0, "").resources) - others;
-  if (room >= 1) return room;
-  throw UserError(
-      fmt::format("comm_cus: {} workgroups leave none of the GPU to multiply; use fewer", others));
+  return room_beside(machine.gpu, product_kernel(0, "").resources, others, "multiply");
 }
 
 }  // namespace tritax

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/moe/patterns.hpp"
 
 namespace tritax {
@@ -147,11 +148,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   KnobSpace space;
   space.base = default_knobs(problem, machine).with(pins);
   const auto axis = [&](std::string_view knob, std::initializer_list<std::int64_t> others) {
-    std::vector<std::int64_t> values{space.base[knob]};
-    for (const std::int64_t other : others) {
-      if (pattern.uses(knob) && !pins.given(knob) && other != values.front()) values.push_back(other);
-    }
-    space.axes.push_back(column_axis(knob, values));
+    space.axes.push_back(usual_first(pattern, space.base, knob, others));
   };
   const auto dtype = static_cast<DType>(problem["dtype"]);
   axis("tile_m", {});

@@ -61,7 +61,7 @@ void post_step(RingDraft& draft, int rank, int step, std::int16_t arrived) {
 
 }  // namespace
 
-Schedule build_ring_copy_engine(const RingAttention& problem, const Machine& machine,
+Schedule build_ring_copy_engine(const SequenceAttention& problem, const Machine& machine,
                                 const RingKnobs& knobs) {
   if (problem.gpus > 1) require_copy_engines(machine, "pattern 'copy-engine'");
   RingDraft draft("copy-engine", problem, machine, knobs);

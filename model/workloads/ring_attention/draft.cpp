@@ -16,7 +16,7 @@ constexpr std::int64_t kOpsOfTile = 8;  // at least, where so many can be schedu
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-std::int64_t rows_of_widest(const RingAttention& problem, bool zigzag) {
+std::int64_t rows_of_widest(const SequenceAttention& problem, bool zigzag) {
   std::int64_t widest = 0;
   for (int rank = 0; rank < problem.gpus; ++rank) {
     std::int64_t rows = 0;
@@ -26,7 +26,7 @@ std::int64_t rows_of_widest(const RingAttention& problem, bool zigzag) {
   return widest;
 }
 
-void check_size(const RingAttention& problem, const RingKnobs& knobs, const Machine& machine) {
+void check_size(const SequenceAttention& problem, const RingKnobs& knobs, const Machine& machine) {
   check_dtype(problem.dtype, machine);
   const auto own = static_cast<double>(rows_of_widest(problem, knobs.zigzag));
   const auto depth = static_cast<double>(problem.depth);
@@ -43,13 +43,7 @@ void check_size(const RingAttention& problem, const RingKnobs& knobs, const Mach
 
 }  // namespace
 
-RingAttention ring_attention_of(const Problem& problem) {
-  return {problem["context"],  problem["q_heads"],     problem["kv_heads"],
-          problem["head_dim"], problem["causal"] != 0, static_cast<DType>(problem["dtype"]),
-          problem.gpus()};
-}
-
-RingKnobs ring_knobs_of(const Values& values, const RingAttention& problem) {
+RingKnobs ring_knobs_of(const Values& values, const SequenceAttention& problem) {
   RingKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth)};
   knobs.zigzag = problem.causal && values["zigzag"] != 0 && problem.context >= 2 * problem.gpus;
   knobs.route = static_cast<Route>(values["route"]);
@@ -57,7 +51,7 @@ RingKnobs ring_knobs_of(const Values& values, const RingAttention& problem) {
   return knobs;
 }
 
-std::vector<Chunk> chunks_of(const RingAttention& problem, bool zigzag, int rank) {
+std::vector<Chunk> chunks_of(const SequenceAttention& problem, bool zigzag, int rank) {
   const int count = zigzag ? 2 * problem.gpus : problem.gpus;
   std::vector<Chunk> chunks{{share_of(problem.context, rank, count), 0}};
   if (zigzag) {
@@ -67,7 +61,7 @@ std::vector<Chunk> chunks_of(const RingAttention& problem, bool zigzag, int rank
   return chunks;
 }
 
-double ring_bound_ns(const RingAttention& problem, const RingKnobs& knobs, const Machine& machine) {
+double ring_bound_ns(const SequenceAttention& problem, const RingKnobs& knobs, const Machine& machine) {
   double longest = 0, most = 0;  // blocks of keys
   for (int rank = 0; rank < problem.gpus; ++rank) {
     double all = 0;
@@ -85,7 +79,7 @@ double ring_bound_ns(const RingAttention& problem, const RingKnobs& knobs, const
   return attend_bound_ns(machine, problem.dtype, knobs.tile, longest, most);
 }
 
-RingDraft::RingDraft(std::string_view pattern, const RingAttention& problem_, const Machine& machine_,
+RingDraft::RingDraft(std::string_view pattern, const SequenceAttention& problem_, const Machine& machine_,
                      const RingKnobs& knobs_)
     : problem(problem_), machine(machine_), knobs(knobs_), builder(std::string(pattern), problem_.gpus) {
   check_size(problem, knobs, machine);
@@ -127,12 +121,11 @@ void RingDraft::expect_results() {
     }
   }
   const std::int32_t depth = narrow(problem.depth);
-  const std::int64_t group = problem.heads / problem.kv_heads;
   for (int rank = 0; rank < ranks(); ++rank) {
     for (const Chunk& chunk : chunks_of(problem, knobs.zigzag, rank)) {
       for (std::int32_t head = 0; head < problem.heads; ++head) {
         const Rect rows{chunk.at, head * depth, narrow(chunk.tokens.size()), depth};
-        const Rect keys{0, narrow(head / group) * depth, narrow(problem.context), depth};
+        const Rect keys{0, narrow(head / problem.group()) * depth, narrow(problem.context), depth};
         builder.expect_attention({o, rank, rows}, {q, rank, rows}, {k, rank, keys}, {v, rank, keys},
                                  problem.causal ? narrow(chunk.tokens.begin) + 1 : 0);
       }
@@ -186,7 +179,7 @@ bool RingDraft::sees(const QueryTile& tile, int rank) const {
 }
 
 void RingDraft::attend(const QueryTile& tile, int rank) {
-  const std::int32_t column = narrow(tile.head / (problem.heads / problem.kv_heads) * problem.depth);
+  const std::int32_t column = narrow(tile.head / problem.group() * problem.depth);
   ScheduleBuilder::Mask mask;
   if (problem.causal) mask.limit = narrow(tile.token) + 1;
   for (const Chunk& chunk : chunks_of(problem, knobs.zigzag, rank)) {
@@ -199,12 +192,7 @@ void RingDraft::attend(const QueryTile& tile, int rank) {
 }
 
 Kernel RingDraft::attend_kernel(int rank, std::string_view name) const {
-  Kernel kernel;
-  kernel.name = std::string(name);
-  kernel.rank = rank;
-  kernel.resources = attend_tile_resources(machine.gpu, problem.dtype, knobs.tile);
-  kernel.tile = knobs.tile;
-  return kernel;
+  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, rank, name);
 }
 
 // fp32: a log-sum-exp in 16 bits would cost the third digit of every weight.

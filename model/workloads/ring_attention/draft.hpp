@@ -21,21 +21,11 @@
 
 #include "model/machine/machine.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/sequence_attention.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
-
-struct RingAttention {
-  std::int64_t context = 1;  // tokens of all ranks
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t depth = 128;
-  bool causal = false;
-  DType dtype = DType::fp16;
-  int gpus = 1;
-};
-RingAttention ring_attention_of(const Problem& problem);
 
 // How blocks travel: from neighbour to neighbour; or from their owner to each, one after the other, or all at
 // once, over all links of a mesh.
@@ -48,17 +38,17 @@ struct RingKnobs : GemmKnobs {  // tile_m, _n, _k are not those of a GEMM here
   Route route = Route::ring;
   bool pull = false;
 };
-RingKnobs ring_knobs_of(const Values& values, const RingAttention& problem);
+RingKnobs ring_knobs_of(const Values& values, const SequenceAttention& problem);
 
 // Where the rows of a chunk are.
 struct Chunk {
   Share tokens;         // of the sequence
   std::int32_t at = 0;  // first row in Q and O of its rank
 };
-std::vector<Chunk> chunks_of(const RingAttention& problem, bool zigzag, int rank);
+std::vector<Chunk> chunks_of(const SequenceAttention& problem, bool zigzag, int rank);
 
 // A lower bound of its time, of matrix and vector work of the rank that has most.
-double ring_bound_ns(const RingAttention& problem, const RingKnobs& knobs, const Machine& machine);
+double ring_bound_ns(const SequenceAttention& problem, const RingKnobs& knobs, const Machine& machine);
 
 // Queries of one head: a tile of O.
 struct QueryTile {
@@ -70,7 +60,7 @@ struct QueryTile {
 class RingDraft {
  public:
   // Adds buffers, inputs and what must come out. Throws UserError for what is too large.
-  RingDraft(std::string_view pattern, const RingAttention& problem, const Machine& machine,
+  RingDraft(std::string_view pattern, const SequenceAttention& problem, const Machine& machine,
             const RingKnobs& knobs);
 
   int ranks() const { return problem.gpus; }
@@ -106,7 +96,7 @@ class RingDraft {
   void begin(int rank);  // of a host program
   void end(int rank);
 
-  RingAttention problem;
+  SequenceAttention problem;
   const Machine& machine;
   RingKnobs knobs;
   ScheduleBuilder builder;

@@ -10,15 +10,13 @@
 //                                            there; arrived[block] += 1; at last exchange arrivals
 //   the others:            for tiles:  attend to the own block; for i = 1 … W-1: wait arrived[r-i] = C;
 //                                      attend to block r-i; store
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "model/core/error.hpp"
-#include "model/cost/power_bound.hpp"
 #include "model/parts/attend_tiles.hpp"
 #include "model/parts/collectives.hpp"
+#include "model/parts/movers.hpp"
 #include "model/workloads/ring_attention/patterns.hpp"
 
 namespace tritax {
@@ -27,16 +25,16 @@ namespace {
 
 struct Movers {
   std::int32_t count = 0;
-  std::int32_t height = 0, width = 0;  // of a piece
-  std::int16_t arrived = -1;           // (source), counted by workgroups
-  std::int16_t done = -1;              // (workgroup, rank), of those who pull
+  TileIndex piece;            // its rows and columns
+  std::int16_t arrived = -1;  // (source), counted by workgroups
+  std::int16_t done = -1;     // (workgroup, rank), of those who pull
 };
 
 // Its part of a block, from one rank to another.
 void move_part(RingDraft& draft, const Movers& movers, std::int32_t p, int block, int from, int to) {
   std::int32_t i = 0;
   for (const Rect& rect : draft.block(block)) {
-    for (const Rect& piece : cut(rect, movers.height, movers.width)) {
+    for (const Rect& piece : cut(rect, movers.piece.row, movers.piece.col)) {
       for (const std::int16_t buffer : {draft.k, draft.v}) {
         if (i++ % movers.count != p) continue;
         draft.builder.copy(buffer, piece, to, buffer, piece.row, piece.col, from);
@@ -95,8 +93,7 @@ Movers movers_of(RingDraft& draft) {
   if (!draft.sends()) return movers;
   const RingKnobs& knobs = draft.knobs;
   movers.count = knobs.comm_cus;
-  movers.height = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone;
-  movers.width = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kPieceAlone;
+  movers.piece = piece_size(knobs);
   movers.arrived = draft.builder.flags("arrived", draft.ranks());
   if (knobs.pull && !knobs.host_barriers) {
     movers.done = draft.builder.flags("done", movers.count * draft.ranks());
@@ -106,7 +103,7 @@ Movers movers_of(RingDraft& draft) {
 
 }  // namespace
 
-Schedule build_ring_fused(const RingAttention& problem, const Machine& machine, const RingKnobs& knobs) {
+Schedule build_ring_fused(const SequenceAttention& problem, const Machine& machine, const RingKnobs& knobs) {
   check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   if (knobs.pull && knobs.route == Route::ring && problem.gpus > 1) {
     throw UserError(
@@ -123,14 +120,9 @@ Schedule build_ring_fused(const RingAttention& problem, const Machine& machine, 
     kernel.placement = Placement::persistent;
     if (draft.sends()) {
       kernel.resources =
-          with_copy_role(machine.gpu, kernel.resources, std::int64_t{movers.height} * movers.width);
+          with_copy_role(machine.gpu, kernel.resources, std::int64_t{movers.piece.row} * movers.piece.col);
     }
-    const std::int32_t room =
-        machine.gpu.cu_count() * residents_at_most(machine.gpu, kernel.resources) - movers.count;
-    if (room < 1) {
-      throw UserError(
-          fmt::format("comm_cus: {} workgroups leave none of the GPU to attend; use fewer", movers.count));
-    }
+    const std::int32_t room = room_beside(machine.gpu, kernel.resources, movers.count, "attend");
     const std::int32_t id = builder.kernel(std::move(kernel));
     for (std::int32_t p = 0; p < movers.count; ++p) {
       builder.workgroup(id);

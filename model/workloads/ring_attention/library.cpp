@@ -70,7 +70,7 @@ std::int32_t add_send(RingDraft& draft, int rank, int step, std::int16_t arrived
   return id;
 }
 
-Schedule build_with_library(std::string_view name, const RingAttention& problem, const Machine& machine,
+Schedule build_with_library(std::string_view name, const SequenceAttention& problem, const Machine& machine,
                             const RingKnobs& asked, std::int32_t stream) {
   RingDraft draft(name, problem, machine, of_library(asked));
   ScheduleBuilder& builder = draft.builder;
@@ -102,11 +102,12 @@ Schedule build_with_library(std::string_view name, const RingAttention& problem,
 
 }  // namespace
 
-Schedule build_ring_library(const RingAttention& problem, const Machine& machine, const RingKnobs& knobs) {
+Schedule build_ring_library(const SequenceAttention& problem, const Machine& machine,
+                            const RingKnobs& knobs) {
   return build_with_library("library", problem, machine, knobs, 0);
 }
 
-Schedule build_ring_library_streams(const RingAttention& problem, const Machine& machine,
+Schedule build_ring_library_streams(const SequenceAttention& problem, const Machine& machine,
                                     const RingKnobs& knobs) {
   return build_with_library("library-streams", problem, machine, knobs, 1);
 }

@@ -1,33 +1,26 @@
 #include "model/workloads/ring_attention/workload.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 
-#include "model/core/error.hpp"
 #include "model/parts/attend_tiles.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/sequence_attention.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workloads/ring_attention/patterns.hpp"
 
 namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxColumns = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxMovers = 1024;
 
 const std::array<Spec, 7> kFields{{
-    {.name = "context",
-     .help = "tokens of the sequence, which all GPUs share",
-     .high = kMaxContext,
-     .required = true,
-     .varies_by_doubling = true},
+    sequence_field(),
     q_heads_field(32),
     kv_heads_field(),
     head_dim_field(),
-    {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean},
+    causal_field(),
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
     gpus_field(),
 }};
@@ -73,11 +66,11 @@ constexpr std::array<Names, 6> kEngineKnobs{"tile", "waves", "pipeline", "zigzag
 constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",     "pipeline", "zigzag", "route",
                                             "transport", "comm_tile", "comm_cus", "lock",   "launch"};
 
-using Build = Schedule (*)(const RingAttention&, const Machine&, const RingKnobs&);
+using Build = Schedule (*)(const SequenceAttention&, const Machine&, const RingKnobs&);
 
 template <Build build>
 Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
-  const RingAttention ring = ring_attention_of(problem);
+  const SequenceAttention ring = sequence_attention_of(problem);
   return build(ring, machine, ring_knobs_of(values, ring));
 }
 
@@ -102,36 +95,10 @@ const std::array<Pattern, 4> kPatterns{{
      .roles = Roles::in_one_kernel},
 }};
 
-void complete(Problem& problem, const FieldPlace& place) {
-  complete_kv_heads(problem, place);
-  if (problem["context"] < problem.gpus()) {
-    throw UserError(fmt::format("{}: context = {} is less than a token for each of {} GPUs", place("context"),
-                                problem["context"], problem.gpus()));
-  }
-  if (problem["q_heads"] * problem["head_dim"] > kMaxColumns) {
-    throw UserError(fmt::format("{}: q_heads = {} times head_dim = {} are more than {} columns",
-                                place("q_heads"), problem["q_heads"], problem["head_dim"], kMaxColumns));
-  }
-}
-
-// A masked key is no work.
-Work work(const Problem& problem) {
-  const RingAttention ring = ring_attention_of(problem);
-  const auto context = static_cast<double>(ring.context);
-  const double pairs = ring.causal ? context * (context + 1) / 2 : context * context;
-  return {.flops = 4.0 * static_cast<double>(ring.heads * ring.depth) * pairs};
-}
-
-std::string size_text(const Problem& problem) {
-  return fmt::format("{} tokens, {}/{} heads of {} {}{}", problem["context"], problem["q_heads"],
-                     problem["kv_heads"], problem["head_dim"], name_of(static_cast<DType>(problem["dtype"])),
-                     problem["causal"] != 0 ? ", causal" : "");
-}
-
 // A mesh has a link to every GPU, of which a ring would use one.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
-  const RingAttention ring = ring_attention_of(problem);
+  const SequenceAttention ring = sequence_attention_of(problem);
   assume_fitting_tile(values, machine.gpu, ring.dtype, ring.depth);
   const bool mesh = machine.fabric.kind == LinkKind::mesh;
   values.assume("route", static_cast<std::int64_t>(mesh ? Route::at_once : Route::in_turn));
@@ -139,29 +106,19 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
   return values;
 }
 
-// The usual value first, then all others of a small range.
-Axis axis_of(const Pattern& pattern, const Values& base, std::string_view knob,
-             std::initializer_list<std::int64_t> others) {
-  std::vector<std::int64_t> values{base[knob]};
-  for (const std::int64_t other : others) {
-    if (pattern.uses(knob) && !base.given(knob) && other != values.front()) values.push_back(other);
-  }
-  return column_axis(knob, values);
-}
-
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = default_knobs(problem, machine).with(pins);
-  const RingAttention ring = ring_attention_of(problem);
+  const SequenceAttention ring = sequence_attention_of(problem);
   Axis tiles = attend_tile_axis(space.base, machine.gpu, ring.dtype, ring.depth);
   if (!tiles.values.empty()) space.axes.push_back(std::move(tiles));
-  if (ring.causal) space.axes.push_back(axis_of(pattern, space.base, "zigzag", {0, 1}));
+  if (ring.causal) space.axes.push_back(usual_first(pattern, space.base, "zigzag", {0, 1}));
   if (ring.gpus == 1) return space;
-  Axis movers = axis_of(pattern, space.base, "comm_cus", {8, 16, 32, 64, 128});
+  Axis movers = usual_first(pattern, space.base, "comm_cus", {8, 16, 32, 64, 128});
   movers.near = Axis::Near::all;
   space.axes.push_back(std::move(movers));
-  space.axes.push_back(axis_of(pattern, space.base, "transport", {0, 1}));
-  Axis routes = axis_of(pattern, space.base, "route", {0, 1, 2});
+  space.axes.push_back(usual_first(pattern, space.base, "transport", {0, 1}));
+  Axis routes = usual_first(pattern, space.base, "route", {0, 1, 2});
   routes.relative = true;
   for (AxisValue& value : routes.values) {
     value.apply = [set = value.apply](Values& knobs) {
@@ -169,13 +126,13 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     };
   }
   space.axes.push_back(std::move(routes));
-  space.axes.push_back(axis_of(pattern, space.base, "lock", {0, 1, 2}));
-  space.axes.push_back(axis_of(pattern, space.base, "launch", {0, 1}));
+  space.axes.push_back(usual_first(pattern, space.base, "lock", {0, 1, 2}));
+  space.axes.push_back(usual_first(pattern, space.base, "launch", {0, 1}));
   return space;
 }
 
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
-  const RingAttention ring = ring_attention_of(problem);
+  const SequenceAttention ring = sequence_attention_of(problem);
   return ring_bound_ns(ring, ring_knobs_of(values, ring), machine);
 }
 
@@ -191,9 +148,9 @@ const Workload& ring_attention() {
       .knobs = kKnobs,
       .patterns = kPatterns,
       .baseline = "library",
-      .complete = complete,
-      .work = work,
-      .size_text = size_text,
+      .complete = complete_sequence,
+      .work = sequence_work,
+      .size_text = sequence_text,
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,

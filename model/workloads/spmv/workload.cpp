@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/usual_first.hpp"
 #include "model/workload/file_values.hpp"
 #include "model/workloads/spmv/draft.hpp"
 #include "model/workloads/spmv/patterns.hpp"
@@ -191,16 +192,11 @@ Values default_knobs(const Problem&, const Machine& machine) {
   return values;
 }
 
-// The usual value first.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = default_knobs(problem, machine).with(pins);
   const auto add = [&](std::string_view knob, std::initializer_list<std::int64_t> others) {
-    std::vector<std::int64_t> values{space.base[knob]};
-    for (const std::int64_t other : others) {
-      if (pattern.uses(knob) && !pins.given(knob) && other != values.front()) values.push_back(other);
-    }
-    space.axes.push_back(column_axis(knob, values));
+    space.axes.push_back(usual_first(pattern, space.base, knob, others));
   };
   add("workgroup_threads", {64, 128, 256, 512});
   add("items", {4, 7, 11, 16});

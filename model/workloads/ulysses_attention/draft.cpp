@@ -17,12 +17,12 @@ constexpr std::int64_t kOpsOfTile = 8;  // where so many can be scheduled
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 // Of all ranks.
-double count_tiles(const UlyssesAttention& problem, const UlyssesKnobs& knobs) {
+double count_tiles(const SequenceAttention& problem, const UlyssesKnobs& knobs) {
   const auto tokens = static_cast<double>(problem.context);
   return (tokens / knobs.tile.m + problem.gpus) * static_cast<double>(problem.heads);
 }
 
-void check_size(const UlyssesAttention& problem, const UlyssesKnobs& knobs, const Machine& machine) {
+void check_size(const SequenceAttention& problem, const UlyssesKnobs& knobs, const Machine& machine) {
   check_dtype(problem.dtype, machine);
   if (problem.kv_heads < problem.gpus) {
     throw UserError(
@@ -41,19 +41,13 @@ void check_size(const UlyssesAttention& problem, const UlyssesKnobs& knobs, cons
 
 }  // namespace
 
-UlyssesAttention ulysses_of(const Problem& problem) {
-  return {problem["context"],  problem["q_heads"],     problem["kv_heads"],
-          problem["head_dim"], problem["causal"] != 0, static_cast<DType>(problem["dtype"]),
-          problem.gpus()};
-}
-
-UlyssesKnobs ulysses_knobs_of(const Values& values, const UlyssesAttention& problem) {
+UlyssesKnobs ulysses_knobs_of(const Values& values, const SequenceAttention& problem) {
   UlyssesKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth)};
   knobs.pull = values["transport"] != 0;
   return knobs;
 }
 
-double ulysses_bound_ns(const UlyssesAttention& problem, const UlyssesKnobs& knobs, const Machine& machine) {
+double ulysses_bound_ns(const SequenceAttention& problem, const UlyssesKnobs& knobs, const Machine& machine) {
   double longest = 0, of_head = 0;  // blocks of keys
   for (std::int64_t row = 0; row < problem.context; row += knobs.tile.m) {
     const std::int64_t seen =
@@ -66,7 +60,7 @@ double ulysses_bound_ns(const UlyssesAttention& problem, const UlyssesKnobs& kno
   return attend_bound_ns(machine, problem.dtype, knobs.tile, longest, of_head * heads);
 }
 
-HeadsDraft::HeadsDraft(std::string_view pattern, const UlyssesAttention& problem_, const Machine& machine_,
+HeadsDraft::HeadsDraft(std::string_view pattern, const SequenceAttention& problem_, const Machine& machine_,
                        const UlyssesKnobs& knobs_, bool stages_results)
     : problem(problem_), machine(machine_), knobs(knobs_), builder(std::string(pattern), problem_.gpus) {
   check_size(problem, knobs, machine);
@@ -201,12 +195,7 @@ void HeadsDraft::store(const HeadTile& tile, int rank, bool to_owner) {
 }
 
 Kernel HeadsDraft::attend_kernel(int rank, std::string_view name) const {
-  Kernel kernel;
-  kernel.name = std::string(name);
-  kernel.rank = rank;
-  kernel.resources = attend_tile_resources(machine.gpu, problem.dtype, knobs.tile);
-  kernel.tile = knobs.tile;
-  return kernel;
+  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, rank, name);
 }
 
 }  // namespace tritax

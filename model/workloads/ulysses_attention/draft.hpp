@@ -21,34 +21,20 @@
 
 #include "model/machine/machine.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/sequence_attention.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
 
-struct UlyssesAttention {
-  std::int64_t context = 1;  // tokens of all ranks
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t depth = 128;
-  bool causal = false;
-  DType dtype = DType::fp16;
-  int gpus = 1;
-
-  Share tokens(int rank) const { return share_of(context, rank, gpus); }
-  Share key_heads(int rank) const { return share_of(kv_heads, rank, gpus); }
-  std::int64_t group() const { return heads / kv_heads; }
-};
-UlyssesAttention ulysses_of(const Problem& problem);
-
 struct UlyssesKnobs : GemmKnobs {  // tile_m, _n, _k are not those of a GEMM here
   MatmulTile tile;                 // m queries, n keys, k columns
   bool pull = false;
 };
-UlyssesKnobs ulysses_knobs_of(const Values& values, const UlyssesAttention& problem);
+UlyssesKnobs ulysses_knobs_of(const Values& values, const SequenceAttention& problem);
 
 // A lower bound of its time, of matrix and vector work of the rank that has most heads.
-double ulysses_bound_ns(const UlyssesAttention& problem, const UlyssesKnobs& knobs, const Machine& machine);
+double ulysses_bound_ns(const SequenceAttention& problem, const UlyssesKnobs& knobs, const Machine& machine);
 
 // Q, K or V (or O): by tokens, and by heads.
 struct HeadTensor {
@@ -68,7 +54,7 @@ class HeadsDraft {
  public:
   // Adds buffers, inputs and what must come out. `stages_results`: results go through oh. Throws UserError
   // for what is too large.
-  HeadsDraft(std::string_view pattern, const UlyssesAttention& problem, const Machine& machine,
+  HeadsDraft(std::string_view pattern, const SequenceAttention& problem, const Machine& machine,
              const UlyssesKnobs& knobs, bool stages_results);
 
   int ranks() const { return problem.gpus; }
@@ -89,7 +75,7 @@ class HeadsDraft {
   void store(const HeadTile& tile, int rank, bool to_owner);
   Kernel attend_kernel(int rank, std::string_view name) const;
 
-  UlyssesAttention problem;
+  SequenceAttention problem;
   const Machine& machine;
   UlyssesKnobs knobs;
   ScheduleBuilder builder;

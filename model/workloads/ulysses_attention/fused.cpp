@@ -62,7 +62,7 @@ void attend_as_they_come(HeadsDraft& draft, const HeadMovers& movers, const Fuse
 
 }  // namespace
 
-Schedule build_heads_fused(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_fused(const SequenceAttention& problem, const Machine& machine,
                            const UlyssesKnobs& knobs) {
   HeadsDraft draft("fused", problem, machine, knobs, false);
   ScheduleBuilder& builder = draft.builder;
@@ -81,7 +81,7 @@ Schedule build_heads_fused(const UlyssesAttention& problem, const Machine& machi
   kernel.placement = Placement::persistent;
   if (draft.sends()) {
     kernel.resources =
-        with_copy_role(machine.gpu, kernel.resources, std::int64_t{movers.height} * movers.width);
+        with_copy_role(machine.gpu, kernel.resources, std::int64_t{movers.piece.row} * movers.piece.col);
   }
   std::vector<std::size_t> counts;
   for (int rank = 0; rank < draft.ranks(); ++rank) {

@@ -92,7 +92,7 @@ void to_tokens(HeadsDraft& draft, const Blocks& blocks, int rank) {
 
 }  // namespace
 
-Schedule build_heads_library(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_library(const SequenceAttention& problem, const Machine& machine,
                              const UlyssesKnobs& knobs) {
   HeadsDraft draft("library", problem, machine, knobs, true);
   ScheduleBuilder& builder = draft.builder;

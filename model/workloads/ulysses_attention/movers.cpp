@@ -1,13 +1,10 @@
 #include "model/workloads/ulysses_attention/movers.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "model/core/error.hpp"
-#include "model/cost/power_bound.hpp"
 #include "model/parts/collectives.hpp"
+#include "model/parts/movers.hpp"
 
 namespace tritax {
 
@@ -17,7 +14,7 @@ namespace {
 void move_pieces(HeadsDraft& draft, const HeadMovers& movers, std::int32_t p, std::int16_t to_buffer,
                  const Rect& to, int to_rank, std::int16_t from_buffer, const Rect& from, int from_rank) {
   std::int32_t i = 0;
-  for (const Rect& piece : cut(from, movers.height, movers.width)) {
+  for (const Rect& piece : cut(from, movers.piece.row, movers.piece.col)) {
     if (i++ % movers.count != p) continue;
     const Rect place{to.row + piece.row - from.row, to.col + piece.col - from.col, piece.rows, piece.cols};
     draft.builder.copy(to_buffer, place, to_rank, from_buffer, piece.row, piece.col, from_rank);
@@ -29,8 +26,7 @@ void move_pieces(HeadsDraft& draft, const HeadMovers& movers, std::int32_t p, st
 HeadMovers head_movers_of(const HeadsDraft& draft) {
   const UlyssesKnobs& knobs = draft.knobs;
   check_cus(knobs.comm_cus, "comm_cus", draft.machine.gpu);
-  return {knobs.comm_cus, knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone,
-          knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kPieceAlone};
+  return {knobs.comm_cus, piece_size(knobs)};
 }
 
 void move_to_heads(HeadsDraft& draft, const HeadMovers& movers, std::int32_t p, int tokens_of, int heads_of) {
@@ -58,18 +54,13 @@ std::int32_t moving_kernel(HeadsDraft& draft, const HeadMovers& movers, int rank
   kernel.name = std::string(name);
   kernel.rank = rank;
   kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads,
-                                         std::int64_t{movers.height} * movers.width);
+                                         std::int64_t{movers.piece.row} * movers.piece.col);
   kernel.placement = Placement::persistent;
   return draft.builder.kernel(std::move(kernel));
 }
 
 std::size_t attending(const HeadsDraft& draft, const Kernel& kernel, int rank, std::int32_t others) {
-  const Gpu& gpu = draft.machine.gpu;
-  const std::int32_t room = gpu.cu_count() * residents_at_most(gpu, kernel.resources) - others;
-  if (room < 1) {
-    throw UserError(
-        fmt::format("comm_cus: {} workgroups leave none of the GPU to attend; use fewer", others));
-  }
+  const std::int32_t room = room_beside(draft.machine.gpu, kernel.resources, others, "attend");
   return std::min(draft.tiles(rank).size(), static_cast<std::size_t>(room));
 }
 

@@ -1,13 +1,14 @@
 // Workgroups of an own kernel that move heads between ranks, straight from one layout into the other.
 #pragma once
 
+#include "model/parts/grid_order.hpp"
 #include "model/workloads/ulysses_attention/patterns.hpp"
 
 namespace tritax {
 
 struct HeadMovers {
-  std::int32_t count = 0;              // workgroups
-  std::int32_t height = 0, width = 0;  // of a piece
+  std::int32_t count = 0;  // workgroups
+  TileIndex piece;         // rows and columns of what they move at a time
 };
 // Throws UserError for more workgroups than compute units.
 HeadMovers head_movers_of(const HeadsDraft& draft);

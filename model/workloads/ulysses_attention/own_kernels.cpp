@@ -84,7 +84,7 @@ void end(HeadsDraft& draft, int rank) {
 
 }  // namespace
 
-Schedule build_heads_direct(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_direct(const SequenceAttention& problem, const Machine& machine,
                             const UlyssesKnobs& knobs) {
   HeadsDraft draft("direct", problem, machine, knobs, true);
   const HeadMovers movers = head_movers_of(draft);
@@ -107,7 +107,7 @@ Schedule build_heads_direct(const UlyssesAttention& problem, const Machine& mach
   return draft.builder.finish();
 }
 
-Schedule build_heads_fused_results(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_fused_results(const SequenceAttention& problem, const Machine& machine,
                                    const UlyssesKnobs& knobs) {
   HeadsDraft draft("fused-results", problem, machine, knobs, false);
   const HeadMovers movers = head_movers_of(draft);

@@ -5,13 +5,13 @@
 namespace tritax {
 
 // Each pattern stands in its function: library.cpp, own_kernels.cpp, fused.cpp.
-Schedule build_heads_library(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_library(const SequenceAttention& problem, const Machine& machine,
                              const UlyssesKnobs& knobs);
-Schedule build_heads_direct(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_direct(const SequenceAttention& problem, const Machine& machine,
                             const UlyssesKnobs& knobs);
-Schedule build_heads_fused_results(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_fused_results(const SequenceAttention& problem, const Machine& machine,
                                    const UlyssesKnobs& knobs);
-Schedule build_heads_fused(const UlyssesAttention& problem, const Machine& machine,
+Schedule build_heads_fused(const SequenceAttention& problem, const Machine& machine,
                            const UlyssesKnobs& knobs);
 
 }  // namespace tritax

@@ -1,0 +1,44 @@
+// Attention of one sequence that GPUs share: what is computed, whichever way they share it.
+//
+//   O[t, h] = softmax(Q[t, h]·K[h div G]ᵀ / √d)·V[h div G]     t token, h query head, G query heads to one of
+//                                                              keys; causal: keys up to t
+//
+// Fields: context, q_heads, kv_heads, head_dim, causal, dtype, gpus.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/core/dtype.hpp"
+#include "model/parts/kernels.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+struct SequenceAttention {
+  std::int64_t context = 1;  // tokens of all ranks
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t depth = 128;
+  bool causal = false;
+  DType dtype = DType::fp16;
+  int gpus = 1;
+
+  std::int64_t group() const { return heads / kv_heads; }
+  // Where every rank has tokens, or heads of keys, in a row.
+  Share tokens(int rank) const { return share_of(context, rank, gpus); }
+  Share key_heads(int rank) const { return share_of(kv_heads, rank, gpus); }
+};
+SequenceAttention sequence_attention_of(const Problem& problem);
+
+// Row for tables of fields: context.
+Spec sequence_field();
+
+// Gives kv_heads where nobody has. Throws UserError for fewer tokens than GPUs, and for wider matrices than
+// buffers can be.
+void complete_sequence(Problem& problem, const FieldPlace& place);
+
+Work sequence_work(const Problem& problem);
+std::string sequence_text(const Problem& problem);
+
+}  // namespace tritax
