@@ -153,7 +153,7 @@ class RoofDrawing {
 std::string roofline_picture(const RunRoofline& roofline, const std::string& title,
                              const std::string& subtitle) {
   if (roofline.ceilings.peaks.empty()) {
-    throw UserError("--plot: nothing in this run multiplies, so nothing has an intensity to draw it at");
+    throw UserError("--plot: no matrix core works in this run, so there is no roof to draw");
   }
   return RoofDrawing(roofline).draw(title, subtitle);
 }

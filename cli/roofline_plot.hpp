@@ -8,7 +8,7 @@
 
 namespace tritax::cli {
 
-// The whole SVG document. Throws UserError where nothing multiplies: then nothing has an intensity.
+// The whole SVG document. Throws UserError where no matrix core works: then there is no roof.
 std::string roofline_picture(const RunRoofline& roofline, const std::string& title,
                              const std::string& subtitle);
 

@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "cli/axes.hpp"
@@ -158,9 +160,24 @@ nlohmann::ordered_json ways_json(const TreeScores& scores) {
   return ways;
 }
 
-// "12 answers, at most 6 questions"
-std::string size_of_tree(const DecisionTree& tree) {
+// "12 answers behind at most 6 questions", or "always csr"
+std::string size_of_tree(const DecisionTree& tree, std::span<const std::string> answers) {
+  if (tree.depth() == 0) return fmt::format("always {}", answers[tree.answer({})]);
   return fmt::format("{} answers behind at most {} questions", tree.leaves(), tree.depth());
+}
+
+// "of all problems: 12 answers …; gathering first …"
+std::string sizes_of_trees(const TreeSelector& trees) {
+  static const std::array<std::string, 2> gather{"no", "yes"};
+  std::string text = fmt::format("of all problems: {}", size_of_tree(trees.choose_known, trees.options));
+  bool constant = trees.choose_known.depth() == 0;
+  if (trees.gather_first) {
+    text += fmt::format("; gathering first: {}; then {}", size_of_tree(*trees.gather_first, gather),
+                        size_of_tree(*trees.choose_all, trees.options));
+    constant = constant || trees.gather_first->depth() == 0 || trees.choose_all->depth() == 0;
+  }
+  if (constant) text += "\nalways: no tree chose better for problems that it had not seen";
+  return text;
 }
 
 }  // namespace
@@ -285,13 +302,9 @@ void tune_trees(const TreeTuning& tuning, const TimedProblems& problems, std::ui
                                     [](const TimedProblem& row) { return row.baseline_ns.has_value(); });
   std::string text = fmt::format(
       "{}: {} problems in {} groups, {} options; {} folds, each judged by trees of the "
-      "others\nof all problems: {}",
+      "others\n{}",
       what, problems.rows.size(), problems.groups, problems.options.size(), fold_count,
-      size_of_tree(trained.all.choose_known));
-  if (gathers) {
-    text += fmt::format("; gathering first {}; then {}", size_of_tree(*trained.all.gather_first),
-                        size_of_tree(*trained.all.choose_all));
-  }
+      sizes_of_trees(trained.all));
   if (problems.left_out > 0)
     text += fmt::format("\n{} rows have no time and are left out", problems.left_out);
   const Table ways = ways_table(scores, gathers, baseline);

@@ -112,8 +112,9 @@ std::int64_t CsvRow::integer(std::string_view column, std::int64_t lowest, std::
 double CsvRow::number(std::string_view column, double lowest, double highest) const {
   const auto number = parsed<double>(field(column));
   if (!number || !std::isfinite(*number) || *number < lowest || *number > highest) {
+    const bool any = lowest == std::numeric_limits<double>::lowest();
     refuse(column, highest == std::numeric_limits<double>::max()
-                       ? fmt::format("a number from {} on", lowest)
+                       ? (any ? "a number" : fmt::format("a number from {} on", lowest))
                        : fmt::format("a number from {} to {}", lowest, highest));
   }
   return *number;

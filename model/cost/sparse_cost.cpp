@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "model/cost/power_bound.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 
@@ -207,15 +208,9 @@ LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t thre
 }
 
 std::int32_t workgroups_on_unit(const Gpu& gpu, const Kernel& kernel) {
-  const Resources& taken = kernel.resources;
-  const std::int32_t waves = (taken.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
-  double most = static_cast<double>(gpu.simds_per_cu * gpu.waves_per_simd) / waves;
-  const double registers = static_cast<double>(waves) * gpu.lanes_per_wave * taken.registers_per_thread;
-  if (registers > 0) most = std::min(most, gpu.registers_per_cu / registers);
-  if (taken.lds_bytes > 0) most = std::min(most, gpu.lds_bytes_per_cu / taken.lds_bytes);
   const std::int32_t units = kernel.cu_end > 0 ? kernel.cu_end - kernel.cu_begin : gpu.cu_count();
-  most = std::min(most, std::ceil(static_cast<double>(kernel.workgroups.size()) / units));
-  return std::max(1, static_cast<std::int32_t>(most));
+  const double even = std::ceil(static_cast<double>(kernel.workgroups.size()) / units);
+  return std::max(1, std::min(residents_at_most(gpu, kernel.resources), static_cast<std::int32_t>(even)));
 }
 
 SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {

@@ -8,6 +8,7 @@ namespace tritax {
 double flops_of(const Op& op) {
   const std::int64_t keys = std::int64_t{op.k_end} - op.k_begin;
   if (op.kind == OpKind::matmul) return 2.0 * op.rect.rows * op.rect.cols * static_cast<double>(keys);
+  if (op.kind == OpKind::sparse_product) return 2.0 * static_cast<double>(keys);
   if (op.kind != OpKind::attend) return 0;
   std::int64_t seen = keys * op.rect.rows;
   if (op.value > 0) {

@@ -22,19 +22,12 @@ bool is_name_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// As it may stand in a comment and between quotation marks of a header.
-bool is_plain_text(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_name_letter(c) || std::string_view(" -=.,+/").find(c) != std::string_view::npos;
-  });
-}
-
 std::vector<std::string> options_of(const JsonValue& value) {
   value.expect_array();
   std::vector<std::string> options;
   for (std::size_t i = 0; i < value.size(); ++i) {
     options.push_back(value.item(i).string());
-    if (!is_plain_text(options.back())) value.item(i).refuse("give letters, digits, blanks and -=.,+/_");
+    if (!is_option_name(options.back())) value.item(i).refuse("give letters, digits, blanks and -=.,+/_");
   }
   return options;
 }
@@ -79,8 +72,15 @@ DecisionTree tree_of(const JsonValue& value, std::span<const std::string_view> f
     value.refuse(fmt::format("give 1 to {} nodes", kMostTreeNodes));
   }
   DecisionTree tree;
+  std::vector<int> before(value.size(), 0);  // questions that lead to a node
   for (std::size_t i = 0; i < value.size(); ++i) {
-    tree.nodes.push_back(node_of(value.item(i), i, value.size(), features, answers));
+    const TreeNode& node =
+        tree.nodes.emplace_back(node_of(value.item(i), i, value.size(), features, answers));
+    if (i > 0 && before[i] != 1)
+      value.item(i).refuse(fmt::format("{} nodes lead to it; one must", before[i]));
+    if (node.feature < 0) continue;
+    ++before[static_cast<std::size_t>(node.yes)];
+    ++before[static_cast<std::size_t>(node.no)];
   }
   return tree;
 }
@@ -103,6 +103,12 @@ nlohmann::ordered_json nodes_json(const DecisionTree& tree, const Names& feature
 }
 
 }  // namespace
+
+bool is_option_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_name_letter(c) || std::string_view(" -=.,+/").find(c) != std::string_view::npos;
+  });
+}
 
 std::size_t DecisionTree::answer(std::span<const double> features) const {
   std::size_t at = 0;

@@ -50,6 +50,10 @@ double feature_value(std::string_view feature, const std::function<double(std::s
 // The names in a feature, in order. Throws UserError that begins with `place` for what is no feature.
 std::vector<std::string> names_in_feature(std::string_view feature, const std::string& place);
 
+// Whether an option may be called so, in a comment and between quotation marks of a header too: letters,
+// digits, blanks and -=.,+/_
+bool is_option_name(std::string_view text);
+
 struct TreeSelector {
   std::string workload;  // whose problems these are; "": kernels of a table of times
   std::string machine;   // whose times were learnt; "": not known

@@ -8,7 +8,8 @@ Scores are worked out by who asks, with its own evaluation of the trees.
 
 A leaf answers the option with the least sum of log times over its rows: the least geometric mean. Splits see a
 row with the weight of what the nearest wrong answer costs it: the log of the least time over its best of options
-that are not as good as that.
+that are not as good as that. Where trees choose worse than always one option for rows that they have not seen
+(five parts of the rows, each answered by a tree of the others), a single answer takes the place of the tree.
 """
 
 import json
@@ -119,6 +120,16 @@ def unseen_answers(features, losses, groups, names, answers, limits):
     return found
 
 
+def tree_or_constant(features, losses, groups, names, answers, limits):
+    """A tree, or a single answer where trees choose worse for rows that they have not seen; and what it is taken
+    to answer for rows that it has not seen."""
+    unseen = unseen_answers(features, losses, groups, names, answers, limits)
+    constant = int(losses.sum(axis=0).argmin())
+    if losses[np.arange(len(losses)), unseen].sum() < losses[:, constant].sum():
+        return fit(features, losses, names, answers, limits), unseen
+    return [{"answer": answers[constant], "examples": len(losses)}], np.full(len(losses), constant)
+
+
 def train(question, rows):
     """A selector from some rows of the question."""
     head, limits = question["head"], question["limits"]
@@ -126,22 +137,21 @@ def train(question, rows):
     known = np.array(question["known"], dtype=float)[rows]
     times = np.array(question["times"], dtype=float)[rows]  # None becomes NaN
     losses = log_losses(times)
-    selector = dict(head, choose_known=fit(known, losses, known_names, options, limits))
+    groups = np.array(question["groups"])[rows]
+    selector = dict(head)
+    selector["choose_known"], blind = tree_or_constant(known, losses, groups, known_names, options, limits)
     if not gathered_names:
         return selector
     names = known_names + gathered_names
     everything = np.hstack([known, np.array(question["gathered"], dtype=float)[rows]])
-    selector["choose_all"] = fit(everything, losses, names, options, limits)
-    groups = np.array(question["groups"])[rows]
+    selector["choose_all"], informed = tree_or_constant(everything, losses, groups, names, options, limits)
     best = np.nanmin(times, axis=1)
     row = np.arange(len(times))
-    blind = unseen_answers(known, losses, groups, known_names, options, limits)
-    informed = unseen_answers(everything, losses, groups, names, options, limits)
     passes = np.array(question["gather_time"], dtype=float)[rows]
-    two = np.stack(
-        [best * np.exp(losses[row, blind]), passes + best * np.exp(losses[row, informed])], axis=1
+    two = log_losses(
+        np.stack([best * np.exp(losses[row, blind]), passes + best * np.exp(losses[row, informed])], axis=1)
     )
-    selector["gather_first"] = fit(known, log_losses(two), known_names, ["choose", "gather"], limits)
+    selector["gather_first"], _ = tree_or_constant(known, two, groups, known_names, ["choose", "gather"], limits)
     return selector
 
 

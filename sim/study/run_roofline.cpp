@@ -18,7 +18,8 @@ constexpr std::size_t kLinkLevel = static_cast<std::size_t>(MemoryLevel::links);
 // What one kind of operation did, on all GPUs.
 struct KindTotals {
   std::vector<std::vector<std::pair<double, double>>> spans;  // by rank
-  std::map<DType, double> flops;
+  std::map<DType, double> flops;                              // of matrix cores
+  double other_flops = 0;                                     // of sparse products, which have no ceiling
   std::array<double, kMemoryLevels> bytes{};
 };
 
@@ -89,6 +90,8 @@ class RunTotals {
                                                                            interval.end_ns);
     if (multiplies(interval.kind)) {
       kind.flops[schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype] += flops_of(op);
+    } else if (interval.kind == OpKind::sparse_product) {
+      kind.other_flops += flops_of(op);
     } else if (moves_data(interval.kind) && peer_of(op, interval.place.rank) != interval.place.rank) {
       kind.bytes[kLinkLevel] += bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
     }
@@ -108,6 +111,7 @@ class RunTotals {
     const double gpus = schedule_.ranks;
     RooflinePoint point;
     point.name = std::move(name);
+    point.flops = kind.other_flops / gpus;
     for (const auto& spans : kind.spans) point.busy_ns += covered_ns(spans) / gpus;
     for (const MachineCeilings::Peak& peak : ceilings.peaks) {
       const auto found = kind.flops.find(peak.dtype);

@@ -15,7 +15,8 @@
 //
 // Bytes of a level: L2: what operations asked of it and what was written through it to memory; last-level
 // cache: what missed the L2s, and what was written; HBM: what it read and wrote; links: what operations and
-// copy engines moved between GPUs, without protocol.
+// copy engines moved between GPUs, without protocol. Flops of sparse products have no peak, as machine files
+// know those of matrix cores alone: memory bounds them.
 #pragma once
 
 #include <array>

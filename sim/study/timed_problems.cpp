@@ -48,7 +48,14 @@ TimeColumn time_column(const std::string& column, std::string_view flag) {
 // What is asked of a table, checked as far as that can be without it.
 struct TableReader {
   TableReader(const std::string& file, const TimesColumns& columns) : path(file), asked(columns) {
-    for (const std::string& column : asked.times) options.push_back(time_column(column, "--times"));
+    for (const std::string& column : asked.times) {
+      options.push_back(time_column(column, "--times"));
+      if (!is_option_name(options.back().name)) {
+        throw UserError(fmt::format(
+            "--times: '{}' cannot be the name of an option; name the column with letters, digits and _",
+            column));
+      }
+    }
     if (options.size() < 2) throw UserError("--times: give at least two columns to choose among");
     if (asked.known.empty())
       throw UserError("--features: missing; give the columns that are known for nothing");

@@ -96,6 +96,21 @@ TEST(RunRoofline, SaysWhichCeilingTheOperationsLieUnder) {
   EXPECT_THAT(read_file(picture), AllOf(HasSubstr("matrix cores, fp16"), HasSubstr("last-level cache")));
 }
 
+// A band of 4 nonzeros a row, 2 flops each.
+TEST(RunRoofline, CountsFlopsOfSparseProductsUnderMemoryAlone) {
+  const Outcome outcome = run_tritax(
+      "roofline --workload spmv --structure banded --rows 5000 --row-length 4 --pattern thread-mapped "
+      "--machine h100-4 --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json answer = nlohmann::json::parse(outcome.out);
+  EXPECT_TRUE(answer["peak_tflop_per_s"].empty());
+  for (const auto& point : answer["points"]) {
+    const std::string operation = point["operation"];
+    EXPECT_EQ(point["flops"], operation == "store" ? 0 : 2.0 * 4 * 5000) << operation;
+    EXPECT_NE(point["bound"], "matrix cores") << operation;
+  }
+}
+
 TEST(RunRoofline, OfMovingDataAloneHasNoPicture) {
   const ScratchDirectory folder;
   const std::string run =
@@ -103,7 +118,7 @@ TEST(RunRoofline, OfMovingDataAloneHasNoPicture) {
   EXPECT_EQ(run_tritax(run).exit_code, 0) << run_tritax(run).err;
   const Outcome refused = run_tritax(run + "--plot " + folder.path("roof.svg"));
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("nothing in this run multiplies"));
+  EXPECT_THAT(refused.err, HasSubstr("no matrix core works in this run"));
 }
 
 TEST(AccuracyPlot, ItsFrontIsWhatNoPointBeatsInBoth) {

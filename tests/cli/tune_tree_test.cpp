@@ -80,6 +80,29 @@ TEST(TuneTree, GathersWhereThePassPaysAndNotElsewhere) {
   EXPECT_THAT(read_file(plot), HasSubstr("Does a pass over the data pay?"));
 }
 
+// Which of two kernels is faster is chance; one of them is at times a hundred times slower.
+TEST(TuneTree, AlwaysAnswersTheSameWhereTreesChooseWorse) {
+  if (!has_scikit_learn()) GTEST_SKIP() << "no scikit-learn";
+  const ScratchDirectory folder;
+  std::string text = "x,steady_us,lucky_us\n";
+  std::mt19937 random(5);
+  for (int i = 0; i < 100; ++i) {
+    const bool lucky = random() % 10 < 7;
+    text += fmt::format("{},1,{}\n", random() % 1000, lucky ? 0.5 : 100);
+  }
+  const std::string table = folder.write("times.csv", text), tree = folder.path("tree.json");
+  const Outcome outcome =
+      run_tritax("tune " + table +
+                 " --selector tree --times steady_us,lucky_us --features x --leaf-examples 1"
+                 " --tree " +
+                 tree);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("of all problems: always steady\n"));
+  const TreeSelector trees = TreeSelector::from_json(read_file(tree), tree);
+  ASSERT_EQ(trees.choose_known.nodes.size(), 1U);
+  EXPECT_EQ(trees.choose_known.nodes[0].examples, 100);
+}
+
 TEST(TuneTree, KeepsItsLimits) {
   if (!has_scikit_learn()) GTEST_SKIP() << "no scikit-learn";
   const ScratchDirectory folder;

@@ -98,6 +98,7 @@ TEST(DecisionTree, RefusesJsonThatIsNone) {
            {"tree/1", "tree/2"},             // another schema
            {"\"yes\": 1", "\"yes\": 0"},     // a walk that would never end
            {"\"no\": 4", "\"no\": 99"},      // no such node
+           {"\"no\": 4", "\"no\": 3"},       // a node with two before it, and one with none
            {"\"ell\"", "\"e\\\"l\""},        // no name for a header
            {"\"csr\"", "\"coo\""},           // an answer that is no option
            {"\"longest\"", "\"long est\""},  // no feature

@@ -66,6 +66,8 @@ TEST_F(TimesTable, RefusesWhatItCannotUse) {
               HasSubstr("has no column 'nnz'"));
   columns.times = {"a_us", "rows"};
   EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("does not say its unit"));
+  columns.times = {"a_us", "b(2)_us"};
+  EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("--times: 'b(2)_us' cannot be the name"));
   columns.times = {"a_us"};
   EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("at least two"));
   columns.times = {"a_us", "b_ms"};

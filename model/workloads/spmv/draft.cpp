@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/cost/power_bound.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/read_tile_set.hpp"
 #include "model/workload/file_values.hpp"
@@ -87,11 +88,7 @@ std::int32_t SpmvDraft::add_kernel(std::string_view name, std::int32_t threads, 
 }
 
 std::int32_t SpmvDraft::resident(std::int32_t threads) const {
-  const Gpu& gpu = machine.gpu;
-  const std::int32_t waves = ceil_div(threads, gpu.lanes_per_wave);
-  const auto by_registers =
-      static_cast<std::int32_t>(gpu.registers_per_cu / (waves * gpu.lanes_per_wave * kRegisters));
-  return std::max(1, std::min(gpu.simds_per_cu * gpu.waves_per_simd / waves, by_registers)) * gpu.cu_count();
+  return residents_at_most(machine.gpu, {threads, kRegisters, 0}) * machine.gpu.cu_count();
 }
 
 void SpmvDraft::add_range(const WorkRange& range, LaneSharing sharing, std::int32_t lanes) {
