@@ -233,20 +233,40 @@ Accesses find_accesses(const SyncGraph& graph) {
   return accesses;
 }
 
-std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses) {
+namespace {
+
+bool both_add(const Access& first, const Access& second) {
+  return first.kind == AccessKind::atomic_add && second.kind == AccessKind::atomic_add;
+}
+
+// Pairs of groups that meet, first <= second, do not commute, and of which `counts` says that they count.
+template <typename Counts>
+std::vector<Conflict> meeting_writes(const SyncGraph& graph, const Accesses& accesses, Counts counts) {
   std::vector<Conflict> conflicts;
   WriteFinder writes(accesses.writes, graph.schedule().buffers);
   for (std::uint32_t i = 0; i < accesses.writes.size(); ++i) {
     const Access& access = accesses.writes[i].first;
     writes.for_each_write(access, [&](std::uint32_t other) {
-      const Access& second = accesses.writes[other].first;
-      const bool commute = access.kind == AccessKind::atomic_add && second.kind == AccessKind::atomic_add;
-      if (other > i && !commute && access.at.workgroup_run != second.at.workgroup_run) {
-        conflicts.push_back({i, other});
-      }
+      if (other < i || both_add(access, accesses.writes[other].first)) return;
+      if (counts(i, other)) conflicts.push_back({i, other});
     });
   }
   return conflicts;
+}
+
+}  // namespace
+
+std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses) {
+  return meeting_writes(graph, accesses, [&](std::uint32_t first, std::uint32_t second) {
+    return accesses.writes[first].first.at.workgroup_run != accesses.writes[second].first.at.workgroup_run;
+  });
+}
+
+std::vector<Conflict> find_own_rewrites(const SyncGraph& graph, const Accesses& accesses) {
+  return meeting_writes(graph, accesses, [&](std::uint32_t first, std::uint32_t second) {
+    if (first == second) return accesses.ops_of(accesses.writes[first]).size() > 1;
+    return accesses.writes[first].first.at.workgroup_run == accesses.writes[second].first.at.workgroup_run;
+  });
 }
 
 }  // namespace tritax

@@ -56,4 +56,8 @@ Accesses find_accesses(const SyncGraph& graph);
 // second.
 std::vector<Conflict> find_write_conflicts(const SyncGraph& graph, const Accesses& accesses);
 
+// The same of one workgroup run, whose program orders them: first = second where one group has several
+// writes.
+std::vector<Conflict> find_own_rewrites(const SyncGraph& graph, const Accesses& accesses);
+
 }  // namespace tritax

@@ -76,6 +76,13 @@ std::vector<std::uint64_t> marks_written(const Schedule& schedule, std::span<con
   return written;
 }
 
+bool is_moved(std::span<const std::uint32_t> start_of, const Workgroup& program) {
+  for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+    if (start_of[i] != i) return true;
+  }
+  return false;
+}
+
 // A signal in front of a write of its own group, or "".
 std::string fault_of_publication(const Schedule& moved, std::span<const std::uint32_t> start_of,
                                  const std::vector<std::uint32_t>& groups) {
@@ -119,14 +126,19 @@ std::vector<std::uint32_t> publication_groups(const Schedule& schedule) {
       ++group;
       bool after_signal = false;
       for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
-        const bool is_signal = schedule.ops[i].kind == OpKind::signal;
-        if (after_signal && !is_signal) ++group;
-        after_signal = is_signal;
+        const bool releases = schedule.ops[i].kind == OpKind::signal && !is_relaxed(schedule.ops[i]);
+        if (after_signal && !releases) ++group;
+        after_signal = releases;
         groups[i] = group;
       }
     }
   }
   return groups;
+}
+
+bool skips_by_claim(std::span<const Op> program) {
+  return std::any_of(program.begin(), program.end(),
+                     [](const Op& op) { return op.kind == OpKind::claim && !draws_items(op); });
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> reads_in_flight(std::span<const Op> program,
@@ -198,6 +210,7 @@ SameResult::SameResult(const Schedule& start, const Machine& machine)
       ask({group.first.at.workgroup_run, op}, accesses.writes[conflict.second]);
     }
   }
+  find_rewrites(accesses, find_own_rewrites(graph, accesses));
   std::vector<SideQuery> queries;
   queries.reserve(standings_.size());
   for (const Standing& s : standings_) {
@@ -211,6 +224,25 @@ SameResult::SameResult(const Schedule& start, const Machine& machine)
   }
 }
 
+// Copy engines keep their order, whatever moves.
+void SameResult::find_rewrites(const Accesses& accesses, const std::vector<Conflict>& own) {
+  for (const Conflict& conflict : own) {
+    const WriteGroup& first = accesses.writes[conflict.first];
+    const WriteGroup& second = accesses.writes[conflict.second];
+    const std::uint32_t workgroup_run = first.first.at.workgroup_run;
+    if (first_op_[workgroup_run] == kNowhere) continue;
+    const auto begin = static_cast<std::ptrdiff_t>(rewrite_ops_.size());
+    for (const WriteGroup* group : {&first, &second}) {
+      const auto ops = accesses.ops_of(*group);
+      rewrite_ops_.insert(rewrite_ops_.end(), ops.begin(), ops.end());
+      if (conflict.first == conflict.second) break;
+    }
+    std::sort(rewrite_ops_.begin() + begin, rewrite_ops_.end());
+    rewrites_.push_back(
+        {workgroup_run, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(rewrite_ops_.size())});
+  }
+}
+
 std::uint32_t SameResult::moved_op(std::uint32_t workgroup_run, std::uint32_t op,
                                    const std::vector<std::uint32_t>& place_of) const {
   const std::uint32_t first = first_op_[workgroup_run];
@@ -219,6 +251,13 @@ std::uint32_t SameResult::moved_op(std::uint32_t workgroup_run, std::uint32_t op
 
 std::string SameResult::fault_of_order(const SyncGraph& graph,
                                        const std::vector<std::uint32_t>& place_of) const {
+  for (const Rewrites& r : rewrites_) {
+    for (std::uint32_t i = r.begin + 1; i < r.end; ++i) {
+      const std::uint32_t before = moved_op(r.workgroup_run, rewrite_ops_[i - 1], place_of);
+      if (before < moved_op(r.workgroup_run, rewrite_ops_[i], place_of)) continue;
+      return graph.describe({r.workgroup_run, before}) + ": has changed places with a write of the same tile";
+    }
+  }
   std::vector<std::uint32_t> ops(ops_.size());
   std::vector<SideQuery> queries;
   queries.reserve(standings_.size());
@@ -253,7 +292,12 @@ std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32
   for (std::size_t k = 0; k < moved.kernels.size(); ++k) {
     const Kernel& kernel = moved.kernels[k];
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      if (reads_what_is_there(moved, start_of, program_of(kernel, p), kernel.rank)) continue;
+      const Workgroup& program = program_of(kernel, p);
+      if (is_moved(start_of, program) && skips_by_claim(tritax::ops_of(moved, program))) {
+        return describe_kernel(moved, k) + " " + describe_program(kernel, p) +
+               ": has a claim that skips operations, which counts them by place; nothing of it may move";
+      }
+      if (reads_what_is_there(moved, start_of, program, kernel.rank)) continue;
       return describe_kernel(moved, k) + " " + describe_program(kernel, p) +
              ": reads what it has just written, with nothing between that waits for it";
     }

@@ -2,17 +2,18 @@
 // who look for better orders.
 //
 // Operations keep their workgroup (or item) and change places inside it. Then the same operations meet in the
-// same data, and all that can change is who comes first. The results are the same, whatever happens when, if
+// same data, and all that can change is who comes first. The results are the same, whatever happens when, up
+// to the rounding of sums in another order (of what goes into one accumulator, and of atomic additions), if
 //  * the checker finds nothing (check.hpp), with the same promise about the order of launches;
 //  * of every read and write of common data, and of two writes, the one that surely came first still does:
 //    beyond what the checker asks for, which is content with any order of a read and a write and does not
 //    look at two writes;
-//  * every signal still comes behind the writes that it was written for, those between it and the signal
-//  before
-//    it, also if nobody in the schedule reads them: whoever goes on behind a kernel that has waited counts on
-//    them;
+//  * every signal that releases still comes behind the writes that it was written for, those between it and
+//    the last one before it that does, also if nobody in the schedule reads them: whoever goes on behind a
+//    kernel that has waited counts on them;
 //  * no workgroup reads what it writes itself before that is there, unless the start does;
-//  * every operation that writes the accumulator out writes what the same operations have put into it.
+//  * every operation that writes the accumulator out writes what the same operations have put into it;
+//  * a program with a claim that skips operations stays as it is: the claim counts them by place.
 //
 // Example: {matmul t; store t -> 0; store t -> 1; signal} may store to 1 first; it may not signal before the
 // stores, and no store may come before the matmul.
@@ -30,9 +31,16 @@
 
 namespace tritax {
 
+class SyncGraph;
+struct Accesses;
+struct Conflict;
+
 // By operation, a number for it and for all that belongs to the same signals: what stands in front of them,
 // up to the signals before. Nothing has the number of another workgroup's.
 std::vector<std::uint32_t> publication_groups(const Schedule& schedule);
+
+// Whether a claim of the program skips operations, rather than draw items.
+bool skips_by_claim(std::span<const Op> program);
 
 // Reads of what the same program has just written, with nothing between that waits until it is there (a
 // barrier, a signal, another store): places of both. Such a read may see what was there before.
@@ -64,9 +72,16 @@ class SameResult {
     std::uint32_t before = 0;
     std::uint32_t after = 0;
   };
+  // Writes of one workgroup run to common data, one behind the other; not those that all add.
+  struct Rewrites {
+    std::uint32_t workgroup_run = 0;
+    std::uint32_t begin = 0;  // into rewrite_ops_
+    std::uint32_t end = 0;
+  };
+  void find_rewrites(const Accesses& accesses, const std::vector<Conflict>& own);
   std::uint32_t moved_op(std::uint32_t workgroup_run, std::uint32_t op,
                          const std::vector<std::uint32_t>& place_of) const;
-  std::string fault_of_order(const class SyncGraph& graph, const std::vector<std::uint32_t>& place_of) const;
+  std::string fault_of_order(const SyncGraph& graph, const std::vector<std::uint32_t>& place_of) const;
 
   const Machine& machine_;
   std::vector<std::uint32_t> groups_;
@@ -75,6 +90,8 @@ class SameResult {
   std::vector<std::uint32_t> first_op_;  // of every workgroup run; kNowhere of copies by copy engines
   std::vector<Standing> standings_;
   std::vector<std::uint32_t> ops_;
+  std::vector<Rewrites> rewrites_;
+  std::vector<std::uint32_t> rewrite_ops_;
   std::vector<std::uint64_t> written_;  // of every operation that writes the accumulator out; 0 of others
 };
 

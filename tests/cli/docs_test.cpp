@@ -18,12 +18,37 @@ std::set<std::string> long_options(const std::string& text) {
 
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
-  for (const std::string command :
-       {"advise",          "taxonomy",     "layer",           "simulate",  "report",        "report advise",
-        "report simulate", "report layer", "report validate", "compare",   "explain",       "trace",
-        "check",           "evaluate",     "schedule",        "patterns",  "patterns show", "machines",
-        "machines show",   "scenarios",    "scenarios list",  "reproduce", "measure",       "calibrate",
-        "validate",        "tune",         "sweep",           "export",    "merge",         "describe"}) {
+  for (const std::string command : {"advise",
+                                    "taxonomy",
+                                    "layer",
+                                    "simulate",
+                                    "report",
+                                    "report advise",
+                                    "report simulate",
+                                    "report layer",
+                                    "report validate",
+                                    "compare",
+                                    "explain",
+                                    "trace",
+                                    "check",
+                                    "evaluate",
+                                    "schedule",
+                                    "patterns",
+                                    "patterns show",
+                                    "machines",
+                                    "machines show",
+                                    "scenarios",
+                                    "scenarios list",
+                                    "reproduce",
+                                    "measure",
+                                    "calibrate",
+                                    "validate",
+                                    "tune",
+                                    "sweep",
+                                    "export",
+                                    "merge",
+                                    "describe",
+                                    "play"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);

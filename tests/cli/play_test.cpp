@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "tests/cli/run_tritax.hpp"
@@ -34,6 +35,25 @@ TEST(Play, SavesASoundScheduleAndTheMovesThatLeadToIt) {
   EXPECT_EQ(replayed["found_us"], result["found_us"]);
   EXPECT_EQ(replayed["found_mean_us"], result["found_mean_us"]);
   EXPECT_EQ(replayed["moves"], result["moves"]);
+}
+
+// The table of names, scenarios and ids in docs/play.md: the moves are lawful, and put the same operations
+// elsewhere.
+TEST(Play, MakesTheMeasuredSchedulesAgain) {
+  static const std::regex row("\\| `([a-z0-9-]+)` \\| `([a-z0-9-]+\\.toml)` \\| `([^`]+)` \\|");
+  const std::string measured = TRITAX_SOURCE_DIR "/scenarios/measured/";
+  const std::string page = read_file(TRITAX_SOURCE_DIR "/docs/play.md");
+  int rows = 0;
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at, ++rows) {
+    const std::string moves = measured + "play/" + at->str(1) + ".json";
+    const Outcome outcome = run_tritax("play " + measured + at->str(2) + " --id " + at->str(3) +
+                                       " --replay " + moves + " --draws 0 --json -");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto replayed = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(replayed["order"], nlohmann::json::parse(read_file(moves))["order"]) << at->str(1);
+    EXPECT_LT(replayed["found_us"].get<double>(), replayed["start_us"].get<double>()) << at->str(1);
+  }
+  EXPECT_EQ(rows, 13);
 }
 
 TEST(Play, ExecutesEveryPositionOfASmallProblem) {

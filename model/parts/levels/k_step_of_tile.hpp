@@ -17,8 +17,9 @@
 // Cycles. The matrix core: interval_clk(). LDS: the bytes of an instruction of every wave that a turn of the
 // SIMDs brings, over lds_bytes_per_clk. The memory path likewise, over cu_l2_bytes_per_clk. Latencies: of L2
 // from the machine file, at its boost clock; of LDS 64 cycles on AMD parts (the most that LLVM's AMDGPU
-// scheduling model has, SISchedule.td), 29 on NVIDIA's (A100 and H100, arXiv:2402.13499); of L1 of Xe-HPC
-// 120, as of MI300X (RRZE-HPC/gpu-benches gpu-latency), for want of a figure. A barrier costs what its waves
+// scheduling model has, SISchedule.td); on NVIDIA's 29: assumed, near what microbenchmarks of A100 and H100
+// report (arXiv:2402.13499 measures it; its table was not read); of L1 of Xe-HPC 120, as of MI300X
+// (RRZE-HPC/gpu-benches gpu-latency), for want of a figure. A barrier costs what its waves
 // wait. An instruction issues in one cycle on NVIDIA and Intel parts and in four on AMD's, whose SIMDs take
 // turns (AMD CDNA3 ISA guide, §4). Eight instructions queue in front of LDS and memory path: assumed; nothing
 // published says how many.

@@ -15,11 +15,6 @@ namespace tritax {
 
 namespace {
 
-bool skips_by_claim(std::span<const Op> program) {
-  return std::any_of(program.begin(), program.end(),
-                     [](const Op& op) { return op.kind == OpKind::claim && !draws_items(op); });
-}
-
 // Of one publication group: the write has to stay in front.
 bool publishes(const Op& signal, const Op& write) {
   return signal.kind == OpKind::signal && !is_relaxed(signal) && is_asynchronous(write.kind);
