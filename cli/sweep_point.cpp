@@ -204,8 +204,7 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
 nlohmann::ordered_json PointAnswerer::find_answer(const nlohmann::json& point) {
   const std::string question = point.at("ask").get<std::string>();
   const auto asked = static_cast<SweepQuestion>(parse_name(question, "ask", kSweepQuestionNames));
-  const bool searches = asked == SweepQuestion::advise || asked == SweepQuestion::layer;
-  if (!searches) refuse_keys(point, std::array<std::string_view, 1>{"selector"}, question);
+  if (!searches(asked)) refuse_keys(point, std::array<std::string_view, 1>{"selector"}, question);
   if (asked == SweepQuestion::layer) {
     refuse_keys(point, kOnlyOfProblems, question);
   } else {
