@@ -9,8 +9,8 @@
 namespace tritax::gpu {
 
 template <class Shape>
-MatmulKernel attend_entry() {
-  MatmulKernel kernel;
+TileKernel attend_entry() {
+  TileKernel kernel;
   kernel.traits = {Shape::dtype, Shape::kRows, Shape::kKeys, Shape::kThreads, Shape::kSharedBytes, 0, 0,
                    Shape::kDepth};
   kernel.function = reinterpret_cast<const void*>(&attend_kernel<Shape>);
@@ -18,7 +18,7 @@ MatmulKernel attend_entry() {
 }
 
 template <DType dtype>
-std::vector<MatmulKernel> attend_kernels() {
+std::vector<TileKernel> attend_kernels() {
   return {attend_entry<AttendShape<dtype, 16, 64>>(),  attend_entry<AttendShape<dtype, 64, 64>>(),
           attend_entry<AttendShape<dtype, 128, 64>>(), attend_entry<AttendShape<dtype, 16, 128>>(),
           attend_entry<AttendShape<dtype, 64, 128>>(), attend_entry<AttendShape<dtype, 128, 128>>()};

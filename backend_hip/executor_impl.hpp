@@ -116,7 +116,7 @@ class Executor::Impl {
 
   const Schedule& schedule_;
   ExecutorOptions options_;
-  std::vector<MatmulKernel> kernels_;
+  std::vector<TileKernel> kernels_;
   DeviceTraits traits_;
   HeapLayout heap_;
   std::uint64_t seed_ = 0;  // of the inputs

@@ -15,8 +15,8 @@ namespace tritax::gpu {
 
 namespace {
 
-std::vector<MatmulKernel> all_matmul_kernels() {
-  std::vector<MatmulKernel> all = matmul_kernels_bf16();
+std::vector<TileKernel> all_tile_kernels() {
+  std::vector<TileKernel> all = matmul_kernels_bf16();
   for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8(), matmul_kernels_fp32(),
                            attend_kernels_bf16(), attend_kernels_fp16()}) {
     all.insert(all.end(), more.begin(), more.end());
@@ -33,7 +33,7 @@ bool wastes_nothing(const MatmulTile& asked, const TileTraits& used) {
   return rows == used.m && asked.n == used.n;
 }
 
-DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<MatmulKernel>& kernels) {
+DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<TileKernel>& kernels) {
   DeviceTraits traits;
   traits.name = properties.name;
 #if defined(TRITAX_GPU_NVIDIA)
@@ -48,7 +48,7 @@ DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<Matm
   const std::string arch = properties.gcnArchName;
   const bool has_fp8 = !arch.starts_with("gfx90a");
 #endif
-  for (const MatmulKernel& kernel : kernels) {
+  for (const TileKernel& kernel : kernels) {
     if (kernel.traits.dtype != DType::fp8 || has_fp8) traits.tiles.push_back(kernel.traits);
   }
   return traits;
@@ -57,7 +57,7 @@ DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<Matm
 }  // namespace
 
 Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
-    : schedule_(schedule), options_(options), kernels_(all_matmul_kernels()), barrier_(schedule.ranks) {
+    : schedule_(schedule), options_(options), kernels_(all_tile_kernels()), barrier_(schedule.ranks) {
   require_gpus();
   hipDeviceProp_t properties{};
   TRITAX_GPU_CHECK(hipGetDeviceProperties(&properties, 0));
@@ -154,7 +154,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.function = vector_kernel_for(lowered.threads, lowered.lean);
   launch.tile = lowered.tile;
   launch.params.box_rows_of_a = lowered.box_rows_of_a;
-  for (const MatmulKernel& kernel : kernels_) {
+  for (const TileKernel& kernel : kernels_) {
     if (lowered.tile == nullptr) break;
     const TileTraits& tile = kernel.traits;
     if (tile.dtype == lowered.tile->dtype && tile.m == lowered.tile->m && tile.n == lowered.tile->n &&
@@ -205,10 +205,11 @@ void Executor::Impl::require_resident(std::size_t k, const Launch& launch,
       &per_unit, launch.function, static_cast<int>(launch.threads), launch.shared_bytes));
   const std::int64_t resident = std::int64_t{per_unit} * properties.multiProcessorCount;
   if (static_cast<std::int64_t>(launch.blocks) > resident) {
-    throw UserError(fmt::format("kernel '{}' is {} with {} workgroups; {} of them are resident at once on {}",
-                                schedule_.kernels[k].name,
-                                kPlacementNames[static_cast<std::size_t>(schedule_.kernels[k].placement)],
-                                launch.blocks, resident, properties.name));
+    throw UserError(fmt::format(
+        "kernel '{}' is {} with {} workgroups; {} of them are resident at once on {}: give it fewer, or "
+        "tiles that leave room for several on a compute unit",
+        schedule_.kernels[k].name, kPlacementNames[static_cast<std::size_t>(schedule_.kernels[k].placement)],
+        launch.blocks, resident, properties.name));
   }
   int cooperative = 1;
   if (launch.gang) {

@@ -9,19 +9,19 @@
 
 namespace tritax::gpu {
 
-struct MatmulKernel {
+struct TileKernel {
   TileTraits traits;
   const void* function = nullptr;
 };
 
-std::vector<MatmulKernel> matmul_kernels_bf16();
-std::vector<MatmulKernel> matmul_kernels_fp16();
-std::vector<MatmulKernel> matmul_kernels_fp8();
-std::vector<MatmulKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
+std::vector<TileKernel> matmul_kernels_bf16();
+std::vector<TileKernel> matmul_kernels_fp16();
+std::vector<TileKernel> matmul_kernels_fp8();
+std::vector<TileKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
 
 // With attention, of 16-bit types; TileTraits::depth says of which heads.
-std::vector<MatmulKernel> attend_kernels_bf16();
-std::vector<MatmulKernel> attend_kernels_fp16();
+std::vector<TileKernel> attend_kernels_bf16();
+std::vector<TileKernel> attend_kernels_fp16();
 
 // The kernel without matmul for workgroups of `threads`; `lean`: see LoweredKernel.
 const void* vector_kernel_for(int threads, bool lean);

@@ -2,6 +2,6 @@
 
 namespace tritax::gpu {
 
-std::vector<MatmulKernel> attend_kernels_bf16() { return attend_kernels<DType::bf16>(); }
+std::vector<TileKernel> attend_kernels_bf16() { return attend_kernels<DType::bf16>(); }
 
 }  // namespace tritax::gpu

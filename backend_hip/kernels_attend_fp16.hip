@@ -2,6 +2,6 @@
 
 namespace tritax::gpu {
 
-std::vector<MatmulKernel> attend_kernels_fp16() { return attend_kernels<DType::fp16>(); }
+std::vector<TileKernel> attend_kernels_fp16() { return attend_kernels<DType::fp16>(); }
 
 }  // namespace tritax::gpu

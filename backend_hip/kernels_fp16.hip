@@ -2,7 +2,7 @@
 
 namespace tritax::gpu {
 
-std::vector<MatmulKernel> matmul_kernels_fp16() {
+std::vector<TileKernel> matmul_kernels_fp16() {
 #if defined(TRITAX_GPU_NVIDIA)
   return {entry<WgmmaShape<DType::fp16, 128, 256>>(), entry<WgmmaShape<DType::fp16, 256, 128>>(),
           entry<WgmmaShape<DType::fp16, 128, 128>>(), entry<WgmmaShape<DType::fp16, 64, 256>>(),

@@ -2,7 +2,7 @@
 
 namespace tritax::gpu {
 
-std::vector<MatmulKernel> matmul_kernels_fp32() {
+std::vector<TileKernel> matmul_kernels_fp32() {
 #if defined(TRITAX_GPU_NVIDIA)
   return {};
 #else

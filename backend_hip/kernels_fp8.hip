@@ -2,7 +2,7 @@
 
 namespace tritax::gpu {
 
-std::vector<MatmulKernel> matmul_kernels_fp8() {
+std::vector<TileKernel> matmul_kernels_fp8() {
 #if defined(TRITAX_GPU_NVIDIA)
   return {entry<WgmmaShape<DType::fp8, 128, 256>>(), entry<WgmmaShape<DType::fp8, 256, 128>>(),
           entry<WgmmaShape<DType::fp8, 128, 128>>(), entry<WgmmaShape<DType::fp8, 64, 256>>(),

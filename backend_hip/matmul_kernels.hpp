@@ -14,8 +14,8 @@
 namespace tritax::gpu {
 
 template <class Shape>
-MatmulKernel entry() {
-  MatmulKernel kernel;
+TileKernel entry() {
+  TileKernel kernel;
   kernel.traits = {Shape::dtype,        Shape::kM,         Shape::kN,        Shape::kThreads,
                    Shape::kSharedBytes, Shape::kStoreCols, Shape::kStoreRows};
   kernel.function = reinterpret_cast<const void*>(&matmul_kernel<Shape>);

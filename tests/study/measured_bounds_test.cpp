@@ -211,6 +211,25 @@ TEST(StoredMeasurements, OfFourGpusArePredictedWithinTheseBounds) {
   }
 }
 
+// Kernels of attention here are on mma.sync, the law's on wgmma: what is held is that they go no further
+// apart.
+TEST(StoredMeasurements, OfExpertsRingsAndPagesArePredictedWithinTheseBounds) {
+  struct Set {
+    const char* file;
+    std::size_t runs;
+    double median, p90, regret;
+  };
+  for (const Set& set : {Set{"h200-2-moe.csv", 16, 0.14, 0.25, 0.005},
+                         {"h200-2-ring-attention.csv", 13, 0.64, 0.67, 0.01},
+                         {"h200-2-ulysses.csv", 15, 0.61, 0.63, 0.01},
+                         {"h200-1-paged-attention.csv", 39, 0.50, 3.4, 0.15}}) {
+    const ValidationSummary summary = summary_of(set.file, "h200-4", set.runs);
+    EXPECT_LE(summary.errors.median_abs_error, set.median) << set.file;
+    EXPECT_LE(summary.errors.p90_abs_error, set.p90) << set.file;
+    EXPECT_LE(summary.mean_regret.value(), set.regret) << set.file;
+  }
+}
+
 // Rate and packet of the engines are assumed. Sums along K are loaded more slowly than the model has it; they
 // are half of the runs.
 TEST(StoredMeasurements, OfAllGatherByCopyEnginesArePredictedWithinTheseBounds) {
