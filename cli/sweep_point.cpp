@@ -85,6 +85,13 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
   }
   const double bound_ns =
       workload.bound_ns(pattern_of(scenario), scenario.problem, machine, resolved_knobs(scenario, machine));
+  // Nothing is known below which no run comes: 0 would be no answer.
+  if (bound_ns <= 0) {
+    throw UserError(
+        fmt::format("pattern: {} has no closed form with these knobs; give how many workgroups compute "
+                    "('tritax patterns' names the knob), or ask 'simulate' of it",
+                    pattern_of(scenario).name));
+  }
   nlohmann::ordered_json answer{{"bound_us", us(bound_ns)}};
   const Work work = work_of(scenario.problem);
   answer["flops"] = work.flops;
