@@ -28,10 +28,9 @@ Program::~Program() = default;
 Program program_of(const Workload& workload) {
   Program program;
   program.app = std::make_unique<CLI::App>(
-      "Predicts how kernels run on the GPUs of a node, alone or overlapped with communication: which "
-      "pattern, "
-      "tile and CU\n"
-      "split to build, and what kernel launches, bulk-synchronous waiting and lost locality cost.",
+      "Predicts how kernels run on the GPUs of a node, alone or overlapped with communication:\n"
+      "which pattern, tile and CU split to build, and what kernel launches, bulk-synchronous\n"
+      "waiting and lost locality cost.",
       "tritax");
   program.app->footer(
       "Example:\n"
