@@ -28,9 +28,9 @@ Program::~Program() = default;
 Program program_of(const Workload& workload) {
   Program program;
   program.app = std::make_unique<CLI::App>(
-      "Predicts how a GEMM overlapped with communication runs on a multi-GPU node: which pattern, tile and "
-      "CU split to\n"
-      "build, and what kernel launches, bulk-synchronous waiting and lost locality cost.",
+      "Predicts how kernels run on the GPUs of a node, alone or overlapped with communication:\n"
+      "which pattern, tile and CU split to build, and what kernel launches, bulk-synchronous\n"
+      "waiting and lost locality cost.",
       "tritax");
   program.app->footer(
       "Example:\n"

@@ -31,11 +31,6 @@ double seconds_since(SweepClock::time_point begin) {
   return std::chrono::duration<double>(SweepClock::now() - begin).count();
 }
 
-// Searches use all cores themselves.
-bool searches(SweepQuestion question) {
-  return question == SweepQuestion::advise || question == SweepQuestion::layer;
-}
-
 std::string count_of(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

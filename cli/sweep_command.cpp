@@ -61,7 +61,7 @@ SweepRunOptions sweep_options(const SweepArguments& arguments, const SweepPlan& 
   options.shard = arguments.shard;
   options.shards = arguments.shards;
   options.retry = arguments.retry;
-  options.one_at_a_time = plan.question() == SweepQuestion::advise || plan.question() == SweepQuestion::layer;
+  options.one_at_a_time = searches(plan.question());
   return options;
 }
 

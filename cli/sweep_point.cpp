@@ -85,6 +85,13 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
   }
   const double bound_ns =
       workload.bound_ns(pattern_of(scenario), scenario.problem, machine, resolved_knobs(scenario, machine));
+  // Nothing is known below which no run comes: 0 would be no answer.
+  if (bound_ns <= 0) {
+    throw UserError(
+        fmt::format("pattern: {} has no closed form with these knobs; give how many workgroups compute "
+                    "('tritax patterns' names the knob), or ask 'simulate' of it",
+                    pattern_of(scenario).name));
+  }
   nlohmann::ordered_json answer{{"bound_us", us(bound_ns)}};
   const Work work = work_of(scenario.problem);
   answer["flops"] = work.flops;
@@ -204,8 +211,7 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
 nlohmann::ordered_json PointAnswerer::find_answer(const nlohmann::json& point) {
   const std::string question = point.at("ask").get<std::string>();
   const auto asked = static_cast<SweepQuestion>(parse_name(question, "ask", kSweepQuestionNames));
-  const bool searches = asked == SweepQuestion::advise || asked == SweepQuestion::layer;
-  if (!searches) refuse_keys(point, std::array<std::string_view, 1>{"selector"}, question);
+  if (!searches(asked)) refuse_keys(point, std::array<std::string_view, 1>{"selector"}, question);
   if (asked == SweepQuestion::layer) {
     refuse_keys(point, kOnlyOfProblems, question);
   } else {

@@ -1,9 +1,13 @@
 // What a point of a sweep (sim/study/sweep/sweep_plan.hpp) is answered.
 //
 //   simulate      as a line of `tritax evaluate`: "time_us", "bound_us", "operations", "critical_path"
-//   advise        of the fastest: "pattern", "time_us", "speedup", "knobs", "critical_path"; "candidates" of
-//   all layer         "libraries_us", "chosen_us", "speedup" of all layers; "steps" of each closed-form
-//   "bound_us": what no schedule of the knobs is faster than, in a formula of a microsecond
+//
+//   advise        of the fastest: "pattern", "time_us", "speedup", "knobs", "critical_path";
+//                 the best of every pattern: "candidates"
+//
+//   layer         of all layers: "libraries_us", "chosen_us", "best_us", "speedup"; of each step: "steps"
+//
+//   closed-form   "bound_us": what no schedule of the knobs is faster than, by a formula
 #pragma once
 
 #include <atomic>

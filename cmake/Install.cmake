@@ -3,9 +3,6 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(TRITAX_LIBRARIES core machine schedule timeline cost workload parts levels microbench workloads scenario select game sim study
-    calibrate sweep)
-
 # What describes the program, written by it.
 set(described ${CMAKE_CURRENT_BINARY_DIR}/described)
 add_custom_command(
@@ -32,7 +29,8 @@ install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # find_package(tritax); target_link_libraries(mine PRIVATE tritax::tritax)
 add_library(tritax_all INTERFACE)
 set(TRITAX_EXPORTED tritax_all)
-foreach(name ${TRITAX_LIBRARIES})
+get_property(libraries GLOBAL PROPERTY TRITAX_LIBRARIES)
+foreach(name ${libraries})
   set_target_properties(tritax_${name} PROPERTIES EXPORT_NAME ${name})
   list(APPEND TRITAX_EXPORTED tritax_${name})
   target_link_libraries(tritax_all INTERFACE tritax_${name})
@@ -44,7 +42,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tritax)
 install(EXPORT tritaxTargets NAMESPACE tritax:: DESTINATION ${package})
 foreach(folder model sim)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tritax FILES_MATCHING PATTERN "*.hpp"
-          PATTERN machines EXCLUDE PATTERN uncalibrated EXCLUDE)
+          PATTERN machines EXCLUDE PATTERN uncalibrated EXCLUDE PATTERN command_line EXCLUDE)
 endforeach()
 configure_package_config_file(cmake/tritaxConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tritaxConfig.cmake
                               INSTALL_DESTINATION ${package})

@@ -1,13 +1,17 @@
-# tritax_module(NAME FOLDER folder [PARSES] DEPENDS …): a static library tritax_NAME from all .cpp files of one folder.
-# PARSES: it reads files of users, and fuzz targets look into it.
+# tritax_module(NAME FOLDER folder [PARSES] [OF_PROGRAMS] DEPENDS …): a static library tritax_NAME from all .cpp files of one
+# folder. PARSES: it reads files of users, and fuzz targets look into it. OF_PROGRAMS: only programs need it; all others are
+# the library that is installed (Install.cmake), by the global property TRITAX_LIBRARIES.
 function(tritax_module name)
-  cmake_parse_arguments(ARG "PARSES" "FOLDER" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;OF_PROGRAMS" "FOLDER" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
   add_library(tritax_${name} STATIC ${sources} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(tritax_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/tritax>)
   target_link_libraries(tritax_${name} PUBLIC ${ARG_DEPENDS})
   if(ARG_PARSES)
     target_compile_options(tritax_${name} PRIVATE ${TRITAX_SEEN_BY_FUZZERS})
+  endif()
+  if(NOT ARG_OF_PROGRAMS)
+    set_property(GLOBAL APPEND PROPERTY TRITAX_LIBRARIES ${name})
   endif()
 endfunction()
 

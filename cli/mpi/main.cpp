@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -209,6 +210,8 @@ class Distributor {
         give(0, &computer);
       }
       give_up_silent_ranks();
+      // Points of a rank that is lost may come back when this one has run out of them.
+      if (ranks_[0].waits) give(0, &computer);
     }
     for (auto& [rank, state] : ranks_) {
       if (rank != 0 && !state.lost) outbox_.post("[]", rank, kPointsTag);

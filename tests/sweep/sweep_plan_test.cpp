@@ -59,6 +59,7 @@ TEST(SweepPlan, RangesHaveTheirEnds) {
   EXPECT_EQ(values("{ from = 1, to = 1000, count = 4, log = true }"), (Texts{"1", "10", "100", "1000"}));
   EXPECT_EQ(values("{ from = 1, to = 2, count = 9 }"), (Texts{"1", "2"}));
   EXPECT_EQ(values("{ from = 100, to = 1000, count = 3, multiple_of = 64 }"), (Texts{"128", "576", "960"}));
+  EXPECT_EQ(values("{ from = 64, to = 100, step = 64, multiple_of = 64 }"), (Texts{"64"}));
   EXPECT_EQ(values("{ from = 8, to = 16, factor = 2, unit = 'GB/s' }"), (Texts{"\"8GB/s\"", "\"16GB/s\""}));
 }
 
@@ -117,6 +118,8 @@ TEST(SweepPlan, RefusalsNameTheLineTheKeyAndWhatIsAllowed) {
   says("[product]\nproblem.m = { from = 1, to = 9 }", {"step", "factor", "count"});
   says("[product]\nproblem.m = { from = 9, to = 1, step = 1 }", {"from = 9", "to = 1"});
   says("[product]\nproblem.m = { from = 0, to = 9, factor = 2 }", {"above 0"});
+  says("[product]\nproblem.m = { from = 65, to = 100, step = 1, multiple_of = 64 }", {"no multiple of 64"});
+  says("[product]\nproblem.m = { from = 1, to = 2, step = 1e-300 }", {"s.toml:2", "1000000 steps", "larger"});
   says("[product]\nproblem.m = { from = 1, to = 9, stp = 2 }", {"'step'"});
   says("[zip]\nproblem.m = [1, 2]\nproblem.n = [1, 2, 3]", {"3 values", "problem.m has 2"});
   says("[point]\nproblem.m = 1\n[product]\nproblem.m = [1, 2]", {"s.toml:4", "given twice"});

@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ namespace tritax {
 enum class SweepQuestion : std::uint8_t { simulate, advise, layer, closed_form };
 inline constexpr std::array<std::string_view, 4> kSweepQuestionNames{"simulate", "advise", "layer",
                                                                      "closed-form"};
+
+// Whether an answer is a search, which uses all cores itself.
+constexpr bool searches(SweepQuestion question) {
+  return question == SweepQuestion::advise || question == SweepQuestion::layer;
+}
 
 // More are a mistake.
 inline constexpr std::size_t kMostSweepPoints = 20'000'000;

@@ -15,7 +15,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::size_t kMostValues = 1'000'000;                 // of one axis
+constexpr std::int64_t kMostValues = 1'000'000;                // of one axis
 constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // doubles tell all up to it apart
 
 // { from, to, … } of one key.
@@ -113,8 +113,6 @@ std::vector<nlohmann::json> values_of_range(const SweepKey& key) {
   const auto add = [&](double value) {
     nlohmann::json one = value_in(range, value);
     if (values.empty() || values.back() != one) values.push_back(std::move(one));
-    if (values.size() > kMostValues)
-      throw UserError(fmt::format("{}more than {} values", key.place, kMostValues));
   };
   if (range.count) {
     const auto last = static_cast<double>(std::max<std::int64_t>(*range.count - 1, 1));
@@ -123,6 +121,9 @@ std::vector<nlohmann::json> values_of_range(const SweepKey& key) {
   }
   double value = range.from;
   for (std::int64_t i = 0; value <= range.to * slack || (range.to <= 0 && value <= range.to); ++i) {
+    // Steps, not values: where they are too small to change the value, there would be no end.
+    if (i == kMostValues)
+      throw UserError(fmt::format("{}more than {} steps; give larger ones", key.place, kMostValues));
     add(value);
     const auto steps = static_cast<double>(i + 1);
     value = range.step ? range.from + steps * *range.step : range.from * std::pow(*range.factor, steps);
