@@ -88,9 +88,7 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
   // Nothing is known below which no run comes: 0 would be no answer.
   if (bound_ns <= 0) {
     throw UserError(
-        fmt::format("pattern: {} has no closed form with these knobs; give how many workgroups compute "
-                    "('tritax patterns' names the knob), or ask 'simulate' of it",
-                    pattern_of(scenario).name));
+        fmt::format("pattern: {} has no closed form; ask 'simulate' of it", pattern_of(scenario).name));
   }
   nlohmann::ordered_json answer{{"bound_us", us(bound_ns)}};
   const Work work = work_of(scenario.problem);

@@ -71,8 +71,10 @@ double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& 
 
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
                      const GemmKnobs& knobs) {
-  if (!pattern.uses("tile") || !pattern.uses("gemm_cus") || knobs.gemm_cus <= 0) return 0;
-  return bound_of(gemm, machine, knobs, knobs.gemm_cus, may_share(pattern, machine.gpu, knobs),
+  if (!pattern.uses("tile") || !pattern.uses("gemm_cus")) return 0;
+  GemmKnobs given = knobs;  // whoever gives none has all, or what others leave of them
+  if (given.gemm_cus <= 0) given.gemm_cus = machine.gpu.cu_count();
+  return bound_of(gemm, machine, given, given.gemm_cus, may_share(pattern, machine.gpu, given),
                   WorkSharing::whole_tiles);
 }
 

@@ -111,7 +111,7 @@ TEST(Sweep, AsksOtherQuestionsToo) {
   ASSERT_EQ(advised.size(), 2u);
   EXPECT_GT(advised[0].at("answer").at("time_us"), 0);
   EXPECT_GT(advised[0].at("answer").at("candidates").size(), 1u);
-  const std::string fused = problem + "pattern = 'fused-sequential'\nknobs.gemm_cus = 64\n" + sizes;
+  const std::string fused = problem + "pattern = 'fused-sequential'\n" + sizes;
   const auto bounds = answers_of("ask = 'closed-form'\n" + fused);
   EXPECT_GT(bounds[0].at("answer").at("bound_us"), 0);
   EXPECT_LE(bounds[0].at("answer").at("bound_us"), answers_of(fused)[0].at("answer").at("time_us"));

@@ -57,6 +57,8 @@ def main():
         begin = time.monotonic()
         subprocess.run(command("sweep", "s.toml", "-o", "whole.db"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
         whole_seconds = time.monotonic() - begin
+        refused = [error for _, _, error in stored(Path(folder) / "whole.db") if error]
+        assert not refused, f"{len(refused)} points have no answer, one of them: {refused[0]}"
         begin = time.monotonic()
         subprocess.run(command("sweep", "s.toml", "-o", "whole.db"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
         start_seconds = time.monotonic() - begin  # all is stored: what is left is reading and looking up
