@@ -18,37 +18,14 @@ std::set<std::string> long_options(const std::string& text) {
 
 TEST(Docs, CliPageAndHelpNameTheSameOptions) {
   std::string help = test::run_tritax("--help").out;
-  for (const std::string command : {"advise",
-                                    "taxonomy",
-                                    "layer",
-                                    "simulate",
-                                    "report",
-                                    "report advise",
-                                    "report simulate",
-                                    "report layer",
-                                    "report validate",
-                                    "compare",
-                                    "explain",
-                                    "trace",
-                                    "check",
-                                    "evaluate",
-                                    "schedule",
-                                    "patterns",
-                                    "patterns show",
-                                    "machines",
-                                    "machines show",
-                                    "scenarios",
-                                    "scenarios list",
-                                    "reproduce",
-                                    "measure",
-                                    "calibrate",
-                                    "validate",
-                                    "tune",
-                                    "sweep",
-                                    "export",
-                                    "merge",
-                                    "describe",
-                                    "play"}) {
+  for (const std::string command :
+       {"advise",         "taxonomy",        "layer",        "simulate",        "report",
+        "report advise",  "report simulate", "report layer", "report validate", "compare",
+        "explain",        "trace",           "check",        "evaluate",        "schedule",
+        "patterns",       "patterns show",   "machines",     "machines show",   "scenarios",
+        "scenarios list", "reproduce",       "measure",      "calibrate",       "validate",
+        "tune",           "sweep",           "export",       "merge",           "describe",
+        "play",           "roofline"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -77,9 +54,10 @@ TEST(Docs, ExamplesNameScenarioFilesThatExist) {
 TEST(Docs, CliPageNamesEveryCommand) {
   const std::string page = test::read_file(TRITAX_SOURCE_DIR "/docs/cli.md");
   for (const std::string command :
-       {"advise",    "taxonomy", "layer",    "simulate", "report",   "compare",   "explain",   "trace",
-        "check",     "evaluate", "schedule", "patterns", "machines", "scenarios", "reproduce", "measure",
-        "calibrate", "validate", "tune",     "sweep",    "export",   "merge",     "describe"}) {
+       {"advise",    "taxonomy", "layer",     "simulate", "report",   "compare",  "explain",
+        "trace",     "check",    "evaluate",  "schedule", "patterns", "machines", "scenarios",
+        "reproduce", "measure",  "calibrate", "validate", "tune",     "sweep",    "export",
+        "merge",     "describe", "play",      "roofline"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }
