@@ -211,9 +211,9 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   if (rest_ns_.empty()) return;
   const double left = options_.give_up_after_ns * kRoundedUp - now - tail_ns_[wg.kernel];
   if (rest_ns_[wg.pc] <= left) return;  // in time even at the clock under full load
+  // What it is followed by may multiply on another GPU, whose clock has fallen less.
   double clock = 1;
-  if (schedule_.kernels[wg.kernel].tile.m > 0) {
-    const GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  for (const GpuState& gpu : gpus_) {
     for (const MatmulShape& shape : shapes_) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
   }
   totals_.gave_up |= rest_ns_[wg.pc] > left * clock;

@@ -423,7 +423,7 @@ StreamPlaces stream_places(const SyncGraph& graph) {
   return places;
 }
 
-// As launched, then by streams in other orders: all of them, or backwards alone.
+// As launched, then stream after stream: in every order of them, or backwards alone.
 std::vector<Turns> turns_to_try(const StreamPlaces& places) {
   const std::size_t runs = places.of_run.size();
   Turns turns(runs);
@@ -440,7 +440,8 @@ std::vector<Turns> turns_to_try(const StreamPlaces& places) {
     add();
     return all;
   }
-  while (std::next_permutation(order.begin(), order.end())) add();
+  do add();
+  while (std::next_permutation(order.begin(), order.end()));
   return all;
 }
 

@@ -109,6 +109,23 @@ TEST(CheckPlaces, ALargeWorkgroupIsOnlySureOfItsPlaceIfItStartsFirstOnAnEmptyGpu
                                           "may never get a place");
 }
 
+// In the order of its launches "both" comes before the second kernel of the first stream. Were that stream
+// launched as a whole before the others, that kernel would leave too few places for "both", on which it
+// spins.
+TEST(CheckPlaces, AWholeStreamMayStartBeforeTheNextIsLaunched) {
+  Places s(1);
+  s.signalling(s.add("first", 0, 0), 2, 0);
+  const auto both = s.add("both", 0, 1);
+  for (int w = 0; w < 3; ++w) {
+    s.signalling(both, 0, 0);
+    s.wait(1, 1, Scope::system);
+  }
+  s.signalling(s.add("last", 0, 2), 1, 0);
+  s.spinning(s.add("second", 0, 0), 5, 0, 3);
+  s.expect_refused("kernel 'second' rank 0 workgroup 0 operation 0 (wait)",
+                   "so it is if 'second' starts before 'both'");
+}
+
 // Executes a schedule of workgroups that each take a compute unit, with launches and operations in any order
 // that can be. What it knows of dispatch is what dispatch.hpp says.
 class AnyOrder {

