@@ -17,7 +17,7 @@ SWEEP = """[point]
 machine = "mi300x-8"
 pattern = "producer-consumer"
 [random]
-samples = 6000
+samples = 3000
 problem.m = { from = 512, to = 4096 }
 problem.n = { from = 512, to = 4096 }
 problem.k = { from = 512, to = 4096 }
