@@ -17,6 +17,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
+#include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
@@ -210,7 +211,11 @@ int run(const CalibrateArguments& options) {
   const std::vector<std::string> measured =
       options.microbench.empty() ? std::vector{run_microbenchmarks(options)} : options.microbench;
   const MicrobenchTable table = read_microbench(measured, base.gpus_per_node, base.gpu.cu_count());
-  Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name);
+  Progress progress("simulating microbenchmarks");
+  CalibrateOptions watched;
+  watched.simulated = [&progress](std::uint64_t simulations) { progress.update(simulations, 0); };
+  Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name, watched);
+  progress.clear();
   // Those were of the base.
   calibration.machine.compared.clear();
   calibration.machine.doubts.clear();

@@ -82,19 +82,41 @@ void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
 }
 
-// How much of a GPU's communication goes on beside its products.
-Table overlap_table(const std::vector<Overlap>& overlaps) {
+// How much of a GPU's communication goes on beside its products, and of which part of the run it does what.
+Table overlap_table(const std::vector<Overlap>& overlaps, double run_ns) {
   Table table{{{"gpu", "GPU"},
                {"computing_us", "computing", "us"},
+               {"computing_percent", "of run", "%"},
                {"communicating_us", "communicating", "us"},
+               {"communicating_percent", "of run", "%"},
                {"both_us", "both", "us"},
                {"hidden_percent", "hidden", "%"},
-               {"idle_us", "neither", "us"}},
+               {"idle_us", "neither", "us"},
+               {"idle_percent", "of run", "%"}},
+              {}};
+  const auto percent_of_run = [run_ns](double ns) { return run_ns > 0 ? 100 * ns / run_ns : 0; };
+  for (std::size_t gpu = 0; gpu < overlaps.size(); ++gpu) {
+    const Overlap& one = overlaps[gpu];
+    table.add({static_cast<std::int64_t>(gpu), us(one.computing_ns), percent_of_run(one.computing_ns),
+               us(one.communicating_ns), percent_of_run(one.communicating_ns), us(one.both_ns),
+               100 * one.hidden(), us(one.idle_ns), percent_of_run(one.idle_ns)});
+  }
+  return table;
+}
+
+// What a GPU waits for while it neither computes nor communicates.
+Table idle_table(const std::vector<Overlap>& overlaps) {
+  Table table{{{"gpu", "GPU"},
+               {"idle_us", "neither", "us"},
+               {"launch_us", "host and launch", "us"},
+               {"flag_us", "flags of peers", "us"},
+               {"kernel_us", "ends of kernels", "us"},
+               {"other_us", "other", "us"}},
               {}};
   for (std::size_t gpu = 0; gpu < overlaps.size(); ++gpu) {
     const Overlap& one = overlaps[gpu];
-    table.add({static_cast<std::int64_t>(gpu), us(one.computing_ns), us(one.communicating_ns),
-               us(one.both_ns), 100 * one.hidden(), us(one.idle_ns)});
+    table.add({static_cast<std::int64_t>(gpu), us(one.idle_ns), us(one.idle.launch_ns), us(one.idle.flag_ns),
+               us(one.idle.kernel_ns), us(one.idle.other_ns)});
   }
   return table;
 }
@@ -112,7 +134,9 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
     outputs.print(counterfactual_table(explanation.taxes));
     outputs.print("\n");
   }
-  outputs.print(overlap_table(explanation.overlaps));
+  outputs.print(overlap_table(explanation.overlaps, explanation.result.makespan_ns));
+  outputs.print("\n");
+  outputs.print(idle_table(explanation.overlaps));
   outputs.print("\n");
   outputs.print(styled("Inputs that change the time, strongest first", Style::bold) + "\n");
   outputs.print(variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::that_ran));

@@ -32,7 +32,8 @@ ordered_json inputs_json(const std::vector<Sensitivity>& inputs) {
   return list;
 }
 
-ordered_json overlaps_json(const std::vector<Overlap>& overlaps) {
+ordered_json overlaps_json(const std::vector<Overlap>& overlaps, double run_ns) {
+  const auto share = [run_ns](double ns) { return run_ns > 0 ? ns / run_ns : 0; };
   ordered_json list = ordered_json::array();
   for (const Overlap& one : overlaps) {
     list.push_back({{"gpu", list.size()},
@@ -40,7 +41,15 @@ ordered_json overlaps_json(const std::vector<Overlap>& overlaps) {
                     {"communicating_us", us(one.communicating_ns)},
                     {"both_us", us(one.both_ns)},
                     {"idle_us", us(one.idle_ns)},
-                    {"hidden", one.hidden()}});
+                    {"hidden", one.hidden()},
+                    {"computing", share(one.computing_ns)},
+                    {"communicating", share(one.communicating_ns)},
+                    {"idle", share(one.idle_ns)},
+                    {"idle_by_cause",
+                     {{"launch_us", us(one.idle.launch_ns)},
+                      {"flag_us", us(one.idle.flag_ns)},
+                      {"kernel_us", us(one.idle.kernel_ns)},
+                      {"other_us", us(one.idle.other_ns)}}}});
   }
   return list;
 }
@@ -54,7 +63,7 @@ ordered_json explanation_json(const Subject& subject, const Explanation& explana
           {"sentences", explanation.sentences},
           {"critical_path", json_of(explanation.result.account)},
           {"taxes", json_of(explanation.taxes)},
-          {"overlap", overlaps_json(explanation.overlaps)},
+          {"overlap", overlaps_json(explanation.overlaps, explanation.result.makespan_ns)},
           {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
           {"with_effect", inputs_json(explanation.with_effect)},
           {"without_effect", inputs_json(explanation.without_effect)},

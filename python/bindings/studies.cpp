@@ -221,6 +221,10 @@ py::list rows_of(const std::vector<Overlap>& overlaps) {
     row["both_ns"] = one.both_ns;
     row["idle_ns"] = one.idle_ns;
     row["hidden"] = one.hidden();
+    row["idle_launch_ns"] = one.idle.launch_ns;
+    row["idle_flag_ns"] = one.idle.flag_ns;
+    row["idle_kernel_ns"] = one.idle.kernel_ns;
+    row["idle_other_ns"] = one.idle.other_ns;
     rows.append(std::move(row));
   }
   return rows;
@@ -257,9 +261,10 @@ void add_explanations(py::module_& module) {
   py::class_<E>(module, "Explanation", "Why a run takes as long as it does")
       .def_readonly("run", &E::run)
       .def_readonly("sentences", &E::sentences)
-      .def_readonly("overlaps", &E::overlaps,
-                    "A row a GPU: how long it computes, communicates, does both or neither, and the share of "
-                    "communicating that goes on beside products")
+      .def_readonly(
+          "overlaps", &E::overlaps,
+          "A row a GPU: how long it computes, communicates, does both or neither (by cause), and the "
+          "share of communicating that goes on beside products")
       .def_readonly("sensitivities", &E::sensitivities,
                     "A row for every other value of an input, strongest first")
       .def(

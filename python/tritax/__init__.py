@@ -17,6 +17,7 @@ from enum import IntEnum
 
 from ._core import (
     Advice,
+    Calibration,
     Candidate,
     Execution,
     Explanation,
@@ -37,6 +38,7 @@ from ._core import (
     Workload,
     __version__,
     advise,
+    calibrate,
     check,
     copy_resources,
     execute,
@@ -94,6 +96,7 @@ class HostOpKind(IntEnum):
 
 __all__ = [
     "Advice",
+    "Calibration",
     "Candidate",
     "Execution",
     "Explanation",
@@ -116,6 +119,7 @@ __all__ = [
     "Workload",
     "__version__",
     "advise",
+    "calibrate",
     "check",
     "copy_resources",
     "execute",

@@ -464,6 +464,23 @@ class Validation:
     def summary(self) -> Row: ...
     def frame(self) -> Any: ...
 
+class Calibration:
+    @property
+    def machine(self) -> Machine: ...
+    @property
+    def parameters(self) -> List[Row]: ...
+    @property
+    def rows(self) -> List[Row]: ...
+    def frame(self) -> Any: ...
+
+def calibrate(
+    base: Machine,
+    microbench: Paths,
+    *,
+    name: Optional[str] = None,
+    threads: int = 0,
+    progress: Progress = None,
+) -> Calibration: ...
 def reproduce(
     files: Optional[Paths] = None,
     *,

@@ -329,6 +329,8 @@ def test_an_explanation_varies_machine_and_knobs(machine, problem, own):
         together = row["computing_ns"] + row["communicating_ns"] - row["both_ns"]
         assert row["idle_ns"] == pytest.approx(explanation.run.makespan_ns - together)
         assert row["hidden"] == row["both_ns"] / row["communicating_ns"] > 0
+        causes = [row[f"idle_{cause}_ns"] for cause in ("launch", "flag", "kernel", "other")]
+        assert sum(causes) == pytest.approx(row["idle_ns"]) and min(causes) >= 0
     assert len(explanation.overlaps) == 4
     assert not any(name.startswith("knob") for name in tritax.explain(own, machine).frame()["input"])
 
@@ -404,6 +406,37 @@ def test_ctrl_c_stops_a_long_call_while_other_threads_go_on():
         tritax.explain(schedule, machine)
     other.join()
     assert len(turns) == 3
+
+
+def launches_alone(tmp_path):
+    """The rows of launches of a shipped file: what is fitted to them takes tens of milliseconds."""
+    lines = (ROOT / "scenarios/measured/h200-4-microbench.csv").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if line.startswith(("#", "group,", "launch,st"))]
+    path = tmp_path / "launches.csv"
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_machine_is_calibrated_with_progress(tmp_path):
+    told = []
+    found = tritax.calibrate(
+        tritax.machine("h200-4"), launches_alone(tmp_path), name="mine", progress=lambda done, total: told.append((done, total))
+    )
+    assert found.machine.name == "mine" and told and told[-1][0] > 0 and {total for _, total in told} == {0}
+    parameters = found.frame().set_index("key")
+    assert parameters.loc["host.launch_call_time", "determined"]
+    assert found.machine["host.launch_call_time"] > 0 and all(row["simulated_us"] > 0 for row in found.rows)
+    with pytest.raises(tritax.UserError, match="microbench: give one file"):
+        tritax.calibrate(found.machine, [])
+
+
+def test_ctrl_c_stops_a_calibration():
+    base = tritax.machine("h200-4")
+    began = time.monotonic()
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        tritax.calibrate(base, ROOT / "scenarios/measured/h200-4-microbench.csv")
+    assert time.monotonic() - began < 5
 
 
 def test_the_code_of_the_documentation_runs(monkeypatch, tmp_path):

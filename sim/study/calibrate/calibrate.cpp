@@ -19,6 +19,7 @@
 #include "sim/study/calibrate/fit_groups.hpp"
 #include "sim/study/calibrate/microbench_model.hpp"
 #include "sim/study/calibrate/power.hpp"
+#include "sim/study/calibrate/watch.hpp"
 
 namespace tritax {
 
@@ -134,12 +135,14 @@ class Recorder {
   std::map<std::size_t, double> errors_;  // by row; the last fit counts
 };
 
-void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const Recorder& recorder) {
+void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const Recorder& recorder,
+                   const CalibrationWatch& watch) {
   calibration.rows.resize(table.rows.size());
   tbb::parallel_for(std::size_t{0}, table.rows.size(), [&](std::size_t i) {
     const MeasuredMicrobench& measured = table.rows[i];
     const MicrobenchRow& row = table.row(measured);
     const Microbench& bench = table.benches[measured.bench];
+    watch.look();
     calibration.rows[i] = {row.group,
                            row.name,
                            row.parameter_text(),
@@ -188,11 +191,13 @@ std::vector<FittedUnknown> no_energies() {
 
 }  // namespace
 
-Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name) {
+Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name,
+                      const CalibrateOptions& options) {
+  const CalibrationWatch watch(options);
   std::vector<Observation> observations;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const MeasuredMicrobench& row = table.rows[i];
-    observations.push_back({i, &table.benches[row.bench], &table.row(row), row.time_us, row.value});
+    observations.push_back({i, &table.benches[row.bench], &table.row(row), row.time_us, row.value, &watch});
   }
   Calibration calibration;
   calibration.machine = base;
@@ -255,7 +260,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
     throw UserError(fmt::format("{}: the measurements lead to a machine that contradicts itself: {} {}",
                                 table.origin, contradictions.front().key, contradictions.front().problem));
   }
-  simulate_rows(calibration, table, recorder);
+  simulate_rows(calibration, table, recorder, watch);
   note_residual(machine, residual_of(calibration, table), source);
   return calibration;
 }

@@ -11,6 +11,10 @@
 // and keeps its value; docs/calibrate.md has the exceptions.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,10 +53,23 @@ struct Calibration {
   std::vector<CalibratedRow> rows;  // all rows of the table, in its order
 };
 
+struct CalibrateOptions {
+  const std::atomic<bool>* stop = nullptr;  // when it becomes true, CalibrationStopped is thrown
+  std::function<void(std::uint64_t simulations)>
+      simulated;  // so many until now; from any thread, may be empty
+};
+
+// What was fitted until then is of no use: later groups of parameters correct what earlier ones rely on.
+class CalibrationStopped : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the calibration was stopped"; }
+};
+
 // `base` gives everything that is not fitted. The result has the name `name` and, as prediction_residual, the
 // root mean square relative error over all fitted rows and over all traffic between GPUs that fills links,
 // fitted or not (fills_links). Throws UserError when the measurements lead to a machine that contradicts
 // itself, or do not fit the base (a dtype that it lacks).
-Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name);
+Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name,
+                      const CalibrateOptions& options = {});
 
 }  // namespace tritax

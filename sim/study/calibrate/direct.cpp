@@ -11,7 +11,7 @@
 #include "model/core/quantile.hpp"
 #include "model/cost/link_packets.hpp"
 #include "model/machine/parameters.hpp"
-#include "sim/study/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/watch.hpp"
 
 namespace tritax {
 
@@ -59,7 +59,7 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
 }
 
 double simulated_us(const Observation& row, const Machine& machine) {
-  return simulated_time_us(row.bench->schedule(), *row.bench, *row.row, machine);
+  return simulated_time_us(row.bench->schedule(), row, machine);
 }
 
 // A row with overwritten caches, and the same with caches as the last run left them.

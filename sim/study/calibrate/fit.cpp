@@ -13,6 +13,7 @@
 #include "model/machine/parameters.hpp"
 #include "sim/study/calibrate/least_squares.hpp"
 #include "sim/study/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/watch.hpp"
 
 namespace tritax {
 
@@ -63,7 +64,7 @@ struct Fit {
     tbb::parallel_for(std::size_t{0}, rows.size() * points.size(), [&](std::size_t task) {
       const std::size_t r = task / points.size();
       const std::size_t p = task % points.size();
-      const double simulated = simulated_time_us(schedules[r], *rows[r].bench, *rows[r].row, machines[p]);
+      const double simulated = simulated_time_us(schedules[r], rows[r], machines[p]);
       errors(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(p)) =
           weights[r] * std::log(simulated / rows[r].time_us);
     });
@@ -222,6 +223,11 @@ double root_mean_square(const std::vector<double>& errors) {
   double squares = 0;
   for (const double error : errors) squares += error * error;
   return errors.empty() ? 0 : std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
+double simulated_time_us(const Schedule& schedule, const Observation& row, const Machine& machine) {
+  if (row.watch != nullptr) row.watch->look();
+  return simulated_time_us(schedule, *row.bench, *row.row, machine);
 }
 
 std::vector<FittedUnknown> fit_group(const FitGroup& group, const std::vector<Observation>& table,

@@ -11,6 +11,8 @@
 
 namespace tritax {
 
+class CalibrationWatch;
+
 // A measured row together with what it is.
 struct Observation {
   std::size_t number = 0;  // in the table
@@ -18,6 +20,7 @@ struct Observation {
   const MicrobenchRow* row = nullptr;
   double time_us = 0;
   double value = 0;
+  const CalibrationWatch* watch = nullptr;  // may be null
 };
 
 // Parameters that get one and the same value, because the rows cannot tell them apart; usually one.

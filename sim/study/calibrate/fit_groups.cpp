@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "model/machine/check_machine.hpp"
-#include "sim/study/calibrate/microbench_model.hpp"
+#include "sim/study/calibrate/watch.hpp"
 
 namespace tritax {
 
@@ -316,9 +316,8 @@ void lift_links(Machine& machine, const std::vector<Observation>& rows) {
 double squared_errors(const Machine& machine, const std::vector<Observation>& rows) {
   std::vector<double> squares(rows.size());
   tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t r) {
-    const Microbench& bench = *rows[r].bench;
     const double error =
-        std::log(simulated_time_us(bench.schedule(), bench, *rows[r].row, machine) / rows[r].time_us);
+        std::log(simulated_time_us(rows[r].bench->schedule(), rows[r], machine) / rows[r].time_us);
     squares[r] = error * error;
   });
   return std::accumulate(squares.begin(), squares.end(), 0.0);
