@@ -20,7 +20,9 @@ from ._core import (
     Candidate,
     Execution,
     Explanation,
+    Find,
     Finding,
+    Game,
     Machine,
     Problem,
     Region,
@@ -47,6 +49,7 @@ from ._core import (
     machines,
     matmul_resources,
     op_kinds,
+    players,
     problem,
     read_schedule,
     reproduce,
@@ -57,6 +60,7 @@ from ._core import (
     workload,
     workloads,
 )
+from .ppo import play
 from .sweeps import read_sweep
 
 
@@ -97,7 +101,9 @@ __all__ = [
     "Candidate",
     "Execution",
     "Explanation",
+    "Find",
     "Finding",
+    "Game",
     "HostOpKind",
     "Machine",
     "OpKind",
@@ -124,6 +130,8 @@ __all__ = [
     "machine",
     "machines",
     "matmul_resources",
+    "play",
+    "players",
     "problem",
     "read_schedule",
     "read_sweep",
