@@ -31,6 +31,7 @@ constexpr std::int64_t kMostMoves = 100'000'000;
 constexpr std::int64_t kUsualMoves = 1000;
 constexpr int kMostDraws = 1000;
 constexpr std::size_t kShownMoves = 12;
+constexpr std::string_view kLearner = "ppo";
 
 struct PlayArguments {
   OutputOptions output;
@@ -71,35 +72,8 @@ Table moves_table(const PlayResult& result, std::size_t most) {
 }
 
 nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResult& result,
-                                 const std::vector<std::string>& tracks, const Record& record) {
-  nlohmann::ordered_json moves = nlohmann::ordered_json::array();
-  for (const PlayedMove& played : result.moves) {
-    moves.push_back({{"track", tracks[played.move.track]},
-                     {"place", played.move.place},
-                     {"grain", kGrainNames[static_cast<std::size_t>(played.move.grain)]},
-                     {"steps", played.move.steps},
-                     {"text", played.text}});
-    moves.back()["time_us"] = nullptr;
-    if (played.time_ns) moves.back()["time_us"] = *played.time_ns / 1e3;
-  }
-  nlohmann::ordered_json tree{{"schema", "tritax.play/1"},
-                              {"player", arguments.player},
-                              {"evaluated", result.evaluated},
-                              {"masked", result.masked},
-                              {"refused_by_law", result.refused_by_law},
-                              {"seconds", result.seconds},
-                              {"start_us", result.start_ns / 1e3},
-                              {"found_us", result.found_ns / 1e3},
-                              {"gain_percent", 100 * result.gain()}};
-  if (!result.start_draws_ns.empty()) {
-    tree["draws"] = result.start_draws_ns.size();
-    tree["start_mean_us"] = mean_us(result.start_draws_ns);
-    tree["found_mean_us"] = mean_us(result.found_draws_ns);
-    tree["gain_of_means_percent"] = 100 * result.gain_with_luck();
-    tree["standard_error_percent"] = 100 * result.error_of_gain();
-  }
-  tree["order"] = result.order;
-  tree["moves"] = std::move(moves);
+                                 const Record& record) {
+  auto tree = nlohmann::ordered_json::parse(play_to_json(result, arguments.player));
   add_record(tree, record);
   return tree;
 }
@@ -151,6 +125,11 @@ auto with_game(const PlayArguments& arguments, const Play& play) {
   game.progress = [&](std::int64_t evaluated) {
     progress.update(static_cast<std::size_t>(evaluated), static_cast<std::size_t>(game.moves));
   };
+  if (arguments.player == kLearner) {
+    throw UserError(
+        "--player: ppo learns in Python: tritax.play(schedule, machine, player=\"ppo\"), or "
+        "python/examples/play_ppo.py; --replay makes the moves that it saves (docs/play.md)");
+  }
   return play(find_player(arguments.player, "--player"), game);
 }
 
@@ -209,17 +188,14 @@ int run_play(PlayArguments arguments) {
   std::optional<OutputFile> save;
   if (!arguments.save.empty()) save.emplace(arguments.save, "--save");
   const Subject subject = load_subject(single_source(arguments.subject));
-  std::vector<std::string> tracks;
   const PlayResult result = with_place(subject.place, [&] {
     require_effort(subject.schedule, 1, arguments.max_operations, "take larger tiles, ");
-    const TileBoard board(subject.schedule, subject.machine, {});
-    for (std::uint32_t t = 0; t < board.tracks(); ++t) tracks.push_back(board.track_name(t));
     return play_subject(arguments, subject);
   });
   const Record record = record_of(subject, static_cast<std::uint64_t>(arguments.seed.value_or(1)));
   print_play(outputs, arguments, subject, result);
   outputs.csv(with_record(moves_table(result, result.moves.size()), record));
-  if (arguments.output.json) outputs.json(play_json(arguments, result, tracks, record));
+  if (arguments.output.json) outputs.json(play_json(arguments, result, record));
   if (save) save->commit(schedule_to_json(result.found) + '\n');
   return 0;
 }
@@ -237,7 +213,8 @@ Run add_play(CLI::App& program, const Workload& workload) {
   }
   command
       .add_option("--player", options->player,
-                  fmt::format("Who plays (default: {}). {}", players().front().name, names))
+                  fmt::format("Who plays (default: {}). {}; {}: learns, in Python alone",
+                              players().front().name, names, kLearner))
       ->type_name("NAME");
   add_integer(command, "--moves", options->moves, "Moves that are evaluated (default: 1000)", 1, kMostMoves);
   command

@@ -83,23 +83,31 @@ bool is_moved(std::span<const std::uint32_t> start_of, const Workgroup& program)
   return false;
 }
 
-// A signal in front of a write of its own group, or "".
+// A signal that has not all writes of its group in front of it, in its workgroup, or that stands in another
+// workgroup without any, or "".
 std::string fault_of_publication(const Schedule& moved, std::span<const std::uint32_t> start_of,
-                                 const std::vector<std::uint32_t>& groups) {
-  std::vector<std::uint32_t> behind;  // groups of writes behind this place
+                                 const std::vector<std::uint32_t>& groups,
+                                 const std::vector<std::uint32_t>& published,
+                                 const std::vector<std::uint32_t>& program_of_op) {
+  std::vector<std::uint32_t> written(published.size(), 0);  // by group, in the program at hand
   for (std::size_t k = 0; k < moved.kernels.size(); ++k) {
     const Kernel& kernel = moved.kernels[k];
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       const Workgroup& program = program_of(kernel, p);
-      behind.clear();
-      for (std::uint32_t i = program.first_op + program.op_count; i-- > program.first_op;) {
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
         const std::uint32_t group = groups[start_of[i]];
         const Op& op = moved.ops[i];
-        if (is_asynchronous(op.kind)) behind.push_back(group);
-        if (op.kind != OpKind::signal || is_relaxed(op)) continue;
-        if (std::find(behind.begin(), behind.end(), group) != behind.end()) {
-          return describe_op(moved, k, p, i - program.first_op) + ": comes before what it publishes";
+        if (is_asynchronous(op.kind)) ++written[group];
+        if (op.kind != OpKind::signal) continue;
+        if (published[group] == 0 && program_of_op[start_of[i]] != p) {
+          return describe_op(moved, k, p, i - program.first_op) +
+                 ": tells of what another workgroup has done";
         }
+        if (is_relaxed(op) || written[group] == published[group]) continue;
+        return describe_op(moved, k, p, i - program.first_op) + ": comes before what it publishes";
+      }
+      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
+        written[groups[start_of[i]]] = 0;
       }
     }
   }
@@ -116,6 +124,42 @@ std::string finding_of(const SyncGraph& graph, const Machine& machine, LaunchOrd
 }
 
 }  // namespace
+
+// By operation of the start its place, and by place the program of its kernel that it is in.
+struct MovedPlaces {
+  struct Home {
+    std::uint32_t program = 0;
+    std::uint32_t first_op = 0;
+  };
+  MovedPlaces(const Schedule& moved, std::span<const std::uint32_t> start_of)
+      : place_of(start_of.size()), homes(start_of.size()) {
+    for (std::uint32_t i = 0; i < place_of.size(); ++i) place_of[start_of[i]] = i;
+    for (const Kernel& kernel : moved.kernels) {
+      for (std::uint32_t p = 0; p < program_count(kernel); ++p) {
+        const Workgroup& program = program_of(kernel, p);
+        std::fill_n(homes.begin() + program.first_op, program.op_count, Home{p, program.first_op});
+      }
+    }
+  }
+  std::vector<std::uint32_t> place_of;
+  std::vector<Home> homes;
+};
+
+std::vector<std::uint32_t> published_writes(const Schedule& schedule,
+                                            std::span<const std::uint32_t> publication_groups) {
+  const auto most = std::max_element(publication_groups.begin(), publication_groups.end());
+  std::vector<std::uint32_t> writes(most == publication_groups.end() ? 1 : *most + 1, 0);
+  std::vector<char> signalled(writes.size(), 0);
+  for (std::size_t i = 0; i < publication_groups.size(); ++i) {
+    const Op& op = schedule.ops[i];
+    if (is_asynchronous(op.kind)) ++writes[publication_groups[i]];
+    if (op.kind == OpKind::signal && !is_relaxed(op)) signalled[publication_groups[i]] = 1;
+  }
+  for (std::size_t group = 0; group < writes.size(); ++group) {
+    if (signalled[group] == 0) writes[group] = 0;
+  }
+  return writes;
+}
 
 std::vector<std::uint32_t> publication_groups(const Schedule& schedule) {
   std::vector<std::uint32_t> groups(schedule.ops.size(), 0);
@@ -172,13 +216,16 @@ bool SameResult::reads_what_is_there(const Schedule& moved, std::span<const std:
 }
 
 SameResult::SameResult(const Schedule& start, const Machine& machine)
-    : machine_(machine), groups_(publication_groups(start)) {
+    : machine_(machine), groups_(publication_groups(start)), published_(published_writes(start, groups_)) {
   require_sound(check_schedule(start), start.name);
   require_sound(check_schedule_on(start, machine, 20, &orders_), start.name);
   written_ = marks_written(start, {});
+  program_of_op_.resize(start.ops.size());
   for (const Kernel& kernel : start.kernels) {
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       const std::uint32_t first = program_of(kernel, p).first_op;
+      std::fill_n(program_of_op_.begin() + first, program_of(kernel, p).op_count,
+                  static_cast<std::uint32_t>(p));
       for (const auto& [write, read] :
            reads_in_flight(tritax::ops_of(start, program_of(kernel, p)), kernel.rank)) {
         in_flight_.emplace_back(first + write, first + read);
@@ -192,6 +239,7 @@ SameResult::SameResult(const Schedule& start, const Machine& machine)
     first_op_.push_back(run.kernel == kNoKernel
                             ? kNowhere
                             : program_of(start.kernels[run.kernel], workgroup.workgroup).first_op);
+    first_of_run_.push_back(run.first_workgroup);
   }
   const Accesses accesses = find_accesses(graph);
   const auto ask = [&](OpPoint point, const WriteGroup& group) {
@@ -243,36 +291,70 @@ void SameResult::find_rewrites(const Accesses& accesses, const std::vector<Confl
   }
 }
 
-std::uint32_t SameResult::moved_op(std::uint32_t workgroup_run, std::uint32_t op,
-                                   const std::vector<std::uint32_t>& place_of) const {
-  const std::uint32_t first = first_op_[workgroup_run];
-  return first == kNowhere ? op : place_of[first + op] - first;
+OpPoint SameResult::moved_point(OpPoint start, const MovedPlaces& places) const {
+  const std::uint32_t first = first_op_[start.workgroup_run];
+  if (first == kNowhere) return start;
+  const std::uint32_t place = places.place_of[first + start.op];
+  const MovedPlaces::Home& home = places.homes[place];
+  return {first_of_run_[start.workgroup_run] + home.program, place - home.first_op};
 }
 
-std::string SameResult::fault_of_order(const SyncGraph& graph,
-                                       const std::vector<std::uint32_t>& place_of) const {
+std::string SameResult::fault_of_rewrites(const SyncGraph& graph, const MovedPlaces& places) const {
   for (const Rewrites& r : rewrites_) {
     for (std::uint32_t i = r.begin + 1; i < r.end; ++i) {
-      const std::uint32_t before = moved_op(r.workgroup_run, rewrite_ops_[i - 1], place_of);
-      if (before < moved_op(r.workgroup_run, rewrite_ops_[i], place_of)) continue;
-      return graph.describe({r.workgroup_run, before}) + ": has changed places with a write of the same tile";
+      const OpPoint before = moved_point({r.workgroup_run, rewrite_ops_[i - 1]}, places);
+      const OpPoint after = moved_point({r.workgroup_run, rewrite_ops_[i]}, places);
+      if (before.workgroup_run != after.workgroup_run) {
+        return graph.describe(before) + ": is no longer in the workgroup of a write of the same tile";
+      }
+      if (before.op >= after.op) {
+        return graph.describe(before) + ": has changed places with a write of the same tile";
+      }
     }
   }
+  return {};
+}
+
+// A question for all writes of a group, or one for each where they are no longer in one workgroup: then they
+// all add, for rewrites stay together.
+std::string SameResult::fault_of_order(const SyncGraph& graph, const MovedPlaces& places) const {
+  struct Asked {
+    std::uint32_t before = 0;  // at least
+    std::uint32_t after = 0;   // at most
+  };
   std::vector<std::uint32_t> ops(ops_.size());
   std::vector<SideQuery> queries;
+  std::vector<Asked> asked;
   queries.reserve(standings_.size());
+  asked.reserve(standings_.size());
   for (const Standing& s : standings_) {
-    for (std::uint32_t i = s.begin; i < s.end; ++i) ops[i] = moved_op(s.other_run, ops_[i], place_of);
-    const auto moved = std::span(ops).subspan(s.begin, s.end - s.begin);
-    if (!std::is_sorted(moved.begin(), moved.end())) {
-      return graph.describe({s.other_run, moved[0]}) + ": has changed places with a write of the same tile";
+    const OpPoint point = moved_point({s.workgroup_run, s.op}, places);
+    const OpPoint first = moved_point({s.other_run, ops_[s.begin]}, places);
+    bool together = true;
+    for (std::uint32_t i = s.begin; i < s.end; ++i) {
+      const OpPoint moved = moved_point({s.other_run, ops_[i]}, places);
+      ops[i] = moved.op;
+      together = together && moved.workgroup_run == first.workgroup_run;
     }
-    queries.push_back({{s.workgroup_run, moved_op(s.workgroup_run, s.op, place_of)}, s.other_run, moved});
+    const auto moved_ops = std::span(ops).subspan(s.begin, s.end - s.begin);
+    if (together && !std::is_sorted(moved_ops.begin(), moved_ops.end())) {
+      return graph.describe(first) + ": has changed places with a write of the same tile";
+    }
+    if (together) {
+      queries.push_back({point, first.workgroup_run, moved_ops});
+      asked.push_back({s.before, s.after});
+      continue;
+    }
+    for (std::uint32_t i = 0; i < moved_ops.size(); ++i) {
+      const OpPoint moved = moved_point({s.other_run, ops_[s.begin + i]}, places);
+      queries.push_back({point, moved.workgroup_run, moved_ops.subspan(i, 1)});
+      asked.push_back({i < s.before ? 1U : 0U, i < s.after ? 1U : 0U});
+    }
   }
   const std::vector<Sides> sides = sides_of(graph, queries);
   for (std::size_t i = 0; i < sides.size(); ++i) {
     // What nothing ordered may get an order; what was ordered keeps its own.
-    if (sides[i].before >= standings_[i].before && sides[i].after <= standings_[i].after) continue;
+    if (sides[i].before >= asked[i].before && sides[i].after <= asked[i].after) continue;
     return graph.describe(queries[i].point) + ": no longer stands as it did to " +
            graph.describe({queries[i].workgroup_run, queries[i].ops[0]}) + ", which writes the same data";
   }
@@ -302,7 +384,7 @@ std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32
              ": reads what it has just written, with nothing between that waits for it";
     }
   }
-  std::string unpublished = fault_of_publication(moved, start_of, groups_);
+  std::string unpublished = fault_of_publication(moved, start_of, groups_, published_, program_of_op_);
   if (!unpublished.empty()) return unpublished;
   const SyncGraph graph(moved);
   LaunchOrders orders = LaunchOrders::one;
@@ -312,9 +394,9 @@ std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32
     return fmt::format("schedule '{}': launches may come {}, the start's {}", moved.name, describe(orders),
                        describe(orders_));
   }
-  std::vector<std::uint32_t> place_of(start_of.size());
-  for (std::uint32_t i = 0; i < start_of.size(); ++i) place_of[start_of[i]] = i;
-  return fault_of_order(graph, place_of);
+  const MovedPlaces places(moved, start_of);
+  fault = fault_of_rewrites(graph, places);
+  return fault.empty() ? fault_of_order(graph, places) : fault;
 }
 
 }  // namespace tritax

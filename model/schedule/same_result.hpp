@@ -1,16 +1,18 @@
 // Whether a schedule that has the operations of another one in another order does the same: the law of those
 // who look for better orders.
 //
-// Operations keep their workgroup (or item) and change places inside it. Then the same operations meet in the
-// same data, and all that can change is who comes first. The results are the same, whatever happens when, up
-// to the rounding of sums in another order (of what goes into one accumulator, and of atomic additions), if
+// Operations change places inside their workgroup (or item), or go to another workgroup of their kernel, if
+// it has neither items nor claims. Then the same operations meet in the same data, and all that can change is
+// who comes first. The results are the same, whatever happens when, up to the rounding of sums in another
+// order (of what goes into one accumulator, and of atomic additions), if
 //  * the checker finds nothing (check.hpp), with the same promise about the order of launches;
 //  * of every read and write of common data, and of two writes, the one that surely came first still does:
 //    beyond what the checker asks for, which is content with any order of a read and a write and does not
-//    look at two writes;
-//  * every signal that releases still comes behind the writes that it was written for, those between it and
-//    the last one before it that does, also if nobody in the schedule reads them: whoever goes on behind a
-//    kernel that has waited counts on them;
+//    look at two writes; several writes of one workgroup to the same data stay together;
+//  * every signal that releases still comes behind the writes that it was written for, in their workgroup:
+//    those between it and the last one before it that does, also if nobody in the schedule reads them:
+//    whoever goes on behind a kernel that has waited counts on them; and one that is for none stays in its
+//    workgroup;
 //  * no workgroup reads what it writes itself before that is there, unless the start does;
 //  * every operation that writes the accumulator out writes what the same operations have put into it;
 //  * a program with a claim that skips operations stays as it is: the claim counts them by place.
@@ -34,10 +36,16 @@ namespace tritax {
 class SyncGraph;
 struct Accesses;
 struct Conflict;
+struct MovedPlaces;
+struct OpPoint;
 
 // By operation, a number for it and for all that belongs to the same signals: what stands in front of them,
-// up to the signals before. Nothing has the number of another workgroup's.
+// up to the signals before. Nothing has the number of another workgroup's. From 1.
 std::vector<std::uint32_t> publication_groups(const Schedule& schedule);
+
+// By group, how many writes its signals are for; 0 without a signal.
+std::vector<std::uint32_t> published_writes(const Schedule& schedule,
+                                            std::span<const std::uint32_t> publication_groups);
 
 // Whether a claim of the program skips operations, rather than draw items.
 bool skips_by_claim(std::span<const Op> program);
@@ -53,7 +61,8 @@ class SameResult {
   SameResult(const Schedule& start, const Machine& machine);
 
   // Why `moved` does not do what the start does, or "". `start_of[i]`: which operation of the start stands at
-  // place i of `moved.ops`, a permutation inside every workgroup and item.
+  // place i of `moved.ops`. Programs of `moved` may have other numbers of operations, those of a kernel
+  // together the same.
   std::string fault(const Schedule& moved, std::span<const std::uint32_t> start_of) const;
 
   // The one part that neighbours who change places cannot tell by themselves, for one program: whether all
@@ -79,15 +88,21 @@ class SameResult {
     std::uint32_t end = 0;
   };
   void find_rewrites(const Accesses& accesses, const std::vector<Conflict>& own);
-  std::uint32_t moved_op(std::uint32_t workgroup_run, std::uint32_t op,
-                         const std::vector<std::uint32_t>& place_of) const;
-  std::string fault_of_order(const SyncGraph& graph, const std::vector<std::uint32_t>& place_of) const;
+  // Where an operation of the start is now.
+  OpPoint moved_point(OpPoint start, const MovedPlaces& places) const;
+  std::string fault_of_rewrites(const SyncGraph& graph, const MovedPlaces& places) const;
+  std::string fault_of_order(const SyncGraph& graph, const MovedPlaces& places) const;
 
   const Machine& machine_;
   std::vector<std::uint32_t> groups_;
+  std::vector<std::uint32_t> published_;      // by group with a signal: writes that it is for
+  std::vector<std::uint32_t> program_of_op_;  // of its kernel, by operation of the start
   std::vector<std::pair<std::uint32_t, std::uint32_t>> in_flight_;  // of the start, sorted
   LaunchOrders orders_ = LaunchOrders::one;
-  std::vector<std::uint32_t> first_op_;  // of every workgroup run; kNowhere of copies by copy engines
+  // By workgroup run: its first operation (kNowhere of copies by copy engines), and the first workgroup run
+  // of its kernel's execution.
+  std::vector<std::uint32_t> first_op_;
+  std::vector<std::uint32_t> first_of_run_;
   std::vector<Standing> standings_;
   std::vector<std::uint32_t> ops_;
   std::vector<Rewrites> rewrites_;

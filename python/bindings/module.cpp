@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, module) {
   python::add_studies(module);
   python::add_comparisons(module);
   python::add_calibrations(module);
+  python::add_play(module);
 }

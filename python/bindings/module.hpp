@@ -14,5 +14,6 @@ void add_runs(pybind11::module_& module);
 void add_studies(pybind11::module_& module);
 void add_comparisons(pybind11::module_& module);
 void add_calibrations(pybind11::module_& module);
+void add_play(pybind11::module_& module);
 
 }  // namespace tritax::python

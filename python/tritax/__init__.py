@@ -21,7 +21,9 @@ from ._core import (
     Candidate,
     Execution,
     Explanation,
+    Find,
     Finding,
+    Game,
     Machine,
     Problem,
     Region,
@@ -49,6 +51,7 @@ from ._core import (
     machines,
     matmul_resources,
     op_kinds,
+    players,
     problem,
     read_schedule,
     reproduce,
@@ -59,6 +62,7 @@ from ._core import (
     workload,
     workloads,
 )
+from .ppo import play
 from .sweeps import read_sweep
 
 
@@ -100,7 +104,9 @@ __all__ = [
     "Candidate",
     "Execution",
     "Explanation",
+    "Find",
     "Finding",
+    "Game",
     "HostOpKind",
     "Machine",
     "OpKind",
@@ -128,6 +134,8 @@ __all__ = [
     "machine",
     "machines",
     "matmul_resources",
+    "play",
+    "players",
     "problem",
     "read_schedule",
     "read_sweep",

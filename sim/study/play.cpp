@@ -80,13 +80,13 @@ void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedul
     // Of two moves that only together do no harm the first leads to a position that nobody may run.
     std::optional<double> time;
     if (board.lawful()) time = board.time();
-    result.moves.push_back({move, text, time});
+    result.moves.push_back({move, board.track_name(move.track), text, time});
   }
   if (!moves.empty() && !result.moves.back().time_ns)
     throw UserError("moves: what they lead to does not do what the start does");
   result.found = board.schedule();
   result.found_ns = moves.empty() ? result.start_ns : *result.moves.back().time_ns;
-  result.order = describe_order(start, board.start_of());
+  result.order = describe_order(start, board.schedule(), board.start_of());
   result.start_draws_ns = draws_of(start, machine, clock);
   result.found_draws_ns = moves.empty() ? result.start_draws_ns : draws_of(result.found, machine, clock);
 }
@@ -110,27 +110,37 @@ double PlayResult::error_of_gain() const {
   return std::sqrt(squares / (count - 1) / count) / mean_of(start_draws_ns);
 }
 
-PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
-                         const GameOptions& game, const PlayClock& clock) {
-  const Machine even = without_luck(machine);
-  TileBoard board(start, even, clock_on(even, clock));
+OpenGame::OpenGame(const Schedule& start, const Machine& machine, GameOptions game, const PlayClock& clock)
+    : start_(start),
+      machine_(machine),
+      even_(without_luck(machine)),
+      clock_(clock),
+      board_(start, even_, clock_on(even_, clock_)),
+      game_(board_, std::move(game)),
+      begin_(std::chrono::steady_clock::now()) {}
+
+PlayResult OpenGame::finish() {
   PlayResult result;
-  const auto begin = std::chrono::steady_clock::now();
-  Game played(board, game);
-  player.play(played);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.start_ns = played.start_time();
-  result.evaluated = played.evaluated();
-  result.masked = played.masked();
-  result.refused_by_law = board.refused_by_law();
-  std::vector<Move> moves = played.best_moves();
-  const double best = played.best_time();
-  played.back_to_start();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  result.start_ns = game_.start_time();
+  result.evaluated = game_.evaluated();
+  result.masked = game_.masked();
+  result.refused_by_law = board_.refused_by_law();
+  std::vector<Move> moves = game_.best_moves();
+  const double best = game_.best_time();
+  game_.back_to_start();
   // What it takes to see which moves count; no more than the game itself has taken.
   const std::int64_t spare = std::clamp<std::int64_t>(result.evaluated / 4, 200, 4000);
-  moves = needed_moves(board, std::move(moves), result.start_ns, best, spare);
-  enter_moves(board, moves, start, machine, clock, result);
+  moves = needed_moves(board_, std::move(moves), result.start_ns, best, spare);
+  enter_moves(board_, moves, start_, machine_, clock_, result);
   return result;
+}
+
+PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
+                         const GameOptions& game, const PlayClock& clock) {
+  OpenGame open(start, machine, game, clock);
+  player.play(open.game());
+  return open.finish();
 }
 
 PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
@@ -144,8 +154,8 @@ PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const 
 }
 
 std::vector<Move> read_moves(const std::string& path, const Board& board) {
-  static constexpr std::array<std::string_view, 6> kKeys{"track", "place", "grain",
-                                                         "steps", "text",  "time_us"};
+  static constexpr std::array<std::string_view, 7> kKeys{"track", "place", "grain",  "steps",
+                                                         "kind",  "text",  "time_us"};
   const nlohmann::json tree = parse_json(read_file(path, "a list of moves", kLargestMoves), path);
   const JsonValue root(tree, path);
   const JsonValue list = tree.is_object() ? root.at("moves") : root;
@@ -164,9 +174,45 @@ std::vector<Move> read_moves(const std::string& path, const Board& board) {
     move.place = static_cast<std::uint32_t>(item.at("place").integer(0, kMaxInt32));
     move.grain = static_cast<Grain>(item.at("grain").one_of(kGrainNames));
     move.steps = static_cast<std::int32_t>(item.at("steps").integer(-kMaxInt16, kMaxInt16));
+    if (item.has("kind")) move.kind = static_cast<MoveKind>(item.at("kind").one_of(kMoveKindNames));
     moves.push_back(move);
   }
   return moves;
+}
+
+std::string play_to_json(const PlayResult& result, const std::string& player) {
+  nlohmann::ordered_json moves = nlohmann::ordered_json::array();
+  for (const PlayedMove& played : result.moves) {
+    moves.push_back({{"track", played.track},
+                     {"place", played.move.place},
+                     {"grain", kGrainNames[static_cast<std::size_t>(played.move.grain)]},
+                     {"steps", played.move.steps}});
+    if (played.move.kind != MoveKind::pass) {
+      moves.back()["kind"] = kMoveKindNames[static_cast<std::size_t>(played.move.kind)];
+    }
+    moves.back()["text"] = played.text;
+    moves.back()["time_us"] = nullptr;
+    if (played.time_ns) moves.back()["time_us"] = *played.time_ns / 1e3;
+  }
+  nlohmann::ordered_json tree{{"schema", "tritax.play/1"},
+                              {"player", player},
+                              {"evaluated", result.evaluated},
+                              {"masked", result.masked},
+                              {"refused_by_law", result.refused_by_law},
+                              {"seconds", result.seconds},
+                              {"start_us", result.start_ns / 1e3},
+                              {"found_us", result.found_ns / 1e3},
+                              {"gain_percent", 100 * result.gain()}};
+  if (!result.start_draws_ns.empty()) {
+    tree["draws"] = result.start_draws_ns.size();
+    tree["start_mean_us"] = mean_of(result.start_draws_ns) / 1e3;
+    tree["found_mean_us"] = mean_of(result.found_draws_ns) / 1e3;
+    tree["gain_of_means_percent"] = 100 * result.gain_with_luck();
+    tree["standard_error_percent"] = 100 * result.error_of_gain();
+  }
+  tree["order"] = result.order;
+  tree["moves"] = std::move(moves);
+  return tree.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace tritax

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -34,7 +35,8 @@ struct PlayClock {
 // One move of what was found.
 struct PlayedMove {
   Move move;
-  std::string text;  // Board::describe
+  std::string track;  // its name
+  std::string text;   // Board::describe
   // Behind it, on the machine without luck; none of a position that only the moves behind it make lawful.
   std::optional<double> time_ns;
 };
@@ -58,6 +60,32 @@ struct PlayResult {
   double error_of_gain() const;   // standard error of it, by the differences of pairs; 0 without draws
 };
 
+// A game in the hands of whoever plays from outside, as a player in Python does: it owns all that its board
+// needs.
+class OpenGame {
+ public:
+  // Throws UserError as TileBoard and `simulate` do.
+  OpenGame(const Schedule& start, const Machine& machine, GameOptions game, const PlayClock& clock);
+  OpenGame(const OpenGame&) = delete;
+  OpenGame& operator=(const OpenGame&) = delete;
+
+  TileBoard& board() { return board_; }
+  Game& game() { return game_; }
+
+  // What came of it, as play_on_tiles says. Afterwards the board is no longer at the game's position; ask
+  // once.
+  PlayResult finish();
+
+ private:
+  Schedule start_;
+  Machine machine_;
+  Machine even_;  // without luck
+  PlayClock clock_;
+  TileBoard board_;
+  Game game_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
 // Throws UserError as TileBoard and `simulate` do. Without a gain that is worth more than rounding, `moves`
 // is empty and `found` the start.
 PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
@@ -68,9 +96,14 @@ PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Pl
 PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
                            const PlayClock& clock);
 
-// A move by the names of tracks, in JSON: {"track": "all of gemm", "place": 2, "grain": "step", "steps": -1}.
+// A move by the names of tracks, in JSON: {"track": "all of gemm", "place": 2, "grain": "step", "steps": -1},
+// and "kind": "swap" or "give" if it goes to another workgroup.
 // A list of them, or an object that has one as "moves", as `tritax play --json` writes it. Throws UserError
 // with place, value and what is allowed.
 std::vector<Move> read_moves(const std::string& path, const Board& board);
+
+// What `tritax play --json` writes of a result, without what else stands there: schema, player, start, found
+// and moves.
+std::string play_to_json(const PlayResult& result, const std::string& player);
 
 }  // namespace tritax

@@ -84,6 +84,7 @@ TEST(Play, RefusesWhatDoesNotGoTogether) {
     return outcome.err;
   };
   EXPECT_THAT(message("--player annael"), HasSubstr("anneal"));
+  EXPECT_THAT(message("--player ppo"), HasSubstr("tritax.play(schedule, machine, player=\"ppo\")"));
   EXPECT_THAT(message("--moves 0"), HasSubstr("--moves"));
   EXPECT_THAT(message("--replay x.json --moves 3"), HasSubstr("--replay"));
   EXPECT_THAT(message("--level wave"), HasSubstr("instruction"));

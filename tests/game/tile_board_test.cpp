@@ -200,7 +200,7 @@ TEST_F(TwoTiles, SayWhatMoved) {
   EXPECT_EQ(board.describe(move("all of send", 1, Grain::step, -1)),
             "all of send: copy there[16:32, 0:16] -> GPU 1 and 1 more of its step up past 1 step");
   ASSERT_TRUE(board.make(move("all of send", 1, Grain::step, -1)));
-  EXPECT_THAT(describe_order(two_tiles(), board.start_of()),
+  EXPECT_THAT(describe_order(two_tiles(), board.schedule(), board.start_of()),
               testing::ElementsAre("send: copy of peer +1: 1 earlier by 2.0, 1 later by 2.0",
                                    "send: signal of peer +1: 1 earlier by 2.0, 1 later by 2.0"));
 }

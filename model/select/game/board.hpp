@@ -26,11 +26,22 @@ enum class Grain : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> kGrainNames{"operation", "step", "tile"};
 
+// Where to.
+enum class MoveKind : std::uint8_t {
+  pass,  // past neighbours of its own program
+  swap,  // it changes places with the unit at the same place of another workgroup of its kernel
+  give,  // it goes to another workgroup of its kernel, in front of what stands at the same place there
+};
+inline constexpr std::array<std::string_view, 3> kMoveKindNames{"pass", "swap", "give"};
+
 struct Move {
   std::uint32_t track = 0;
   std::uint32_t place = 0;  // which unit of that grain, from 0
   Grain grain = Grain::operation;
-  std::int32_t steps = 1;  // neighbours that it passes: up (earlier) if negative, down if positive
+  // pass: neighbours that it passes, up (earlier) if negative, down if positive; else: how many workgroups
+  // further along the grid the other one is
+  std::int32_t steps = 1;
+  MoveKind kind = MoveKind::pass;
 
   bool operator==(const Move&) const = default;
 };
@@ -47,6 +58,8 @@ class Board {
   // The first tracks, of which each stands for many alike; the others are parts of these.
   virtual std::uint32_t wide_tracks() const = 0;
   virtual bool has_grain(Grain grain) const = 0;
+  // Whether moves between workgroups are worth proposing.
+  virtual bool crosses() const { return false; }
   // Units of that grain in the longest program of the track, as it stands.
   virtual std::uint32_t places(std::uint32_t track, Grain grain) const = 0;
 

@@ -138,6 +138,7 @@ Move Game::propose() {
       static_cast<std::uint32_t>(below(std::max<std::uint32_t>(1, board_.places(move.track, move.grain))));
   const auto far = static_cast<std::int32_t>(below(2) == 0 ? 0 : below(kFarthest + 1));
   move.steps = (1 << far) * (below(2) == 0 ? -1 : 1);
+  if (board_.crosses() && below(4) == 0) move.kind = below(2) == 0 ? MoveKind::swap : MoveKind::give;
   return move;
 }
 

@@ -20,40 +20,14 @@ bool publishes(const Op& signal, const Op& write) {
   return signal.kind == OpKind::signal && !is_relaxed(signal) && is_asynchronous(write.kind);
 }
 
-std::string rect_text(const Schedule& schedule, const Op& op) {
-  const Rect& r = op.rect;
-  const std::string name =
-      op.buffer >= 0 ? schedule.buffers[static_cast<std::size_t>(op.buffer)].name : std::string("rows");
-  return fmt::format("{}[{}:{}, {}:{}]", name, r.row, r.row + r.rows, r.col, r.col + r.cols);
-}
-
 }  // namespace
-
-std::string describe_operation_text(const Schedule& schedule, const Op& op) {
-  const std::string kind(name_of(op.kind));
-  const auto flag = [&] {
-    return fmt::format("{}[{}]", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index);
-  };
-  const OpTraits& traits = traits_of(op.kind);
-  if (op.kind == OpKind::wait) return kind + " for " + flag();
-  if (op.kind == OpKind::signal) return fmt::format("{} {} of GPU {}", kind, flag(), op.rank);
-  if (multiplies(op.kind)) {
-    return fmt::format("{} {} over k {}:{}", kind, rect_text(schedule, op), op.k_begin, op.k_end);
-  }
-  if (traits.fields.contains(OpField::to)) {
-    return fmt::format("{} {} -> GPU {}", kind, rect_text(schedule, op), op.rank);
-  }
-  if (traits.fields.contains(OpField::from)) {
-    return fmt::format("{} {} of GPU {}", kind, rect_text(schedule, op), op.rank);
-  }
-  return kind;
-}
 
 TileBoard::TileBoard(Schedule start, const Machine& machine, TimeOfSchedule time)
     : schedule_(std::move(start)),
       start_of_(schedule_.ops.size()),
       law_(schedule_, machine),
       groups_(publication_groups(schedule_)),
+      published_(published_writes(schedule_, groups_)),
       time_(std::move(time)) {
   std::iota(start_of_.begin(), start_of_.end(), 0U);
   for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
@@ -70,6 +44,7 @@ TileBoard::TileBoard(Schedule start, const Machine& machine, TimeOfSchedule time
                                 schedule_.name.empty() ? "this schedule" : schedule_.name));
   }
   add_tracks();
+  find_crossings();
 }
 
 void TileBoard::add_wide_track(std::string name, const std::vector<std::uint32_t>& programs,
@@ -177,13 +152,15 @@ void TileBoard::rotate(const Rotation& rotation) {
   };
   turn(schedule_.ops);
   turn(start_of_);
+  if (rotation.more != 0) shift_programs(rotation.kernel, rotation.first, rotation.last, rotation.more);
 }
 
 void TileBoard::undo_down_to(std::size_t rotations) {
   while (rotations_.size() > rotations) {
     const Rotation done = rotations_.back();
     rotations_.pop_back();
-    rotate({done.begin, done.begin + (done.end - done.middle), done.end});
+    rotate({done.begin, done.begin + (done.end - done.middle), done.end, done.kernel, done.first, done.last,
+            -done.more});
   }
 }
 
@@ -219,6 +196,10 @@ bool TileBoard::move_in(const Program& program, const Stretch& stretch, const Mo
 }
 
 bool TileBoard::move_on_track(const Move& move, bool& asks) {
+  if (move.kind != MoveKind::pass) {
+    asks = true;
+    return move_across(move);
+  }
   const std::size_t before = rotations_.size();
   const Track& track = tracks_[move.track];
   for (const std::uint32_t i : track.programs) {
@@ -254,82 +235,6 @@ void TileBoard::take_back() {
   TRITAX_ASSERT(!moves_.empty(), "a move was made that can be taken back");
   undo_down_to(moves_.back());
   moves_.pop_back();
-}
-
-std::string TileBoard::unit_text(const Program& program, const Stretch& stretch, const Move& move) const {
-  const std::vector<std::uint32_t> bounds = bounds_of(program, stretch, move.grain);
-  if (move.place + 1 >= bounds.size()) return {};
-  const auto unit =
-      std::span(schedule_.ops)
-          .subspan(program.first_op + bounds[move.place], bounds[move.place + 1] - bounds[move.place]);
-  const auto main = std::find_if(unit.begin(), unit.end(), [](const Op& op) {
-    return op.kind != OpKind::wait && op.kind != OpKind::signal;
-  });
-  std::string text = describe_operation_text(schedule_, main == unit.end() ? unit.front() : *main);
-  if (unit.size() > 1)
-    text += fmt::format(" and {} more of its {}", unit.size() - 1,
-                        kGrainNames[static_cast<std::size_t>(move.grain)]);
-  return text;
-}
-
-std::string TileBoard::describe(const Move& move) const {
-  const Track& track = tracks_[move.track];
-  std::string unit;
-  for (const std::uint32_t i : track.programs) {
-    for (const Stretch& stretch : stretches_of(programs_[i], track.every_tile)) {
-      if (unit.empty()) unit = unit_text(programs_[i], stretch, move);
-    }
-    if (!unit.empty()) break;
-  }
-  const std::int32_t steps = std::abs(move.steps);
-  return fmt::format("{}: {} {} past {} {}{}", track.name, unit, move.steps < 0 ? "up" : "down", steps,
-                     kGrainNames[static_cast<std::size_t>(move.grain)], steps == 1 ? "" : "s");
-}
-
-std::vector<std::string> describe_order(const Schedule& start, const std::vector<std::uint32_t>& start_of) {
-  struct Shift {
-    std::string what;
-    std::array<std::int64_t, 2> count{};  // earlier, later
-    std::array<std::int64_t, 2> places{};
-  };
-  std::vector<Shift> shifts;
-  std::vector<std::uint32_t> place_of(start_of.size());
-  for (std::uint32_t i = 0; i < start_of.size(); ++i) place_of[start_of[i]] = i;
-  for (const Kernel& kernel : start.kernels) {
-    for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      const Workgroup& program = program_of(kernel, p);
-      for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
-        const std::int64_t by = std::int64_t{place_of[i]} - i;
-        if (by == 0) continue;
-        const Op& op = start.ops[i];
-        const std::int32_t peer = peer_of(op, kernel.rank);
-        std::string what = fmt::format("{}: {}", kernel.name, name_of(op.kind));
-        if (names_rank(op.kind)) {
-          what += peer == kernel.rank
-                      ? std::string(" of the own GPU")
-                      : fmt::format(" of peer +{}", (peer - kernel.rank + start.ranks) % start.ranks);
-        }
-        auto found =
-            std::find_if(shifts.begin(), shifts.end(), [&](const Shift& s) { return s.what == what; });
-        if (found == shifts.end()) found = shifts.insert(shifts.end(), Shift{what, {}, {}});
-        const std::size_t later = by > 0 ? 1 : 0;
-        ++found->count[later];
-        found->places[later] += std::abs(by);
-      }
-    }
-  }
-  std::vector<std::string> lines;
-  for (const Shift& shift : shifts) {
-    std::string line = shift.what + ":";
-    for (std::size_t later = 0; later < 2; ++later) {
-      if (shift.count[later] == 0) continue;
-      line += fmt::format("{} {} {} by {:.1f}", line.ends_with(':') ? "" : ",", shift.count[later],
-                          later == 0 ? "earlier" : "later",
-                          static_cast<double>(shift.places[later]) / static_cast<double>(shift.count[later]));
-    }
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 }  // namespace tritax

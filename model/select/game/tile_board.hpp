@@ -9,6 +9,12 @@
 // The mask is the dependence test of mask.hpp, and where a signal or wait is passed the law of
 // model/schedule/same_result.hpp, the checker among it. So no position computes anything else than the start.
 // Programs with a claim that skips operations are not on the board: what it skips is counted by place.
+//
+// Between workgroups of a kernel on one GPU, where all of a kernel is in plain programs without claims: two
+// units at the same place change places, or one goes to another workgroup, n further along the grid (and from
+// its end on to its begin). In a wide track each workgroup takes part in one such exchange at most, the first
+// ones first. A unit goes only with all that its signals publish, it must leave the accumulator to nobody,
+// and no workgroup is left with nothing. The law is asked about every such move.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +43,7 @@ class TileBoard final : public Board {
   std::uint32_t wide_tracks() const override { return wide_tracks_; }
   std::string track_name(std::uint32_t track) const override { return tracks_[track].name; }
   bool has_grain(Grain) const override { return true; }
+  bool crosses() const override { return crosses_; }
   std::uint32_t places(std::uint32_t track, Grain grain) const override;
   bool make(const Move& move) override;
   bool make_unproved(const Move& move) override;
@@ -44,6 +51,20 @@ class TileBoard final : public Board {
   void take_back() override;
   double time() override { return time_(schedule_); }
   std::string describe(const Move& move) const override;
+
+  // What a player sees of a move: the first program of the track that has its place. Kinds of the main
+  // operations of the unit and of the one next to it in the direction of the move (or in the other
+  // workgroup), their peers as seen from the own rank, -1 where there is none; and whether the mask, as far
+  // as the two decide themselves, lets it through there.
+  struct View {
+    std::int32_t unit_kind = -1;
+    std::int32_t unit_peer = -1;
+    std::int32_t other_kind = -1;
+    std::int32_t other_peer = -1;
+    std::int32_t operations = 0;  // of the unit
+    bool allowed = false;
+  };
+  View look(const Move& move);
 
   const Schedule& schedule() const { return schedule_; }
   // Which operation of the start stands at each place.
@@ -68,10 +89,20 @@ class TileBoard final : public Board {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
-  // [middle, end) went in front of [begin, middle).
+  // [middle, end) went in front of [begin, middle). Then programs of `first` and `last` of a kernel, in the
+  // order of the schedule, have so many operations more and less, and those between begin so much later.
   struct Rotation {
     std::uint32_t begin = 0;
     std::uint32_t middle = 0;
+    std::uint32_t end = 0;
+    std::uint32_t kernel = 0;
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::int32_t more = 0;
+  };
+  // Operations of a unit, in the schedule.
+  struct Unit {
+    std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
   void add_tracks();
@@ -82,6 +113,14 @@ class TileBoard final : public Board {
   // Whether all steps of the move were made; if not, none was.
   bool move_in(const Program& program, const Stretch& stretch, const Move& move, bool& asks);
   bool move_on_track(const Move& move, bool& asks);  // whether it was made anywhere
+  bool move_across(const Move& move);                // whether it was made anywhere
+  bool exchange(const Program& program, const Program& other, const Move& move);
+  std::vector<Unit> units_of(const Program& program, Grain grain) const;
+  bool may_leave(const Program& program, const Unit& unit) const;
+  const Program* partner_of(const Program& program, std::int32_t steps) const;
+  std::string unit_text_of(const Unit& unit, Grain grain) const;
+  void find_crossings();
+  void shift_programs(std::uint32_t kernel, std::uint32_t first, std::uint32_t last, std::int32_t more);
   void rotate(const Rotation& rotation);
   void undo_down_to(std::size_t rotations);
   std::string unit_text(const Program& program, const Stretch& stretch, const Move& move) const;
@@ -89,7 +128,11 @@ class TileBoard final : public Board {
   Schedule schedule_;
   std::vector<std::uint32_t> start_of_;
   SameResult law_;
-  std::vector<std::uint32_t> groups_;  // publication_groups of the start
+  std::vector<std::uint32_t> groups_;                 // publication_groups of the start
+  std::vector<std::uint32_t> published_;              // published_writes of the start
+  std::vector<std::vector<std::uint32_t>> on_board_;  // by kernel and workgroup, into programs_; kOffBoard
+  std::vector<char> kernel_crosses_;                  // by kernel
+  bool crosses_ = false;
   TimeOfSchedule time_;
   std::vector<Program> programs_;
   std::vector<Track> tracks_;
@@ -100,9 +143,10 @@ class TileBoard final : public Board {
 };
 
 // What stands elsewhere than in the start: by kernel and kind of operation, with the peer as seen from the
-// own rank, how many went up and down and by how many places in the mean. "gemm: store C to the own GPU: 512
-// later by 1.0".
-std::vector<std::string> describe_order(const Schedule& start, const std::vector<std::uint32_t>& start_of);
+// own rank, how many went up and down and by how many places of their program in the mean, and how many are
+// in another workgroup. "gemm: store C to the own GPU: 512 later by 1.0".
+std::vector<std::string> describe_order(const Schedule& start, const Schedule& moved,
+                                        const std::vector<std::uint32_t>& start_of);
 
 // "store C[0:128, 256:512] -> GPU 1", for people.
 std::string describe_operation_text(const Schedule& schedule, const Op& op);
