@@ -32,6 +32,7 @@ Run add_layer(CLI::App& program, const Workload& workload);
 Run add_machines(CLI::App& program, const Workload& workload);
 Run add_measure(CLI::App& program, const Workload& workload);
 Run add_merge(CLI::App& program, const Workload& workload);
+Run add_model(CLI::App& program, const Workload& workload);
 Run add_patterns(CLI::App& program, const Workload& workload);
 Run add_report(CLI::App& program, const Workload& workload);
 Run add_play(CLI::App& program, const Workload& workload);

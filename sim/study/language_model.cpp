@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostHeads = 1 << 16;
+constexpr std::int64_t kMostTokensKnown = std::int64_t{1} << 24;
 
 void read_attention(TomlReader& reader, LanguageModel& model) {
   model.heads = reader.integer("num_attention_heads", 1, kMostHeads);
@@ -59,6 +60,7 @@ LanguageModel parse_model(std::string_view text, const std::string& name, const 
   model.dtype = static_cast<DType>(reader.choice("dtype", kDTypeNames, static_cast<int>(DType::bf16)));
   model.hidden = reader.integer("hidden_size", 1, kMaxSize);
   model.layers = reader.integer("num_hidden_layers", 1, kMostLayers);
+  model.vocabulary = reader.integer_or("vocab_size", 1, kMostTokensKnown, 0);
   read_attention(reader, model);
   read_feed_forward(reader, model);
   reader.finish();

@@ -1,4 +1,4 @@
-// A language model as far as its linear layers go: the sizes of a published config.json.
+// A language model as far as its layers go: the sizes of a published config.json.
 //
 // A file is TOML with the keys of Hugging Face's config.json where models agree on them:
 //
@@ -11,8 +11,9 @@
 //   intermediate_size = 28672       # of layers without experts
 //
 // With experts also num_experts, num_experts_per_tok, moe_intermediate_size, n_shared_experts (usually 0) and
-// first_k_dense_replace, the number of layers before the first with experts (usually 0). `source` says where
-// the numbers are from.
+// first_k_dense_replace, the number of layers before the first with experts (usually 0). `vocab_size` is for
+// who walks the whole model: without it there is neither embedding nor head. `source` says where the numbers
+// are from.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,7 @@ struct LanguageModel {
   std::int64_t experts_per_token = 0;
   std::int64_t shared_experts = 0;
   std::int64_t expert_intermediate = 0;  // of one expert
+  std::int64_t vocabulary = 0;           // 0: not known
 };
 
 // Names of those that are shipped, in order.

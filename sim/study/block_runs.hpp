@@ -1,0 +1,60 @@
+// How long the patterns of a problem keep the GPUs busy inside a longer stream of work, apart from the host
+// that launches them; for who puts many problems one behind the other (model_time.hpp).
+//
+// A simulation of one problem begins with a launch on idle GPUs. Behind other work that launch is hidden, or
+// it is not, and a graph has none: so every run is simulated on the same machine with a host that takes no
+// time (calls, turns, latency, gaps, synchronisation; host barriers within a pattern stay), and what its
+// kernels ask of a host is added up beside it. Harness barriers around it do not count. The launch tax of
+// such a run is what kernels take to start.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/select/selector.hpp"
+#include "model/workload/workload.hpp"
+#include "sim/simulate.hpp"
+#include "sim/study/standing.hpp"
+
+namespace tritax {
+
+struct BlockRun {
+  const Pattern* pattern = nullptr;  // null: a stream that no workload simulates
+  Values knobs;
+  TimeAccount account;       // on the GPUs, by a host that takes no time
+  double gaps_ns = 0;        // before its kernels, one behind the other in a stream …
+  double graph_gaps_ns = 0;  // … or as nodes of a graph
+  double calls_ns = 0;       // that a host is busy with it, without a graph
+  double last_share = 1;     // of the account that is left when its last kernel starts, at most
+  bool holds_host = false;   // a host waits for GPUs in the midst of it: no graph can hold it
+
+  double gpu_ns() const { return account.sum_ns(); }
+};
+
+struct BlockRuns {
+  std::vector<BlockRun> runs;         // one a pattern that can be built, in the order of the workload's table
+  std::vector<std::string> left_out;  // "pattern: reason"
+  Standing standing;
+
+  // Throws UserError where that pattern could not be built.
+  const BlockRun& of(std::string_view pattern) const;
+};
+
+struct BlockOptions {
+  const Selector* selector = nullptr;  // which knobs of every pattern are tried; null: the usual one
+  std::uint64_t seed = 1;
+  int threads = 0;                          // 0: all cores
+  const std::atomic<bool>* stop = nullptr;  // what is returned then is no answer; may be null
+};
+
+// Of every pattern the knobs that are fastest alone. Throws UserError as `simulate` does.
+BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options);
+
+// Kernels that memory bounds, or the matrix cores: each takes one latency of HBM, all together their bytes or
+// their flops.
+BlockRun stream_run(const Machine& machine, DType dtype, int kernels, double bytes, double flops);
+
+}  // namespace tritax

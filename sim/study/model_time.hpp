@@ -1,0 +1,122 @@
+// Time to first token and time per output token of a language model on a node: passes (model_pass.hpp) out of
+// runs of their blocks (block_runs.hpp), with the share of each tax and what fusing changes.
+//
+// Two forms of launching. In a *graph* a pass is one launch, and kernels follow each other by the gap of its
+// nodes:
+//
+//   T = call + latency + Σ (gpu + gaps in a graph) + synchronisation
+//
+// A pattern in the midst of which a host waits cuts the graph in two, each with call, latency and
+// synchronisation. In a *stream* the host runs ahead as far as it can. With h when it has called block i and
+// g when the GPUs are done with it, f the first call of a block and last its last kernel's share:
+//
+//   h_i = h_{i-1} + calls        g_i = max(max(g_{i-1}, h_{i-1} + f + latency) + gpu + gaps,
+//                                          h_i + latency + last · gpu)
+//
+// so whichever of the two is slower decides. What T has beyond the GPUs' own time is launch tax. For example
+// 80 layers of 12 kernels of 2 us, 4 us a call, gaps of 1 us: 80·12·3 us = 2.9 ms in a graph, 80·12·4 us
+// = 3.8 ms in a stream, of which the GPUs idle half.
+//
+// Communication is what links take along the critical path (TimeAccount::wire_ns): hidden transfers do not
+// count. A *roofline* is below every time: of each block its weights, cache and flops at the rates of HBM and
+// of the matrix cores.
+//
+// The usual pattern of every block is the library's. What fusing changes is the time of the pass with one
+// block by another pattern, the others as usual; where the predictions' band cannot part the two it is a tie
+// (sim/study/standing.hpp) and does not count.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/study/block_runs.hpp"
+#include "sim/study/layer.hpp"
+#include "sim/study/model_pass.hpp"
+
+namespace tritax {
+
+enum class LaunchForm : std::uint8_t { graph, stream };
+inline constexpr std::array<std::string_view, 2> kLaunchFormNames{"graph", "stream"};
+
+// `runs`: one a block of the pass. The account sums to the time.
+TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>& runs, LaunchForm form,
+                       const HostCosts& host);
+
+struct BlockAnswer {
+  std::shared_ptr<const BlockRuns> found;  // owns the runs
+  const BlockRun* usual = nullptr;
+  const BlockRun* best = nullptr;  // the fastest of the others; the usual one where there is no other
+  double usual_ns = 0;             // of one time: GPUs and gaps in the form of the phase …
+  double best_ns = 0;              // … likewise
+  double change = 0;               // of the pass with `best` for `usual`, relative
+  Verdict verdict = Verdict::alone;
+};
+
+// All passes of a phase together.
+struct PhaseAnswer {
+  ModelPass pass;
+  LaunchForm form = LaunchForm::graph;  // that `account` and what fusing changes are of
+  std::array<TimeAccount, 2> usual;     // by LaunchForm
+  TimeAccount fused;                    // the best pattern wherever that pays, in `form`
+  double least_ns = 0;                  // roofline
+  std::vector<BlockAnswer> blocks;      // as those of the pass
+
+  const TimeAccount& account() const { return usual[static_cast<std::size_t>(form)]; }
+  double time_ns() const { return account().sum_ns(); }
+  double fused_change() const { return fused.sum_ns() / time_ns() - 1; }
+};
+
+struct ModelPoint {
+  std::int64_t batch = 1;
+  std::int64_t context = 1;
+  ModelDeployment deployment;
+};
+
+struct ModelAnswer {
+  ModelPoint point;
+  ModelMemory memory;
+  std::string refusal;  // why there is no answer; "" if there is
+  std::optional<PhaseAnswer> decode;
+  std::optional<PhaseAnswer> prefill;
+
+  // Of decode, of one GPU.
+  double tokens_per_s() const;
+};
+
+struct ModelQuestion {
+  LanguageModel model;
+  Machine machine;
+  DType dtype = DType::bf16;
+  std::vector<ModelPoint> points;
+  std::int64_t pass_tokens = 8192;             // of a pass of prefill
+  const Selector* decode_selector = nullptr;   // null: `bounds`
+  const Selector* prefill_selector = nullptr;  // null: `defaults`
+  std::uint64_t seed = 1;
+  int threads = 0;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::size_t done, std::size_t all)> progress;  // problems; may be empty
+};
+
+struct ModelAnswers {
+  std::vector<ModelAnswer> points;  // as asked; those at the end are missing where somebody stopped it
+  std::size_t problems = 0;         // different ones that were evaluated
+  std::vector<std::string> cautions;
+  bool interrupted = false;
+};
+
+// Each different problem is evaluated once. A point that cannot be is refused in its own answer. Throws
+// UserError where that is so of all.
+ModelAnswers answer_model(const ModelQuestion& question);
+
+// The selectors that stand for null.
+const Selector& usual_selector(Phase phase);
+
+}  // namespace tritax
