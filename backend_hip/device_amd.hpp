@@ -11,6 +11,7 @@
 namespace tritax::gpu {
 
 inline constexpr int kWaveLanes = 64;
+#define TRITAX_CALLED __forceinline__
 
 // Ticks of 10 ns of a clock that all dies of the GPU share.
 __device__ inline unsigned long long ticks() { return __builtin_amdgcn_s_memrealtime(); }
@@ -66,6 +67,24 @@ __device__ inline void acquire_fence(Scope scope) {
 // What every wave must do around a flag that one thread sets or polls.
 __device__ inline void release_by_wave(Scope scope) { release_fence(scope); }
 __device__ inline void acquire_by_wave(Scope scope) { acquire_fence(scope); }
+
+// Of all lanes of a wave together: a value of the lane `distance` before or behind, if there is one; of lane
+// `lane`; whether it holds on any.
+template <class T>
+__device__ inline T lane_below(T value, int distance) {
+  return __shfl_up(value, static_cast<unsigned int>(distance));
+}
+template <class T>
+__device__ inline T lane_above(T value, int distance) {
+  return __shfl_down(value, static_cast<unsigned int>(distance));
+}
+__device__ inline std::int32_t of_lane(std::int32_t value, int lane) { return __shfl(value, lane); }
+__device__ inline bool any_lane(bool holds) { return __builtin_amdgcn_ballot_w64(holds) != 0; }
+
+// Adds to a number in LDS.
+__device__ inline void add_in_workgroup(float* number, float value) {
+  __hip_atomic_fetch_add(number, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+}
 
 // Relaxed accesses to counters; the fences above give them their order.
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {

@@ -11,6 +11,7 @@
 namespace tritax::gpu {
 
 inline constexpr int kWaveLanes = 32;
+#define TRITAX_CALLED __noinline__
 
 // Nanoseconds of a clock that all SMs of the GPU share.
 __device__ inline unsigned long long ticks() {
@@ -53,6 +54,24 @@ __device__ inline void acquire_fence(Scope scope) { fence(scope); }
 // thread covers what the other threads did before the workgroup's barrier.
 __device__ inline void release_by_wave(Scope) {}
 __device__ inline void acquire_by_wave(Scope) {}
+
+// Of all lanes of a wave together: a value of the lane `distance` before or behind, if there is one; of lane
+// `lane`; whether it holds on any.
+template <class T>
+__device__ inline T lane_below(T value, int distance) {
+  return __shfl_up_sync(0xffffffffU, value, static_cast<unsigned int>(distance));
+}
+template <class T>
+__device__ inline T lane_above(T value, int distance) {
+  return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned int>(distance));
+}
+__device__ inline std::int32_t of_lane(std::int32_t value, int lane) {
+  return __shfl_sync(0xffffffffU, value, lane);
+}
+__device__ inline bool any_lane(bool holds) { return __any_sync(0xffffffffU, holds ? 1 : 0) != 0; }
+
+// Adds to a number in shared memory.
+__device__ inline void add_in_workgroup(float* number, float value) { atomicAdd(number, value); }
 
 // Relaxed accesses to counters; the fences above give them their order.
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {

@@ -21,6 +21,18 @@ enum OpBits : std::uint8_t {
   kRemote = 128,     // store: to another rank
 };
 
+// Bits of DeviceOp::partial of a sparse_product: rows of which others have parts, onto which it adds.
+enum SparseSums : std::uint8_t { kAddsFirstRow = 1, kAddsLastRow = 2 };
+
+// A sparse_product writes its rows itself, by the stores and additions that follow it (lower_sparse.cpp):
+// `address` and `pitch` are those of its first row in y, `source` the values of nonzero 0, `values` and
+// `values_pitch` x, `value` the LaneSharing, `group` its lanes, `row` how many row ends its LDS holds, `skip`
+// the operations that it does. A load of one element in a kernel of sparse products: the `skip` loads behind
+// it are at address + probes[row + i], in bytes, and each waits for the one before.
+
+// What such a kernel has in LDS before its row ends: a row and a sum of each of up to 32 waves.
+inline constexpr int kSparseCarryBytes = 256;
+
 // One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width`
 // is the widest power of two (at most 16) that divides every address, pitch and row length of the operation,
 // in bytes.
@@ -54,8 +66,10 @@ struct alignas(128) DeviceOp {
   std::int32_t group = 0;    // attend: as Op::index
   std::uint64_t values = 0;  // attend
   std::int32_t values_pitch = 0;
-  std::int32_t partial = 0;  // store: the last column is that of the log-sum-exps
-  std::int32_t reserved[6] = {};
+  std::int32_t partial = 0;  // store: the last column is that of the log-sum-exps; sparse_product: SparseSums
+  std::uint64_t offsets = 0;  // sparse_product: of the first row and of its nonzeros, in the structure
+  std::uint64_t columns = 0;  // likewise, of nonzero 0
+  std::int32_t reserved[2] = {};
 };
 static_assert(sizeof(DeviceOp) == 128);
 
@@ -117,6 +131,7 @@ struct LaunchParams {
   const DeviceWorkgroup* workgroups = nullptr;
   const DeviceWorkgroup* items = nullptr;
   const TensorMap* tensor_maps = nullptr;
+  const std::int32_t* probes = nullptr;      // of loads one after the other, see DeviceOp
   OpStamp* stamps = nullptr;                 // by operation number; null: no stamps
   std::uint32_t* compute_units = nullptr;    // with stamps: where each workgroup runs
   std::uint32_t* item_workgroups = nullptr;  // likewise: who runs each item

@@ -75,6 +75,7 @@ class Executor::Impl {
     DeviceMemory workgroups;
     DeviceMemory items;
     DeviceMemory tensor_maps;
+    DeviceMemory probes;
     DeviceMemory spans;  // of all kernels, then the failure lock
     DeviceMemory stamps;
     DeviceMemory compute_units;    // of the workgroups, with stamps

@@ -126,6 +126,16 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
   rank.workgroups = upload(r, program.workgroups);
   rank.items = upload(r, program.items);
   rank.tensor_maps = upload(r, maps);
+  rank.probes = upload(r, program.probes);
+  for (std::size_t i = 0; i < schedule_.sparse.size(); ++i) {
+    const auto put = [&](std::size_t offset, const std::vector<std::int32_t>& numbers) {
+      if (numbers.empty()) return;
+      TRITAX_GPU_CHECK(hipMemcpy(at(r, offset), numbers.data(), numbers.size() * sizeof(std::int32_t),
+                                 hipMemcpyHostToDevice));
+    };
+    put(heap_.sparse[i].offsets, schedule_.sparse[i]->offsets);
+    put(heap_.sparse[i].columns, schedule_.sparse[i]->columns);
+  }
   rank.spans = DeviceMemory(r, spans_bytes());
   if (options_.stamps) {
     const std::size_t stamps = schedule_.ops.size() + item_total(schedule_);
@@ -151,7 +161,8 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.blocks = lowered.workgroup_count;
   launch.threads = static_cast<unsigned int>(lowered.threads);
   launch.shared_bytes = static_cast<unsigned int>(lowered.shared_bytes);
-  launch.function = vector_kernel_for(lowered.threads, lowered.lean);
+  launch.function =
+      lowered.sparse ? sparse_kernel_for(lowered.threads) : vector_kernel_for(lowered.threads, lowered.lean);
   launch.tile = lowered.tile;
   launch.params.box_rows_of_a = lowered.box_rows_of_a;
   for (const TileKernel& kernel : kernels_) {
@@ -175,6 +186,7 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   launch.params.workgroups = rank.workgroups.as<DeviceWorkgroup>() + lowered.first_workgroup;
   launch.params.items = rank.items.as<DeviceWorkgroup>() + lowered.first_item;
   launch.params.tensor_maps = rank.tensor_maps.as<TensorMap>();
+  launch.params.probes = rank.probes.as<std::int32_t>();
   launch.params.stamps = rank.stamps.as<OpStamp>();
   if (options_.stamps) {
     launch.params.compute_units = rank.compute_units.as<std::uint32_t>() + lowered.first_workgroup;

@@ -5,6 +5,8 @@
 
 #include "backend_hip/lower.hpp"
 #include "model/core/error.hpp"
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax::gpu {
 
@@ -32,6 +34,27 @@ std::vector<bool> operands(const Schedule& schedule, std::int16_t Op::*which) {
   return used;
 }
 
+// Columns x and y of sparse products, of which no kernel with matrix tiles takes anything.
+std::vector<bool> packed_columns(const Schedule& schedule) {
+  std::vector<bool> packed(schedule.buffers.size(), false), tiled = packed;
+  if (schedule.sparse.empty()) return packed;
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
+        std::vector<bool>& found = kernel.tile.m > 0 ? tiled : packed;
+        for_each_read(op, kernel.rank,
+                      [&](const Region& region) { found[static_cast<std::size_t>(region.buffer)] = true; });
+        for_each_write(
+            op, [&](const Region& region, bool) { found[static_cast<std::size_t>(region.buffer)] = true; });
+      }
+    }
+  }
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    packed[i] = packed[i] && !tiled[i] && schedule.buffers[i].cols == 1;
+  }
+  return packed;
+}
+
 // Rows that a box of the copy engine can read behind the last one of an operand.
 std::size_t rows_behind(const DeviceTraits& device) {
   std::int32_t rows = 0;
@@ -46,6 +69,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
   HeapLayout heap;
   const std::vector<bool> is_a = operands(schedule, &Op::src_buffer);
   const std::vector<bool> is_b = operands(schedule, &Op::b_buffer);
+  const std::vector<bool> packed = packed_columns(schedule);
   std::size_t read_up_to = 0;  // by boxes that no map clips, see add_operand_maps in lower.cpp
   const auto room_behind = [&](std::size_t end, std::int32_t pitch) {
     read_up_to = std::max(read_up_to, end + rows_behind(device) * static_cast<std::size_t>(pitch));
@@ -54,7 +78,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
     const Buffer& buffer = schedule.buffers[i];
     BufferPlace at;
     at.offset = heap.bytes;
-    at.pitch = padded_pitch(buffer.cols, buffer.dtype);
+    at.pitch = packed[i] ? bytes_of(buffer.dtype) : padded_pitch(buffer.cols, buffer.dtype);
     heap.bytes += round_up(static_cast<std::size_t>(at.pitch) * static_cast<std::size_t>(buffer.rows),
                            kObjectAlignment);
     if (is_a[i]) room_behind(heap.bytes, at.pitch);
@@ -67,6 +91,14 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
       room_behind(heap.bytes, at.transposed_pitch);
     }
     heap.buffers.push_back(at);
+  }
+  const auto room_for = [&](const std::vector<std::int32_t>& numbers) {
+    const std::size_t offset = heap.bytes;
+    heap.bytes += round_up(numbers.size() * sizeof(std::int32_t), kObjectAlignment);
+    return offset;
+  };
+  for (const auto& matrix : schedule.sparse) {
+    heap.sparse.push_back({room_for(matrix->offsets), room_for(matrix->columns)});
   }
   heap.flags_begin = heap.bytes;
   for (const FlagArray& flags : schedule.flags) {

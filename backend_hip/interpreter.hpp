@@ -10,7 +10,7 @@
 //   stamps(op)            whether the team's first thread notes when this operation begins and ends
 //   kCopiesInFlight       16-byte words of a copy that a thread holds at once
 //   matmul, accumulate, store, atomic_add, signal, finish
-//   attend, combine       if it has them; lowering gives such operations to no other
+//   attend, combine, sparse_product, search   if it has them; lowering gives such operations to no other
 //
 // No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
 // failure board, and all workgroups of all ranks leave at their next wait.
@@ -408,6 +408,10 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
       case OpKind::load:
       case OpKind::reduce:
         engine.accumulate(op);
+        if constexpr (requires { engine.search(params, op); }) {
+          engine.search(params, op);
+          skip = static_cast<std::uint32_t>(op.skip);
+        }
         break;
       case OpKind::store:
         engine.store(op);
@@ -436,7 +440,11 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         if constexpr (requires { engine.combine(op); }) engine.combine(op);
         break;
       case OpKind::sparse_product:
-        break;  // refused by lowering
+        if constexpr (requires { engine.sparse_product(op); }) {
+          engine.sparse_product(op);
+          skip = static_cast<std::uint32_t>(op.skip);
+        }
+        break;
     }
     if (params.stamps != nullptr && op.ends_run != 0 && engine.stamps(op)) drain_stores(engine);
     if (stamped) note(params.stamps[op.number].end);

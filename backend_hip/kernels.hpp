@@ -26,6 +26,19 @@ std::vector<TileKernel> attend_kernels_fp16();
 // The kernel without matmul for workgroups of `threads`; `lean`: see LoweredKernel.
 const void* vector_kernel_for(int threads, bool lean);
 
+// The kernel of sparse products for workgroups of `threads`.
+const void* sparse_kernel_for(int threads);
+
+// reference[rows] = A·x with products and sums in fp64, A by its structure and values.
+struct SparseOperands {
+  const std::int32_t* offsets = nullptr;
+  const std::int32_t* columns = nullptr;
+  const float* values = nullptr;
+  const float* x = nullptr;
+  std::int32_t rows = 0;
+};
+void launch_sparse_reference(const SparseOperands& operands, float* reference, hipStream_t stream);
+
 // Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on
 // the seed and its place alone. `transposed` may be null.
 void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,

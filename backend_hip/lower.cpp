@@ -81,8 +81,12 @@ void Lowering::lower_kernel(std::size_t k) {
   tile_ = attend_ == nullptr ? tile : nullptr;
   if (tile_ != nullptr) box_rows_of_a_ = lowered.box_rows_of_a = std::min(tile_->m, kernel.tile.m);
   lowered.threads = tile != nullptr ? tile->threads : vector_threads(kernel);
-  lowered.shared_bytes = tile != nullptr ? tile->shared_bytes : kernel.resources.lds_bytes;
   threads_ = lowered.threads;
+  sparse_ = lowered.sparse = runs_sparse(kernel);
+  row_ends_ = kernel.resources.lds_bytes / static_cast<std::int32_t>(sizeof(std::int32_t));
+  lowered.shared_bytes = tile != nullptr ? tile->shared_bytes
+                         : sparse_       ? sparse_shared_bytes(kernel)
+                                         : kernel.resources.lds_bytes;
   lowered.lean = tile == nullptr && is_lean(kernel);
   items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
   team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
@@ -136,6 +140,8 @@ void Lowering::lower_workgroup(const Workgroup& workgroup) {
   accumulator_ = {};
   all_waves_meet();
   skip_targets_.clear();
+  done_until_ = 0;
+  program_end_ = workgroup.first_op + workgroup.op_count;
   program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
   for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
     if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
@@ -157,6 +163,8 @@ void Lowering::lower_item(std::size_t k, std::size_t number, const ItemQueue& qu
   place = {static_cast<std::uint32_t>(program_.ops.size()), item.op_count + 1};
   follow_other_program();
   skip_targets_.clear();
+  done_until_ = 0;
+  program_end_ = item.first_op + item.op_count;
   for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
     program_.ops.push_back(lower_op(i));
     program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
@@ -185,6 +193,7 @@ std::uint64_t Lowering::counter_address(int rank, std::int16_t flag, std::int32_
 
 bool Lowering::ends_run(std::uint32_t number, const Workgroup& workgroup) const {
   const Op& op = schedule_.ops[number];
+  if (op.kind == OpKind::sparse_product) return true;  // it stores what it leaves
   if (!is_asynchronous(op.kind)) return false;
   if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
   const Op& next = schedule_.ops[number + 1];
@@ -212,12 +221,17 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
   out.rows = op.rect.rows;
   out.cols = op.rect.cols;
   out.value = op.value;
+  if (number < done_until_) return out;  // never turned to
   switch (op.kind) {
     case OpKind::matmul:
       lower_matmul(op, number, out);
       break;
     case OpKind::load:
     case OpKind::reduce:
+      if (sparse_) {
+        lower_probes(op, number, out);
+        break;
+      }
       require_fits(op, number);
       place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
       set_width(out, false);
@@ -227,10 +241,14 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
       accumulator_ = {.empty = false, .stored = false, .staged = false};
       break;
     case OpKind::store:
-      lower_store(op, number, out);
-      break;
     case OpKind::atomic_add:
-      lower_atomic_add(op, number, out);
+      if (sparse_) {
+        lower_single_write(op, number, out);
+      } else if (op.kind == OpKind::store) {
+        lower_store(op, number, out);
+      } else {
+        lower_atomic_add(op, number, out);
+      }
       break;
     case OpKind::copy:
       lower_copy(op, number, out);
@@ -244,9 +262,8 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
       all_waves_meet();
       break;
     case OpKind::sparse_product:
-      refuse(number,
-             "this backend has no sparse_product operation; such schedules are for the simulator and the "
-             "functional executor");
+      lower_sparse_product(op, number, out);
+      break;
     case OpKind::attend:
       lower_attend(op, number, out);
       break;

@@ -2,7 +2,8 @@
 //
 // The symmetric heap holds every buffer and every flag array at the same offset on every rank. Rows are
 // padded to a multiple of 128 bytes, so that tiles may start anywhere and the copy engines still find aligned
-// rows.
+// rows; not so the columns x and y of sparse products, whose elements lie side by side. The structure of
+// sparse matrices lies behind the buffers.
 //
 // fp8 operands B exist twice: as the schedule sees them (K×N) and transposed (N×K), because the fp8 matrix
 // instructions of NVIDIA read both operands along K. The copy is made when data is filled in; a schedule that
@@ -58,8 +59,15 @@ inline std::size_t transposed_place_of(const BufferPlace& place, DType dtype, co
          static_cast<std::size_t>(rect.row) * static_cast<std::size_t>(bytes_of(dtype));
 }
 
+// Where the structure of a sparse matrix lies from the start of the heap.
+struct SparsePlace {
+  std::size_t offsets = 0;
+  std::size_t columns = 0;
+};
+
 struct HeapLayout {
   std::vector<BufferPlace> buffers;       // as Schedule::buffers
+  std::vector<SparsePlace> sparse;        // as Schedule::sparse
   std::vector<std::size_t> flag_offsets;  // as Schedule::flags
   std::size_t flags_begin = 0;            // all flags lie in [flags_begin, flags_end)
   std::size_t flags_end = 0;
@@ -87,6 +95,7 @@ struct LoweredKernel {
   std::int32_t shared_bytes = 0;
   std::int32_t box_rows_of_a = 0;  // that a box of A has: those of the schedule's tiles, no more
   bool lean = false;               // combines partials so small that every thread holds 8 numbers at most
+  bool sparse = false;             // a kernel of sparse products, and of searches of one element at a time
 };
 
 struct RankProgram {
@@ -94,6 +103,7 @@ struct RankProgram {
   std::vector<DeviceWorkgroup> workgroups;
   std::vector<DeviceWorkgroup> items;
   std::vector<TensorMapSpec> tensor_maps;
+  std::vector<std::int32_t> probes;    // see DeviceOp
   std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
 };
 
@@ -107,10 +117,11 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
 
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
-// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), attention that is not on
-// 16-byte grids or beside matmul, load, reduce or atomic_add, partials that are not fp32, atomics on fp8, an
-// accumulator carried over a claim that skips, operands that start off the copy engine's 16-byte grid, writes
-// to an fp8 operand B, tiles too large for a kernel's accumulator.
+// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), sparse products that are
+// not written out at once (see lower_sparse.cpp), attention that is not on 16-byte grids or beside matmul,
+// load, reduce or atomic_add, partials that are not fp32, atomics on fp8, an accumulator carried over a claim
+// that skips, operands that start off the copy engine's 16-byte grid, writes to an fp8 operand B, tiles too
+// large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

@@ -50,6 +50,15 @@ class Lowering {
   // Two paths meet here, so that nothing may be known about the accumulator.
   void forget_accumulator(std::uint32_t number);
   DeviceOp lower_op(std::uint32_t number);
+  bool runs_sparse(const Kernel& kernel) const;
+  std::int32_t sparse_shared_bytes(const Kernel& kernel) const;
+  void lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp& out);
+  // What writes its rows: the operation behind the last of them.
+  std::uint32_t lower_sparse_writes(const Op& op, std::uint32_t number, DeviceOp& out);
+  // A load or reduce of one element, and the loads behind it.
+  void lower_probes(const Op& op, std::uint32_t number, DeviceOp& out);
+  void lower_single_write(const Op& op, std::uint32_t number, DeviceOp& out);
+  bool is_skip_target(std::uint32_t begin, std::uint32_t end) const;
   void lower_attend(const Op& op, std::uint32_t number, DeviceOp& out);
   void lower_combine(const Op& op, std::uint32_t number, DeviceOp& out);
   void lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out);
@@ -89,6 +98,10 @@ class Lowering {
   std::map<TensorMapSpec, std::int32_t> maps_;
   const TileTraits* tile_ = nullptr;    // of a kernel that multiplies
   const TileTraits* attend_ = nullptr;  // of one that attends
+  bool sparse_ = false;                 // one of sparse products
+  std::int32_t row_ends_ = 0;           // that LDS holds, of such a one
+  std::uint32_t program_end_ = 0;       // of the workgroup or item, in the schedule
+  std::uint32_t done_until_ = 0;        // operations that one before them carries out
   std::int32_t box_rows_of_a_ = 0;
   std::int32_t threads_ = 0;
   Accumulator accumulator_;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "backend_hip/gpu_error.hpp"
+#include "backend_hip/table.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
 #include "model/scenario/scenario.hpp"
@@ -25,37 +25,6 @@ constexpr std::string_view kMeasuredColumns =
     "device_p90_us,"
     "relative_error";
 
-// Calls `visit(spec, part)` for every column of the values in the table; GPUs stand before them.
-template <typename Visit>
-void for_each_column(const Values& values, const Visit& visit) {
-  for (std::size_t i = 0; i < values.specs().size(); ++i) {
-    const Spec& spec = values.specs()[i];
-    if (spec.counts_gpus) continue;
-    for (std::size_t part = 0; part < spec.columns(); ++part) visit(i, part);
-  }
-}
-
-// ",m,n,k,dtype"
-std::string column_names(std::span<const Spec> specs) {
-  std::string names;
-  for_each_column(Values(specs), [&](std::size_t spec, std::size_t part) {
-    names += fmt::format(",{}", specs[spec].column(part));
-  });
-  return names;
-}
-
-// ",8192,4608,36864,fp16"
-std::string column_values(const Values& values) {
-  std::string text;
-  for_each_column(values, [&](std::size_t spec, std::size_t part) {
-    text += ',';
-    text += values.specs()[spec].columns() == 1
-                ? text_of(values, spec)
-                : fmt::format("{}", values.at(values.first_column(spec) + part));
-  });
-  return text;
-}
-
 std::string csv_header(const Workload& workload) {
   return fmt::format("id,workload,pattern,gpus{}{},{}", column_names(workload.fields),
                      column_names(workload.knobs), kMeasuredColumns);
@@ -64,56 +33,11 @@ std::string csv_header(const Workload& workload) {
 std::string csv_row(const Scenario& scenario, const Values& knobs, const RunOptions& run,
                     const Measurement& measured) {
   const Problem& problem = scenario.problem;
-  const auto times = [](const Spread& spread) {
-    return fmt::format("{:.2f},{:.2f},{:.2f}", spread.median, spread.p10, spread.p90);
-  };
   return fmt::format("{},{},{},{}{}{},{},{},{:.0f},{:.0f},{},{},{:.2e}", scenario.id, problem.workload->name,
                      scenario.pattern, problem.gpus(), column_values(problem.values), column_values(knobs),
                      measured.runs, run.warmup, run.executor.flush_bytes, run.executor.pace_gb_per_s,
-                     times(measured.wall_us), times(measured.device_us), measured.relative_error);
+                     spread_text(measured.wall_us), spread_text(measured.device_us), measured.relative_error);
 }
-
-// One table has the columns of one workload.
-const Workload& only_workload(const std::vector<Scenario>& scenarios) {
-  if (scenarios.empty()) {
-    throw UserError(
-        "no scenario to measure: those of vendors' libraries are measured by backend_hip/baselines");
-  }
-  const Workload& first = *scenarios.front().problem.workload;
-  for (const Scenario& scenario : scenarios) {
-    if (scenario.problem.workload == &first) continue;
-    throw UserError(fmt::format(
-        "{}scenarios of one measurement are of one workload, and this is {}, not {}; choose by --id",
-        place_of(scenario), scenario.problem.workload->name, first.name));
-  }
-  return first;
-}
-
-// A table that grows while the work goes on, so that an interrupted run keeps its rows.
-class GrowingTable {
- public:
-  // An empty path: no table. Throws UserError when the file exists or cannot be written.
-  GrowingTable(const std::string& path, const MeasureOptions& options, std::string_view columns)
-      : path_(path) {
-    if (path.empty()) return;
-    if (std::filesystem::exists(path)) throw UserError(fmt::format("{}: exists already", path));
-    out_.open(path);
-    add(fmt::format("# {}\n# commit {}; command: {}\n{}", measurement_place(), options.commit,
-                    options.command, columns));
-  }
-
-  bool wanted() const { return !path_.empty(); }
-
-  void add(const std::string& line) {
-    if (!wanted()) return;
-    out_ << line << std::endl;
-    if (!out_) throw UserError(fmt::format("{}: cannot be written", path_));
-  }
-
- private:
-  std::string path_;
-  std::ofstream out_;
-};
 
 void add_ops(const Scenario& scenario, const Schedule& schedule, const Measurement& measured,
              double flush_bytes, GrowingTable& table) {

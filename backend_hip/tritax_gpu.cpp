@@ -4,6 +4,7 @@
 //   tritax-gpu run SCHEDULE.json --repeat 30 --check
 //   tritax-gpu gemm --m 8192 --n 8192 --k 8192 --tile 128x256 --check --against-blas
 //   tritax-gpu measure scenarios/measured/h200-4.toml --gpus 2,4 --output measured.csv --ops ops.csv
+//   tritax-gpu sparse-library scenarios/measured/spmv.toml --output library.csv
 //   tritax-gpu microbench --output microbench.csv
 //
 // Exit code 0: done and right; 1: a result is wrong; 2: a mistake that the user can mend, said in one line;
@@ -24,6 +25,7 @@
 #include "backend_hip/microbench.hpp"
 #include "backend_hip/options.hpp"
 #include "backend_hip/report.hpp"
+#include "backend_hip/sparse_library.hpp"
 #include "backend_hip/tile_size.hpp"
 #include "model/core/command_line/parse_error.hpp"
 #include "model/core/error.hpp"
@@ -92,6 +94,7 @@ struct CommandLine {
   CLI::App* plain = nullptr;
   CLI::App* scenarios = nullptr;
   CLI::App* small = nullptr;
+  CLI::App* sparse = nullptr;
 };
 
 void add_gemm_options(CLI::App& command, GemmOptions& gemm) {
@@ -125,6 +128,9 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_check_and_timeline(line.plain);
   line.scenarios = app.add_subcommand("measure", "measure the schedules of scenario files");
   add_measure_options(*line.scenarios, line.measure, line.run);
+  line.sparse = app.add_subcommand("sparse-library",
+                                   "measure the vendor's sparse product on the matrices of scenario files");
+  add_measure_options(*line.sparse, line.measure, line.run);
   line.small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
   line.small->add_option("--output,-o", line.micro.output, "CSV file to write")->required();
   line.small->add_option("--only", line.micro.only, "groups to run; all when left out")->delimiter(',');
@@ -136,6 +142,10 @@ int run_command(const CommandLine& line) {
   if (line.devices->parsed()) return show_devices();
   if (line.plain->parsed()) return run_gemm(line.gemm, line.run, line.timeline);
   if (line.scenarios->parsed()) return measure_scenarios(line.measure, line.run) ? 0 : 1;
+  if (line.sparse->parsed()) {
+    measure_vendor_sparse(line.measure, line.run);
+    return 0;
+  }
   if (line.small->parsed()) {
     run_microbenchmarks(line.micro, line.run);
     return 0;

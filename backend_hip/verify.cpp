@@ -126,10 +126,8 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
       value = attention_of(op, index, device);
       break;
     case ReferenceKind::sparse_product:
-      throw UserError(fmt::format(
-          "schedule '{}': reference operation {} is a sparse product, which GPUs do not check; allowed are "
-          "product, copy and sum",
-          schedule_.name, index));
+      value = sparse_product_of(op, index, device);
+      break;
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;
@@ -172,6 +170,20 @@ DeviceMemory ReferenceOnGpus::attention_of(const ReferenceOp& op, std::size_t in
                              result.as<float>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return result;
+}
+
+DeviceMemory ReferenceOnGpus::sparse_product_of(const ReferenceOp& op, std::size_t index, int device) const {
+  const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
+  DeviceMemory product = values_for(op.to.rect, device);
+  const DeviceMemory offsets = upload(device, matrix.offsets);
+  const DeviceMemory columns = upload(device, matrix.columns);
+  const DeviceMemory values = read(op.a, op.a.rank, index, device);
+  const DeviceMemory x = read(op.b, op.b.rank, index, device);
+  launch_sparse_reference({offsets.as<std::int32_t>(), columns.as<std::int32_t>(), values.as<float>(),
+                           x.as<float>(), matrix.rows},
+                          product.as<float>(), nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  return product;
 }
 
 // Of one rank, or those of all ranks.

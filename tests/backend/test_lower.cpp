@@ -513,12 +513,11 @@ Problem even_problem(const Workload& workload) {
   return problem;
 }
 
-// Sparse products have none yet, nor have products beside rows that are wider than their tiles.
+// Products beside rows that are wider than their tiles.
 bool has_no_kernel(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels) {
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
-        if (op.kind == OpKind::sparse_product) return true;
         if (op.kind == OpKind::load && kernel.tile.n > 0 && op.rect.cols > kernel.tile.n) return true;
       }
     }

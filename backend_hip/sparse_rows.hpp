@@ -1,0 +1,306 @@
+// Rows of a sparse product by the lanes of one workgroup, in the four ways of LaneSharing; y is written as
+// rows are finished. Written for a Team, which the interpreter kernels are (tile_sparse.hpp) and which tests
+// emulate on a CPU, lane by lane. A Team offers
+//
+//   kLanes                          of a wave
+//   thread(), threads()             place in the workgroup, its size, a multiple of kLanes
+//   barrier()                       of the workgroup
+//   below(v, d), above(v, d)        v of the lane d before or behind, of all lanes of the wave together
+//   any(b)                          whether it holds on any lane of the wave
+//   element<dtype>(address)         a number in memory
+//   store(y, v), add(y, v)          to y, the second atomically
+//   add_in_room(p, v)               to a number of the room, atomically
+//   room()                          of the workgroup: row ends, or row ends and sums of `group`
+//   row_carry(), sum_carry()        one of each for each wave
+#pragma once
+
+#include <cstdint>
+
+#include "backend_hip/device_op.hpp"
+#include "model/core/dtype.hpp"
+#include "model/schedule/schedule.hpp"
+
+#if defined(__CUDACC__) || defined(__HIP__)
+#define TRITAX_ON_DEVICE __device__ __forceinline__
+#define TRITAX_UNROLL _Pragma("unroll")
+#else
+#define TRITAX_ON_DEVICE inline
+#define TRITAX_UNROLL
+#endif
+
+namespace tritax::gpu {
+
+// What the loops need of an operation; copied out of shared memory, which the compiler would read again.
+struct SparseWork {
+  const std::int32_t* offsets;  // of the first row
+  const std::int32_t* columns;
+  const unsigned char* values;
+  const unsigned char* x;
+  unsigned char* y;  // of the first row
+  std::int32_t x_pitch, y_pitch;
+  std::int32_t rows, k_begin, k_end;
+  std::int32_t sums;  // SparseSums
+};
+
+template <class Team, DType dtype>
+class SparseRows {
+ public:
+  TRITAX_ON_DEVICE SparseRows(Team& team, const SparseWork& work) : team_(team), work_(work) {}
+
+  // A lane a row.
+  TRITAX_ON_DEVICE void by_row() {
+    for (int row = team_.thread(); row < work_.rows; row += team_.threads()) {
+      put(row, sum_of(begin_of(row), end_of(row), 1));
+    }
+  }
+
+  // `lanes` lanes on a row: a power of two, at most the workgroup's threads.
+  TRITAX_ON_DEVICE void by_vector(int lanes) {
+    const int lane = team_.thread() & (lanes - 1);
+    const int groups = team_.threads() / lanes;
+    const int group = team_.thread() / lanes;
+    for (int first = 0; first < work_.rows; first += groups) {
+      const int row = first + group;
+      const bool has_row = group < groups && row < work_.rows;
+      float sum = has_row ? sum_of(begin_of(row) + lane, end_of(row), lanes) : 0.0F;
+      const int within = lanes < Team::kLanes ? lanes : Team::kLanes;
+      for (int distance = within / 2; distance > 0; distance /= 2) sum += team_.above(sum, distance);
+      if (lanes > Team::kLanes) sum = sum_over_waves(sum, lanes);
+      if (lane == 0 && has_row) put(row, sum);
+    }
+  }
+
+  // `lanes` lanes on as many rows, a power of two; each nonzero's row is looked up, and sums are in the room.
+  TRITAX_ON_DEVICE void by_group(int lanes) {
+    std::int32_t* const ends = team_.room();
+    auto* const sums = reinterpret_cast<float*>(ends + team_.threads());
+    const int groups = team_.threads() / lanes;
+    const int group = team_.thread() / lanes;
+    const int slot = group * lanes;  // the first of the group, in the room
+    for (int first = 0; first < work_.rows; first += groups * lanes) {
+      const int row = first + team_.thread();
+      team_.barrier();
+      ends[team_.thread()] = row < work_.rows ? end_of(row) : work_.k_end;
+      sums[team_.thread()] = 0;
+      team_.barrier();
+      const bool has_rows = group < groups && first + slot < work_.rows;
+      const std::int32_t begin = has_rows ? begin_of(first + slot) : work_.k_end;
+      const std::int32_t end = has_rows ? ends[slot + lanes - 1] : work_.k_end;
+      for (std::int32_t k = begin + (team_.thread() & (lanes - 1)); team_.any(k < end);
+           k += kAtOnce * lanes) {
+        std::int32_t slots[kAtOnce];
+        float products[kAtOnce];
+        TRITAX_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) {
+          const std::int32_t at = k + i * lanes;
+          products[i] = at < end ? product(at) : 0.0F;
+          slots[i] = at < end ? slot + slot_of(ends + slot, lanes, at) : -1;
+        }
+        TRITAX_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) add_to_slots(sums, slots[i], products[i]);
+      }
+      team_.barrier();
+      if (group < groups && row < work_.rows) put(row, sums[team_.thread()]);
+    }
+  }
+
+  // An even share of rows and nonzeros to each lane: steps of the merge path (model/parts/load_balance.hpp)
+  // within the operation. What a lane has of the row in which its share ends goes to the lane that ends the
+  // row. `staged`: row ends lie in the room.
+  TRITAX_ON_DEVICE void by_even_share(bool staged) {
+    team_.barrier();  // the room, and the carries, of an operation before
+    if (staged) {
+      for (int row = team_.thread(); row < work_.rows; row += team_.threads())
+        team_.room()[row] = end_of(row);
+      team_.barrier();
+    }
+    const std::int32_t steps = work_.rows + (work_.k_end - work_.k_begin);
+    const std::int32_t share = (steps + team_.threads() - 1) / team_.threads();
+    const std::int32_t begin = least(team_.thread() * share, steps);
+    const std::int32_t end = least(begin + share, steps);
+    const std::int32_t first_row = row_at(begin, staged);
+    const std::int32_t last_row = row_at(end, staged);
+    const Walked walked =
+        walk(first_row, last_row, work_.k_begin + begin - first_row, work_.k_begin + end - last_row, staged);
+    end_first_row(first_row, last_row, walked);
+  }
+
+ private:
+  static constexpr int kAtOnce = 4;  // steps under way, as the cost law has it (model/cost/sparse_cost.hpp)
+
+  struct Walked {
+    float of_first_row = 0;  // of the row in which the lane began, if it ended there
+    float rest = 0;          // of the row in which the lane has stopped
+  };
+
+  TRITAX_ON_DEVICE static std::int32_t least(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
+  TRITAX_ON_DEVICE static std::int32_t most(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
+
+  // Nonzeros of a row that belong to the operation.
+  TRITAX_ON_DEVICE std::int32_t begin_of(int row) const {
+    return least(most(work_.offsets[row], work_.k_begin), work_.k_end);
+  }
+  TRITAX_ON_DEVICE std::int32_t end_of(int row) const { return begin_of(row + 1); }
+  TRITAX_ON_DEVICE std::int32_t end_of(int row, bool staged) const {
+    return staged ? team_.room()[row] : end_of(row);
+  }
+
+  TRITAX_ON_DEVICE float product(std::int32_t k) const {
+    const float value =
+        team_.template element<dtype>(work_.values + static_cast<std::int64_t>(k) * bytes_of(dtype));
+    return value * team_.template element<dtype>(work_.x +
+                                                 static_cast<std::int64_t>(work_.columns[k]) * work_.x_pitch);
+  }
+
+  TRITAX_ON_DEVICE float sum_of(std::int32_t k, std::int32_t end, int step) const {
+    float sum = 0;
+    for (; k + (kAtOnce - 1) * step < end; k += kAtOnce * step) {
+      float products[kAtOnce];
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) products[i] = product(k + i * step);
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) sum += products[i];
+    }
+    for (; k < end; k += step) sum += product(k);
+    return sum;
+  }
+
+  TRITAX_ON_DEVICE void put(int row, float sum) {
+    auto* const y = reinterpret_cast<float*>(work_.y + static_cast<std::int64_t>(row) * work_.y_pitch);
+    const bool adds = (row == 0 && (work_.sums & kAddsFirstRow) != 0) ||
+                      (row == work_.rows - 1 && (work_.sums & kAddsLastRow) != 0);
+    if (adds) {
+      team_.add(y, sum);
+    } else {
+      team_.store(y, sum);
+    }
+  }
+
+  // Of lanes that are several waves, each of which has its sum on its first lane.
+  TRITAX_ON_DEVICE float sum_over_waves(float sum, int lanes) {
+    const int wave = team_.thread() / Team::kLanes;
+    team_.barrier();
+    if (team_.thread() % Team::kLanes == 0) team_.sum_carry()[wave] = sum;
+    team_.barrier();
+    for (int other = 1; other < lanes / Team::kLanes; ++other) {
+      if (team_.thread() % lanes == 0) sum += team_.sum_carry()[wave + other];
+    }
+    return sum;
+  }
+
+  // The first of `count` ends that lies behind k.
+  TRITAX_ON_DEVICE static int slot_of(const std::int32_t* ends, int count, std::int32_t k) {
+    int low = 0;
+    for (int half = count / 2; half > 0; half /= 2) {
+      if (ends[low + half - 1] <= k) low += half;
+    }
+    return low;
+  }
+
+  // Lanes of one slot lie side by side: the first of them adds for all.
+  TRITAX_ON_DEVICE void add_to_slots(float* sums, std::int32_t slot, float value) {
+    const int lane = team_.thread() % Team::kLanes;
+    const std::int32_t before = team_.below(slot, 1);
+    for (int distance = 1; distance < Team::kLanes; distance *= 2) {
+      const std::int32_t other = team_.above(slot, distance);
+      const float more = team_.above(value, distance);
+      if (lane + distance < Team::kLanes && other == slot) value += more;
+    }
+    if (slot >= 0 && (lane == 0 || before != slot)) team_.add_in_room(sums + slot, value);
+  }
+
+  // Where a step of the merge path lies.
+  TRITAX_ON_DEVICE std::int32_t row_at(std::int32_t step, bool staged) const {
+    std::int32_t low = most(0, step - (work_.k_end - work_.k_begin));
+    std::int32_t high = least(step, work_.rows);
+    while (low < high) {
+      const std::int32_t middle = low + (high - low) / 2;
+      if (end_of(middle, staged) - work_.k_begin <= step - middle - 1) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  // Nonzeros [k, k_end), and the ends of rows [row, last); all but the first are written.
+  TRITAX_ON_DEVICE Walked walk(std::int32_t row, std::int32_t last, std::int32_t k, std::int32_t k_end,
+                               bool staged) {
+    Walked walked;
+    const std::int32_t first = row;
+    std::int32_t row_end = row < last ? end_of(row, staged) : k_end;
+    const auto end_rows_before = [&](std::int32_t at) {
+      while (row < last && row_end <= at) {
+        if (row == first) {
+          walked.of_first_row = walked.rest;
+        } else {
+          put(row, walked.rest);
+        }
+        walked.rest = 0;
+        ++row;
+        if (row < last) row_end = end_of(row, staged);
+      }
+    };
+    for (; k < k_end; k += kAtOnce) {
+      float products[kAtOnce];
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) products[i] = k + i < k_end ? product(k + i) : 0.0F;
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        if (k + i < k_end) end_rows_before(k + i);
+        walked.rest += products[i];
+      }
+    }
+    end_rows_before(k_end);
+    return walked;
+  }
+
+  // Sums up the rests of all lanes that have stopped in one row, by a scan over the wave and then over the
+  // waves before, for the lane behind them.
+  TRITAX_ON_DEVICE void end_first_row(std::int32_t first_row, std::int32_t last_row, const Walked& walked) {
+    const int lane = team_.thread() % Team::kLanes;
+    const int wave = team_.thread() / Team::kLanes;
+    float rest = walked.rest;
+    for (int distance = 1; distance < Team::kLanes; distance *= 2) {
+      const std::int32_t other = team_.below(last_row, distance);
+      const float more = team_.below(rest, distance);
+      if (lane >= distance && other == last_row) rest += more;
+    }
+    const float before = team_.below(rest, 1);
+    if (lane == Team::kLanes - 1) {
+      team_.row_carry()[wave] = last_row;
+      team_.sum_carry()[wave] = rest;
+    }
+    team_.barrier();
+    if (first_row == last_row) return;  // ends none
+    float sum = walked.of_first_row;
+    if (lane > 0) sum += before;
+    for (int other = wave - 1; other >= 0 && team_.row_carry()[other] == first_row; --other) {
+      sum += team_.sum_carry()[other];
+    }
+    put(first_row, sum);
+  }
+
+  Team& team_;
+  const SparseWork& work_;
+};
+
+// `sharing` and what goes with it as in DeviceOp.
+template <class Team, DType dtype>
+TRITAX_ON_DEVICE void sparse_rows(Team& team, const SparseWork& work, LaneSharing sharing, int lanes,
+                                  bool staged) {
+  SparseRows<Team, dtype> rows(team, work);
+  switch (sharing) {
+    case LaneSharing::row:
+      return rows.by_row();
+    case LaneSharing::vector:
+      return rows.by_vector(lanes);
+    case LaneSharing::group:
+      return rows.by_group(lanes);
+    case LaneSharing::even:
+      return rows.by_even_share(staged);
+  }
+}
+
+}  // namespace tritax::gpu

@@ -1,0 +1,156 @@
+// Kernels of sparse products: all threads are the team. There is no accumulator: rows are written as they are
+// finished (lower_sparse.cpp sees to it that they may be), and of what else such kernels do, single elements
+// wait in a register of the first wave.
+#pragma once
+
+#include "backend_hip/interpreter.hpp"
+#include "backend_hip/sparse_rows.hpp"
+
+namespace tritax::gpu {
+
+// Workgroups of 32 registers a thread, as many as a multiprocessor has room for: with the 2048 threads of
+// one.
+inline constexpr int kSparseThreadsOfUnit = 2048;
+
+class DeviceTeam {
+ public:
+  static constexpr int kLanes = kWaveLanes;
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ int threads() const { return static_cast<int>(blockDim.x); }
+  __device__ void barrier() const { workgroup_barrier(); }
+  template <class T>
+  __device__ T below(T value, int distance) const {
+    return lane_below(value, distance);
+  }
+  template <class T>
+  __device__ T above(T value, int distance) const {
+    return lane_above(value, distance);
+  }
+  __device__ bool any(bool holds) const { return any_lane(holds); }
+  template <DType dtype>
+  __device__ float element(const unsigned char* address) const {
+    return to_float<dtype>(load_element<dtype>(address));
+  }
+  __device__ void store(float* y, float value) const { *y = value; }
+  __device__ void add(float* y, float value) const { atomic_add_element<DType::fp32>(y, value); }
+  __device__ void add_in_room(float* number, float value) const { add_in_workgroup(number, value); }
+  __device__ std::int32_t* row_carry() const { return numbers(); }
+  __device__ float* sum_carry() const { return reinterpret_cast<float*>(numbers() + kMostWaves); }
+  __device__ std::int32_t* room() const { return numbers() + 2 * kMostWaves; }
+
+ private:
+  static constexpr int kMostWaves = kSparseCarryBytes / 8;
+  __device__ static std::int32_t* numbers() {
+    extern __shared__ __attribute__((aligned(16))) unsigned char sparse_room[];
+    return reinterpret_cast<std::int32_t*>(sparse_room);
+  }
+};
+
+// Called, not inlined, where the maker's calls are cheap: so that what the interpreter keeps between two
+// operations leaves its registers to the loops.
+template <DType dtype, LaneSharing sharing>
+__device__ TRITAX_CALLED void sparse_rows_of(const DeviceOp& op) {
+  DeviceTeam team;
+  const SparseWork work{reinterpret_cast<const std::int32_t*>(op.offsets),
+                        reinterpret_cast<const std::int32_t*>(op.columns),
+                        reinterpret_cast<const unsigned char*>(op.source),
+                        reinterpret_cast<const unsigned char*>(op.values),
+                        reinterpret_cast<unsigned char*>(op.address),
+                        op.values_pitch,
+                        op.pitch,
+                        op.rows,
+                        op.k_begin,
+                        op.k_end,
+                        op.partial};
+  sparse_rows<DeviceTeam, dtype>(team, work, sharing, op.group, op.rows <= op.row);
+}
+
+class SparseEngine {
+ public:
+  static constexpr int kCopiesInFlight = 4;
+
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ int threads() const { return static_cast<int>(blockDim.x); }
+  __device__ void team_barrier() const { workgroup_barrier(); }
+  __device__ void meet() const { workgroup_barrier(); }
+  __device__ void join() const { workgroup_barrier(); }
+  __device__ bool stamps(const DeviceOp&) const { return true; }
+  __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
+  // The last lane has done, not only the one that notes the time.
+  __device__ void finish() const { workgroup_barrier(); }
+  __device__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
+
+  // One element. Every lane of the first wave asks for it, which costs no more than one.
+  __device__ void accumulate(const DeviceOp& op) {
+    if (thread() >= kWaveLanes) return;
+    const float more = to_float<DType::fp32>(load_element<DType::fp32>(reinterpret_cast<void*>(op.address)));
+    value_ = ((op.bits & kFresh) != 0 ? 0.0F : value_) + more;
+  }
+
+  // The loads behind it, each of which waits for the one before: no bit of what that brought changes the
+  // address, as op.partial is 0 here, but no compiler knows.
+  __device__ void search(const LaunchParams& params, const DeviceOp& op) {
+    if (op.skip == 0) return;
+    if (thread() < kWaveLanes) {
+      const std::int32_t count = op.skip;
+      const auto mask = static_cast<std::uint32_t>(op.partial);
+      const auto* const base = reinterpret_cast<const unsigned char*>(op.address);
+      const std::int32_t own = thread() < count ? params.probes[op.row + thread()] : 0;
+      for (int i = 0; i < count; ++i) {
+        const std::uint32_t nothing = from_float<DType::fp32>(value_) & mask;
+        value_ = to_float<DType::fp32>(load_element<DType::fp32>(base + of_lane(own, i) + nothing));
+      }
+    }
+    workgroup_barrier();
+  }
+
+  __device__ void store(const DeviceOp& op) const {
+    if (thread() == 0)
+      store_element<DType::fp32>(reinterpret_cast<void*>(op.address), from_float<DType::fp32>(value_));
+  }
+  __device__ void atomic_add(const DeviceOp& op) const {
+    if (thread() == 0) atomic_add_element<DType::fp32>(reinterpret_cast<void*>(op.address), value_);
+  }
+
+  __device__ __forceinline__ void sparse_product(const DeviceOp& op) {
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return product_as<DType::fp32>(op);
+      case DType::fp16:
+        return product_as<DType::fp16>(op);
+      case DType::bf16:
+        return product_as<DType::bf16>(op);
+      case DType::fp8:
+        return product_as<DType::fp8>(op);
+    }
+  }
+
+ private:
+  template <DType dtype>
+  __device__ __forceinline__ void product_as(const DeviceOp& op) {
+    switch (static_cast<LaneSharing>(op.value)) {
+      case LaneSharing::row:
+        return sparse_rows_of<dtype, LaneSharing::row>(op);
+      case LaneSharing::vector:
+        return sparse_rows_of<dtype, LaneSharing::vector>(op);
+      case LaneSharing::group:
+        return sparse_rows_of<dtype, LaneSharing::group>(op);
+      case LaneSharing::even:
+        return sparse_rows_of<dtype, LaneSharing::even>(op);
+    }
+  }
+
+  float value_ = 0;
+};
+
+template <int max_threads>
+__global__ void __launch_bounds__(max_threads, kSparseThreadsOfUnit / max_threads)
+    sparse_kernel(const LaunchParams params) {
+  __shared__ SharedRoom<DeviceOp, 2 * max_threads / kWaveLanes> slots;
+  __shared__ SharedRoom<Mailbox> mailbox;
+  OpReader reader(params, slots.get() + 2 * (threadIdx.x / kWaveLanes));
+  SparseEngine engine;
+  interpret(params, engine, reader, *mailbox.get());
+}
+
+}  // namespace tritax::gpu
