@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
@@ -18,8 +19,8 @@ constexpr std::int64_t kMaxExperts = 4096;
 constexpr std::int64_t kMaxChoices = 64;
 constexpr std::int64_t kMostRouted = 4096;  // blocks times choices, of all GPUs, where nobody says otherwise
 
-const std::array<Spec, 8>& routing_fields() {
-  static const std::array<Spec, 8> fields{{
+const std::array<Spec, 9>& routing_fields() {
+  static const std::array<Spec, 9> fields{{
       {.name = "tokens",
        .help = "tokens of one GPU",
        .high = kMaxTokens,
@@ -33,6 +34,10 @@ const std::array<Spec, 8>& routing_fields() {
        .usual = {static_cast<std::int64_t>(RoutingKind::uniform)},
        .names = kRoutingNames},
       {.name = "skew", .help = "exponent of zipf, in hundredths", .low = 0, .high = 1000, .usual = {100}},
+      {.name = "histogram",
+       .help = "file of how many tokens each expert gets, in all or by GPU; then nothing but who is drawn",
+       .kind = ValueKind::file,
+       .high = 1 << 30},
       {.name = "routing_seed", .help = "of the draw", .low = 0, .high = 1 << 30, .usual = {1}},
       {.name = "capacity",
        .help = "what an expert takes, in percent of its even share; 0: all that come",
@@ -99,6 +104,71 @@ std::vector<int> choices_of(const ExpertRouting& routing, const std::vector<doub
   return experts;
 }
 
+// Of a line of choices, expert after expert, the one with number j falls on token j mod `tokens`. No expert
+// has more choices than there are tokens. `visit` hears of every choice.
+template <typename Visit>
+void deal_choices(const std::vector<std::int64_t>& choices, const std::vector<std::size_t>& order,
+                  std::int64_t tokens, const Visit& visit) {
+  std::int64_t at = 0;
+  for (const std::size_t expert : order) {
+    for (std::int64_t i = 0; i < choices[expert]; ++i) visit(at++ % tokens, static_cast<int>(expert));
+  }
+}
+
+void check_choices(const ExpertHistogram& histogram, std::size_t row,
+                   const std::vector<std::int64_t>& choices, std::int64_t tokens) {
+  for (std::size_t expert = 0; expert < choices.size(); ++expert) {
+    if (choices[expert] <= tokens) continue;
+    throw UserError(fmt::format(
+        "{}: expert {} has {} of all choices, {} among {} blocks of tokens, each of which goes to it once at "
+        "most; give it fewer, or choose a smaller top_k",
+        histogram.places[row], expert, histogram.counts[row][expert], choices[expert], tokens));
+  }
+}
+
+// Experts by (source, block).
+std::vector<std::vector<int>> choices_by_histogram(const ExpertRouting& routing, std::int64_t blocks) {
+  const ExpertHistogram& histogram = *routing.histogram;
+  const auto& counts = histogram.counts;
+  std::vector<std::vector<int>> chosen(static_cast<std::size_t>(blocks * routing.gpus));
+  std::vector<std::size_t> order(static_cast<std::size_t>(routing.experts));
+  const auto sort_for = [&](std::int64_t source) {
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return drawn(routing.seed, source, -2, static_cast<std::int64_t>(a)) <
+             drawn(routing.seed, source, -2, static_cast<std::int64_t>(b));
+    });
+  };
+  if (counts.size() == 1) {
+    const std::int64_t all = blocks * routing.gpus;
+    const std::vector<std::int64_t> choices = apportioned(counts.front(), all * routing.top_k);
+    check_choices(histogram, 0, choices, all);
+    sort_for(-2);
+    deal_choices(choices, order, all, [&](std::int64_t token, int expert) {
+      const std::int64_t source = token % routing.gpus, block = token / routing.gpus;
+      chosen[static_cast<std::size_t>(source * blocks + block)].push_back(expert);
+    });
+    return chosen;
+  }
+  std::vector<std::int64_t> sums;
+  for (const auto& row : counts) sums.push_back(std::accumulate(row.begin(), row.end(), std::int64_t{0}));
+  const std::int64_t most = *std::max_element(sums.begin(), sums.end());
+  for (std::size_t source = 0; source < counts.size(); ++source) {
+    if (sums[source] == 0) continue;
+    const std::int64_t whole = std::llround(static_cast<double>(blocks * routing.top_k) *
+                                            (static_cast<double>(sums[source]) / static_cast<double>(most)));
+    const std::vector<std::int64_t> choices = apportioned(counts[source], whole);
+    check_choices(histogram, source, choices, blocks);
+    const std::int64_t tokens = std::max<std::int64_t>((whole + routing.top_k - 1) / routing.top_k,
+                                                       *std::max_element(choices.begin(), choices.end()));
+    sort_for(static_cast<std::int64_t>(source));
+    deal_choices(choices, order, tokens, [&](std::int64_t token, int expert) {
+      chosen[source * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(token)].push_back(expert);
+    });
+  }
+  return chosen;
+}
+
 std::int64_t blocks_of(const ExpertRouting& routing) {
   return (routing.tokens + routing.block - 1) / routing.block;
 }
@@ -117,7 +187,35 @@ Spec routing_field(std::string_view name) {
   return *found;
 }
 
+namespace {
+
+// A saved scenario says again what the file says.
+void complete_from_histogram(Problem& problem, const FieldPlace& place) {
+  const std::shared_ptr<const ExpertHistogram> histogram = expert_histogram_of(problem["histogram"]);
+  const Values usual(problem.values.specs());
+  const auto is = [&](std::string_view field, std::int64_t value) {
+    if (problem.values.given(field) && problem[field] != value) {
+      throw UserError(fmt::format("{}: {} goes not with the histogram {}, which has {} experts; leave it out",
+                                  place(field), field, histogram->origin, histogram->experts()));
+    }
+    problem.values.assume(field, value);
+  };
+  if (histogram->experts() > kMaxExperts) {
+    throw UserError(fmt::format("{}: {} experts; give from 1 to {}", histogram->places.front(),
+                                histogram->experts(), kMaxExperts));
+  }
+  is("experts", histogram->experts());
+  for (const std::string_view field : {"routing", "skew"}) is(field, usual[field]);
+  const std::size_t rows = histogram->counts.size();
+  if (rows == 1 || rows == static_cast<std::size_t>(problem.gpus())) return;
+  throw UserError(fmt::format("{}: {} of {} GPUs; give one line for all together, or one a GPU",
+                              histogram->places.back(), rows, problem.gpus()));
+}
+
+}  // namespace
+
 void complete_routing(Problem& problem, const FieldPlace& place) {
+  if (problem["histogram"] > 0) complete_from_histogram(problem, place);
   const std::int64_t experts = problem["experts"];
   const auto refuse = [&](std::string_view field, const std::string& why) {
     throw UserError(fmt::format("{}: {}", place(field), why));
@@ -136,11 +234,17 @@ void complete_routing(Problem& problem, const FieldPlace& place) {
 }
 
 ExpertRouting routing_of(const Problem& problem, bool once_per_gpu) {
-  return {problem["tokens"],   problem["experts"],
-          problem["top_k"],    static_cast<RoutingKind>(problem["routing"]),
-          problem["skew"],     problem["routing_seed"],
-          problem["capacity"], problem["block"],
-          problem.gpus(),      once_per_gpu};
+  return {problem["tokens"],
+          problem["experts"],
+          problem["top_k"],
+          static_cast<RoutingKind>(problem["routing"]),
+          problem["skew"],
+          problem["routing_seed"],
+          problem["capacity"],
+          problem["block"],
+          problem.gpus(),
+          once_per_gpu,
+          expert_histogram_of(problem["histogram"])};
 }
 
 Routes::Routes(const ExpertRouting& routing)
@@ -162,12 +266,18 @@ Routes::Routes(const ExpertRouting& routing)
   std::vector<double> taken(weights.size(), 0);
   routed_.resize(static_cast<std::size_t>(ranks_));
   const std::int64_t blocks = blocks_of(routing);
+  std::vector<std::vector<int>> chosen;
+  if (routing.histogram != nullptr) chosen = choices_by_histogram(routing, blocks);
+  const auto experts_of = [&](int source, std::int64_t block) {
+    if (chosen.empty()) return choices_of(routing, weights, source, block, blocks);
+    return std::move(chosen[static_cast<std::size_t>(source * blocks + block)]);
+  };
   for (int source = 0; source < ranks_; ++source) {
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t token = block * routing.block;
       const auto rows = static_cast<std::int32_t>(std::min(routing.block, routing.tokens - token));
       std::vector<int> targets;
-      for (const int expert : choices_of(routing, weights, source, block, blocks)) {
+      for (const int expert : experts_of(source, block)) {
         double& count = taken[static_cast<std::size_t>(expert)];
         if (routing.capacity > 0 && count + rows > most) continue;
         count += rows;

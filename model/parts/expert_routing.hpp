@@ -11,6 +11,12 @@
 // Inf. Process. Lett. 97, 2006). With a capacity an expert takes no more than capacity/100 times its even
 // share of all choices, and no less than a block, by GPU and then by token; what comes later is dropped.
 //
+// Or a histogram says how many choices fall on each expert, of all GPUs together or of each GPU
+// (model/parts/expert_histogram.hpp). Its numbers are brought to tokens · top_k choices a GPU, of the GPU
+// that has most where they are by GPU: with as many they hold as they are, up to blocks. Which tokens these
+// are: the choices of one expert after the other, in an order of experts that is drawn, fall on all tokens in
+// turn, so that no token has an expert twice (McNaughton's wrap-around rule, Manage. Sci. 6, 1959).
+//
 // Tokens are routed in blocks of `block` that go the same way; with 1 each goes its own. Large numbers of
 // tokens need larger blocks, for every block is an operation of a schedule.
 //
@@ -22,9 +28,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "model/parts/expert_histogram.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workload/workload.hpp"
 
@@ -44,12 +52,14 @@ struct ExpertRouting {
   std::int64_t block = 1;
   int gpus = 1;
   bool once_per_gpu = false;
+  std::shared_ptr<const ExpertHistogram> histogram = nullptr;  // instead of a draw
 };
 
-// Rows for tables of fields: tokens, experts, top_k, routing, skew, routing_seed, capacity, block.
+// Rows for tables of fields: tokens, experts, top_k, routing, skew, histogram, routing_seed, capacity, block.
 Spec routing_field(std::string_view name);
-// Gives `block` where nobody has: the least power of two with which there are few enough blocks. Throws
-// UserError for more choices than experts, or fewer experts than GPUs.
+// Gives `block` where nobody has: the least power of two with which there are few enough blocks; and
+// `experts` where a histogram says it. Throws UserError for more choices than experts, fewer experts than
+// GPUs, or a histogram that does not go with the other fields.
 void complete_routing(Problem& problem, const FieldPlace& place);
 ExpertRouting routing_of(const Problem& problem, bool once_per_gpu);
 

@@ -58,7 +58,8 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
       // The parts of a tile run side by side.
       const std::int32_t part = item % library.parts;
       Rect rect = tile_of(plan, first_item(plan.order, gpu, item / library.parts, tiles));
-      builder.matmul(plan.a, plan.b, rect, part * depth, std::min(plan.k, (part + 1) * depth));
+      const Rect operands{plan.a_row + rect.row, plan.b_column + rect.col, rect.rows, rect.cols};
+      builder.matmul(plan.a, plan.b, operands, part * depth, std::min(plan.k, (part + 1) * depth));
       rect.row += part * (library.parts > 1 ? plan.rect.rows : 0);
       builder.store(target.buffer, inside(target, rect), plan.rank);
     }

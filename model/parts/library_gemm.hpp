@@ -23,7 +23,7 @@ inline constexpr std::string_view kAddingKernel = "library_add_parts";
 // for each compute unit, none for less than some thousand elements.
 inline constexpr std::int32_t kCopiesOfCu = 4;
 
-// C = A·B of one rank: all of A and B, C in a rectangle of some buffer.
+// C = A·B of one rank: all of A and B, or some rows and columns of them, C in a rectangle of some buffer.
 struct LibraryGemmPlan {
   int rank = 0;
   std::int16_t a = -1;
@@ -34,7 +34,8 @@ struct LibraryGemmPlan {
   std::int16_t parts = -1;  // buffer for the parts of K, if there are several
   DType dtype = DType::fp16;
   LibraryTile library;
-  GemmKnobs order{};  // of the grid: group_m and xcd_remap
+  GemmKnobs order{};                     // of the grid: group_m and xcd_remap
+  std::int32_t a_row = 0, b_column = 0;  // where the rows of A and the columns of B begin
 };
 
 // Buffer for the parts of K of M × `columns`; -1 if there is only one.

@@ -26,10 +26,31 @@ namespace tritax {
 
 namespace {
 
+// Where a tile lies in C, and in A; its columns of B.
+struct PlacedTile {
+  Rect rect;
+  std::int32_t column = 0;
+
+  // What a matmul of A and B takes: its rows of A and its columns of B.
+  Rect operands() const { return {rect.row, column, rect.rows, rect.cols}; }
+};
+
+PlacedTile placed_tile(const GroupedProducts& products, std::size_t group, std::int64_t number,
+                       const MatmulTile& tile, std::int32_t group_m) {
+  const ProductGroup& own = products.groups[group];
+  const auto n = static_cast<std::int32_t>(products.all.n);
+  const TileIndex at = grouped_tile(static_cast<std::int32_t>(number),
+                                    {ceil_div(own.rows, tile.m), ceil_div(n, tile.n)}, group_m);
+  const std::int32_t row = at.row * tile.m, col = at.col * tile.n;
+  return {{own.row + row, col, std::min(tile.m, own.rows - row), std::min(tile.n, n - col)},
+          own.column + col};
+}
+
 struct SharedGemm {
   const Machine& machine;
   const GemmKnobs& knobs;
   const GemmPlan& plan;
+  const GroupedProducts& products;
   GemmShape gemm;
   MatmulTile tile;
   Resources resources;
@@ -40,20 +61,17 @@ struct SharedGemm {
   std::int16_t sum = -1;       // what parts are added onto; C itself unless it is fp8
   std::int16_t partials = -1;  // a tile a slot, one below the other
   std::int16_t ready = -1;
-  std::vector<std::int32_t> slots{};  // of every sharer; -1: it is nobody's peer
+  std::vector<std::int32_t> slots{};        // of every sharer; -1: it is nobody's peer
+  std::vector<std::int64_t> first_tiles{};  // of every group
 
   const Decomposition& split() const { return plan.split; }
-  TileGrid grid() const {
-    return {ceil_div(static_cast<std::int32_t>(gemm.m), tile.m),
-            ceil_div(static_cast<std::int32_t>(gemm.n), tile.n)};
+  PlacedTile placed(std::int64_t number) const {
+    const auto group =
+        std::upper_bound(first_tiles.begin(), first_tiles.end(), number) - first_tiles.begin() - 1;
+    const auto index = static_cast<std::size_t>(group);
+    return placed_tile(products, index, number - first_tiles[index], tile, knobs.group_m);
   }
-  Rect rect_of(std::int64_t number) const {
-    const TileIndex at = grouped_tile(static_cast<std::int32_t>(number), grid(), knobs.group_m);
-    const std::int32_t row = at.row * tile.m;
-    const std::int32_t col = at.col * tile.n;
-    return {row, col, std::min(tile.m, static_cast<std::int32_t>(gemm.m) - row),
-            std::min(tile.n, static_cast<std::int32_t>(gemm.n) - col)};
-  }
+  Rect rect_of(std::int64_t number) const { return placed(number).rect; }
   Rect slot_rect(std::int64_t sharer, const Rect& rect) const {
     return {slots[static_cast<std::size_t>(sharer)] * tile.m, 0, rect.rows, rect.cols};
   }
@@ -61,20 +79,6 @@ struct SharedGemm {
     return static_cast<std::int32_t>(std::min<std::int64_t>(gemm.k, iterations * tile.k));
   }
 };
-
-void add_matrices(SharedGemm& shared) {
-  const auto m = static_cast<std::int32_t>(shared.gemm.m);
-  const auto n = static_cast<std::int32_t>(shared.gemm.n);
-  const auto k = static_cast<std::int32_t>(shared.gemm.k);
-  const DType dtype = shared.gemm.dtype;
-  const MatmulTile& tile = shared.tile;
-  ScheduleBuilder& builder = shared.builder;
-  shared.a = builder.buffer({"A", dtype, m, k, tile.m, tile.k});
-  shared.b = builder.buffer({"B", dtype, k, n, tile.k, tile.n});
-  shared.sum = shared.c = builder.buffer({"C", dtype, m, n, tile.m, tile.n});
-  builder.result(shared.c);
-  builder.expect_column_blocks(shared.a, shared.b, shared.c);
-}
 
 void add_workspace(SharedGemm& shared) {
   std::int32_t count = 0;
@@ -119,8 +123,10 @@ void add_onto_tile(SharedGemm& shared, const TilePart& part, const Rect& rect) {
 }
 
 void add_part(SharedGemm& shared, const TilePart& part) {
-  const Rect rect = shared.rect_of(part.tile);
-  shared.builder.matmul(shared.a, shared.b, rect, shared.depth(part.begin), shared.depth(part.end));
+  const PlacedTile placed = shared.placed(part.tile);
+  const Rect& rect = placed.rect;
+  shared.builder.matmul(shared.a, shared.b, placed.operands(), shared.depth(part.begin),
+                        shared.depth(part.end));
   if (part.end - part.begin < shared.split().gemm.iterations) {
     add_onto_tile(shared, part, rect);
   } else {
@@ -143,6 +149,11 @@ std::int64_t dispatched_number(const SharedGemm& shared, std::int64_t p) {
 }
 
 void add_workgroups(SharedGemm& shared, std::int32_t kernel) {
+  for (const std::vector<std::int64_t>& tiles : shared.plan.dealt) {
+    shared.builder.workgroup(kernel);
+    for (const std::int64_t tile : tiles) add_part(shared, {tile, 0, shared.split().gemm.iterations});
+  }
+  if (!shared.plan.dealt.empty()) return;
   const bool dispatched = shared.plan.form == GridForm::dispatched;
   const std::int64_t all = shared.split().sharers + shared.split().whole_tiles();
   const std::int64_t workgroups = dispatched ? all : std::min(all, shared.plan.workgroups);
@@ -233,17 +244,95 @@ std::int32_t add_rounding_kernel(SharedGemm& shared) {
 
 }  // namespace
 
+std::int64_t GroupedProducts::tiles_of(std::size_t group, const MatmulTile& tile) const {
+  return std::int64_t{ceil_div(groups[group].rows, tile.m)} *
+         ceil_div(static_cast<std::int32_t>(all.n), tile.n);
+}
+
+TiledGemm GroupedProducts::tiled(const MatmulTile& tile) const {
+  TiledGemm line = tiled_gemm(all.m, all.n, all.k, tile.m, tile.n, tile.k);
+  line.tiles = 0;
+  for (std::size_t group = 0; group < groups.size(); ++group) line.tiles += tiles_of(group, tile);
+  return line;
+}
+
+ProductBuffers add_matrices(ScheduleBuilder& builder, const GroupedProducts& products, const MatmulTile& tile,
+                            DType c_dtype) {
+  const auto m = static_cast<std::int32_t>(products.all.m);
+  const auto n = static_cast<std::int32_t>(products.all.n);
+  const auto k = static_cast<std::int32_t>(products.all.k);
+  ProductBuffers buffers;
+  buffers.a = builder.buffer({"A", products.all.dtype, m, k, tile.m, tile.k});
+  buffers.b = builder.buffer(
+      {"B", products.all.dtype, k, static_cast<std::int32_t>(products.columns), tile.k, tile.n});
+  buffers.c = builder.buffer({"C", c_dtype, m, n, tile.m, tile.n});
+  builder.result(buffers.c);
+  if (products.groups.size() == 1 && products.columns == n) {
+    builder.expect_column_blocks(buffers.a, buffers.b, buffers.c);
+    return buffers;
+  }
+  builder.input(builder.whole(buffers.a));
+  builder.input(builder.whole(buffers.b));
+  for (const ProductGroup& group : products.groups) {
+    builder.expect_product({buffers.c, 0, {group.row, 0, group.rows, n}},
+                           {buffers.a, 0, {group.row, 0, group.rows, k}},
+                           {buffers.b, 0, {0, group.column, k, n}});
+  }
+  return buffers;
+}
+
+std::int32_t add_tiles_kernel(ScheduleBuilder& builder, const Machine& machine,
+                              const GroupedProducts& products, const ProductBuffers& buffers,
+                              const std::vector<std::size_t>& groups, const GemmKnobs& knobs,
+                              std::string_view name) {
+  Kernel kernel;
+  kernel.name = std::string(name);
+  kernel.tile = matmul_tile(knobs);
+  kernel.resources = matmul_resources(machine.gpu, machine.interpreter, products.all.dtype, kernel.tile);
+  const MatmulTile tile = kernel.tile;
+  std::vector<PlacedTile> tiles;
+  for (const std::size_t group : groups) {
+    for (std::int64_t number = 0; number < products.tiles_of(group, tile); ++number)
+      tiles.push_back(placed_tile(products, group, number, tile, knobs.group_m));
+  }
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  const auto count = static_cast<std::int32_t>(tiles.size());
+  for (std::int32_t p = 0; p < count; ++p) {
+    const PlacedTile& placed = tiles[static_cast<std::size_t>(first_item(knobs, machine.gpu, p, count))];
+    builder.workgroup(id);
+    builder.matmul(buffers.a, buffers.b, placed.operands(), 0, static_cast<std::int32_t>(products.all.k));
+    builder.store(buffers.c, placed.rect, 0);
+  }
+  return id;
+}
+
 Schedule build_shared_gemm(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
                            const GemmPlan& plan) {
+  const GroupedProducts products{gemm, {{0, static_cast<std::int32_t>(gemm.m), 0}}, gemm.n};
+  return build_shared_gemm(products, machine, knobs, plan);
+}
+
+Schedule build_shared_gemm(const GroupedProducts& products, const Machine& machine, const GemmKnobs& knobs,
+                           const GemmPlan& plan) {
+  const GemmShape& gemm = products.all;
   const MatmulTile tile = matmul_tile(knobs);
   SharedGemm shared{machine,
                     knobs,
                     plan,
+                    products,
                     gemm,
                     tile,
                     matmul_resources(machine.gpu, machine.interpreter, gemm.dtype, tile),
                     ScheduleBuilder(std::string(plan.name), 1)};
-  add_matrices(shared);
+  const ProductBuffers buffers = add_matrices(shared.builder, products, tile, gemm.dtype);
+  shared.a = buffers.a;
+  shared.b = buffers.b;
+  shared.sum = shared.c = buffers.c;
+  std::int64_t first = 0;
+  for (std::size_t group = 0; group < products.groups.size(); ++group) {
+    shared.first_tiles.push_back(first);
+    first += products.tiles_of(group, tile);
+  }
   const bool atomics = plan.fixup == Fixup::atomics && seams_of(plan.split) > 0;
   if (!atomics) add_workspace(shared);
   const bool rounds = atomics && sum_dtype(gemm.dtype) != gemm.dtype;

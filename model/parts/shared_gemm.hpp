@@ -1,11 +1,13 @@
 // The kernels of one GEMM on one GPU whose products are shared out among workgroups: which iterations of K of
 // which tiles belong to which (model/parts/decomposition.hpp), how workgroups come to run, and how partial
-// sums become a tile.
+// sums become a tile. Or of many GEMMs of one depth and width, whose tiles lie in one line, group after
+// group.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "model/parts/decomposition.hpp"
 #include "model/parts/kernels.hpp"
@@ -31,7 +33,47 @@ struct GemmPlan {
   GridForm form = GridForm::dispatched;
   std::int64_t workgroups = 0;  // unless dispatched
   Fixup fixup = Fixup::partials;
+  // Of every workgroup of a persistent grid the whole tiles that it has; empty: in turn.
+  std::vector<std::vector<std::int64_t>> dealt = {};
 };
+
+// Rows [row, row + rows) of A and C, which are a product with columns [column, column + N) of B.
+struct ProductGroup {
+  std::int32_t row = 0;
+  std::int32_t rows = 0;
+  std::int32_t column = 0;
+};
+
+// Products C_g = A_g·B_g with rows of their own and N × K in common: A_g and C_g one below the other, B_g
+// side by side. `all`: with the rows of all groups.
+struct GroupedProducts {
+  GemmShape all;
+  std::vector<ProductGroup> groups;  // in the order in which their tiles are numbered
+  std::int64_t columns = 0;          // of B
+
+  // Tiles of a group, in rows and columns of bm × bn.
+  std::int64_t tiles_of(std::size_t group, const MatmulTile& tile) const;
+  TiledGemm tiled(const MatmulTile& tile) const;
+};
+
+// Numbers of the buffers of A, B and C.
+struct ProductBuffers {
+  std::int16_t a = -1;
+  std::int16_t b = -1;
+  std::int16_t c = -1;
+};
+// Adds them, with inputs and what must come out. `c_dtype`: of C.
+ProductBuffers add_matrices(ScheduleBuilder& builder, const GroupedProducts& products, const MatmulTile& tile,
+                            DType c_dtype);
+
+// Adds a kernel of whole tiles of some groups, one a workgroup; with the resources that the tile needs.
+std::int32_t add_tiles_kernel(ScheduleBuilder& builder, const Machine& machine,
+                              const GroupedProducts& products, const ProductBuffers& buffers,
+                              const std::vector<std::size_t>& groups, const GemmKnobs& knobs,
+                              std::string_view name);
+
+Schedule build_shared_gemm(const GroupedProducts& products, const Machine& machine, const GemmKnobs& knobs,
+                           const GemmPlan& plan);
 
 // C = A·B in that plan; of the knobs tile, grid order, lock and launch count. Throws UserError when the tile
 // does not fit, or when partial sums are too many.

@@ -88,7 +88,7 @@ void read_value(TomlReader& reader, std::size_t index, Values& values) {
       values.give_at(column, reader.boolean_or(spec.name, false) ? 1 : 0);
       break;
     case ValueKind::file:
-      values.give_at(column, number_of_file(reader.text(spec.name)));
+      values.give_at(column, number_of_file(path_beside(reader.text(spec.name), reader.origin())));
       break;
     case ValueKind::bytes:
       values.give_at(column, reader.bytes(spec.name, spec.low, spec.high));

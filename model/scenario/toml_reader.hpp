@@ -26,6 +26,8 @@ class TomlReader {
   // ("scenario", "entry").
   TomlReader(std::vector<const toml::table*> chain, std::string origin, std::string what);
 
+  const std::string& origin() const { return origin_; }
+
   // "origin:line" of a node, of a key, or of the table itself when the key is absent.
   std::string where(const toml::node& node) const;
   std::string where(std::string_view key) const;

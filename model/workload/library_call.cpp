@@ -23,16 +23,39 @@ std::optional<std::string_view> form_of_program(const CsvRow& line, const Worklo
   return form;
 }
 
+namespace {
+
+// A field as the scripts write it; nothing where they write what stands for "left out".
+std::optional<std::int64_t> field_of_program(const CsvRow& line, const Spec& field) {
+  constexpr std::array<std::string_view, 2> kPythonWords{"False", "True"};
+  switch (field.kind) {
+    case ValueKind::name:
+      return static_cast<std::int64_t>(line.choice(field.name, field.names));
+    case ValueKind::boolean:
+      return static_cast<std::int64_t>(line.choice(field.name, kPythonWords));
+    case ValueKind::file:
+      if (!line.field(field.name).empty()) line.refuse(field.name, "nothing: no script reads files");
+      return std::nullopt;
+    case ValueKind::integer:
+    case ValueKind::bytes:
+      break;
+  }
+  const bool may_be_left_out = !field.required && field.usual.front() < field.low;
+  const std::int64_t value =
+      line.integer(field.name, may_be_left_out ? field.usual.front() : field.low, field.high);
+  return may_be_left_out && value == field.usual.front() ? std::nullopt : std::optional(value);
+}
+
+}  // namespace
+
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern) {
   LibraryCall call;
   call.form = LibraryForm::program;
   call.time_column = "wall_us";
   call.problem = problem_of(workload);
   for (const Spec& field : workload.fields) {
-    const bool named = field.kind == ValueKind::name;
-    call.problem.values.give(field.name, named
-                                             ? static_cast<std::int64_t>(line.choice(field.name, field.names))
-                                             : line.integer(field.name, field.low, field.high));
+    const std::optional<std::int64_t> value = field_of_program(line, field);
+    if (value) call.problem.values.give(field.name, *value);
   }
   call.pattern = pattern;
   call.knobs = Values(workload.knobs);

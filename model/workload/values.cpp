@@ -132,7 +132,10 @@ std::string text_of(const Values& values, std::size_t spec) {
 std::string key_of(const Values& values) {
   std::string key;
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
-    key += fmt::format("{}{} {}", key.empty() ? "" : " ", values.specs()[i].name, text_of(values, i));
+    const Spec& spec = values.specs()[i];
+    const bool file = spec.kind == ValueKind::file;
+    key += fmt::format("{}{} {}", key.empty() ? "" : " ", spec.name,
+                       file ? key_of_file(values.at(values.first_column(i))) : text_of(values, i));
   }
   return key;
 }

@@ -102,7 +102,7 @@ const Spec* find_spec(std::span<const Spec> specs, std::string_view name);
 // One value as text: "256x256x64", "fp16", "true", "8".
 std::string text_of(const Values& values, std::size_t spec);
 
-// "m 8192 n 4608 …": equal text, equal values.
+// "m 8192 n 4608 …": equal text, equal values, and equal content of files.
 std::string key_of(const Values& values);
 
 // Bytes of "64 MiB", "4096" or "1 GiB"; nothing for what is no size.

@@ -22,6 +22,7 @@
 #include "model/workloads/gemm_all_to_all/patterns.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
+#include "model/workloads/grouped_gemm/workload.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/moe/workload.hpp"
 #include "model/workloads/paged_attention/workload.hpp"
@@ -35,7 +36,7 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 23> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 24> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -56,6 +57,7 @@ std::span<const Workload* const> workloads() {
                                                    &ring_attention(),
                                                    &ulysses(),
                                                    &moe(),
+                                                   &grouped_gemm(),
                                                    &streaming_kernel(),
                                                    &spmv()};
   return all;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMaxHidden = 65536;
 
-const std::array<Spec, 12> kFields{{
+const std::array<Spec, 13> kFields{{
     routing_field("tokens"),
     {.name = "step",
      .help = "tokens to their experts' GPUs, or the sum of what comes back",
@@ -26,6 +26,7 @@ const std::array<Spec, 12> kFields{{
     routing_field("top_k"),
     routing_field("routing"),
     routing_field("skew"),
+    routing_field("histogram"),
     routing_field("routing_seed"),
     routing_field("capacity"),
     routing_field("block"),

@@ -8,7 +8,9 @@
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/group_tile.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/moe/patterns.hpp"
 
 namespace tritax {
@@ -18,7 +20,7 @@ namespace {
 constexpr std::int64_t kMaxHidden = 65536;
 constexpr std::int64_t kMaxMovers = 1024;
 
-const std::array<Spec, 13> kFields{{
+const std::array<Spec, 14> kFields{{
     routing_field("tokens"),
     {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {2048}},
     {.name = "ffn", .help = "columns of an expert's first product", .high = kMaxHidden, .usual = {1024}},
@@ -30,6 +32,7 @@ const std::array<Spec, 13> kFields{{
     routing_field("top_k"),
     routing_field("routing"),
     routing_field("skew"),
+    routing_field("histogram"),
     routing_field("routing_seed"),
     routing_field("capacity"),
     routing_field("block"),
@@ -112,32 +115,12 @@ std::string size_text(const Problem& problem) {
                      problem["ffn"], problem["gated"] != 0 ? ", gated" : "");
 }
 
-bool tile_fits(const GemmKnobs& knobs, DType dtype, const Gpu& gpu, const KernelCosts& costs) {
-  try {
-    matmul_resources(gpu, costs, dtype, matmul_tile(knobs));
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
-// Rows and columns of a tile: no more than an expert has, as far as matrix instructions allow.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
   const auto dtype = static_cast<DType>(problem["dtype"]);
-  GemmKnobs knobs = default_gemm_knobs(machine, dtype);
-  const auto halve = [&](std::int32_t GemmKnobs::*edge, std::int64_t wanted) {
-    while (knobs.*edge > kTileStep && knobs.*edge / 2 >= wanted) {
-      GemmKnobs smaller = knobs;
-      smaller.*edge /= 2;
-      const bool as_is = tile_fits(smaller, dtype, machine.gpu, machine.interpreter);
-      if (!as_is && smaller.waves > 1) smaller.waves /= 2;
-      if (!as_is && !tile_fits(smaller, dtype, machine.gpu, machine.interpreter)) break;
-      knobs = smaller;
-    }
-  };
-  halve(&GemmKnobs::tile_m, problem["tokens"] * problem.gpus() * problem["top_k"] / problem["experts"]);
-  halve(&GemmKnobs::tile_n, std::min(problem["ffn"], problem["hidden"]));
+  GemmKnobs knobs = with_tile_for(default_gemm_knobs(machine, dtype), dtype, machine,
+                                  problem["tokens"] * problem.gpus() * problem["top_k"] / problem["experts"],
+                                  std::min(problem["ffn"], problem["hidden"]));
   knobs.comm_cus = 64;
   knobs.host_barriers = false;
   assume(values, knobs);
@@ -150,21 +133,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   const auto axis = [&](std::string_view knob, std::initializer_list<std::int64_t> others) {
     space.axes.push_back(usual_first(pattern, space.base, knob, others));
   };
-  const auto dtype = static_cast<DType>(problem["dtype"]);
-  axis("tile_m", {});
-  if (!pins.given("tile_m")) {
-    Axis& rows = space.axes.back();
-    rows.travels = true;
-    rows.relative = true;
-    for (const std::int64_t other : {16, 32, 64, 128, 256}) {
-      if (other == space.base["tile_m"]) continue;
-      rows.values.push_back(
-          {{other}, 0, [other, dtype, gpu = machine.gpu, costs = machine.interpreter](Values& knobs) {
-             knobs.assume("tile_m", other);
-             return tile_fits(gemm_knobs_of(knobs), dtype, gpu, costs);
-           }});
-    }
-  }
+  space.axes.push_back(
+      tile_rows_axis(pattern, space.base, static_cast<DType>(problem["dtype"]), machine, pins));
   if (problem.gpus() > 1) axis("transport", {0, 1});
   axis("comm_cus", {16, 32, 64, 128});
   if (problem.gpus() > 1) axis("lock", {0, 1, 2});
@@ -174,12 +144,10 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 
 // All products at the peak of the matrix cores, were they shared evenly.
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values&) {
-  const Gpu& gpu = machine.gpu;
-  const MatrixRate& rate = gpu.rate(static_cast<DType>(problem["dtype"]));
-  const double flop_per_ns =
-      rate.flop_per_clk_per_cu * gpu.cu_count() * std::max(gpu.boost_clock_ghz, rate.load_clock_ghz);
-  return machine.host.launch_latency_ns + work(problem).flops / problem.gpus() / flop_per_ns;
+  return peak_bound_ns(work(problem).flops / problem.gpus(), static_cast<DType>(problem["dtype"]), machine);
 }
+
+std::optional<LibraryCall> library_call(const CsvRow& line) { return library_program(line, moe()); }
 
 }  // namespace
 
@@ -199,6 +167,7 @@ const Workload& moe() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .library_call = library_call,
       .computing = {"the grouped GEMM", "matrix work"},
   };
   return workload;

@@ -7,6 +7,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/sequence_attention.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/ring_attention/patterns.hpp"
 
 namespace tritax {
@@ -136,6 +137,12 @@ double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, 
   return ring_bound_ns(ring, ring_knobs_of(values, ring), machine);
 }
 
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (form_of_program(line, ring_attention()) == "streams")
+    return run_of_program(line, ring_attention(), "library-streams");
+  return library_program(line, ring_attention());
+}
+
 }  // namespace
 
 const Workload& ring_attention() {
@@ -154,6 +161,7 @@ const Workload& ring_attention() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .library_call = library_call,
       .computing = {"attention", "matrix and vector work"},
   };
   return workload;

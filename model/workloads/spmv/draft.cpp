@@ -33,7 +33,7 @@ std::shared_ptr<const SparseMatrix> spmv_matrix(const Problem& problem) {
   static std::mutex mutex;
   static std::optional<std::pair<std::string, std::shared_ptr<const SparseMatrix>>> last;
   const std::string path = file_of(problem["matrix"]);
-  const std::string key = path.empty() ? key_of(problem.values) : path;
+  const std::string key = path.empty() ? key_of(problem.values) : key_of_file(problem["matrix"]);
   const std::lock_guard lock(mutex);
   if (!last || last->first != key) {
     SparseMatrix matrix = path.empty() ? generate_tile_set(question_of(problem)) : read_tile_set(path);

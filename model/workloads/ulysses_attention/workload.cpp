@@ -7,6 +7,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/sequence_attention.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/ulysses_attention/patterns.hpp"
 
 namespace tritax {
@@ -115,6 +116,8 @@ double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, 
   return ulysses_bound_ns(heads, ulysses_knobs_of(values, heads), machine);
 }
 
+std::optional<LibraryCall> library_call(const CsvRow& line) { return library_program(line, ulysses()); }
+
 }  // namespace
 
 const Workload& ulysses() {
@@ -132,6 +135,7 @@ const Workload& ulysses() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .library_call = library_call,
       .computing = {"attention", "matrix and vector work"},
   };
   return workload;
