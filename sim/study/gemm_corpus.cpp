@@ -83,7 +83,7 @@ double simulated_ns(const Machine& machine, const CorpusKernels& kernels, const 
     plan.form = GridForm::persistent;
     plan.workgroups = split.sharers;
   }
-  return simulate(build_shared_gemm({size.m, size.n, size.k, dtype}, machine, knobs, plan), machine)
+  return simulate(build_shared_gemm(GemmShape{size.m, size.n, size.k, dtype}, machine, knobs, plan), machine)
       .kernels_ns;
 }
 
