@@ -28,6 +28,7 @@ Run add_compare(CLI::App& program, const Workload& workload);
 Run add_evaluate(CLI::App& program, const Workload& workload);
 Run add_explain(CLI::App& program, const Workload& workload);
 Run add_export(CLI::App& program, const Workload& workload);
+Run add_import(CLI::App& program, const Workload& workload);
 Run add_layer(CLI::App& program, const Workload& workload);
 Run add_machines(CLI::App& program, const Workload& workload);
 Run add_measure(CLI::App& program, const Workload& workload);

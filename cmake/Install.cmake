@@ -42,7 +42,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tritax)
 install(EXPORT tritaxTargets NAMESPACE tritax:: DESTINATION ${package})
 foreach(folder model sim)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tritax FILES_MATCHING PATTERN "*.hpp"
-          PATTERN machines EXCLUDE PATTERN uncalibrated EXCLUDE PATTERN command_line EXCLUDE)
+          PATTERN machines EXCLUDE PATTERN uncalibrated EXCLUDE PATTERN command_line EXCLUDE PATTERN imports EXCLUDE)
 endforeach()
 configure_package_config_file(cmake/tritaxConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tritaxConfig.cmake
                               INSTALL_DESTINATION ${package})

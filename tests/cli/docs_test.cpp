@@ -26,6 +26,7 @@ TEST(Docs, CliPageAndHelpNameTheSameOptions) {
         "scenarios list", "reproduce",       "measure",      "calibrate",       "validate",
         "tune",           "sweep",           "export",       "merge",           "describe",
         "play",           "roofline",        "model"}) {
+        "play",           "roofline",        "import trace", "import topology"}) {
     help += test::run_tritax(command + " --help").out;
   }
   std::set<std::string> in_help = long_options(help);
@@ -58,6 +59,7 @@ TEST(Docs, CliPageNamesEveryCommand) {
         "trace",     "check",    "evaluate",  "schedule", "patterns", "machines", "scenarios",
         "reproduce", "measure",  "calibrate", "validate", "tune",     "sweep",    "export",
         "merge",     "describe", "play",      "roofline", "model"}) {
+        "merge",     "describe", "play",      "roofline", "import"}) {
     EXPECT_NE(page.find("| `" + command + "` |"), std::string::npos) << command;
   }
 }

@@ -1,0 +1,69 @@
+"""What the schemas of make-reference are made of."""
+import json
+import re
+
+NUMBER, TEXT, YES_NO, WHOLE = {"type": "number"}, {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
+SIZE = {"type": "integer", "minimum": 0}
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+TEXTS = {"type": "array", "items": TEXT}
+
+
+def nullable(schema):
+    return {"anyOf": [{"type": "null"}, schema]}
+
+
+def closed(required, optional=None):
+    """An object with these keys and no others."""
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required),
+            "additionalProperties": False}
+
+
+def several(schema):
+    return {"type": "array", "items": schema}
+
+
+def ref(name):
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def top(title, description, schema, defs=None):
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "description": description, **schema,
+            **({"$defs": defs} if defs else {})}
+
+
+def times(*names):
+    return closed({f"{name}_us": NUMBER for name in names})
+
+
+RECORD = {"version": TEXT, "machine": TEXT, "machine_changes": TEXTS, "sustained": YES_NO}
+MOVE = {"track": TEXT, "place": SIZE, "grain": TEXT, "steps": WHOLE, "text": TEXT}
+RUN_RECORD = {"seed": WHOLE, "schedule_file": TEXT, "workload": ref("values"), "pattern": TEXT, "knobs": ref("values")}
+DEFS = {
+    "values": {"description": "fields of a workload or knobs of a pattern, by name; null: the pattern has no such knob",
+               "type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+    "account": {"description": "what the critical path consists of; the parts add up to the time",
+                **times("compute", "memory", "wire", "launch", "bulk_synchronous", "locality", "contention", "harness")},
+    "taxes": times("launch", "bulk_synchronous", "locality"),
+    "savings": {"description": "what the run would save without each tax; may be negative",
+                **times("launch", "bulk_synchronous", "locality", "remainder", "time_without_taxes")},
+    "both_accounts": closed({"critical_path": ref("taxes")}, {"counterfactual": ref("savings")}),
+    "spread": {"description": "times of other seeds of the arbitration",
+               **closed({"seeds": several(WHOLE), "times_us": several(NUMBER), "relative": NUMBER})},
+    "caches": closed({"l2_hit": SHARE, "llc_hit": SHARE, "hbm_bytes": NUMBER, "rows": several(closed(
+        {"gpu": SIZE, "die": nullable(SIZE), "buffer": TEXT, "operation": TEXT, "asked": NUMBER, "l2_hit": NUMBER,
+         "llc_hit": NUMBER, "hbm_read": NUMBER, "hbm_written": NUMBER}))}),
+    "inputs": several(closed({"input": TEXT, "value": TEXT, "effect": NUMBER, "variations": several(closed(
+        {"value": TEXT, "time_us": nullable(NUMBER)}, {"obstacle": TEXT}))})),
+}
+
+
+def defs(*names):
+    """These and what they refer to."""
+    found = {}
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = DEFS[name]
+            todo += re.findall(r'"#/\$defs/(\w+)"', json.dumps(DEFS[name]))
+    return dict(sorted(found.items()))
