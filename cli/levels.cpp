@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/record.hpp"
 #include "cli/terminal.hpp"
@@ -167,6 +168,33 @@ void add_step_json(const KStep& step, const StepOrder& order, const StepTime& ti
                    {"order", std::move(names)}};
 }
 
+// The list schedule of a step that begins the next turn in this one: of a matmul its first reads, of
+// attention its scores.
+struct Ahead {
+  std::string text;
+  std::string key;
+  std::optional<double> cycles;
+};
+
+Ahead ahead_of(const Machine& machine, const Levels& levels) {
+  const bool attends = levels.waves.loop == TileLoop::attention;
+  Ahead ahead;
+  ahead.key = attends ? "scores_ahead_cycles" : "reads_ahead_cycles";
+  KStepOptions options;
+  (attends ? options.scores_ahead : options.reads_ahead) = true;
+  try {
+    const KStep step = k_step_of(machine.gpu, levels, options);
+    ahead.cycles = StepBoard(step).cycles(listed_order(step));
+  } catch (const UserError& error) {
+    ahead.text =
+        fmt::format("the scores of the next turn cannot be multiplied in this one: {}", error.what());
+    return ahead;
+  }
+  ahead.text = fmt::format("{:.1f} if each turn {} of the next", *ahead.cycles,
+                           attends ? "multiplies the scores" : "reads the first fragments");
+  return ahead;
+}
+
 void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level, Outputs& outputs,
                  Table& rows, LevelJson& all) {
   outputs.print(styled(kernel_heading(kernel), Style::bold) + "\n");
@@ -182,31 +210,22 @@ void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level
   row["wave_clk"] = costs.wave.clk;
   outputs.print(wave_table(levels));
   outputs.print("\n" + wrapped(use_text(machine.gpu, levels)) + "\n");
-  const bool scheduled = level == Level::instruction && levels.waves.loop == TileLoop::gemm;
+  const bool scheduled = level == Level::instruction;
   StepTime time;
   if (scheduled) {
     const KStep step = k_step_of(machine.gpu, levels);
     const StepOrder order = listed_order(step);
     time = StepBoard(step).evaluate(order);
     const double written = StepBoard(step).cycles(written_order(step));
-    KStepOptions options;
-    options.reads_ahead = true;
-    const KStep ahead = k_step_of(machine.gpu, levels, options);
-    const double ahead_clk = StepBoard(ahead).cycles(listed_order(ahead));
+    const Ahead ahead = ahead_of(machine, levels);
     outputs.print(instruction_table(step, time));
-    outputs.print(
-        "\n" +
-        wrapped(fmt::format(
-            "In the order of list scheduling a K step takes {:.1f} cycles in the steady state, as written "
-            "down {:.1f}, and {:.1f} if each turn reads the first fragments of the next. It is bound by {}.",
-            time.cycles, written, ahead_clk, time.bound)) +
-        "\n");
+    outputs.print("\n" +
+                  wrapped(fmt::format("In the order of list scheduling a K step takes {:.1f} cycles in the "
+                                      "steady state, as written down {:.1f}, and {}. It is bound by {}.",
+                                      time.cycles, written, ahead.text, time.bound)) +
+                  "\n");
     add_step_json(step, order, time, written, row);
-    row["k_step"]["reads_ahead_cycles"] = ahead_clk;
-  } else if (level == Level::instruction) {
-    outputs.print(
-        wrapped("A block of attention has vector work between its products: no instruction schedule.") +
-        "\n");
+    if (ahead.cycles) row["k_step"][ahead.key] = *ahead.cycles;
   }
   const Table table = cost_table(levels, costs, scheduled ? &time : nullptr);
   outputs.print(table);

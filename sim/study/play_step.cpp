@@ -53,9 +53,7 @@ std::vector<StepPlay> play_on_steps(const Schedule& schedule, const Machine& mac
     StepPlay play;
     play.kernel = std::move(kernel);
     play.refusal = play.kernel.refusal;
-    if (play.kernel.levels && play.kernel.attends) {
-      play.refusal = "attention has vector work between its products: no instruction schedule";
-    } else if (play.kernel.levels) {
+    if (play.kernel.levels) {
       KStepOptions options;
       options.as_machine_code = as_machine_code;
       play_step(k_step_of(machine.gpu, *play.kernel.levels, options), player, game, play);

@@ -156,7 +156,7 @@ double simulated_cycles(const KStep& step, const StepOrder& order, int turns) {
   Times issue(static_cast<std::size_t>(turns),
               std::vector(count, std::vector(static_cast<std::size_t>(waves), 0.0)));
   Times serve = issue;
-  std::array<std::vector<std::pair<double, int>>, 4> served;  // by unit: begin, busy
+  std::array<std::vector<std::pair<double, int>>, kStepUnits> served;  // by unit: begin, busy
   double middle = 0;
   for (std::size_t t = 0; t < static_cast<std::size_t>(turns); ++t) {
     for (std::size_t place = 0; place < count; ++place) {
@@ -329,13 +329,6 @@ TEST(KStepOfTile, ReadsAheadHideTheLatencyOfLds) {
     }
     EXPECT_GE(cycles, StepBoard(plain).evaluate(listed_order(plain)).busy[0]) << name;
   }
-}
-
-TEST(KStepOfTile, OfAttentionIsRefused) {
-  const Machine machine = find_machine("mi300x-8");
-  const Levels levels =
-      lower_attend(machine.gpu, machine.interpreter, DType::fp16, {128, 64, 128, 4, Pipeline::serial});
-  EXPECT_THROW(k_step_of(machine.gpu, levels), UserError);
 }
 
 }  // namespace

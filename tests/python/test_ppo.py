@@ -101,11 +101,11 @@ def game():
 
 def test_it_plays_and_its_moves_can_be_made_again(game, tmp_path):
     schedule, machine = game
-    find = tritax.play(schedule, machine, player="ppo", moves=130, draws=2, executes=True)
-    assert find.player == "ppo" and find.evaluated == 130
+    find = tritax.play(schedule, machine, player="ppo", moves=70, draws=2, executes=True)
+    assert find.player == "ppo" and find.evaluated == 70
     assert 0 < find.found_ns <= find.start_ns and find.gain == pytest.approx(1 - find.found_ns / find.start_ns)
     assert not tritax.check(find.schedule, machine) and tritax.execute(find.schedule, machine).right
-    again = tritax.play(schedule, machine, player="ppo", moves=130, draws=2)
+    again = tritax.play(schedule, machine, player="ppo", moves=70, draws=2)
     assert again.moves == find.moves
     find.save_moves(tmp_path / "moves.json")
     assert '"player":"ppo"' in (tmp_path / "moves.json").read_text()

@@ -194,7 +194,7 @@ class Lister {
   std::vector<std::int64_t> way_;         // the longest to the end of the turn
   std::vector<std::int64_t> operands_;    // when they are there
   std::vector<std::int64_t> stalls_at_;   // sum of stall counts in front of it, once listed; else -1
-  std::array<std::int64_t, 4> unit_free_{};
+  std::array<std::int64_t, kStepUnits> unit_free_{};
   std::int64_t now_ = 0;     // the next instruction issues
   std::int64_t stalls_ = 0;  // of all listed
 };

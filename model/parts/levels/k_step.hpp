@@ -45,13 +45,18 @@ enum class StepKind : std::uint8_t {
   lds_read,   // LDS to registers
   matrix,     // a matrix instruction
   barrier,    // of the workgroup
+  vector,     // plain vector instructions, one behind the other
+  exponential,
 };
-inline constexpr std::array<std::string_view, 7> kStepKindNames{
-    "load", "load-lds", "prefetch", "lds-write", "lds-read", "matrix", "barrier"};
+inline constexpr std::array<std::string_view, 9> kStepKindNames{
+    "load", "load-lds", "prefetch", "lds-write", "lds-read", "matrix", "barrier", "vector", "exponential"};
 
 // What serves an instruction; each serves one at a time, in the order of issue.
-enum class StepUnit : std::uint8_t { matrix, lds, memory, none };
-inline constexpr std::array<std::string_view, 4> kStepUnitNames{"matrix core", "LDS", "memory path", "none"};
+// `special`: exponentials, where they have a unit of their own.
+enum class StepUnit : std::uint8_t { matrix, lds, memory, vector, special, none };
+inline constexpr std::size_t kStepUnits = 6;
+inline constexpr std::array<std::string_view, kStepUnits> kStepUnitNames{
+    "matrix core", "LDS", "memory path", "vector unit", "special function unit", "none"};
 
 struct StepInstruction {
   StepKind kind = StepKind::matrix;
@@ -60,7 +65,7 @@ struct StepInstruction {
   std::int32_t issue = 1;    // cycles until the wave can issue its next instruction; its stall count, > 0
   std::int32_t busy = 0;     // cycles for which it has its unit
   std::int32_t latency = 0;  // from the beginning of its service to its result, if all goes well
-  bool movable = false;      // what a player may pick up: whatever loads, reads or writes
+  bool movable = false;      // what a player may pick up: all but matrix instructions and barriers
 };
 
 // How an order has to keep a dependence.
@@ -83,7 +88,8 @@ struct KStep {
   std::vector<StepInstruction> instructions;  // as the lowering writes them, a legal order by themselves
   std::vector<StepDependence> dependences;
   std::int32_t waves_per_simd = 1;
-  std::array<std::int32_t, 4> queue{};  // in front of every StepUnit; 0: a wave waits until its turn comes
+  std::array<std::int32_t, kStepUnits>
+      queue{};  // in front of every StepUnit; 0: a wave waits until its turn comes
   bool barriers_are_walls =
       false;         // nothing passes a barrier, whatever the dependences say (arXiv:2501.08071)
   double flops = 0;  // of a compute unit, by all its waves, in a turn
@@ -99,7 +105,7 @@ struct StepTime {
   StepOrder critical;
   // Cycles a turn for which each StepUnit is taken, by all waves of a SIMD; `none`: for which a wave issues.
   // No order takes fewer.
-  std::array<double, 4> busy{};
+  std::array<double, kStepUnits> busy{};
   std::string bound;  // in words: "the matrix core", "issue", "load A 0 -> write A 0 -> barrier"
 };
 

@@ -7,35 +7,19 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/levels/step_lines.hpp"
 
 namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kLdsClkOfAmd = 64;
-constexpr std::int32_t kLdsClkOfNvidia = 29;
-constexpr std::int32_t kL1ClkOfXe = 120;
-constexpr double kL1BytesPerClkOfXe =
-    512;  // load and store of an Xe-core, Intel Data Center GPU Max overview
-constexpr std::int32_t kQueue = 8;
-constexpr std::int32_t kUsualWindow = 5;
-
-std::int32_t clk_of(double clk) { return std::max(1, static_cast<std::int32_t>(std::lround(clk))); }
-
 // Writes down the instructions of a wave.
-class StepWriter {
+class StepWriter : StepLines {
  public:
   StepWriter(const Gpu& gpu, const Levels& levels, const KStepOptions& options);
   KStep write();
 
  private:
-  using Ids = std::vector<std::int32_t>;
-
-  std::int32_t add(StepKind kind, StepUnit unit, std::string name, double busy_clk, double latency_clk);
-  void need(std::int32_t from, std::int32_t to, std::int32_t turns, std::int32_t cycles);
-  void need_all(const Ids& from, std::int32_t to, std::int32_t turns);    // their results
-  void follow_all(std::int32_t from, const Ids& to, std::int32_t turns);  // a barrier
-  void add_loads();
   void add_piece(std::int32_t piece);
   void add_reads(std::int32_t piece, Ids& reads_a, Ids& reads_b);
   void add_reads_ahead();
@@ -43,134 +27,33 @@ class StepWriter {
   bool reads_ahead() const;
   void add_products(std::int32_t piece);
   void guard_fragments();
-  void close_through_registers();
-  void close_by_copies();
-  void close_by_copy_engine();
-  void close_through_cache();
 
-  double lds_busy() const { return served_ * kBytesOfLane * gpu_.lanes_per_wave / gpu_.lds_bytes_per_clk; }
-  double port_busy(double bytes) const { return served_ * bytes / gpu_.cu_l2_bytes_per_clk; }
-
-  const Gpu& gpu_;
-  const Levels& levels_;
-  const KStepOptions& options_;
   const WaveProduct& product_;
-  KStep step_;
-  double served_ = 1;  // waves of the SIMDs that ask LDS and memory path for the same at a time
-  double memory_clk_ = 0;
   std::int32_t pieces_ = 1;
-  std::int32_t along_k_ = 1;  // instructions of a piece
-  Ids loads_;                 // or copies, or prefetches
-  Ids writes_;
-  std::int32_t read_barrier_ = -1;  // behind which what was read may be overwritten
-  std::int32_t last_barrier_ = -1;  // behind which the next stage may be read
-  std::vector<Ids> reads_a_;        // by piece
-  std::vector<Ids> reads_b_;
+  std::int32_t along_k_ = 1;   // instructions of a piece
   std::vector<Ids> products_;  // by piece: (place along K · along_m + place along m) · along_n + along n
 };
 
 StepWriter::StepWriter(const Gpu& gpu, const Levels& levels, const KStepOptions& options)
-    : gpu_(gpu), levels_(levels), options_(options), product_(levels.products.front()) {
-  const std::int32_t simds = std::max(1, gpu.simds_per_cu / levels.waves_in_group);
-  step_.waves_per_simd = ceil_div(levels.waves.waves(), simds);
-  served_ = std::min(gpu.simds_per_cu, levels.tile.waves);
-  memory_clk_ =
-      (options.memory_latency_ns > 0 ? options.memory_latency_ns : gpu.l2_latency_ns) * gpu.boost_clock_ghz;
+    : StepLines(gpu, levels, options), product_(levels.products.front()) {
   along_k_ = std::min(product_.along_k, levels.read_depth / product_.instruction.k);
   pieces_ = ceil_div(product_.along_k, along_k_);
-  step_.queue[static_cast<std::size_t>(StepUnit::lds)] = kQueue;
-  step_.queue[static_cast<std::size_t>(StepUnit::memory)] = kQueue;
-  step_.barriers_are_walls = options.as_machine_code;
-  step_.flops = levels.flops();
-  step_.title = fmt::format("K step of {}x{}x{} {} by {} waves on {}, {}", levels.tile.m, levels.tile.n,
-                            levels.tile.k, name_of(levels.dtype), levels.tile.waves, gpu.name,
-                            kFeedNames[static_cast<std::size_t>(levels.feed)]);
-}
-
-std::int32_t StepWriter::add(StepKind kind, StepUnit unit, std::string name, double busy_clk,
-                             double latency_clk) {
-  StepInstruction instruction;
-  instruction.kind = kind;
-  instruction.unit = unit;
-  instruction.name = std::move(name);
-  instruction.issue = gpu_.lanes_per_wave == 64 ? 4 : 1;
-  instruction.busy = unit == StepUnit::none ? 0 : clk_of(busy_clk);
-  instruction.latency = clk_of(latency_clk);
-  instruction.movable = kind != StepKind::matrix && kind != StepKind::barrier;
-  step_.instructions.push_back(std::move(instruction));
-  return static_cast<std::int32_t>(step_.instructions.size()) - 1;
-}
-
-void StepWriter::need(std::int32_t from, std::int32_t to, std::int32_t turns, std::int32_t cycles) {
-  step_.dependences.push_back({from, to, turns, cycles});
-}
-
-void StepWriter::need_all(const Ids& from, std::int32_t to, std::int32_t turns) {
-  for (const std::int32_t id : from) {
-    need(id, to, turns, step_.instructions[static_cast<std::size_t>(id)].latency);
-  }
-}
-
-void StepWriter::follow_all(std::int32_t from, const Ids& to, std::int32_t turns) {
-  for (const std::int32_t id : to) need(from, id, turns, 1);
-}
-
-void StepWriter::add_loads() {
-  const WaveMoves& moves = levels_.moves;
-  StepKind kind = StepKind::load;
-  std::string_view verb = "load";
-  double bytes = static_cast<double>(kBytesOfLane) * gpu_.lanes_per_wave;
-  const auto step_bytes = [&](std::int32_t edge) {
-    return static_cast<double>(edge) * levels_.tile.k * bytes_of(levels_.dtype);
-  };
-  if (levels_.feed == Feed::by_copies || levels_.feed == Feed::by_copy_engine) {
-    kind = StepKind::load_lds;
-    verb = "copy";
-  }
-  if (levels_.feed == Feed::through_cache) {
-    kind = StepKind::prefetch;
-    verb = "prefetch";
-  }
-  for (const auto& [matrix, count, edge] :
-       {std::tuple{'A', moves.loads_a, levels_.tile.m}, std::tuple{'B', moves.loads_b, levels_.tile.n}}) {
-    // One for the whole workgroup is shared out among those who stand for its waves; so are prefetches, which
-    // L1 makes into one where waves ask for the same.
-    const bool shared = levels_.feed == Feed::by_copy_engine || levels_.feed == Feed::through_cache;
-    const double busy = shared ? step_bytes(edge) / step_.waves_per_simd / count / gpu_.cu_l2_bytes_per_clk
-                               : port_busy(bytes);
-    for (std::int32_t i = 0; i < count; ++i) {
-      loads_.push_back(
-          add(kind, StepUnit::memory, fmt::format("{} {} {}", verb, matrix, i), busy, memory_clk_ + busy));
-    }
-  }
 }
 
 void StepWriter::add_reads(std::int32_t piece, Ids& reads_a, Ids& reads_b) {
   if (levels_.feed == Feed::by_copy_engine) return;
   const bool cached = levels_.feed == Feed::through_cache;
   const std::int32_t depth = along_k_ * product_.instruction.k;
-  const double one = static_cast<double>(kBytesOfLane) * gpu_.lanes_per_wave;
-  const double block = static_cast<double>(kBlockRows) * kBlockRowBytes;
-  const double busy = cached ? served_ * block / kL1BytesPerClkOfXe : lds_busy();
-  const double latency = cached ? kL1ClkOfXe : gpu_.lanes_per_wave == 64 ? kLdsClkOfAmd : kLdsClkOfNvidia;
   for (const auto& [matrix, along, edge, reads] :
        {std::tuple{'A', product_.along_m, product_.instruction.m, &reads_a},
         std::tuple{'B', product_.along_n, product_.instruction.n, &reads_b}}) {
     const double bytes = static_cast<double>(along) * edge * depth * bytes_of(levels_.dtype);
-    const auto count =
-        static_cast<std::int32_t>(cached ? ceil_div(along * edge, kBlockRows) : std::ceil(bytes / one));
+    const auto count = static_cast<std::int32_t>(cached ? ceil_div(along * edge, kBlockRows)
+                                                        : std::ceil(bytes / read_bytes()));
     for (std::int32_t i = 0; i < count; ++i) {
-      reads->push_back(add(cached ? StepKind::load : StepKind::lds_read,
-                           cached ? StepUnit::memory : StepUnit::lds,
-                           fmt::format("read {} {}, piece {}", matrix, i, piece), busy, latency + busy));
+      reads->push_back(add_read(fmt::format("read {} {}, piece {}", matrix, i, piece)));
     }
   }
-}
-
-// The reads that bring fragment `i` of `along`.
-std::pair<std::int32_t, std::int32_t> bringing(std::int32_t i, std::int32_t along, std::size_t reads) {
-  const auto count = static_cast<std::int32_t>(reads);
-  return {i * count / along, ((i + 1) * count - 1) / along};
 }
 
 void StepWriter::add_products(std::int32_t piece) {
@@ -265,90 +148,15 @@ void StepWriter::guard_fragments() {
         if (reads->empty()) continue;
         const auto [first, end] = bringing(place, along, reads->size());
         for (std::int32_t r = first; r <= end; ++r) {
-          StepDependence guard{users[at], (*reads)[static_cast<std::size_t>(r)], turns, 1};
-          if (options_.as_machine_code) {
-            guard.wait = StepWait::window;
-            guard.cycles = kUsualWindow;
-          }
-          step_.dependences.push_back(guard);
+          guard(users[at], (*reads)[static_cast<std::size_t>(r)], turns);
         }
       }
     }
   }
 }
 
-void StepWriter::close_through_registers() {
-  const auto add_writes = [&] {
-    for (const std::int32_t load : loads_) {
-      const std::string name = "write" + step_.instructions[static_cast<std::size_t>(load)].name.substr(
-                                             std::string("load").size());
-      const std::int32_t write = add(StepKind::lds_write, StepUnit::lds, name, lds_busy(), lds_busy());
-      writes_.push_back(write);
-      need(load, write, 0, step_.instructions[static_cast<std::size_t>(load)].latency);
-      need(write, load, 1, step_.instructions[static_cast<std::size_t>(write)].busy);
-    }
-  };
-  Ids reads;
-  for (const auto* of : {&reads_a_, &reads_b_}) {
-    for (const Ids& piece : *of) reads.insert(reads.end(), piece.begin(), piece.end());
-  }
-  std::int32_t all_read = -1;
-  if (levels_.stages == 1) {
-    all_read = add(StepKind::barrier, StepUnit::none, "barrier, all read", 0, 1);
-    need_all(reads, all_read, 0);
-  }
-  add_writes();
-  const std::int32_t all_written = add(StepKind::barrier, StepUnit::none, "barrier, all written", 0, 1);
-  need_all(writes_, all_written, 0);
-  follow_all(all_written, reads, 1);
-  if (all_read >= 0) {
-    follow_all(all_read, writes_, 0);
-    need(all_read, all_written, 0, 1);
-  } else {
-    need_all(reads, all_written, 0);
-    follow_all(all_written, writes_, 1);
-  }
-  read_barrier_ = all_read >= 0 ? all_read : all_written;
-  last_barrier_ = all_written;
-}
-
-void StepWriter::close_by_copies() {
-  const std::int32_t barrier = add(StepKind::barrier, StepUnit::none, "barrier", 0, 1);
-  for (const auto* of : {&reads_a_, &reads_b_}) {
-    for (const Ids& piece : *of) {
-      need_all(piece, barrier, 0);
-      follow_all(barrier, piece, 1);
-    }
-  }
-  need_all(loads_, barrier, levels_.stages - 2);
-  follow_all(barrier, loads_, 1);
-  read_barrier_ = last_barrier_ = barrier;
-}
-
-// Copies tell matrix instructions through barriers in LDS that only they wait at, and are told so too.
-void StepWriter::close_by_copy_engine() {
-  for (const Ids& piece : products_) {
-    for (const std::int32_t product : piece) {
-      need_all(loads_, product, levels_.stages - 1);
-      for (const std::int32_t load : loads_) {
-        need(product, load, 1, step_.instructions[static_cast<std::size_t>(product)].latency);
-      }
-    }
-  }
-}
-
-void StepWriter::close_through_cache() {
-  for (const std::int32_t prefetch : loads_) {
-    const StepInstruction& from = step_.instructions[static_cast<std::size_t>(prefetch)];
-    const bool of_a = from.name.find(" A ") != std::string::npos;
-    for (const Ids& piece : of_a ? reads_a_ : reads_b_) {
-      for (const std::int32_t read : piece) need(prefetch, read, levels_.prefetch_distance, from.latency);
-    }
-  }
-}
-
 KStep StepWriter::write() {
-  add_loads();
+  add_loads('A', levels_.tile.m, 'B', levels_.tile.n);
   for (std::int32_t piece = 0; piece < pieces_; ++piece) add_piece(piece);
   switch (levels_.feed) {
     case Feed::through_registers:
@@ -358,10 +166,14 @@ KStep StepWriter::write() {
       close_by_copies();
       break;
     case Feed::by_copy_engine:
-      close_by_copy_engine();
+      for (const Ids& piece : products_) {
+        close_by_copy_engine(loads_a_, piece);
+        close_by_copy_engine(loads_b_, piece);
+      }
       break;
     case Feed::through_cache:
-      close_through_cache();
+      close_through_cache(loads_a_, reads_a_);
+      close_through_cache(loads_b_, reads_b_);
       break;
   }
   if (reads_ahead()) add_reads_ahead();
@@ -372,18 +184,14 @@ KStep StepWriter::write() {
 }  // namespace
 
 KStep k_step_of(const Gpu& gpu, const Levels& levels, const KStepOptions& options) {
-  if (levels.waves.loop == TileLoop::attention) {
-    throw UserError(
-        "a block of attention has vector work between its products, for which no instructions are known "
-        "here; "
-        "only the K step of a matmul has an instruction schedule");
-  }
-  const std::int32_t count = levels.products.front().instructions();
+  std::int32_t count = 0;
+  for (const WaveProduct& product : levels.products) count += product.instructions();
   if (count > kMostStepInstructions) {
     throw UserError(
         fmt::format("{} matrix instructions a wave and K step are more than {}; use a smaller tile_k", count,
                     kMostStepInstructions));
   }
+  if (levels.waves.loop == TileLoop::attention) return k_step_of_attention(gpu, levels, options);
   return StepWriter(gpu, levels, options).write();
 }
 

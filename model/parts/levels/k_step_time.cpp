@@ -30,6 +30,9 @@ struct TimeEdge {
   std::int64_t turns = 0;
 };
 
+constexpr std::array kServingUnits{StepUnit::matrix, StepUnit::lds, StepUnit::memory, StepUnit::vector,
+                                   StepUnit::special};
+
 constexpr std::size_t unit_index(StepUnit unit) { return static_cast<std::size_t>(unit); }
 
 // Issues and beginnings of service of a turn, numbered so that what happens within a turn goes up.
@@ -103,7 +106,7 @@ void TimeGraph::add_issue(const KStep& step, const StepOrder& order) {
 }
 
 void TimeGraph::add_units(const KStep& step, const StepOrder& order) {
-  for (const StepUnit unit : {StepUnit::matrix, StepUnit::lds, StepUnit::memory}) {
+  for (const StepUnit unit : kServingUnits) {
     std::vector<std::size_t> served;  // slots
     for (const std::int32_t index : order) {
       if (step.instructions[static_cast<std::size_t>(index)].unit != unit) continue;
@@ -194,13 +197,13 @@ std::vector<std::int32_t> TimeGraph::highest(Ratio& ratio) const {
 struct Limit {
   Ratio ratio;
   StepUnit unit = StepUnit::none;  // none: issue
-  std::array<double, 4> busy{};
+  std::array<double, kStepUnits> busy{};
 };
 
 // What the busiest unit and the issue of a wave take: cycles of the graph too.
 Limit busiest(const KStep& step) {
   Limit limit;
-  std::array<std::int64_t, 4> busy{};
+  std::array<std::int64_t, kStepUnits> busy{};
   std::int64_t issue = 0;
   for (const StepInstruction& instruction : step.instructions) {
     busy[unit_index(instruction.unit)] += std::int64_t{instruction.busy} * step.waves_per_simd;
@@ -208,7 +211,7 @@ Limit busiest(const KStep& step) {
   }
   busy[unit_index(StepUnit::none)] = issue;
   limit.ratio.cycles = issue;
-  for (const StepUnit unit : {StepUnit::matrix, StepUnit::lds, StepUnit::memory}) {
+  for (const StepUnit unit : kServingUnits) {
     if (busy[unit_index(unit)] < limit.ratio.cycles) continue;
     if (busy[unit_index(unit)] == limit.ratio.cycles && limit.unit != StepUnit::none) continue;
     limit.ratio.cycles = busy[unit_index(unit)];

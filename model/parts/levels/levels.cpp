@@ -46,10 +46,11 @@ std::int32_t blocks_of(DType dtype, std::int32_t rows, std::int32_t cols) {
   return ceil_div(rows, kBlockRows) * ceil_div(cols * bytes_of(dtype), kBlockRowBytes);
 }
 
-// Stages in LDS, and the bytes that they and a finished tile on its way out take.
-void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, double out_bytes,
-                  Levels& levels) {
-  const double room = gpu.lds_bytes_per_workgroup_max;
+// Stages in LDS, and the bytes that they, what stays there beside them, and a finished tile on its way out
+// take.
+void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, double beside_bytes,
+                  double out_bytes, Levels& levels) {
+  const double room = gpu.lds_bytes_per_workgroup_max - beside_bytes;
   double staging = 0;
   switch (levels.feed) {
     case Feed::through_cache:
@@ -68,7 +69,8 @@ void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, 
       levels.prefetch_distance = levels.stages - 1;
       break;
   }
-  levels.lds_bytes = static_cast<std::int32_t>(std::ceil(levels.stages * stage_bytes + staging));
+  levels.lds_bytes =
+      static_cast<std::int32_t>(std::ceil(levels.stages * stage_bytes + staging + beside_bytes));
 }
 
 std::string tile_text(const Gpu& gpu, const Levels& levels) {
@@ -175,7 +177,7 @@ Levels lower_matmul(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   levels.read_depth = depth_of_read(gpu, levels);
   const double e = bytes_of(dtype);
   const double a_bytes = tile.m * e * tile.k, b_bytes = tile.n * e * tile.k;
-  place_stages(gpu, costs, a_bytes + b_bytes, tile.m * e * tile.n, levels);
+  place_stages(gpu, costs, a_bytes + b_bytes, 0, tile.m * e * tile.n, levels);
 
   RegisterUse& use = levels.registers;
   use.accumulators = per_lane(gpu, levels, accumulator_words(product));
@@ -213,8 +215,7 @@ Levels lower_attend(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   const double query_bytes = tile.m * e * tile.k;
   // wgmma reads queries from LDS as well.
   const bool queries_in_lds = levels.feed == Feed::by_copy_engine;
-  place_stages(gpu, costs, 2 * block_bytes, 0, levels);
-  if (queries_in_lds) levels.lds_bytes += static_cast<std::int32_t>(query_bytes);
+  place_stages(gpu, costs, 2 * block_bytes, queries_in_lds ? query_bytes : 0, 0, levels);
 
   RegisterUse& use = levels.registers;
   use.accumulators = per_lane(
