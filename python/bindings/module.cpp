@@ -16,4 +16,5 @@ PYBIND11_MODULE(_core, module) {
   python::add_runs(module);
   python::add_studies(module);
   python::add_comparisons(module);
+  python::add_models(module);
 }

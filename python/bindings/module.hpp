@@ -13,5 +13,6 @@ void add_timelines(pybind11::module_& module);
 void add_runs(pybind11::module_& module);
 void add_studies(pybind11::module_& module);
 void add_comparisons(pybind11::module_& module);
+void add_models(pybind11::module_& module);
 
 }  // namespace tritax::python
