@@ -142,7 +142,6 @@ std::vector<std::string> gains_of(const ModelAnswers& answers, bool decode) {
   struct Gain {
     double least = -std::numeric_limits<double>::infinity();
     double most = 0;
-    std::size_t rows = 0;
     std::vector<std::string_view> patterns;
   };
   std::map<std::string, Gain> gains;
@@ -154,7 +153,6 @@ std::vector<std::string> gains_of(const ModelAnswers& answers, bool decode) {
       Gain& gain = gains[name_of_block(phase, block)];
       gain.least = std::max(gain.least, in_percent(block.change));
       gain.most = std::min(gain.most, in_percent(block.change));
-      ++gain.rows;
       const std::string_view name = block.best->pattern->name;
       if (std::find(gain.patterns.begin(), gain.patterns.end(), name) == gain.patterns.end())
         gain.patterns.push_back(name);
@@ -162,8 +160,9 @@ std::vector<std::string> gains_of(const ModelAnswers& answers, bool decode) {
   }
   std::vector<std::string> texts;
   for (const auto& [block, gain] : gains) {
-    const std::string range = gain.rows == 1 ? fmt::format("{:.1f}", gain.most)
-                                             : fmt::format("{:.1f} to {:.1f}", gain.least, gain.most);
+    const std::string least = fmt::format("{:.1f}", gain.least);
+    const std::string most = fmt::format("{:.1f}", gain.most);
+    const std::string range = least == most ? most : fmt::format("{} to {}", least, most);
     texts.push_back(fmt::format("{} {} % ({})", block, range, fmt::join(gain.patterns, ", ")));
   }
   return texts;

@@ -18,4 +18,5 @@ PYBIND11_MODULE(_core, module) {
   python::add_comparisons(module);
   python::add_calibrations(module);
   python::add_play(module);
+  python::add_models(module);
 }

@@ -15,5 +15,6 @@ void add_studies(pybind11::module_& module);
 void add_comparisons(pybind11::module_& module);
 void add_calibrations(pybind11::module_& module);
 void add_play(pybind11::module_& module);
+void add_models(pybind11::module_& module);
 
 }  // namespace tritax::python

@@ -442,6 +442,21 @@ def advise(
     progress: Progress = None,
     **knobs: Value,
 ) -> Advice: ...
+def model(
+    model: str,
+    machine: Machine,
+    *,
+    batch: Sequence[int] = ...,
+    context: Sequence[int] = ...,
+    tp: Sequence[int] = ...,
+    ep: Sequence[int] = ...,
+    dtype: str = "",
+    pass_tokens: int = 8192,
+    selector: Optional[str] = None,
+    seed: int = 1,
+    threads: int = 0,
+    progress: Progress = None,
+) -> Any: ...
 def explain(
     schedule: Schedule, machine: Machine, *, seed: int = 1, threads: int = 0, progress: Progress = None
 ) -> Explanation: ...
