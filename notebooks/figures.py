@@ -105,3 +105,31 @@ def draw_timeline(axes, run, machine, rank=0):
     link_ax.legend(handles=[Patch(color=colour, label=label) for label, colour in present], loc="upper center",
                    bbox_to_anchor=(0.5, -0.42), ncols=4, frameon=False)
     return spans
+
+
+def draw_beside_baseline(ax, frame, sizes, patterns, letters, top):
+    """For every size the patterns side by side: the parts of their critical paths, in times of the first pattern.
+
+    `frame` has a row for each size and pattern with the columns of PARTS; what is higher than `top` ends there, with
+    its number. Below a size stands the time of the first pattern.
+    """
+    ticks, width = [], 0.8
+    for i, size in enumerate(sizes):
+        of_size = frame[frame["size"] == size].set_index("pattern")
+        unit_ns = of_size.loc[patterns[0], "makespan_ns"]
+        for j, pattern in enumerate(patterns):
+            x, bottom = i * (len(patterns) + 1) + j, 0.0
+            for part, (label, colour) in PARTS.items():
+                height = of_size.loc[pattern, part] / unit_ns
+                ax.bar(x, max(0.0, min(height, top - bottom)), width, bottom=bottom, color=colour, edgecolor="white",
+                       linewidth=0.3, label=label if i == j == 0 else None)
+                bottom += height
+            if bottom > top:
+                ax.text(x, 0.985 * top, f"{bottom:.1f}", ha="center", va="top", fontsize=8, fontweight="bold")
+            ax.text(x, -0.02 * top, letters[j], ha="center", va="top", fontsize=8)
+        ticks.append(i * (len(patterns) + 1) + (len(patterns) - 1) / 2)
+        ax.text(ticks[-1], -0.085 * top, f"{size}", ha="center", va="top", fontweight="bold", fontsize=9)
+        ax.text(ticks[-1], -0.15 * top, f"{unit_ns / 1e3:.0f} µs", ha="center", va="top", fontsize=8, color="#555555")
+    ax.axhline(1, color="black", linewidth=0.8, linestyle=":")
+    ax.set(xlim=(-0.8, ticks[-1] + (len(patterns) - 1) / 2 + 0.8), ylim=(0, top))
+    ax.set_xticks([])
