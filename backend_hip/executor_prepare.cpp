@@ -316,7 +316,8 @@ void Executor::Impl::collect_notes() {
     reserved = reserved || kernel.cu_end != 0;
     limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0 ||
               kernel.start_ns != 0;
-    profiled = profiled || kernel.profile != KernelProfile::interpreter;
+    profiled = profiled ||
+               (kernel.profile != KernelProfile::interpreter && kernel.profile != KernelProfile::mma_sync);
   }
   for (const auto& program : schedule_.host) {
     for (const HostOp& op : program) {

@@ -12,9 +12,10 @@ enum class KernelProfile : std::uint8_t {
   interpreter,  // this project's kernels, which read the schedule while they run
   triton,       // compiled by Triton for one workload
   vendor,       // of a vendor's library (cuBLAS, hipBLASLt, NCCL, RCCL), or of a framework beside it
+  mma_sync,     // this project's, for attention: its waves multiply, weigh and read LDS in turn
 };
-inline constexpr int kKernelProfileCount = 3;
-inline constexpr std::array<std::string_view, kKernelProfileCount> kKernelProfileNames{"interpreter",
-                                                                                       "triton", "vendor"};
+inline constexpr int kKernelProfileCount = 4;
+inline constexpr std::array<std::string_view, kKernelProfileCount> kKernelProfileNames{
+    "interpreter", "triton", "vendor", "mma-sync"};
 
 }  // namespace tritax

@@ -17,6 +17,25 @@ constexpr double kExpPerSimd = 4;  // a clock
 
 double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1) / to * to; }
 
+constexpr double kPeakShareOfMmaSync = 0.629;  // where there is wgmma
+constexpr std::int32_t kStagesOfMmaSync = 2;
+
+bool in_turn(const KernelCosts& costs) { return costs.attend_block_keys > 0; }
+
+// Cycles of a block of tile.n keys, of what waves do in turn.
+double clocks_in_turn(const Gpu& gpu, const MatrixRate& rate, const MatmulTile& tile, double d, double e) {
+  const bool one_unit = gpu.lanes_per_wave == 64;
+  const double m = rounded_up(tile.m, kRowsOfWave);
+  const double n = tile.n, simds = gpu.simds_per_cu;
+  const double reached = gpu.async_tile_copy ? kPeakShareOfMmaSync : rate.issue_efficiency;
+  const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * reached);
+  const double t_exp = m * n / (kExpPerSimd * simds);
+  const double t_plain = (kOpsPerScore * m * n + m * d) / ((one_unit ? 16 : 32) * simds);
+  const double lds_bytes = (1 + m / kRowsOfWave) * 2 * n * d * e + m * d * e;
+  return t_matrix + (one_unit ? t_exp + t_plain : std::max(t_exp, t_plain)) +
+         lds_bytes / gpu.lds_bytes_per_clk;
+}
+
 // Cycles of a block of tile.n keys.
 double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile, double d) {
   const MatrixRate& rate = gpu.rate(dtype);
@@ -35,6 +54,7 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   const double t_vector = one_unit ? t_exp + t_plain : std::max(t_exp, t_plain);
   const double t_port =
       std::max(costs.matmul_least_step_clk, costs.matmul_step_clk + block_bytes / gpu.cu_l2_bytes_per_clk);
+  if (in_turn(costs)) return std::max(clocks_in_turn(gpu, rate, tile, d, bytes_of(dtype)), t_port);
   if (wgmma) {
     const double read_bytes = m / kWgmmaRows * (block_bytes + kWgmmaRows * d * bytes_of(dtype));
     const double t_wgmma = std::max(t_matrix, read_bytes / gpu.lds_bytes_per_clk);
@@ -48,9 +68,14 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
 
 }  // namespace
 
-AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given,
                        const Resources& resources, const AttendWork& work) {
-  TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.waves > 0, "attend without a tile shape");
+  TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.waves > 0, "attend without a tile shape");
+  MatmulTile tile = given;
+  if (in_turn(costs)) {
+    tile.n = costs.attend_block_keys;
+    tile.pipeline = Pipeline::overlapped;  // of keys and values with what the waves do
+  }
   const MatrixRate& rate = gpu.rate(dtype);
   if (rate.flop_per_clk_per_cu <= 0) {
     throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
@@ -76,6 +101,7 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
   result.stages =
       std::clamp(static_cast<std::int32_t>(room / (2 * tile.n * d * e)), 1, costs.most_operand_stages);
+  if (in_turn(costs)) result.stages = kStagesOfMmaSync;
   if (tile.pipeline == Pipeline::serial) {
     const double block_ns = 2 * tile.n * d * e / gpu.cu_load_gb_per_s;
     const std::array<double, 3> latency_ns{gpu.l2_latency_ns, gpu.llc_latency_ns,

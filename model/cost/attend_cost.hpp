@@ -29,6 +29,20 @@
 // exponential as at its products (FlashAttention-3, arXiv:2407.08608 §3.1). With wgmma, operands go from LDS
 // as part of the instruction: each 64 rows read keys and values once, and queries.
 //
+// Kernels of the profile mma-sync (KernelCosts::attend_block_keys, n) are of FlashAttention-2's kind with 16
+// rows of queries a wave: it loads K and V from LDS for them, and its queries, block by block, and products,
+// softmax and loads are instructions of one wave in turn. Two waves a SIMD, between two barriers a block, are
+// taken to overlap nothing:
+//
+//   t_lds = (1 + m / 16) · 2·n·d·e / lds_bytes_per_clk + m·d·e / lds_bytes_per_clk
+//   t     = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), and the sum of both where one unit does
+//   them
+//
+// with two blocks in LDS, one of them on its way, whatever the pipeline says, and nothing won by several
+// workgroups on a compute unit: they are as many waves as one of twice the rows. Where there are asynchronous
+// matrix instructions, synchronous ones (mma.sync) reach 62.9 % of the peak (arXiv:2402.13499,
+// microbenchmarks of H100, mean over shapes and types; FlashAttention-3, §2.2, says two thirds).
+//
 // Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
 #pragma once
 

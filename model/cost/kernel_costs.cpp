@@ -45,6 +45,25 @@ KernelCosts of_triton(const Machine& machine) {
   return costs;
 }
 
+// Two blocks of 64 keys and values, in turn (backend_hip/tile_attend.hpp).
+constexpr std::int32_t kKeysOfOwnAttention = 64;
+
+KernelCosts of_mma_sync(const Machine& machine) {
+  KernelCosts costs = machine.interpreter;
+  costs.attend_block_keys = kKeysOfOwnAttention;
+  return costs;
+}
+
+bool has_attention(const Schedule& schedule, const Kernel& kernel) {
+  const auto attends = [&](const Workgroup& workgroup) {
+    const auto first = schedule.ops.begin() + static_cast<std::ptrdiff_t>(workgroup.first_op);
+    return std::any_of(first, first + workgroup.op_count,
+                       [](const Op& op) { return op.kind == OpKind::attend; });
+  };
+  return std::any_of(kernel.workgroups.begin(), kernel.workgroups.end(), attends) ||
+         std::any_of(kernel.items.begin(), kernel.items.end(), attends);
+}
+
 }  // namespace
 
 KernelCosts costs(const Machine& machine, KernelProfile profile) {
@@ -55,6 +74,8 @@ KernelCosts costs(const Machine& machine, KernelProfile profile) {
       return of_triton(machine);
     case KernelProfile::vendor:
       return of_vendor(machine);
+    case KernelProfile::mma_sync:
+      return of_mma_sync(machine);
   }
   return machine.interpreter;
 }
@@ -78,7 +99,7 @@ std::vector<KernelProfile> profiles_of(const Schedule& schedule) {
 
 void run_by_interpreter(Schedule& schedule) {
   for (Kernel& kernel : schedule.kernels) {
-    kernel.profile = KernelProfile::interpreter;
+    kernel.profile = has_attention(schedule, kernel) ? KernelProfile::mma_sync : KernelProfile::interpreter;
     kernel.start_ns = 0;
     kernel.matmul_share = 1;
     kernel.workgroup_gb_per_s = 0;

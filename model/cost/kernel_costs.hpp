@@ -16,6 +16,10 @@
 // of other roles that it starts and lets meet, the LDS that holds its operations, and its fixed depth of a K
 // step. What any kernel has that is not tuned by hand stays: cold caches, steps of K, loads that overlap no
 // stores, neighbours that coalesce, rows off memory lines, links that few workgroups do not fill.
+//
+// `mma-sync`: the interpreter's kernels for attention. Costs are its own; what differs is the law of `attend`
+// (model/cost/attend_cost.hpp): FlashAttention-2's kind on synchronous matrix instructions, where the other
+// profiles stand for what the pipeline of the tile says, up to FlashAttention-3's on asynchronous ones.
 #pragma once
 
 #include <algorithm>
@@ -71,8 +75,8 @@ inline double graph_node_gap_ns(const HostCosts& host, const KernelCosts& costs)
   return costs.graph_node_gap_ns >= 0 ? costs.graph_node_gap_ns : host.graph_node_gap_ns;
 }
 
-// Makes the schedule what the backend runs: everything by its interpreter, without the set-up times and rates
-// that stand for a library's kernels.
+// Makes the schedule what the backend runs: everything by its interpreter, kernels with attention by those
+// that it has for that (mma-sync), without the set-up times and rates that stand for a library's kernels.
 void run_by_interpreter(Schedule& schedule);
 
 }  // namespace tritax

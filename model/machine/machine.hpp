@@ -155,6 +155,9 @@ struct KernelCosts {
   // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
   // whatever a schedule says of tiles. 0: as deep as the tile.
   std::int32_t copy_engine_row_bytes = 128;
+  // Of attention whose waves multiply, weigh and read LDS in turn (model/cost/attend_cost.hpp): keys of a
+  // block, whatever a schedule says of tiles. 0: attention as the pipeline of the tile says.
+  std::int32_t attend_block_keys = 0;
   bool turns_products = false;         // for few rows it multiplies the transposed operands
   double lds_bytes_of_senders = 9216;  // of async_tile_store, besides the tile: operations, barriers
   // Requests of the compute units of a port for the same operands reach the L2 as one, if they follow each

@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/attend_cost.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/gemm_knobs.hpp"
@@ -17,9 +18,11 @@ namespace tritax {
 
 namespace {
 
+constexpr std::array<std::string_view, 2> kAttendKernelNames{"pipelined", "mma-sync"};
+
 // Tables of workloads are filled from it before main() begins: it is made when it is first asked for.
-const std::array<Spec, 3>& attend_knobs() {
-  static const std::array<Spec, 3> knobs{{
+const std::array<Spec, 4>& attend_knobs() {
+  static const std::array<Spec, 4> knobs{{
       {.name = "tile",
        .help = "queries of a workgroup and keys at a time, for example 128x64",
        .low = kTileStep,
@@ -34,6 +37,14 @@ const std::array<Spec, 3>& attend_knobs() {
        .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
        .names = kPipelineNames,
        .shown = "{}"},
+      {.name = "kernel",
+       .help =
+           "how it is written: as the pipeline says, or with waves that multiply, weigh and read LDS in turn "
+           "(FlashAttention-2's kind on mma.sync, as this project's own)",
+       .kind = ValueKind::name,
+       .names = kAttendKernelNames,
+       .shown = "{} kernel",
+       .not_shown = 0},
   }};
   return knobs;
 }
@@ -72,13 +83,18 @@ MatmulTile attend_tile_of(const Values& values, std::int64_t depth) {
   return tile;
 }
 
+KernelProfile attend_profile_of(const Values& values) {
+  return values["kernel"] != 0 ? KernelProfile::mma_sync : KernelProfile::interpreter;
+}
+
 Resources attend_tile_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   return attend_resources(gpu, dtype, tile, gpu.async_tile_copy, "tile");
 }
 
-Kernel attend_tile_kernel(const Gpu& gpu, DType dtype, const MatmulTile& tile, int rank,
-                          std::string_view name) {
+Kernel attend_tile_kernel(const Gpu& gpu, DType dtype, const MatmulTile& tile, KernelProfile profile,
+                          int rank, std::string_view name) {
   Kernel kernel;
+  kernel.profile = profile;
   kernel.name = std::string(name);
   kernel.rank = rank;
   kernel.resources = attend_tile_resources(gpu, dtype, tile);
@@ -121,14 +137,15 @@ Axis attend_tile_axis(const Values& base, const Gpu& gpu, DType dtype, std::int6
   return tiles;
 }
 
-double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, double longest,
-                       double all) {
+double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, KernelProfile profile,
+                       double longest, double all) {
   const Gpu& gpu = machine.gpu;
   const Resources resources = attend_tile_resources(gpu, dtype, tile);
-  const AttendCost block =
-      attend_cost(gpu, machine.interpreter, dtype, tile, resources, {tile.m, tile.k, tile.n, false});
+  const KernelCosts costs = tritax::costs(machine, profile);
+  const std::int32_t keys = costs.attend_block_keys > 0 ? costs.attend_block_keys : tile.n;
+  const AttendCost block = attend_cost(gpu, costs, dtype, tile, resources, {tile.m, tile.k, keys, false});
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(dtype).load_clock_ghz);
-  const double block_ns = block.cost.compute_ns / (1 + gpu.attend_spread);
+  const double block_ns = block.cost.compute_ns * tile.n / keys / (1 + gpu.attend_spread);
   const double units = gpu.cu_count() * shared_gain(block.shared_speedup, residents_at_most(gpu, resources));
   const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
   return machine.host.launch_latency_ns + block_ns * std::max(longest / boost, all / (units * shared_boost));

@@ -122,6 +122,21 @@ TEST(RunByInterpreter, LeavesNothingThatStandsForALibrary) {
   }
 }
 
+TEST(RunByInterpreter, TakesItsKernelsOfAttentionForAttention) {
+  Schedule schedule;
+  schedule.ops.resize(2);
+  schedule.ops[1].kind = OpKind::attend;
+  schedule.kernels.resize(2);
+  for (std::uint32_t k = 0; k < 2; ++k) schedule.kernels[k].workgroups.push_back({k, 1});
+  run_by_interpreter(schedule);
+  EXPECT_EQ(schedule.kernels[0].profile, KernelProfile::interpreter);
+  EXPECT_EQ(schedule.kernels[1].profile, KernelProfile::mma_sync);
+  const Machine machine = measured();
+  const KernelCosts own = costs(machine, KernelProfile::mma_sync);
+  EXPECT_EQ(own.copy_op_ns, costs(machine, KernelProfile::interpreter).copy_op_ns);
+  EXPECT_GT(own.attend_block_keys, 0);
+}
+
 TEST(CollectiveProtocol, IsTheFasterOne) {
   LibraryCosts library;
   library.collective_start_ns = 25e3;

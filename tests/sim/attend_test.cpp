@@ -248,6 +248,30 @@ TEST(AttendCost, OfNarrowHeadsIsThatOfTheSoftmax) {
   EXPECT_NEAR(clocks_of("mi300x-8"), 1024 + 1056, 1e-6);
 }
 
+// 128 queries against 64 keys of 128 columns, whatever tile the schedule names: products at 62.9 % of the
+// peak, exponentials, and K and V into LDS and out of it for each 16 rows, with the queries.
+TEST(AttendCost, OfWavesInTurnAddsProductsSoftmaxAndLds) {
+  const Machine machine = find_machine("h100-4");
+  const Gpu& gpu = machine.gpu;
+  const KernelCosts in_turn = costs(machine, KernelProfile::mma_sync);
+  const AttendWork work{128, 128, 1280, true};
+  const double products = 4.0 * 128 * 64 * 128 / (4096 * 0.629);
+  const double lds = 10 * 2.0 * 64 * 128 * 2 / gpu.lds_bytes_per_clk;  // nine times K and V, and Q once
+  const double block_ns = (products + 512 + lds) / gpu.rate(DType::fp16).load_clock_ghz;
+  for (const Pipeline pipeline : {Pipeline::serial, Pipeline::overlapped}) {
+    for (const std::int32_t keys : {16, 32, 128}) {
+      const AttendCost cost = attend_cost(gpu, in_turn, DType::fp16, {128, keys, 128, 4, pipeline}, {}, work);
+      EXPECT_DOUBLE_EQ(cost.steps, 20);
+      EXPECT_NEAR(cost.cost.compute_ns, 20 * block_ns, 1e-6 * block_ns);
+      EXPECT_DOUBLE_EQ(cost.shared_speedup, 1);
+      EXPECT_EQ(cost.stages, 2);
+    }
+  }
+  const AttendCost ahead =
+      attend_cost(gpu, machine.interpreter, DType::fp16, {128, 64, 128, 4, Pipeline::overlapped}, {}, work);
+  EXPECT_GT(20 * block_ns, 2 * ahead.cost.compute_ns);  // FlashAttention-3 hides softmax and loads
+}
+
 TEST(Attend, TakesAtLeastItsMatrixWorkAndCountsIt) {
   AttendDraft draft;
   draft.heads = 8;

@@ -2,8 +2,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 
+#include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 #include "model/workloads/paged_attention/batch.hpp"
 #include "model/workloads/paged_attention/grid.hpp"
 #include "model/workloads/paged_attention/heuristics.hpp"
@@ -40,6 +43,56 @@ struct Batch {
 };
 
 constexpr int kRunsOfPaged = 2;
+
+class ListOfSequences {
+ public:
+  explicit ListOfSequences(const std::string& text) {
+    static int lists = 0;
+    path_ = testing::TempDir() + "tritax_lengths_" + std::to_string(lists++) + ".csv";
+    std::ofstream(path_) << text;
+  }
+  Problem problem() const {
+    Problem problem = problem_of(paged_attention());
+    problem.values.give("lengths", number_of_file(path_));
+    return problem;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(PagedBatch, IsThatOfAList) {
+  Problem problem = ListOfSequences("query,context,count\n1,300,2\n64,64,1\n").problem();
+  complete_problem(problem, "test");
+  const std::vector<PagedSequence> sequences = sequences_of(problem);
+  ASSERT_EQ(sequences.size(), 3);
+  EXPECT_EQ(sequences[1].keys, 300);
+  EXPECT_EQ(sequences[2].queries, 64);
+  EXPECT_EQ(problem["sequences_count"], 3);
+  EXPECT_EQ(problem["sequences_context"], 300);
+  Problem again = problem;  // as a saved scenario says it
+  again.values.give("sequences_count", 3);
+  EXPECT_NO_THROW(complete_problem(again, "test"));
+}
+
+TEST(PagedBatch, RefusesListsThatCannotBe) {
+  const auto refused = [](const std::string& text, const std::string& because) {
+    Problem problem = ListOfSequences(text).problem();
+    try {
+      complete_problem(problem, "test");
+      ADD_FAILURE() << text;
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(because), std::string::npos) << error.what();
+    }
+  };
+  refused("query,context\n8,4\n", "csv:2");
+  refused("query,context\n0,4\n", "csv:2");
+  refused("query,context,count\n1,131072,4096\n1,131072,1\n", "4097 sequences");
+  refused("query\n1\n", "context");
+  Problem problem = ListOfSequences("query,context\n1,4\n").problem();
+  problem.values.give("sequences_count", 2);
+  EXPECT_THROW(complete_problem(problem, "test"), UserError);
+}
 
 // The examples of grid.hpp, which follow from the formulas by hand.
 TEST(PagedGrid, FindsTheSequenceOfEveryProgram) {

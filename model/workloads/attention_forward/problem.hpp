@@ -28,6 +28,7 @@ AttentionProblem attention_problem_of(const Problem& problem);
 
 struct AttentionKnobs {
   MatmulTile tile;  // m queries, n keys, k columns
+  KernelProfile profile = KernelProfile::interpreter;
   bool persistent = false;
   HeadFirstForm form = HeadFirstForm::clean;
 };

@@ -109,7 +109,7 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
   }
   ScheduleBuilder builder(std::string(name), 1);
   const Buffers buffers = add_buffers(builder, problem, knobs.tile);
-  Kernel kernel = attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, 0, "attention");
+  Kernel kernel = attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, knobs.profile, 0, "attention");
   kernel.placement = knobs.persistent ? Placement::persistent : Placement::dispatch;
   const Resources resources = kernel.resources;
   const std::int32_t index = builder.kernel(std::move(kernel));
@@ -139,7 +139,7 @@ double attention_bound_ns(const AttentionProblem& problem, const AttentionKnobs&
     of_head += longest;
   }
   const double all = of_head * static_cast<double>(problem.batch * problem.heads);
-  return attend_bound_ns(machine, problem.dtype, tile, longest, all);
+  return attend_bound_ns(machine, problem.dtype, tile, knobs.profile, longest, all);
 }
 
 }  // namespace tritax

@@ -35,10 +35,11 @@ const std::array<Spec, 7> kFields{{
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
 
-const std::array<Spec, 5> kKnobs{{
+const std::array<Spec, 6> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
+    attend_knob("kernel"),
     {.name = "persistent",
      .help = "as many workgroups as are resident together, each with every so many-th tile",
      .kind = ValueKind::boolean,
@@ -56,8 +57,8 @@ template <Mapping mapping>
 Schedule build(const Problem& problem, const Machine& machine, const Values& values);
 
 using Names = std::string_view;
-constexpr std::array<Names, 4> kTileKnobs{"tile", "waves", "pipeline", "persistent"};
-constexpr std::array<Names, 5> kFormKnobs{"tile", "waves", "pipeline", "persistent", "form"};
+constexpr std::array<Names, 5> kTileKnobs{"tile", "waves", "pipeline", "kernel", "persistent"};
+constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "form"};
 
 const std::array<Pattern, 4> kPatterns{{
     {.name = "naive-block-first",
@@ -149,6 +150,7 @@ AttentionProblem attention_problem_of(const Problem& problem) {
 AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values) {
   AttentionKnobs knobs;
   knobs.tile = attend_tile_of(values, problem.depth);
+  knobs.profile = attend_profile_of(values);
   knobs.persistent = values["persistent"] != 0;
   knobs.form = static_cast<HeadFirstForm>(values["form"]);
   return knobs;

@@ -14,6 +14,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
+#include "model/parts/wave_roles.hpp"
 #include "model/workload/library_call.hpp"
 
 namespace tritax {
@@ -30,18 +31,20 @@ struct LibraryGemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   DType dtype = DType::bf16;
-  MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
-  GemmKnobs order;  // of its grid
+  MatmulTile tile;             // of a library with one kernel; all zero: the vendor's library picks
+  std::int32_t producers = 0;  // waves of it beside those of the tile
+  GemmKnobs order;             // of its grid
 };
 
 LibraryGemm library_gemm_of(const Problem& problem) {
-  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}, {}};
+  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}, 0, {}};
   if (problem["tile_m"] == 0) return gemm;
   gemm.order.group_m = static_cast<std::int32_t>(problem["group_m"]);
   gemm.order.xcd_remap = problem["xcd_remap"] != 0;
   gemm.order.xcd_chunk = static_cast<std::int32_t>(problem["xcd_chunk"]);
   const auto small = [&](std::string_view field) { return static_cast<std::int32_t>(problem[field]); };
   gemm.tile = {small("tile_m"), small("tile_n"), small("tile_k"), small("waves"), Pipeline::overlapped};
+  gemm.producers = small("producers");
   return gemm;
 }
 
@@ -76,9 +79,15 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   check_dtype(gemm.dtype, machine);
   check_memory_of(gemm, machine.gpu);
   const bool picks = gemm.tile.m == 0;
-  const LibraryTile library =
+  LibraryTile library =
       picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, machine) : LibraryTile{gemm.tile};
   check_tile(gemm, library, machine.gpu);
+  WaveRoles roles;
+  if (gemm.producers > 0) {
+    roles =
+        wave_roles(machine.gpu, costs(machine, KernelProfile::vendor), gemm.dtype, gemm.tile, gemm.producers);
+    library.matmul_share = roles.matmul_share;
+  }
   const MatmulTile& tile = library.tile;
   const auto m = static_cast<std::int32_t>(gemm.m);
   const auto n = static_cast<std::int32_t>(gemm.n);
@@ -98,14 +107,16 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   GemmKnobs knobs;
   knobs.host_barriers = false;
   host_program(builder, 0, knobs, kernels);
-  return builder.finish();
+  Schedule schedule = builder.finish();
+  if (gemm.producers > 0) schedule.kernels.front().resources = roles.resources;
+  return schedule;
 }
 
 const std::array<Pattern, 1> kPatterns{{
     {.name = "library", .summary = "one GEMM of a library", .build = build, .vendor = true},
 }};
 
-const std::array<Spec, 11> kFields{{
+const std::array<Spec, 12> kFields{{
     size_field("m", "-M", "rows of A and C"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
@@ -122,6 +133,10 @@ const std::array<Spec, 11> kFields{{
      .high = kMaxEdge,
      .parts = {"m", "n", "k"}},
     {.name = "waves", .help = "of the tile", .high = kMostWaves, .usual = {8}},
+    {.name = "producers",
+     .help = "further waves, which only bring operands into LDS; those of the tile then only multiply",
+     .low = 0,
+     .high = kMostWaves},
     {.name = "group_m",
      .help = "row tiles of a group in the grid order of a library with one kernel",
      .high = kMaxEdge,
@@ -142,7 +157,7 @@ void complete(Problem& problem, const FieldPlace& place) {
         "{}: binding = true and framework = true; a GEMM is called through one of them", place("binding")));
   }
   if (problem["tile_m"] != 0) return;
-  for (const std::string_view field : {"waves", "group_m", "xcd_remap", "xcd_chunk"}) {
+  for (const std::string_view field : {"waves", "producers", "group_m", "xcd_remap", "xcd_chunk"}) {
     if (!problem.values.given(field)) continue;
     throw UserError(
         fmt::format("{}: {} belongs to a kernel with a 'tile', and there is none; the vendor's "

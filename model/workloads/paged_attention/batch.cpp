@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <random>
 
+#include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/workload/file_values.hpp"
 
 namespace tritax {
 
@@ -24,6 +29,69 @@ BatchGroup group_of_batch(const Problem& problem, std::string_view name) {
   return {part("count"), part("query"), part("context")};
 }
 
+void require_batch_size(const BatchGroup& all, const std::string& where) {
+  if (all.count <= kMostSequences && all.queries <= kMostTokens && all.keys <= kMostKeys) return;
+  throw UserError(
+      fmt::format("{}: {} sequences with {} new tokens and {} keys; at most {}, {} and {} are "
+                  "allowed in all",
+                  where, all.count, all.queries, all.keys, kMostSequences, kMostTokens, kMostKeys));
+}
+
+std::vector<PagedSequence> read_lengths(const std::string& path) {
+  constexpr std::string_view kWriter = "a list of sequences with the columns query and context";
+  std::vector<PagedSequence> sequences;
+  BatchGroup all;
+  read_csv(read_csv_file(path, kWriter), path, "query,context", kWriter, [&](const CsvRow& row) {
+    const std::int64_t count = row.has("count") ? row.integer("count", 1, kMostSequences) : 1;
+    const std::int64_t queries = row.integer("query", 1, kMostTokens);
+    const std::int64_t keys = row.integer("context", queries, kMostKeys);
+    all.count += count;
+    all.queries += count * queries;
+    all.keys += count * keys;
+    require_batch_size(all, row.where());
+    sequences.insert(sequences.end(), static_cast<std::size_t>(count), PagedSequence{queries, keys});
+  });
+  return sequences;
+}
+
+// Each file is read once: problems of searches ask for the same list many times.
+std::shared_ptr<const std::vector<PagedSequence>> lengths_of_file(std::int64_t number) {
+  static std::mutex mutex;
+  static std::map<std::int64_t, std::shared_ptr<const std::vector<PagedSequence>>> lists;
+  const std::lock_guard lock(mutex);
+  auto& list = lists[number];
+  if (list == nullptr) {
+    list = std::make_shared<const std::vector<PagedSequence>>(read_lengths(file_of(number)));
+  }
+  return list;
+}
+
+// What the file says. A saved scenario says the same again.
+void complete_from_lengths(Problem& problem, const FieldPlace& place) {
+  const std::vector<PagedSequence>& sequences = *lengths_of_file(problem["lengths"]);
+  BatchGroup most{static_cast<std::int64_t>(sequences.size()), 0, 0};
+  for (const PagedSequence& sequence : sequences) {
+    most.queries = std::max(most.queries, sequence.queries);
+    most.keys = std::max(most.keys, sequence.keys);
+  }
+  const auto is = [&](const std::string& column, std::string_view field, std::int64_t value) {
+    if (problem.values.given(column) && problem[column] != value) {
+      throw UserError(
+          fmt::format("{}: {} is {} beside a list of sequences, with which it is {}; leave it out",
+                      place(field), column, problem[column], value));
+    }
+    problem.values.assume(column, value);
+  };
+  is("sequences_count", "sequences", most.count);
+  is("sequences_query", "sequences", most.queries);
+  is("sequences_context", "sequences", most.keys);
+  for (const std::string_view group : kBatchGroups) {
+    if (group == kBatchGroups.front()) continue;
+    for (const char* part : {"count", "query", "context"}) is(fmt::format("{}_{}", group, part), group, 0);
+  }
+  is("ragged", "ragged", 0);
+}
+
 // Of a length, with u in [0, 1).
 std::int64_t shortened(std::int64_t length, std::int64_t percent, double u) {
   return length -
@@ -33,6 +101,7 @@ std::int64_t shortened(std::int64_t length, std::int64_t percent, double u) {
 }  // namespace
 
 std::vector<PagedSequence> sequences_of(const Problem& problem) {
+  if (problem["lengths"] > 0) return *lengths_of_file(problem["lengths"]);
   std::vector<PagedSequence> sequences;
   std::mt19937_64 random(static_cast<std::uint64_t>(problem["draw"]));
   const std::int64_t percent = problem["ragged"];
@@ -52,7 +121,8 @@ std::vector<PagedSequence> sequences_of(const Problem& problem) {
   return sequences;
 }
 
-void check_batch(const Problem& problem, const FieldPlace& place) {
+void complete_batch(Problem& problem, const FieldPlace& place) {
+  if (problem["lengths"] > 0) return complete_from_lengths(problem, place);
   BatchGroup all;
   for (const std::string_view name : kBatchGroups) {
     const BatchGroup group = group_of_batch(problem, name);
@@ -68,14 +138,14 @@ void check_batch(const Problem& problem, const FieldPlace& place) {
     all.queries += group.count * group.queries;
     all.keys += group.count * group.keys;
   }
-  if (all.count <= kMostSequences && all.queries <= kMostTokens && all.keys <= kMostKeys) return;
-  throw UserError(fmt::format(
-      "{}: {} sequences with {} new tokens and {} keys; at most {}, {} and {} are "
-      "allowed in all",
-      place(kBatchGroups.front()), all.count, all.queries, all.keys, kMostSequences, kMostTokens, kMostKeys));
+  require_batch_size(all, place(kBatchGroups.front()));
 }
 
 std::string batch_text(const Problem& problem) {
+  if (problem["lengths"] > 0) {
+    return fmt::format("{} of up to {}/{} ({})", problem["sequences_count"], problem["sequences_query"],
+                       problem["sequences_context"], file_of(problem["lengths"]));
+  }
   std::string text;
   for (const std::string_view name : kBatchGroups) {
     const BatchGroup group = group_of_batch(problem, name);

@@ -4,6 +4,9 @@
 // With `ragged` r (%) every sequence is shorter by a share of its own, uniform in [0, r): of what was there
 // before, or, of a whole prompt, of the prompt. Drawn in order by the Mersenne twister of seed `draw`, so
 // that equal fields give equal batches on every machine.
+//
+// Or the sequences of a file (`lengths`): comma-separated, with the columns query and context, and count for
+// as many alike; of its groups the problem then says how many sequences there are, and the longest.
 #pragma once
 
 #include <array>
@@ -20,8 +23,9 @@ inline constexpr std::array<std::string_view, 4> kBatchGroups{"sequences", "seco
 
 std::vector<PagedSequence> sequences_of(const Problem& problem);
 
-// Throws UserError for groups that cannot be.
-void check_batch(const Problem& problem, const FieldPlace& place);
+// Fills in what a file says. Throws UserError for groups or files that cannot be, or that contradict each
+// other.
+void complete_batch(Problem& problem, const FieldPlace& place);
 
 // "16 of 1/4096 + 2 of 512/512".
 std::string batch_text(const Problem& problem);

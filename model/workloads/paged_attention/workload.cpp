@@ -43,7 +43,7 @@ constexpr Spec first_batch_field() {
   return spec;
 }
 
-const std::array<Spec, 11> kFields{{
+const std::array<Spec, 12> kFields{{
     first_batch_field(),
     batch_field("second", "further sequences of the batch, alike"),
     batch_field("third", "further sequences of the batch, alike"),
@@ -53,6 +53,11 @@ const std::array<Spec, 11> kFields{{
      .low = 0,
      .high = 100},
     {.name = "draw", .help = "seed of those shares", .low = 0, .high = kMaxSize, .usual = {1}},
+    {.name = "lengths",
+     .help = "CSV file with the sequences instead, columns query and context, and count of alike ones",
+     .kind = ValueKind::file,
+     .high = 1 << 30,
+     .usual = {0}},
     {.name = "page", .help = "tokens of a page of the cache", .high = kMostPage, .usual = {16}},
     q_heads_field(32),
     kv_heads_field(),
@@ -269,7 +274,7 @@ Schedule build_variant(const Problem& problem, const Machine& machine, const Val
 
 void complete(Problem& problem, const FieldPlace& place) {
   complete_kv_heads(problem, place);
-  check_batch(problem, place);
+  complete_batch(problem, place);
 }
 
 // What a mask hides is no work.

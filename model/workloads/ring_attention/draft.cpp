@@ -44,7 +44,7 @@ void check_size(const SequenceAttention& problem, const RingKnobs& knobs, const 
 }  // namespace
 
 RingKnobs ring_knobs_of(const Values& values, const SequenceAttention& problem) {
-  RingKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth)};
+  RingKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth), attend_profile_of(values)};
   knobs.zigzag = problem.causal && values["zigzag"] != 0 && problem.context >= 2 * problem.gpus;
   knobs.route = static_cast<Route>(values["route"]);
   knobs.pull = values["transport"] != 0;
@@ -76,7 +76,7 @@ double ring_bound_ns(const SequenceAttention& problem, const RingKnobs& knobs, c
     }
     most = std::max(most, all);
   }
-  return attend_bound_ns(machine, problem.dtype, knobs.tile, longest, most);
+  return attend_bound_ns(machine, problem.dtype, knobs.tile, knobs.profile, longest, most);
 }
 
 RingDraft::RingDraft(std::string_view pattern, const SequenceAttention& problem_, const Machine& machine_,
@@ -192,7 +192,7 @@ void RingDraft::attend(const QueryTile& tile, int rank) {
 }
 
 Kernel RingDraft::attend_kernel(int rank, std::string_view name) const {
-  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, rank, name);
+  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, knobs.profile, rank, name);
 }
 
 // fp32: a log-sum-exp in 16 bits would cost the third digit of every weight.

@@ -34,6 +34,7 @@ inline constexpr std::array<std::string_view, 3> kRouteNames{"ring", "in-turn", 
 
 struct RingKnobs : GemmKnobs {  // tile_m, _n, _k are not those of a GEMM here
   MatmulTile tile;              // m queries, n keys, k columns
+  KernelProfile profile = KernelProfile::interpreter;
   bool zigzag = false;
   Route route = Route::ring;
   bool pull = false;

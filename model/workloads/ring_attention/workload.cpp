@@ -26,10 +26,11 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
+    attend_knob("kernel"),
     {.name = "zigzag",
      .help =
          "with a mask, a GPU has an early and a late part of the sequence, so that all have the same work",
@@ -62,9 +63,9 @@ const std::array<Spec, 11> kKnobs{{
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 4> kLibraryKnobs{"tile", "waves", "pipeline", "zigzag"};
-constexpr std::array<Names, 6> kEngineKnobs{"tile", "waves", "pipeline", "zigzag", "route", "lock"};
-constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",     "pipeline", "zigzag", "route",
+constexpr std::array<Names, 5> kLibraryKnobs{"tile", "waves", "pipeline", "kernel", "zigzag"};
+constexpr std::array<Names, 7> kEngineKnobs{"tile", "waves", "pipeline", "kernel", "zigzag", "route", "lock"};
+constexpr std::array<Names, 11> kFusedKnobs{"tile",      "waves",     "pipeline", "kernel", "zigzag", "route",
                                             "transport", "comm_tile", "comm_cus", "lock",   "launch"};
 
 using Build = Schedule (*)(const SequenceAttention&, const Machine&, const RingKnobs&);

@@ -42,7 +42,7 @@ void check_size(const SequenceAttention& problem, const UlyssesKnobs& knobs, con
 }  // namespace
 
 UlyssesKnobs ulysses_knobs_of(const Values& values, const SequenceAttention& problem) {
-  UlyssesKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth)};
+  UlyssesKnobs knobs{gemm_knobs_of(values), attend_tile_of(values, problem.depth), attend_profile_of(values)};
   knobs.pull = values["transport"] != 0;
   return knobs;
 }
@@ -57,7 +57,7 @@ double ulysses_bound_ns(const SequenceAttention& problem, const UlyssesKnobs& kn
     of_head += longest;
   }
   const auto heads = static_cast<double>(problem.key_heads(0).size() * problem.group());
-  return attend_bound_ns(machine, problem.dtype, knobs.tile, longest, of_head * heads);
+  return attend_bound_ns(machine, problem.dtype, knobs.tile, knobs.profile, longest, of_head * heads);
 }
 
 HeadsDraft::HeadsDraft(std::string_view pattern, const SequenceAttention& problem_, const Machine& machine_,
@@ -195,7 +195,7 @@ void HeadsDraft::store(const HeadTile& tile, int rank, bool to_owner) {
 }
 
 Kernel HeadsDraft::attend_kernel(int rank, std::string_view name) const {
-  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, rank, name);
+  return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, knobs.profile, rank, name);
 }
 
 }  // namespace tritax

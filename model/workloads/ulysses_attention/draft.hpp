@@ -29,6 +29,7 @@ namespace tritax {
 
 struct UlyssesKnobs : GemmKnobs {  // tile_m, _n, _k are not those of a GEMM here
   MatmulTile tile;                 // m queries, n keys, k columns
+  KernelProfile profile = KernelProfile::interpreter;
   bool pull = false;
 };
 UlyssesKnobs ulysses_knobs_of(const Values& values, const SequenceAttention& problem);

@@ -26,10 +26,11 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
+    attend_knob("kernel"),
     {.name = "transport",
      .help =
          "who moves heads: those who have them store them (push), or those who need them load them (pull)",
@@ -52,11 +53,11 @@ const std::array<Spec, 10> kKnobs{{
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 3> kLibraryKnobs{"tile", "waves", "pipeline"};
-constexpr std::array<Names, 8> kKernelKnobs{"tile",      "waves",    "pipeline",   "transport",
+constexpr std::array<Names, 4> kLibraryKnobs{"tile", "waves", "pipeline", "kernel"};
+constexpr std::array<Names, 9> kKernelKnobs{"tile",      "waves",    "pipeline",   "kernel", "transport",
                                             "comm_tile", "comm_cus", "peer_order", "lock"};
-constexpr std::array<Names, 9> kFusedKnobs{"tile",     "waves",      "pipeline", "transport", "comm_tile",
-                                           "comm_cus", "peer_order", "lock",     "launch"};
+constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",    "pipeline",   "kernel", "transport",
+                                            "comm_tile", "comm_cus", "peer_order", "lock",   "launch"};
 
 using Build = Schedule (*)(const SequenceAttention&, const Machine&, const UlyssesKnobs&);
 
