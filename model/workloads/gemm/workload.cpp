@@ -391,15 +391,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 
 }  // namespace
 
-std::optional<GridRun> grid_run_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                                   const Values& values, double time_ns) {
-  if (pattern.build != build_planned<plan_stream_k>) return std::nullopt;
-  const StreamKnobs knobs = stream_knobs_of(values);
-  const TiledGemm tiles = tiles_of(shape_of(problem), knobs);
-  const std::int64_t grid = grid_of(knobs, room_of(machine, shape_of(problem).dtype, knobs));
-  return GridRun{tiles.tiles, tiles.iterations, std::min(grid, tiles.total()), time_ns};
-}
-
 const Workload& gemm() {
   static const Workload workload{
       .name = "gemm",
