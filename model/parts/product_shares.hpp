@@ -28,8 +28,8 @@
 namespace tritax {
 
 enum class ProductSharing : std::uint8_t { tiles, fixed_split, stream_k, two_tile_stream_k };
-inline constexpr std::array<std::string_view, 4> kProductSharingNames{"tiles", "fixed-split", "stream-k",
-                                                                      "two-tile-stream-k"};
+inline constexpr std::array<std::string_view, 4> kProductSharingNames{"tiles", "parts", "iterations",
+                                                                      "last-waves"};
 
 struct SharingKnobs : GemmKnobs {
   ProductSharing sharing = ProductSharing::tiles;
