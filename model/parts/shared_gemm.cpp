@@ -48,7 +48,8 @@ struct SharedGemm {
             ceil_div(static_cast<std::int32_t>(gemm.n), tile.n)};
   }
   Rect rect_of(std::int64_t number) const {
-    const TileIndex at = grouped_tile(static_cast<std::int32_t>(number), grid(), knobs.group_m);
+    const auto tile_number = static_cast<std::int32_t>(tile_at(split(), number));
+    const TileIndex at = grouped_tile(tile_number, grid(), knobs.group_m);
     const std::int32_t row = at.row * tile.m;
     const std::int32_t col = at.col * tile.n;
     return {row, col, std::min(tile.m, static_cast<std::int32_t>(gemm.m) - row),

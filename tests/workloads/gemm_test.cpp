@@ -55,6 +55,7 @@ Values any_knobs(const Machine& machine) {
   give("policy", 0, kPolicies - 1);
   give("sharers", 0, 1);
   give("fixup", 0, 1);
+  give("groups", 1, 8);
   give("group_m", 1, 4);
   give("xcd_remap", 0, 1);
   give("lock", 0, 2);

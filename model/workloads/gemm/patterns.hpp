@@ -24,6 +24,7 @@ struct StreamKnobs : GemmKnobs {
   std::int32_t policy = 2;
   Sharers sharers = Sharers::grid;
   Fixup fixup = Fixup::partials;
+  std::int32_t groups = 8;  // CUTLASS 3.x: at most
 };
 
 // What a GPU holds of a kernel of that tile.
