@@ -12,6 +12,7 @@
 
 #include "backend_hip/microbench.hpp"
 #include "backend_hip/options.hpp"
+#include "cli/calibrate_grid.hpp"
 #include "cli/commands.hpp"
 #include "cli/gpu.hpp"
 #include "cli/options.hpp"
@@ -34,6 +35,7 @@ using nlohmann::ordered_json;
 struct CalibrateArguments {
   std::string output;
   std::vector<std::string> microbench;  // empty: run them
+  std::vector<std::string> grid_model;  // runs; empty: a machine is calibrated
   std::string machine = "h200-4";
   Asked asked;       // the changes of the machine
   std::string name;  // "" keeps the base's
@@ -199,7 +201,21 @@ void refuse_measured_rows(const CalibrateArguments& options) {
   }
 }
 
+int run_grid_models(const CalibrateArguments& options) {
+  for (const auto& [given, flag] :
+       {std::pair{!options.microbench.empty(), "--microbench"}, std::pair{!options.name.empty(), "--name"},
+        std::pair{!options.commit.empty(), "--commit"}}) {
+    if (given) throw UserError(fmt::format("{}: --grid-model does not use it; leave it out", flag));
+  }
+  const auto limit = limit_threads(options.threads);
+  const Machine machine = find_machine_option(options.machine, options.asked.changes);
+  calibrate_grid_models(
+      {options.grid_model, options.output, options.machine, options.threads, options.tables}, machine);
+  return 0;
+}
+
 int run(const CalibrateArguments& options) {
+  if (!options.grid_model.empty()) return run_grid_models(options);
   require_printable_name(options.name);
   refuse_measured_rows(options);
   const auto limit = limit_threads(options.threads);
@@ -240,8 +256,10 @@ int run(const CalibrateArguments& options) {
 Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<CalibrateArguments>();
   CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
-  command.add_option("-o,--output", options->output, "The machine file to write; '-': to standard output")
-      ->type_name("FILE.toml")
+  command
+      .add_option("-o,--output", options->output,
+                  "The machine file to write, or the grid models (JSON); '-': to standard output")
+      ->type_name("FILE")
       ->group(kOutputGroup)
       ->required();
   command
@@ -249,6 +267,14 @@ Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
                   "Rows of 'tritax-gpu microbench'; without it they are run on the GPUs of this machine and "
                   "kept beside the output; may be repeated")
       ->type_name("FILE.csv")
+      ->allow_extra_args(false)
+      ->take_all();
+  command
+      .add_option("--grid-model", options->grid_model,
+                  "Instead of a machine fit how the time of products in shares follows from their grid, for "
+                  "'tritax advise --selector': to rows of 'tritax measure', or to scenarios, which are "
+                  "simulated; may be repeated")
+      ->type_name("FILE.csv|FILE.toml")
       ->allow_extra_args(false)
       ->take_all();
   command.add_option("--machine", options->machine, "Gives everything that is not fitted")
@@ -269,7 +295,8 @@ Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
       "Examples:\n"
       "  tritax calibrate -o my-node.toml --machine mi300x-8 --name my-node\n"
       "  tritax calibrate -o h200-4.toml --microbench scenarios/measured/h200-4-microbench.csv\n"
-      "  tritax validate --machine my-node.toml --measured my-node.csv\n");
+      "  tritax validate --machine my-node.toml --measured my-node.csv\n"
+      "  tritax calibrate --grid-model runs.csv --machine h100-4 -o grid.json\n");
   return [options] { return run(*options); };
 }
 

@@ -11,25 +11,36 @@
 #include "model/core/error.hpp"
 #include "model/core/read_file.hpp"
 #include "model/core/with_place.hpp"
+#include "model/schedule/json_reader.hpp"
+#include "model/select/select_by_grid_model.hpp"
 #include "model/select/select_by_tree.hpp"
 
 namespace tritax::cli {
 
 namespace {
 
-constexpr std::size_t kLargestTreeFile = std::size_t{64} << 20;
+constexpr std::size_t kLargestSelectorFile = std::size_t{64} << 20;
 
-// Decision trees of a file, and the selector of them.
-struct TreesOfFile {
-  explicit TreesOfFile(const std::string& path)
-      : trees(TreeSelector::from_json(read_file(path, "the path of decision trees (JSON)", kLargestTreeFile),
-                                      path)),
-        selector(tree_selector(trees, path)) {}
-  TreesOfFile(const TreesOfFile&) = delete;
-  TreesOfFile& operator=(const TreesOfFile&) = delete;
+// Decision trees or grid models of a file, and the selector of them.
+struct SelectorOfFile {
+  explicit SelectorOfFile(const std::string& path) {
+    const std::string text =
+        read_file(path, "the path of decision trees or grid models (JSON)", kLargestSelectorFile);
+    const nlohmann::json tree = parse_json(text, path);
+    if (tree.is_object() && tree.contains("schema") && tree["schema"] == kGridModelSchema) {
+      grids = GridModels::from_json(text, path);
+      selector = grid_model_selector(grids, path);
+    } else {
+      trees = TreeSelector::from_json(text, path);
+      selector = tree_selector(trees, path);
+    }
+  }
+  SelectorOfFile(const SelectorOfFile&) = delete;
+  SelectorOfFile& operator=(const SelectorOfFile&) = delete;
 
-  const TreeSelector trees;
-  const Selector selector;
+  TreeSelector trees;
+  GridModels grids;
+  Selector selector;
 };
 
 Question question_of_options(const SubjectOptions& options) {
@@ -102,20 +113,20 @@ Advice search(const Question& question, AdviseOptions options, const std::string
 void add_selector_option(CLI::App& app, const Selector*& selector, const std::string& usual) {
   std::vector<std::string> texts;
   for (const Selector& one : selectors()) texts.push_back(fmt::format("{}: {}", one.name, one.summary));
-  texts.emplace_back("or decision trees that 'tritax tune' wrote");
-  const auto file = std::make_shared<std::unique_ptr<TreesOfFile>>();  // lives as long as the option
+  texts.emplace_back("or decision trees that 'tritax tune' wrote, or grid models of 'tritax calibrate'");
+  const auto file = std::make_shared<std::unique_ptr<SelectorOfFile>>();  // lives as long as the option
   app.add_option_function<std::string>(
          "--selector",
          [&selector, file](const std::string& name) {
            if (name.ends_with(".json")) {
-             *file = std::make_unique<TreesOfFile>(name);
+             *file = std::make_unique<SelectorOfFile>(name);
              selector = &(*file)->selector;
            } else {
              selector = &find_selector(name, "--selector");
            }
          },
          fmt::format("Which knobs are tried (default: {}). {}", usual, fmt::join(texts, "; ")))
-      ->type_name("NAME|TREE.json");
+      ->type_name("NAME|FILE.json");
 }
 
 std::string pins_text(const Values& pins) {

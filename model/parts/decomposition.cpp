@@ -22,14 +22,28 @@ Decomposition shared_out(const TiledGemm& gemm, std::int64_t split_tiles, std::i
   return split;
 }
 
-// Sharers and iterations of one region.
+// Sharers of one region and its iterations in the line; the first regions have a tile more where tiles do not
+// come out even.
 struct IterationRegion {
   std::int64_t sharers = 0;
+  std::int64_t begin = 0;
   std::int64_t iterations = 0;
 };
 
-IterationRegion region_of(const Decomposition& split) {
-  return {split.sharers / split.regions(), split.split_tiles / split.regions() * split.gemm.iterations};
+IterationRegion region_of(const Decomposition& split, std::int64_t number) {
+  const std::int64_t regions = split.regions();
+  const std::int64_t least = split.split_tiles / regions;
+  const std::int64_t larger = split.split_tiles % regions;
+  const std::int64_t before = number * least + std::min(number, larger);
+  const std::int64_t tiles = least + (number < larger ? 1 : 0);
+  return {split.sharers / regions, before * split.gemm.iterations, tiles * split.gemm.iterations};
+}
+
+std::int64_t region_at(const Decomposition& split, std::int64_t place) {
+  const std::int64_t regions = split.regions();
+  const std::int64_t least = split.split_tiles / regions;
+  const std::int64_t in_larger = split.split_tiles % regions * (least + 1);
+  return place < in_larger ? place / (least + 1) : split.split_tiles % regions + (place - in_larger) / least;
 }
 
 // CUTLASS 2.x: among how many to split, and what that saves in iterations.
@@ -69,53 +83,66 @@ TiledGemm tiled_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_
 }
 
 std::int64_t Decomposition::regions() const {
-  return split_tiles > 0 && sharers >= split_tiles && sharers % split_tiles == 0 ? split_tiles : 1;
+  return split_tiles > 0 && sharers >= split_tiles && sharers % split_tiles == 0 ? split_tiles : groups;
 }
 
 std::int64_t Decomposition::share() const {
   if (sharers == 0) return 0;
-  const IterationRegion region = region_of(*this);
+  const IterationRegion region = region_of(*this, regions() - 1);
   return region.iterations / region.sharers;
+}
+
+std::int64_t Decomposition::longest_share() const {
+  if (sharers == 0) return 0;
+  const IterationRegion region = region_of(*this, 0);
+  return rounded_up(region.iterations, region.sharers);
 }
 
 std::int64_t Decomposition::longer_shares() const {
   if (sharers == 0) return 0;
-  const IterationRegion region = region_of(*this);
+  const IterationRegion region = region_of(*this, regions() - 1);
   return region.iterations % region.sharers * regions();
 }
 
 bool Decomposition::operator==(const Decomposition& other) const {
   return gemm.tiles == other.gemm.tiles && gemm.iterations == other.gemm.iterations &&
          split_tiles == other.split_tiles && sharers == other.sharers &&
-         whole_tiles_first == other.whole_tiles_first;
+         whole_tiles_first == other.whole_tiles_first && groups == other.groups;
 }
 
 IterationRange range_of(const Decomposition& split, std::int64_t sharer) {
   TRITAX_ASSERT(sharer >= 0 && sharer < split.sharers, "no such sharer");
-  const IterationRegion region = region_of(split);
-  const std::int64_t before = sharer / region.sharers * region.iterations;
+  const IterationRegion region = region_of(split, sharer / (split.sharers / split.regions()));
   const std::int64_t number = sharer % region.sharers;
   const std::int64_t share = region.iterations / region.sharers;
   const std::int64_t longer = region.iterations % region.sharers;
-  const std::int64_t begin = before + number * share + std::min(number, longer);
+  const std::int64_t begin = region.begin + number * share + std::min(number, longer);
   return {begin, begin + share + (number < longer ? 1 : 0)};
 }
 
 std::int64_t sharer_at(const Decomposition& split, std::int64_t at) {
-  const IterationRegion region = region_of(split);
+  const std::int64_t region_number = region_at(split, at / split.gemm.iterations);
+  const IterationRegion region = region_of(split, region_number);
   const std::int64_t share = region.iterations / region.sharers;
   const std::int64_t longer = region.iterations % region.sharers;
-  const std::int64_t inside = at % region.iterations;
+  const std::int64_t inside = at - region.begin;
   const std::int64_t by_longer = longer * (share + 1);
   const std::int64_t number =
       inside < by_longer ? inside / (share + 1) : longer + (inside - by_longer) / share;
-  return at / region.iterations * region.sharers + number;
+  return region_number * region.sharers + number;
 }
 
 TileSharers sharers_of(const Decomposition& split, std::int64_t tile) {
   TRITAX_ASSERT(tile >= 0 && tile < split.split_tiles, "no such split tile");
   const std::int64_t begin = tile * split.gemm.iterations;
   return {sharer_at(split, begin), sharer_at(split, begin + split.gemm.iterations - 1) + 1};
+}
+
+std::int64_t tile_at(const Decomposition& split, std::int64_t place) {
+  if (place >= split.split_tiles || split.regions() == split.split_tiles) return place;
+  const std::int64_t group = region_at(split, place);
+  const std::int64_t first = region_of(split, group).begin / split.gemm.iterations;
+  return (place - first) * split.groups + group;
 }
 
 std::vector<TilePart> parts_of(const Decomposition& split, std::int64_t number, std::int64_t workgroups) {
@@ -153,7 +180,7 @@ std::int64_t seams_of(const Decomposition& split) {
 double utilisation(const Decomposition& split, std::int64_t units) {
   const std::int64_t waves = rounded_up(std::max<std::int64_t>(split.sharers, 1), units);
   std::int64_t taken = rounded_up(split.whole_tiles(), units) * split.gemm.iterations;
-  if (split.sharers > 0) taken += waves * (split.share() + (split.longer_shares() > 0 ? 1 : 0));
+  if (split.sharers > 0) taken += waves * split.longest_share();
   return static_cast<double>(split.gemm.total()) / static_cast<double>(taken * units);
 }
 
@@ -196,8 +223,28 @@ Decomposition cutlass_2_stream_k(const TiledGemm& gemm, std::int64_t units, std:
   return accepted(rest + units, search(rest + units, occupancy - (full - 1) % occupancy, false));
 }
 
-Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int64_t cluster) {
-  constexpr std::int64_t kLeastOfUnit = 8;  // iterations
+namespace {
+
+constexpr std::int64_t kLeastOfUnit = 8;  // iterations of a share of CUTLASS 3.x
+
+std::int64_t cutlass_3_groups(const Decomposition& split, std::int64_t cluster, std::int64_t most) {
+  const std::int64_t units = split.sharers / cluster;
+  const std::int64_t tiles = split.split_tiles / cluster;
+  std::int64_t fallback = 1;
+  for (std::int64_t groups = most; groups > 1; --groups) {
+    if (units % groups != 0) continue;
+    const std::int64_t share = tiles / groups * cluster * split.gemm.iterations / (split.sharers / groups);
+    if (share < kLeastOfUnit) continue;
+    if (tiles % groups == 0) return groups;
+    if (fallback == 1) fallback = groups;
+  }
+  return fallback;
+}
+
+}  // namespace
+
+Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int64_t cluster,
+                                 std::int64_t most_groups) {
   const std::int64_t full = gemm.tiles / p;
   const std::int64_t rest = gemm.tiles % p;
   if (rest == 0 || gemm.iterations <= kLeastOfUnit || 2 * rest >= p) return data_parallel(gemm);
@@ -205,7 +252,10 @@ Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int
   const std::int64_t tiles = (gemm.tiles - whole) / cluster * cluster;
   const std::int64_t worth = tiles * gemm.iterations / kLeastOfUnit;
   const std::int64_t sharers = std::min(p, worth) / cluster * cluster;
-  return tiles == 0 || sharers == 0 ? data_parallel(gemm) : shared_out(gemm, tiles, sharers);
+  if (tiles == 0 || sharers == 0) return data_parallel(gemm);
+  Decomposition split = shared_out(gemm, tiles, sharers);
+  if (split.regions() == 1) split.groups = cutlass_3_groups(split, cluster, most_groups);
+  return split;
 }
 
 Decomposition composable_kernel_policy(const TiledGemm& gemm, std::int64_t grid, int policy, bool whole) {

@@ -13,6 +13,10 @@
 // Shares differ by one iteration at most, the longer ones first. Where the sharers are a multiple of the
 // split tiles, each tile is split by itself: so g = t is data-parallel, and g = s·t a fixed split.
 //
+// CUTLASS 3.x shares its split tiles out in groups, each among as many workgroups: group after group in the
+// line, but in the matrix the tiles of groups lie side by side, so that workgroups at the same place of K
+// have neighbours. Of groups that have a tile more all shares are longer.
+//
 // The owner of a tile is who has its first iteration: it adds what its peers, the next ones, have summed. A
 // workgroup is a peer of one tile at most, the first of its share.
 //
@@ -46,13 +50,16 @@ struct Decomposition {
   std::int64_t split_tiles = 0;    // the first of all
   std::int64_t sharers = 0;        // workgroups among which they are split; none has nothing
   bool whole_tiles_first = false;  // a workgroup does its whole tiles before its share
+  std::int64_t groups = 1;         // that share split tiles apart; they divide the sharers
 
   std::int64_t whole_tiles() const { return gemm.tiles - split_tiles; }
-  // Parts of the split tiles that are shared out apart from each other: all of them in one, or each alone.
+  // Parts of the split tiles that are shared out apart from each other: the groups, or each tile alone.
   std::int64_t regions() const;
-  // Iterations of the shorter shares, and how many sharers have one more.
+  // Iterations of the shorter shares, and how many sharers have one more; of several groups those of the
+  // smallest, the last, and of its sharers times the groups.
   std::int64_t share() const;
   std::int64_t longer_shares() const;
+  std::int64_t longest_share() const;
 
   bool operator==(const Decomposition& other) const;
 };
@@ -85,6 +92,9 @@ struct TileSharers {
 };
 TileSharers sharers_of(const Decomposition& split, std::int64_t tile);
 
+// Which tile of the GEMM stands at a place of the line. Everything else here says "tile" for the place.
+std::int64_t tile_at(const Decomposition& split, std::int64_t place);
+
 // What workgroup `number` of `workgroups`, at least as many as sharers, does in its turn: its share, and
 // whole tiles in turn with the others, those without a share first.
 std::vector<TilePart> parts_of(const Decomposition& split, std::int64_t number, std::int64_t workgroups);
@@ -111,9 +121,13 @@ Decomposition two_tile_stream_k(const TiledGemm& gemm, std::int64_t p);
 Decomposition cutlass_2_stream_k(const TiledGemm& gemm, std::int64_t units, std::int64_t occupancy);
 
 // What CUTLASS 3.x chooses (sm90 and later): data-parallel if the last wave is half full, two tiles
-// otherwise; at least 8 iterations a share, sharers in whole clusters. Its groups, an order of the ranges for
-// locality, are left out.
-Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int64_t cluster);
+// otherwise; at least 8 iterations a share, sharers in whole clusters. Of up to `most_groups` (CUTLASS: 8, or
+// the lesser side of the grid of tiles, in clusters) it takes as many as divide sharers and split tiles, or
+// else sharers alone, and leave at least 8 iterations a share; one where every tile is split by itself. Left
+// out: that it moves seams less than 8 iterations away from a border of tiles onto it, and that workgroups of
+// a cluster load operands together.
+Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int64_t cluster,
+                                 std::int64_t most_groups = 1);
 
 // Policy 0 of composable_kernel is data-parallel; s = 1, 2, … splits the tiles of the last wave and s - 1
 // full ones. Its source has policies to 4; 5 and 6 go on by the same rule, which makes the seven of

@@ -70,12 +70,11 @@ double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& 
 }  // namespace
 
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
-                     const GemmKnobs& knobs) {
+                     const GemmKnobs& knobs, WorkSharing sharing) {
   if (!pattern.uses("tile") || !pattern.uses("gemm_cus")) return 0;
   GemmKnobs given = knobs;  // whoever gives none has all, or what others leave of them
   if (given.gemm_cus <= 0) given.gemm_cus = machine.gpu.cu_count();
-  return bound_of(gemm, machine, given, given.gemm_cus, may_share(pattern, machine.gpu, given),
-                  WorkSharing::whole_tiles);
+  return bound_of(gemm, machine, given, given.gemm_cus, may_share(pattern, machine.gpu, given), sharing);
 }
 
 double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,

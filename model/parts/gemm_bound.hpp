@@ -21,16 +21,16 @@
 
 namespace tritax {
 
-// `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs.
-// Throws UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the
-// dtype.
-double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
-                     const GemmKnobs& knobs);
-
 // The same of a kernel of which `workgroups` run at once, several on a compute unit maybe: each takes whole
 // tiles, or at best all have equal shares of the iterations of all tiles.
 enum class WorkSharing : std::uint8_t { whole_tiles, iterations };
 double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
                      std::int64_t workgroups, WorkSharing sharing);
+
+// `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs.
+// Throws UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the
+// dtype.
+double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
+                     const GemmKnobs& knobs, WorkSharing sharing = WorkSharing::whole_tiles);
 
 }  // namespace tritax

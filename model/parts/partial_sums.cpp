@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "model/core/error.hpp"
 
@@ -244,24 +245,34 @@ std::vector<const SumTile*> walk_of(const SumDraft& draft, int rank, const std::
   return walk;
 }
 
-std::vector<const SumTile*> walk_of_items(const std::vector<const SumTile*>& walk,
+std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
+                                          const std::vector<const SumTile*>& walk,
                                           const std::vector<SumTile>& items, int rank) {
+  // Where all are whole tiles, the places in the walk say more: who is how far within a round.
+  const bool in_parts = shares.split[static_cast<std::size_t>(rank)].sharers > 0;
+  const std::vector<std::int64_t> until =
+      in_parts ? iterations_until_whole(shares, rank) : std::vector<std::int64_t>(walk.size(), 0);
   std::vector<std::size_t> place_of(walk.size());
   for (std::size_t i = 0; i < walk.size(); ++i) place_of[static_cast<std::size_t>(walk[i]->number)] = i;
   struct Placed {
     bool own = false;
-    std::size_t place = 0;  // of the last tile that it needs
+    std::int64_t until = 0;  // all that it needs are whole
+    std::size_t place = 0;   // of the last tile that it needs
     const SumTile* item = nullptr;
   };
   std::vector<Placed> placed;
   for (const SumTile& item : items) {
-    std::size_t last = 0;
-    for (const std::int32_t tile : item.tiles)
-      last = std::max(last, place_of[static_cast<std::size_t>(tile)]);
-    placed.push_back({item.owner == rank, last, &item});
+    Placed one{item.owner == rank, 0, 0, &item};
+    for (const std::int32_t tile : item.tiles) {
+      const std::size_t place = place_of[static_cast<std::size_t>(tile)];
+      one.place = std::max(one.place, place);
+      one.until = std::max(one.until, until[place]);
+    }
+    placed.push_back(one);
   }
   std::stable_sort(placed.begin(), placed.end(), [](const Placed& x, const Placed& y) {
-    return x.own != y.own ? y.own : x.place < y.place;
+    if (x.own != y.own) return y.own;
+    return x.until != y.until ? x.until < y.until : x.place < y.place;
   });
   std::vector<const SumTile*> order;
   for (const Placed& one : placed) order.push_back(one.item);
@@ -363,22 +374,48 @@ void add_item(SumDraft& draft, int rank, const SumTile& item, const SumFlags& fl
 
 }  // namespace
 
-void compute_partials(SumDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+ProductShares shares_of(SumDraft& draft, std::int32_t workgroups, std::size_t tiles) {
+  std::vector<RankProduct> products;
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const std::int32_t depth = draft.alone() ? 1 : depth_of(draft.problem, rank);
+    products.push_back({static_cast<std::int64_t>(tiles), depth});
+  }
+  MatmulTile tile = draft.tile;
+  if (draft.alone()) tile.k = 1;
+  return share_products(draft.builder, draft.machine.gpu, draft.knobs, tile, workgroups, std::move(products));
+}
+
+void multiply_shares(SumDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
+                     const std::function<const Rect&(std::size_t place)>& rect_of,
+                     const std::function<void(std::size_t place)>& finish) {
+  const auto place = [](std::int64_t tile) { return static_cast<std::size_t>(tile); };
+  const auto multiply_part = [&](std::int64_t tile, std::int32_t k_begin, std::int32_t k_end) {
+    const Rect& rect = rect_of(place(tile));
+    if (draft.alone()) return draft.builder.load(draft.partial, rect, rank);
+    draft.builder.matmul(draft.a, draft.b, rect, k_begin, k_end);
+  };
+  add_shares(draft.builder, shares, rank, number,
+             {multiply_part, [&](std::int64_t tile) { return rect_of(place(tile)); },
+              [&](std::int64_t tile) { finish(place(tile)); }});
+}
+
+void compute_partials(SumDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                       const std::vector<const SumTile*>& walk, const SumFlags& flags) {
   const bool pulled = draft.knobs.transport == Transport::pull;
   bool opened = false;
-  for (auto i = static_cast<std::size_t>(first); i < walk.size(); i += static_cast<std::size_t>(stride)) {
-    multiply(draft, rank, walk[i]->rect);
-    if (pulled && !opened) {
-      for (const int peer : draft.peers_of(rank, first)) await_opened(draft, peer);
-    }
-    opened = true;
-    draft.builder.store(draft.partial, walk[i]->rect, rank);
-    announce(draft, rank, *walk[i], flags);
-  }
+  multiply_shares(
+      draft, shares, rank, number, [&](std::size_t i) -> const Rect& { return walk[i]->rect; },
+      [&](std::size_t i) {
+        if (pulled && !opened) {
+          for (const int peer : draft.peers_of(rank, number)) await_opened(draft, peer);
+        }
+        opened = true;
+        draft.builder.store(draft.partial, walk[i]->rect, rank);
+        announce(draft, rank, *walk[i], flags);
+      });
 }
 
-std::int32_t partial_gemm_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
+std::int32_t partial_gemm_kernel(SumDraft& draft, const ProductShares& shares, int rank,
                                  const std::vector<SumTile>& tiles, const SumFlags& flags) {
   Kernel kernel;
   kernel.name = "gemm";
@@ -388,10 +425,11 @@ std::int32_t partial_gemm_kernel(SumDraft& draft, int rank, std::int32_t workgro
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<const SumTile*> walk = walk_of(draft, rank, tiles);
+  const auto workgroups = static_cast<std::int32_t>(shares.workgroups);
   for (std::int32_t p = 0; p < workgroups; ++p) {
     draft.builder.workgroup(id);
     tell_opened(draft, rank, p == 0);
-    compute_partials(draft, rank, draft.first_item(p, workgroups), workgroups, walk, flags);
+    compute_partials(draft, shares, rank, draft.first_item(p, workgroups), walk, flags);
   }
   return id;
 }

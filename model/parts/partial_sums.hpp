@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/grid_order.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/product_shares.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {
@@ -41,7 +43,7 @@ inline constexpr std::array<std::string_view, 2> kTransportNames{"push", "pull"}
 enum class Blocks : std::uint8_t { rows, columns };
 inline constexpr std::array<std::string_view, 2> kBlocksNames{"rows", "columns"};
 
-struct SumKnobs : GemmKnobs {
+struct SumKnobs : SharingKnobs {
   Transport transport = Transport::push;
   std::int32_t chunks = 2;      // copy engine: pieces of a peer's block
   std::int32_t rings = 1;       // ring: cycles of different strides over which tiles travel
@@ -159,8 +161,9 @@ inline constexpr std::int64_t kMostOfReducer = 16384;
 // Of all tiles, those of the peers in the order of the knob (staggered: peers in turn), the own ones last.
 std::vector<const SumTile*> walk_of(const SumDraft& draft, int rank, const std::vector<SumTile>& tiles);
 
-// The same of items, as a walk over the tiles completes them.
-std::vector<const SumTile*> walk_of_items(const std::vector<const SumTile*>& walk,
+// The same of items, as a kernel of those shares that walks over the tiles completes them.
+std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
+                                          const std::vector<const SumTile*>& walk,
                                           const std::vector<SumTile>& items, int rank);
 
 // Adds the product of a tile into the accumulator; without a product, loads the own summand.
@@ -179,11 +182,21 @@ void await_opened(SumDraft& draft, int peer);
 void add_done(SumDraft& draft, std::int32_t workgroups);
 void exchange_done(SumDraft& draft, int rank, std::int32_t index);
 
-// Adds a persistent kernel of GEMM tiles that are stored into `partial` and announced.
-std::int32_t partial_gemm_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
+// The shares of a kernel of so many workgroups on every rank that walks over so many tiles; before its first
+// workgroup.
+ProductShares shares_of(SumDraft& draft, std::int32_t workgroups, std::size_t tiles);
+
+// Adds the products of workgroup `number` over a walk, and `finish` of every place in it whose tile is then
+// whole in the accumulator.
+void multiply_shares(SumDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
+                     const std::function<const Rect&(std::size_t place)>& rect_of,
+                     const std::function<void(std::size_t place)>& finish);
+
+// Adds a persistent kernel of those shares, GEMM tiles that are stored into `partial` and announced.
+std::int32_t partial_gemm_kernel(SumDraft& draft, const ProductShares& shares, int rank,
                                  const std::vector<SumTile>& tiles, const SumFlags& flags);
 // The loop of such a workgroup.
-void compute_partials(SumDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+void compute_partials(SumDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                       const std::vector<const SumTile*>& walk, const SumFlags& flags);
 
 // The loop of a workgroup that communicates: sends its part of what the peers own (pushed), then adds up its

@@ -24,10 +24,10 @@ void await_opened_once(SumDraft& draft, std::vector<bool>& opened, int peer) {
   opened[static_cast<std::size_t>(peer)] = true;
 }
 
+// Of a tile whose own part of the sum is in the accumulator.
 void add_slot_tile(SumDraft& draft, int rank, const SumTile& tile, std::int16_t arrived,
                    std::vector<bool>& opened, std::int32_t workgroup) {
   ScheduleBuilder& builder = draft.builder;
-  multiply(draft, rank, tile.rect);
   if (tile.owner != rank) {
     await_opened_once(draft, opened, tile.owner);
     builder.store(draft.slots, draft.place_in_slot(tile.owner, rank, tile.rect), tile.owner);
@@ -75,11 +75,11 @@ std::vector<RingTile> ring_walk(const SumDraft& draft, int rank, const std::vect
   return walk;
 }
 
+// The same of a tile on its way.
 void add_ring_tile(SumDraft& draft, int rank, const RingTile& at, std::int16_t incoming, std::int16_t arrived,
                    std::vector<bool>& opened, std::int32_t workgroup) {
   ScheduleBuilder& builder = draft.builder;
   const SumTile& tile = *at.tile;
-  multiply(draft, rank, tile.rect);
   if (at.step > 0) {
     builder.wait(arrived, tile.number, 1, Scope::system, draft.knobs.lock);
     builder.reduce(incoming, tile.rect, rank);
@@ -104,6 +104,7 @@ void add_fused_slots(SumDraft& draft) {
                                    : std::int16_t{-1};
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
   if (draft.everywhere && draft.opens()) add_done(draft, workgroups);
+  const ProductShares shares = shares_of(draft, workgroups, tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const std::int32_t id = fused_kernel(draft, rank, "gemm_slots");
     const std::vector<const SumTile*> walk = walk_of(draft, rank, tiles);
@@ -111,10 +112,10 @@ void add_fused_slots(SumDraft& draft) {
       draft.builder.workgroup(id);
       tell_opened(draft, rank, p == 0);
       std::vector<bool> opened(static_cast<std::size_t>(draft.ranks()), false);
-      for (auto i = static_cast<std::size_t>(draft.first_item(p, workgroups)); i < walk.size();
-           i += static_cast<std::size_t>(workgroups)) {
-        add_slot_tile(draft, rank, *walk[i], arrived, opened, p);
-      }
+      multiply_shares(
+          draft, shares, rank, draft.first_item(p, workgroups),
+          [&](std::size_t i) -> const Rect& { return walk[i]->rect; },
+          [&](std::size_t i) { add_slot_tile(draft, rank, *walk[i], arrived, opened, p); });
       exchange_done(draft, rank, p);
     }
     host_program(draft.builder, rank, draft.knobs, {{id, 0}});
@@ -134,6 +135,7 @@ void add_ring(SumDraft& draft) {
   }
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
   if (draft.everywhere && draft.opens()) add_done(draft, workgroups);
+  const ProductShares shares = shares_of(draft, workgroups, tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const std::int32_t id = fused_kernel(draft, rank, draft.alone() ? "ring" : "gemm_ring");
     const std::vector<RingTile> walk = ring_walk(draft, rank, tiles);
@@ -141,10 +143,10 @@ void add_ring(SumDraft& draft) {
       draft.builder.workgroup(id);
       tell_opened(draft, rank, p == 0);
       std::vector<bool> opened(static_cast<std::size_t>(draft.ranks()), false);
-      for (auto i = static_cast<std::size_t>(draft.first_item(p, workgroups)); i < walk.size();
-           i += static_cast<std::size_t>(workgroups)) {
-        add_ring_tile(draft, rank, walk[i], incoming, arrived, opened, p);
-      }
+      multiply_shares(
+          draft, shares, rank, draft.first_item(p, workgroups),
+          [&](std::size_t i) -> const Rect& { return walk[i].tile->rect; },
+          [&](std::size_t i) { add_ring_tile(draft, rank, walk[i], incoming, arrived, opened, p); });
       exchange_done(draft, rank, p);
     }
     host_program(draft.builder, rank, draft.knobs, {{id, 0}});

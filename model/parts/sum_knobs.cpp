@@ -56,7 +56,7 @@ std::optional<DType> dtype_of_knob(const Values& values, std::string_view name) 
 
 SumKnobs sum_knobs_of(const Values& values) {
   SumKnobs knobs;
-  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
+  static_cast<SharingKnobs&>(knobs) = sharing_knobs_of(values);
   knobs.transport =
       static_cast<Transport>(values.get_or("transport", static_cast<std::int64_t>(knobs.transport)));
   knobs.chunks = static_cast<std::int32_t>(values.get_or("chunks", knobs.chunks));

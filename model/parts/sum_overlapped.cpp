@@ -52,10 +52,11 @@ void add_bulk_synchronous(SumDraft& draft) {
     flags.arrived = draft.builder.flags("arrived", static_cast<std::int32_t>(items.size()));
   if (draft.sends() && !pushed) ready = draft.builder.flags("ready", adding * draft.ranks());
   add_end(draft, adding);
+  const ProductShares shares = shares_of(draft, gemm, tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
-    Graph kernels{{partial_gemm_kernel(draft, rank, gemm, tiles, flags), 0}};
+    Graph kernels{{partial_gemm_kernel(draft, shares, rank, tiles, flags), 0}};
     if (draft.sends()) {
-      const auto order = walk_of_items(walk_of(draft, rank, tiles), items, rank);
+      const auto order = walk_of_items(shares, walk_of(draft, rank, tiles), items, rank);
       kernels.push_back({pushed ? adding_kernel(draft, rank, adding, order, flags)
                                 : pulling_kernel(draft, rank, adding, order, ready),
                          0});
@@ -97,10 +98,11 @@ void add_producer_consumer(SumDraft& draft) {
       draft.sends() ? items_of(draft, tiles, kMostOfReducer) : std::vector<SumTile>{};
   const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
   add_end(draft, split.comm);
+  const ProductShares shares = shares_of(draft, split.gemm, tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
-    Graph kernels{{partial_gemm_kernel(draft, rank, split.gemm, tiles, flags), 0}};
+    Graph kernels{{partial_gemm_kernel(draft, shares, rank, tiles, flags), 0}};
     if (draft.sends()) {
-      const auto order = walk_of_items(walk_of(draft, rank, tiles), items, rank);
+      const auto order = walk_of_items(shares, walk_of(draft, rank, tiles), items, rank);
       kernels.push_back({adding_kernel(draft, rank, split.comm, order, flags), 1});
     }
     host_program(draft.builder, rank, draft.knobs, kernels);
@@ -117,6 +119,7 @@ void add_workgroup_specialised(SumDraft& draft) {
   const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
   add_end(draft, split.comm);
   const std::int32_t workgroups = split.gemm + split.comm;
+  const ProductShares shares = shares_of(draft, split.gemm, tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "specialised";
@@ -127,13 +130,13 @@ void add_workgroup_specialised(SumDraft& draft) {
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
     const std::vector<const SumTile*> walk = walk_of(draft, rank, tiles);
-    const std::vector<const SumTile*> order = walk_of_items(walk, items, rank);
+    const std::vector<const SumTile*> order = walk_of_items(shares, walk, items, rank);
     for (std::int32_t p = 0; p < workgroups; ++p) {
       draft.builder.workgroup(id);
       tell_opened(draft, rank, p == 0);
       const std::int32_t number = draft.first_item(p, workgroups);
       if (number < split.gemm) {
-        compute_partials(draft, rank, number, split.gemm, walk, flags);
+        compute_partials(draft, shares, rank, number, walk, flags);
         continue;
       }
       send_and_add(draft, rank, number - split.gemm, split.comm, order, flags);

@@ -113,6 +113,37 @@ TEST(Decomposition, IsThatOfCutlass3) {
   EXPECT_EQ(cutlass_3_stream_k({16, 64}, 132, 1).regions(), 16);  // 128 among 16 tiles: a split in 8
 }
 
+TEST(Decomposition, HasTheGroupsOfCutlass3) {
+  const auto groups = [](std::int64_t tiles, std::int64_t depth, std::int64_t p, std::int64_t most) {
+    return cutlass_3_stream_k({tiles, depth}, p, 1, most).groups;
+  };
+  EXPECT_EQ(groups(248, 64, 100, 8), 4);  // 4 divides 148 split tiles and 100 sharers, 5 only these
+  EXPECT_EQ(groups(249, 64, 100, 8), 5);  // nothing divides 149: the most that divide the sharers
+  EXPECT_EQ(groups(249, 64, 100, 4), 4);
+  EXPECT_EQ(groups(249, 64, 100, 1), 1);
+  EXPECT_EQ(groups(16, 64, 132, 8), 1);   // every tile is split by itself
+  EXPECT_EQ(groups(200, 64, 100, 8), 1);  // nothing is split
+  EXPECT_EQ(groups(50, 64, 132, 8), 2);   // 6 divide the sharers alone
+  EXPECT_EQ(groups(7, 70, 60, 8), 1);     // in groups the shares of some would be of 7 or less
+}
+
+TEST(Decomposition, HasTilesOfGroupsSideBySide) {
+  const Decomposition split = cutlass_3_stream_k({249, 64}, 100, 1, 8);
+  EXPECT_EQ(split.split_tiles, 149);
+  // Four groups of 30 tiles, one of 29, each of 20 sharers.
+  EXPECT_EQ(tile_at(split, 0), 0);
+  EXPECT_EQ(tile_at(split, 1), 5);
+  EXPECT_EQ(tile_at(split, 29), 145);
+  EXPECT_EQ(tile_at(split, 30), 1);
+  EXPECT_EQ(tile_at(split, 120), 4);
+  EXPECT_EQ(tile_at(split, 148), 144);
+  EXPECT_EQ(tile_at(split, 149), 149);
+  EXPECT_EQ(range_of(split, 20).begin, 30 * 64);
+  EXPECT_EQ(range_of(split, 80).begin, 120 * 64);
+  EXPECT_EQ(split.longest_share(), 96);
+  EXPECT_EQ(split.share(), 92);
+}
+
 TEST(Decomposition, HasTheTilesOfComposableKernelsPolicies) {
   const auto split_tiles = [](std::int64_t tiles) {
     std::vector<std::int64_t> all;
@@ -175,6 +206,25 @@ RC_GTEST_PROP(Decomposition, GivesEveryIterationToOneWorkgroup, ()) {
       }
     }
     RC_ASSERT(std::all_of(times.begin(), times.end(), [](int count) { return count == 1; }));
+  }
+}
+
+RC_GTEST_PROP(Decomposition, GivesEveryIterationToOneWorkgroupInGroupsToo, ()) {
+  const Decomposition split = cutlass_3_stream_k(some_gemm(), drawn(2, 40), 1, 8);
+  std::int64_t next = 0;
+  for (std::int64_t sharer = 0; sharer < split.sharers; ++sharer) {
+    const IterationRange range = range_of(split, sharer);
+    RC_ASSERT(range.begin == next && range.end > range.begin);
+    RC_ASSERT(range.end - range.begin >= split.share() && range.end - range.begin <= split.longest_share());
+    RC_ASSERT(sharer_at(split, range.begin) == sharer && sharer_at(split, range.end - 1) == sharer);
+    next = range.end;
+  }
+  RC_ASSERT(next == split.split_tiles * split.gemm.iterations);
+  std::vector<bool> seen(static_cast<std::size_t>(split.gemm.tiles), false);
+  for (std::int64_t place = 0; place < split.gemm.tiles; ++place) {
+    const std::int64_t tile = tile_at(split, place);
+    RC_ASSERT(tile >= 0 && tile < split.gemm.tiles && !seen[static_cast<std::size_t>(tile)]);
+    seen[static_cast<std::size_t>(tile)] = true;
   }
 }
 

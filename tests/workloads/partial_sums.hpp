@@ -53,6 +53,8 @@ inline Values some_knobs(const Workload& workload, const Machine& machine) {
   give_any("rings", 1, 4);
   give_any("wire_dtype", 0, kDTypeCount);
   give_any("result_dtype", 0, kDTypeCount);
+  give_any("sharing", 0, 3);
+  give_any("k_split", 1, 5);
   give_any("group_m", 1, 4);
   give_any("xcd_remap", 0, 1);
   if (knobs.get_or("xcd_remap", 0) != 0) give_any("xcd_chunk", 1, 40);

@@ -36,12 +36,12 @@ Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& mac
   constexpr std::int16_t no_flags = -1;
   GatherDraft draft("bulk-synchronous", problem, machine, knobs);
   expect_product(draft, draft.a, true);
+  const ProductShares shares = shares_of(draft, all_cus(machine.gpu, knobs.gemm_cus));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
     if (draft.ranks() > 1)
       kernels.push_back({gather_kernel(draft, rank, all_cus(machine.gpu, knobs.comm_cus)), 0});
-    const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
-    kernels.push_back({waiting_gemm_kernel(draft, rank, workgroups, no_flags, Scope::gpu), 0});
+    kernels.push_back({waiting_gemm_kernel(draft, shares, rank, no_flags, Scope::gpu), 0});
     host_program(draft.builder, rank, knobs, kernels);
   }
   return draft.builder.finish();

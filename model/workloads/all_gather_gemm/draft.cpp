@@ -61,7 +61,7 @@ void take_turns(const GatherDraft& draft, std::int32_t row, std::vector<std::siz
 
 GatherKnobs gather_knobs_of(const Values& values) {
   GatherKnobs knobs;
-  static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
+  static_cast<SharingKnobs&>(knobs) = sharing_knobs_of(values);
   knobs.k_steps = static_cast<std::int32_t>(values["k_steps"]);
   knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
   knobs.stages = static_cast<std::int32_t>(values["stages"]);
@@ -205,33 +205,60 @@ void fetch_block(GatherDraft& draft, int rank, const Block& block) {
   }
 }
 
-void compute_tile(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup, std::int16_t ready,
-                  Scope scope) {
-  const Rect rect = draft.gemm_tile(rank, t);
-  compute_rect(draft, rank, rect.row / draft.tile.m, rect.col / draft.tile.n, workgroup, ready, scope);
+namespace {
+
+// Iterations of K from k_begin to k_end of a tile of C, block by block.
+struct TileRange {
+  Rect rect;
+  std::int32_t k_begin = 0;
+  std::int32_t k_end = 0;
+};
+
+void multiply_blocks(GatherDraft& draft, int rank, const TileRange& range, std::int32_t workgroup,
+                     std::int16_t ready, Scope scope) {
+  struct Part {
+    const Block* block = nullptr;
+    std::int32_t begin = 0;
+    std::int32_t end = 0;
+  };
+  std::vector<Part> parts;
+  for (const Block* block : blocks_in_order(draft, rank, range.rect.row / draft.tile.m, workgroup)) {
+    const std::int32_t begin = std::max(block->k_begin, range.k_begin);
+    const std::int32_t end = std::min(block->k_end, range.k_end);
+    if (begin < end) parts.push_back({block, begin, end});
+  }
+  for (std::size_t i = 0; i < parts.size();) {
+    const std::int32_t begin = parts[i].begin;
+    std::int32_t end = parts[i].end;
+    const std::int32_t arrivals = ready >= 0 ? providers(*parts[i].block, rank) : 0;
+    if (arrivals > 0) draft.builder.wait(ready, parts[i].block->flag, arrivals, scope, draft.knobs.lock);
+    // What needs no waiting is one product.
+    for (++i; i < parts.size() && parts[i].begin == end; ++i) {
+      if (ready >= 0 && providers(*parts[i].block, rank) > 0) break;
+      end = parts[i].end;
+    }
+    draft.builder.matmul(draft.a, draft.b, range.rect, begin, end);
+  }
 }
+
+}  // namespace
 
 void compute_rect(GatherDraft& draft, int rank, std::int32_t row, std::int32_t col, std::int32_t workgroup,
                   std::int16_t ready, Scope scope) {
   const Rect rect = draft.tile_at(row, col);
-  const auto order = blocks_in_order(draft, rank, row, workgroup);
-  for (std::size_t i = 0; i < order.size();) {
-    const std::int32_t begin = order[i]->k_begin;
-    std::int32_t end = order[i]->k_end;
-    const std::int32_t arrivals = ready >= 0 ? providers(*order[i], rank) : 0;
-    if (arrivals > 0) draft.builder.wait(ready, order[i]->flag, arrivals, scope, draft.knobs.lock);
-    // What needs no waiting is one product.
-    for (++i; i < order.size() && order[i]->k_begin == end; ++i) {
-      if (ready >= 0 && providers(*order[i], rank) > 0) break;
-      end = order[i]->k_end;
-    }
-    draft.builder.matmul(draft.a, draft.b, rect, begin, end);
-  }
+  multiply_blocks(draft, rank, {rect, 0, static_cast<std::int32_t>(draft.problem.k)}, workgroup, ready,
+                  scope);
   draft.builder.store(draft.c, rect, rank);
 }
 
-std::int32_t waiting_gemm_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, std::int16_t ready,
-                                 Scope scope) {
+ProductShares shares_of(GatherDraft& draft, std::int32_t workgroups) {
+  const RankProduct product{draft.grid().count(), static_cast<std::int32_t>(draft.problem.k)};
+  return share_products(draft.builder, draft.machine.gpu, draft.knobs, draft.tile, workgroups,
+                        std::vector<RankProduct>(static_cast<std::size_t>(draft.ranks()), product));
+}
+
+std::int32_t waiting_gemm_kernel(GatherDraft& draft, const ProductShares& shares, int rank,
+                                 std::int16_t ready, Scope scope) {
   Kernel kernel;
   kernel.name = "gemm";
   kernel.rank = rank;
@@ -239,12 +266,15 @@ std::int32_t waiting_gemm_kernel(GatherDraft& draft, int rank, std::int32_t work
   kernel.tile = draft.tile;
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  const std::int32_t tiles = draft.grid().count();
+  const auto workgroups = static_cast<std::int32_t>(shares.workgroups);
+  const auto rect_of = [&](std::int64_t t) { return draft.gemm_tile(rank, static_cast<std::int32_t>(t)); };
   for (std::int32_t p = 0; p < workgroups; ++p) {
     draft.builder.workgroup(id);
-    for (std::int32_t t = draft.first_item(p, workgroups); t < tiles; t += workgroups) {
-      compute_tile(draft, rank, t, p, ready, scope);
-    }
+    const auto multiply = [&](std::int64_t t, std::int32_t k_begin, std::int32_t k_end) {
+      multiply_blocks(draft, rank, {rect_of(t), k_begin, k_end}, p, ready, scope);
+    };
+    add_shares(draft.builder, shares, rank, draft.first_item(p, workgroups),
+               {multiply, rect_of, [&](std::int64_t t) { draft.builder.store(draft.c, rect_of(t), rank); }});
   }
   return id;
 }

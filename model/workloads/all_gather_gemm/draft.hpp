@@ -13,13 +13,14 @@
 
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/grid_order.hpp"
+#include "model/parts/product_shares.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workloads/all_gather_gemm/problem.hpp"
 
 namespace tritax {
 
 // Knobs of GEMM kernels and those that only this workload has.
-struct GatherKnobs : GemmKnobs {
+struct GatherKnobs : SharingKnobs {
   std::int32_t k_steps = 16;  // of tile_k in a block: what one flag announces
   std::int32_t chunks = 2;    // copy engine: pieces into which the slice of a peer is cut
   std::int32_t stages = 4;    // staged fetchers: into how many parts the rows of C tiles are cut
@@ -86,12 +87,9 @@ bool is_own(const Block& block, int rank);
 std::vector<const Block*> blocks_in_order(const GatherDraft& draft, int rank, std::int32_t tile_row,
                                           std::int32_t workgroup);
 
-// Adds the operations that compute tile t, waiting for `ready` (one flag a block, -1: without waiting) before
-// every block that a peer provides; as many arrivals as ranks provide it.
-void compute_tile(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup, std::int16_t ready,
-                  Scope scope);
-
-// The same for the tile in this row and column of the grid.
+// Adds the operations that compute and store the tile in this row and column of the grid, waiting for `ready`
+// (one flag a block, -1: without waiting) before every block that a peer provides; as many arrivals as ranks
+// provide it.
 void compute_rect(GatherDraft& draft, int rank, std::int32_t row, std::int32_t col, std::int32_t workgroup,
                   std::int16_t ready, Scope scope);
 
@@ -112,8 +110,11 @@ void fetch_block(GatherDraft& draft, int rank, const Block& block);
 // Number of other ranks that provide a part of a block.
 std::int32_t providers(const Block& block, int rank);
 
-// Adds a persistent GEMM kernel whose workgroups wait as above.
-std::int32_t waiting_gemm_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, std::int16_t ready,
-                                 Scope scope);
+// The shares of a kernel of so many workgroups on every rank; before its first workgroup.
+ProductShares shares_of(GatherDraft& draft, std::int32_t workgroups);
+
+// Adds a persistent GEMM kernel of those shares whose workgroups wait as above.
+std::int32_t waiting_gemm_kernel(GatherDraft& draft, const ProductShares& shares, int rank,
+                                 std::int16_t ready, Scope scope);
 
 }  // namespace tritax

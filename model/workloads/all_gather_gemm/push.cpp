@@ -68,9 +68,10 @@ Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const 
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const bool sends = draft.ranks() > 1;
   const std::int16_t ready = sends ? draft.builder.flags("ready", draft.flags) : std::int16_t{-1};
+  const ProductShares shares = shares_of(draft, split.gemm);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
-    kernels.push_back({waiting_gemm_kernel(draft, rank, split.gemm, ready, Scope::system), 0});
+    kernels.push_back({waiting_gemm_kernel(draft, shares, rank, ready, Scope::system), 0});
     if (sends) kernels.push_back({push_kernel(draft, rank, split.comm, ready), 1});
     host_program(draft.builder, rank, knobs, kernels);
   }

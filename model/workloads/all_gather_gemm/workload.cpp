@@ -35,12 +35,14 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 16> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     gemm_knob("gemm_cus"),
     gemm_knob("comm_cus"),
+    sharing_knob("sharing"),
+    sharing_knob("k_split"),
     {.name = "k_steps",
      .help = "K steps of a block, which is fetched or sent as one and has one flag",
      .high = kMaxSteps,
@@ -124,15 +126,15 @@ Values library_choice(const Problem& problem, const Machine& machine) {
                    tile_of_library(all_gather_gemm_of(problem), machine).tile);
 }
 
-constexpr std::array<std::string_view, 11> kBulkKnobs{"tile",      "waves",      "pipeline", "gemm_cus",
-                                                      "comm_cus",  "k_steps",    "group_m",  "xcd_remap",
-                                                      "xcd_chunk", "peer_order", "launch"};
+constexpr std::array<std::string_view, 13> kBulkKnobs{
+    "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
+    "xcd_remap", "xcd_chunk", "peer_order", "launch",   "sharing",  "k_split"};
 constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
                                                       "k_steps",    "group_m", "xcd_remap", "xcd_chunk",
                                                       "peer_order", "launch"};
-constexpr std::array<std::string_view, 12> kPushKnobs{"tile",      "waves",      "pipeline", "gemm_cus",
-                                                      "comm_cus",  "k_steps",    "group_m",  "xcd_remap",
-                                                      "xcd_chunk", "peer_order", "lock",     "launch"};
+constexpr std::array<std::string_view, 14> kPushKnobs{
+    "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
+    "xcd_remap", "xcd_chunk", "peer_order", "lock",     "launch",   "sharing", "k_split"};
 constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  "pipeline",       "comm_cus",
                                                         "k_steps",    "stages", "first_fetchers", "group_m",
                                                         "peer_order", "lock",   "launch"};
@@ -243,7 +245,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(problem), machine, gemm_knobs_of(knobs));
+  return gemm_bound_ns(pattern, shape_of(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
 double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {

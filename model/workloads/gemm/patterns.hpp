@@ -5,10 +5,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
-#include "model/cost/grid_model.hpp"
 #include "model/parts/library_tile.hpp"
 #include "model/parts/shared_gemm.hpp"
 #include "model/workload/workload.hpp"
@@ -26,6 +24,7 @@ struct StreamKnobs : GemmKnobs {
   std::int32_t policy = 2;
   Sharers sharers = Sharers::grid;
   Fixup fixup = Fixup::partials;
+  std::int32_t groups = 8;  // CUTLASS 3.x: at most
 };
 
 // What a GPU holds of a kernel of that tile.
@@ -36,11 +35,6 @@ struct Room {
 };
 
 Schedule build_gemm_library(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs);
-
-// What a run that took so long, simulated or measured, says to the grid model; nothing if its pattern shares
-// something else than all iterations. Runs of one tile, dtype and machine belong together.
-std::optional<GridRun> grid_run_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                                   const Values& values, double time_ns);
 
 // The workload as the rest of the program sees it.
 const Workload& gemm();

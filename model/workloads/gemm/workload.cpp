@@ -20,6 +20,7 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMostParts = 256;
+constexpr std::int64_t kMostGroups = 64;
 constexpr std::int64_t kMostGrid = std::int64_t{1} << 16;
 
 const std::array<Spec, 4> kFields{{
@@ -29,7 +30,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::fp16, "element type of A, B and C"),
 }};
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -63,6 +64,13 @@ const std::array<Spec, 14> kKnobs{{
      .names = kFixupNames,
      .shown = "{}",
      .not_shown = static_cast<std::int64_t>(Fixup::partials)},
+    {.name = "groups",
+     .help = "of cutlass-3: groups of shares, at most, whose tiles lie side by side",
+     .high = kMostGroups,
+     .usual = {8},
+     .varies_by_doubling = true,
+     .shown = "at most {} groups",
+     .not_shown = 8},
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
     gemm_knob("xcd_chunk"),
@@ -84,6 +92,7 @@ StreamKnobs stream_knobs_of(const Values& values) {
   knobs.policy = number("policy");
   knobs.sharers = static_cast<Sharers>(values["sharers"]);
   knobs.fixup = static_cast<Fixup>(values["fixup"]);
+  knobs.groups = number("groups");
   return knobs;
 }
 
@@ -145,7 +154,7 @@ GemmPlan plan_cutlass_2(const TiledGemm& gemm, const Room& room, const StreamKno
           knobs.fixup};
 }
 GemmPlan plan_cutlass_3(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
-  return persistent("cutlass-3", cutlass_3_stream_k(gemm, room.units, 1), knobs, room.units);
+  return persistent("cutlass-3", cutlass_3_stream_k(gemm, room.units, 1, knobs.groups), knobs, room.units);
 }
 GemmPlan plan_policy(const TiledGemm& gemm, const Room& room, const StreamKnobs& knobs) {
   const bool whole = knobs.sharers == Sharers::tiles;
@@ -180,9 +189,12 @@ using Planner = GemmPlan (*)(const TiledGemm&, const Room&, const StreamKnobs&);
 template <Planner planner>
 Schedule build_planned(const Problem& problem, const Machine& machine, const Values& values) {
   const GemmShape gemm = shape_of(problem);
-  const StreamKnobs knobs = stream_knobs_of(values);
+  StreamKnobs knobs = stream_knobs_of(values);
   check_problem(gemm, machine);
   check(knobs, machine.gpu);
+  const auto side = std::min(ceil_div(static_cast<std::int32_t>(gemm.m), knobs.tile_m),
+                             ceil_div(static_cast<std::int32_t>(gemm.n), knobs.tile_n));
+  knobs.groups = std::min(knobs.groups, side);
   const GemmPlan plan = planner(tiles_of(gemm, knobs), room_of(machine, gemm.dtype, knobs), knobs);
   check_size(plan, knobs);
   return build_shared_gemm(gemm, machine, knobs, plan);
@@ -209,6 +221,8 @@ constexpr std::array<Names, 10> kStreamKnobs{"tile",    "waves",     "pipeline",
                                              "group_m", "xcd_remap", "xcd_chunk", "lock", "launch"};
 constexpr std::array<Names, 9> kCutlassKnobs{"tile",      "waves",     "pipeline", "fixup", "group_m",
                                              "xcd_remap", "xcd_chunk", "lock",     "launch"};
+constexpr std::array<Names, 10> kCutlass3Knobs{"tile",      "waves",     "pipeline", "fixup",  "group_m",
+                                               "xcd_remap", "xcd_chunk", "lock",     "launch", "groups"};
 constexpr std::array<Names, 10> kPolicyKnobs{"tile",    "waves",   "pipeline",  "grid",      "policy",
                                              "sharers", "group_m", "xcd_remap", "xcd_chunk", "launch"};
 
@@ -252,7 +266,7 @@ const std::array<Pattern, 12> kPatterns{{
      .build = build_planned<plan_cutlass_2>},
     {.name = "cutlass-3",
      .summary = "what CUTLASS 3.x splits: two tiles, unless the last wave is half full",
-     .knobs = kCutlassKnobs,
+     .knobs = kCutlass3Knobs,
      .build = build_planned<plan_cutlass_3>},
     {.name = "composable-kernel",
      .summary = "one of composable_kernel's policies, shares added onto C by atomic additions",
@@ -390,15 +404,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 }  // namespace
-
-std::optional<GridRun> grid_run_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
-                                   const Values& values, double time_ns) {
-  if (pattern.build != build_planned<plan_stream_k>) return std::nullopt;
-  const StreamKnobs knobs = stream_knobs_of(values);
-  const TiledGemm tiles = tiles_of(shape_of(problem), knobs);
-  const std::int64_t grid = grid_of(knobs, room_of(machine, shape_of(problem).dtype, knobs));
-  return GridRun{tiles.tiles, tiles.iterations, std::min(grid, tiles.total()), time_ns};
-}
 
 const Workload& gemm() {
   static const Workload workload{

@@ -25,13 +25,15 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 19> kKnobs{{
+const std::array<Spec, 21> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     gemm_knob("comm_tile"),
     gemm_knob("gemm_cus"),
     gemm_knob("comm_cus"),
+    sharing_knob("sharing"),
+    sharing_knob("k_split"),
     sum_knob("transport"),
     {.name = "owners",
      .help = "what of C a GPU adds up and stores to all: some of its rows, or some of its columns",
@@ -119,20 +121,21 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 16> kOverlappedKnobs{
-    "tile",      "waves",  "pipeline",  "comm_tile", "gemm_cus",   "comm_cus", "group_m",    "xcd_remap",
-    "xcd_chunk", "launch", "transport", "owners",    "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 18> kOverlappedKnobs{
+    "tile",       "waves",     "pipeline",   "comm_tile",    "gemm_cus",  "comm_cus",
+    "group_m",    "xcd_remap", "xcd_chunk",  "launch",       "transport", "owners",
+    "peer_order", "lock",      "wire_dtype", "result_dtype", "sharing",   "k_split"};
 constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
                                               "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
 constexpr std::array<Names, 13> kOneShotKnobs{
     "tile",   "waves",      "pipeline", "gemm_cus",  "group_m",    "xcd_remap",   "xcd_chunk",
     "launch", "peer_order", "lock",     "transport", "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 13> kTwoShotKnobs{
-    "tile",   "waves",      "pipeline", "gemm_cus", "group_m",    "xcd_remap",   "xcd_chunk",
-    "launch", "peer_order", "lock",     "owners",   "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 14> kRingKnobs{"tile",      "waves",     "pipeline",   "gemm_cus",    "group_m",
-                                           "xcd_remap", "xcd_chunk", "launch",     "peer_order",  "lock",
-                                           "rings",     "owners",    "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 15> kTwoShotKnobs{
+    "tile",       "waves", "pipeline", "gemm_cus",   "group_m",      "xcd_remap", "xcd_chunk", "launch",
+    "peer_order", "lock",  "owners",   "wire_dtype", "result_dtype", "sharing",   "k_split"};
+constexpr std::array<Names, 16> kRingKnobs{
+    "tile",       "waves", "pipeline", "gemm_cus", "group_m",    "xcd_remap",    "xcd_chunk", "launch",
+    "peer_order", "lock",  "rings",    "owners",   "wire_dtype", "result_dtype", "sharing",   "k_split"};
 constexpr std::array<Names, 15> kCopyEngineKnobs{
     "tile",      "waves",  "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
     "xcd_chunk", "chunks", "owners",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
@@ -214,7 +217,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(product_of(problem)), machine, gemm_knobs_of(knobs));
+  return gemm_bound_ns(pattern, shape_of(product_of(problem)), machine, gemm_knobs_of(knobs),
+                       work_sharing_of(knobs));
 }
 
 double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {

@@ -10,14 +10,17 @@
 
 namespace tritax {
 
-Schedule build_bulk_synchronous(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
+Schedule build_bulk_synchronous(const GemmAllScatter& gemm, const Machine& machine,
+                                const SharingKnobs& knobs) {
   constexpr std::int16_t no_lock = -1;
   PatternDraft draft("bulk-synchronous", gemm, machine, knobs);
+  const ProductShares shares = shares_of(draft, all_cus(machine.gpu, knobs.gemm_cus));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
-    kernels.push_back({gemm_kernel(draft, rank, all_cus(machine.gpu, knobs.gemm_cus), no_lock), 0});
+    kernels.push_back({gemm_kernel(draft, shares, rank, no_lock), 0});
     if (draft.ranks() > 1) {
-      kernels.push_back({scatter_kernel(draft, rank, all_cus(machine.gpu, knobs.comm_cus), no_lock), 0});
+      kernels.push_back(
+          {scatter_kernel(draft, shares, rank, all_cus(machine.gpu, knobs.comm_cus), no_lock), 0});
     }
     host_program(draft.builder, rank, knobs, kernels);
   }

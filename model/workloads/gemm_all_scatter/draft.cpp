@@ -1,6 +1,7 @@
 #include "model/workloads/gemm_all_scatter/draft.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/core/error.hpp"
 
@@ -31,7 +32,7 @@ std::int64_t elements_of_comm_tile(const PatternDraft& draft) {
 }
 
 PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workload_, const Machine& machine_,
-                           const GemmKnobs& knobs_)
+                           const SharingKnobs& knobs_)
     : workload(workload_),
       machine(machine_),
       knobs(knobs_),
@@ -69,7 +70,7 @@ Rect PatternDraft::gemm_tile(int rank, std::int32_t t) const {
 
 std::int32_t PatternDraft::max_tiles() const { return gemm_grid(0).count(); }
 
-std::vector<CommItem> comm_items(const PatternDraft& draft, int rank) {
+std::vector<CommItem> comm_items(const PatternDraft& draft, const ProductShares& shares, int rank) {
   const TileGrid grid = draft.gemm_grid(rank);
   const MatmulTile& tile = draft.tile;
   std::vector<std::int32_t> tile_at(static_cast<std::size_t>(grid.count()));
@@ -98,13 +99,36 @@ std::vector<CommItem> comm_items(const PatternDraft& draft, int rank) {
   }
   std::stable_sort(items.begin(), items.end(),
                    [](const CommItem& x, const CommItem& y) { return x.tiles.back() < y.tiles.back(); });
+  if (draft.knobs.sharing == ProductSharing::tiles) return items;
+  const std::vector<std::int64_t> until = iterations_until_whole(shares, rank);
+  const auto ready = [&](const CommItem& item) {
+    std::int64_t last = 0;
+    for (const std::int32_t t : item.tiles) last = std::max(last, until[static_cast<std::size_t>(t)]);
+    return last;
+  };
+  std::stable_sort(items.begin(), items.end(),
+                   [&](const CommItem& x, const CommItem& y) { return ready(x) < ready(y); });
   return items;
 }
 
-void compute_tile(PatternDraft& draft, int rank, std::int32_t t) {
-  Rect rect = draft.gemm_tile(rank, t);
-  rect.col -= columns_begin(draft.workload, rank);  // matmul counts columns within the own block of B
-  draft.builder.matmul(draft.a, draft.b, rect, 0, static_cast<std::int32_t>(draft.workload.k));
+ProductShares shares_of(PatternDraft& draft, std::int32_t workgroups) {
+  std::vector<RankProduct> products;
+  for (int rank = 0; rank < draft.ranks(); ++rank)
+    products.push_back({draft.gemm_grid(rank).count(), static_cast<std::int32_t>(draft.workload.k)});
+  return share_products(draft.builder, draft.machine.gpu, draft.knobs, draft.tile, workgroups,
+                        std::move(products));
+}
+
+void compute_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
+                   const std::function<void(std::int32_t)>& finish) {
+  const auto rect_of = [&](std::int64_t t) { return draft.gemm_tile(rank, static_cast<std::int32_t>(t)); };
+  const auto multiply = [&](std::int64_t t, std::int32_t k_begin, std::int32_t k_end) {
+    Rect rect = rect_of(t);
+    rect.col -= columns_begin(draft.workload, rank);  // matmul counts columns within the own block of B
+    draft.builder.matmul(draft.a, draft.b, rect, k_begin, k_end);
+  };
+  add_shares(draft.builder, shares, rank, number,
+             {multiply, rect_of, [&](std::int64_t t) { finish(static_cast<std::int32_t>(t)); }});
 }
 
 void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
@@ -117,17 +141,15 @@ void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::v
   }
 }
 
-void compute_and_store_tiles(PatternDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+void compute_and_store_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                              std::int16_t lock) {
-  const std::int32_t tiles = draft.gemm_grid(rank).count();
-  for (std::int32_t t = first; t < tiles; t += stride) {
-    compute_tile(draft, rank, t);
+  compute_tiles(draft, shares, rank, number, [&](std::int32_t t) {
     draft.builder.store(draft.c, draft.gemm_tile(rank, t), rank);
     if (lock >= 0) draft.builder.signal(lock, t, 1, rank, Scope::gpu, draft.knobs.lock);
-  }
+  });
 }
 
-std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+std::int32_t gemm_kernel(PatternDraft& draft, const ProductShares& shares, int rank, std::int16_t lock) {
   Kernel kernel;
   kernel.name = "gemm";
   kernel.rank = rank;
@@ -135,14 +157,16 @@ std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups,
   kernel.tile = draft.tile;
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const auto workgroups = static_cast<std::int32_t>(shares.workgroups);
   for (std::int32_t p = 0; p < workgroups; ++p) {
     draft.builder.workgroup(id);
-    compute_and_store_tiles(draft, rank, draft.first_item(p, workgroups), workgroups, lock);
+    compute_and_store_tiles(draft, shares, rank, draft.first_item(p, workgroups), lock);
   }
   return id;
 }
 
-std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock) {
+std::int32_t scatter_kernel(PatternDraft& draft, const ProductShares& shares, int rank,
+                            std::int32_t workgroups, std::int16_t lock) {
   Kernel kernel;
   kernel.name = "scatter";
   kernel.rank = rank;
@@ -150,7 +174,7 @@ std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgrou
       tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_comm_tile(draft));
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  const std::vector<CommItem> items = comm_items(draft, rank);
+  const std::vector<CommItem> items = comm_items(draft, shares, rank);
   for (std::int32_t q = 0; q < workgroups; ++q) {
     const std::vector<int> peers = draft.peers_of(rank, q);
     draft.builder.workgroup(id);

@@ -5,6 +5,7 @@
 // tiles of a rank, p workgroup number.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "model/parts/grid_order.hpp"
@@ -18,11 +19,11 @@ namespace tritax {
 struct PatternDraft {
   // Checks that the GEMM tile fits a compute unit and creates the buffers.
   PatternDraft(std::string_view pattern, const GemmAllScatter& workload, const Machine& machine,
-               const GemmKnobs& knobs);
+               const SharingKnobs& knobs);
 
   GemmAllScatter workload;
   const Machine& machine;
-  GemmKnobs knobs;
+  SharingKnobs knobs;
   MatmulTile tile;
   Resources gemm_resources;
   ScheduleBuilder builder;
@@ -53,24 +54,32 @@ struct CommItem {
   std::vector<std::int32_t> tiles;  // ascending
 };
 
-// The own columns cut into communication tiles, in the order in which the GEMM walk completes them.
-std::vector<CommItem> comm_items(const PatternDraft& draft, int rank);
+// The own columns cut into communication tiles, in the order in which the kernel with these shares completes
+// them.
+std::vector<CommItem> comm_items(const PatternDraft& draft, const ProductShares& shares, int rank);
 
-// Adds the operations that compute tile t into the accumulator.
-void compute_tile(PatternDraft& draft, int rank, std::int32_t t);
+// The shares of a kernel of so many workgroups on every rank; before its first workgroup.
+ProductShares shares_of(PatternDraft& draft, std::int32_t workgroups);
+
+// Adds the products of workgroup `number`, and `finish` of every tile that it then has whole in its
+// accumulator.
+void compute_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
+                   const std::function<void(std::int32_t)>& finish);
 
 // Adds: wait for the tiles of an item (lock >= 0), copy it to every peer. lock < 0: no waiting.
 void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
                std::int16_t lock);
 
-// Adds a persistent GEMM kernel: for t in p', p'+G, …: matmul; store C(t); signal lock[t] unless lock < 0.
-std::int32_t gemm_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock);
+// Adds a persistent GEMM kernel of those shares: for its tiles: matmul; store C(t); signal lock[t] unless
+// lock < 0.
+std::int32_t gemm_kernel(PatternDraft& draft, const ProductShares& shares, int rank, std::int16_t lock);
 
 // The loop body of gemm_kernel, for workgroups that share a kernel with another role.
-void compute_and_store_tiles(PatternDraft& draft, int rank, std::int32_t first, std::int32_t stride,
+void compute_and_store_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                              std::int16_t lock);
 
 // Adds a persistent kernel that sends all items: for i in q', q'+G, …: send_item.
-std::int32_t scatter_kernel(PatternDraft& draft, int rank, std::int32_t workgroups, std::int16_t lock);
+std::int32_t scatter_kernel(PatternDraft& draft, const ProductShares& shares, int rank,
+                            std::int32_t workgroups, std::int16_t lock);
 
 }  // namespace tritax

@@ -10,9 +10,11 @@
 
 namespace tritax {
 
-Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
+Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine,
+                                const SharingKnobs& knobs) {
   PatternDraft draft("fused-sequential", gemm, machine, knobs);
   const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
+  const ProductShares shares = shares_of(draft, workgroups);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "gemm_scatter";
@@ -21,14 +23,12 @@ Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machi
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
-    const std::int32_t tiles = draft.gemm_grid(rank).count();
     for (std::int32_t p = 0; p < workgroups; ++p) {
       const std::vector<int> destinations = ranks_from(knobs.peer_order, draft.ranks(), rank, p);
       draft.builder.workgroup(id);
-      for (std::int32_t t = draft.first_item(p, workgroups); t < tiles; t += workgroups) {
-        compute_tile(draft, rank, t);
+      compute_tiles(draft, shares, rank, draft.first_item(p, workgroups), [&](std::int32_t t) {
         for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
-      }
+      });
     }
     host_program(draft.builder, rank, knobs, {{id, 0}});
   }

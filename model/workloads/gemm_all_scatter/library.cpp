@@ -33,8 +33,8 @@ LibraryTile choose(const GemmAllScatter& gemm, const Machine& machine) {
 }
 
 // The draft with the library's tile; everything else at the default knobs.
-GemmKnobs knobs_of(const LibraryTile& library, const GemmKnobs& asked) {
-  GemmKnobs knobs;
+SharingKnobs knobs_of(const LibraryTile& library, const GemmKnobs& asked) {
+  SharingKnobs knobs;
   knobs.tile_m = library.tile.m;
   knobs.tile_n = library.tile.n;
   knobs.tile_k = library.tile.k;
@@ -108,7 +108,7 @@ MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine) {
   return choose(gemm, machine).tile;
 }
 
-Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs) {
+Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const SharingKnobs& knobs) {
   const LibraryTile library = choose(gemm, machine);
   PatternDraft draft("library", gemm, machine, knobs_of(library, knobs));
   if (draft.ranks() == 1) return gemm_alone(draft, library);

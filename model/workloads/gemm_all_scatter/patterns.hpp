@@ -1,17 +1,20 @@
 // One builder a pattern; workload.cpp lists them. Each is called with checked knobs.
 #pragma once
 
-#include "model/parts/gemm_knobs.hpp"
+#include "model/parts/product_shares.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
 
 namespace tritax {
 
-Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs);
-Schedule build_bulk_synchronous(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs);
-Schedule build_producer_consumer(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs);
-Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine, const GemmKnobs& knobs);
+Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const SharingKnobs& knobs);
+Schedule build_bulk_synchronous(const GemmAllScatter& gemm, const Machine& machine,
+                                const SharingKnobs& knobs);
+Schedule build_producer_consumer(const GemmAllScatter& gemm, const Machine& machine,
+                                 const SharingKnobs& knobs);
+Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine,
+                                const SharingKnobs& knobs);
 Schedule build_workgroup_specialised(const GemmAllScatter& gemm, const Machine& machine,
-                                     const GemmKnobs& knobs);
+                                     const SharingKnobs& knobs);
 
 // The tile of the library's GEMM, whatever the knobs say.
 MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine);

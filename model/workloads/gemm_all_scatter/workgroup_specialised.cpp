@@ -13,9 +13,10 @@
 namespace tritax {
 
 Schedule build_workgroup_specialised(const GemmAllScatter& gemm, const Machine& machine,
-                                     const GemmKnobs& knobs) {
+                                     const SharingKnobs& knobs) {
   PatternDraft draft("workgroup-specialised", gemm, machine, knobs);
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_one_kernel);
+  const ProductShares shares = shares_of(draft, split.gemm);
   const bool sends = draft.ranks() > 1;
   const std::int16_t lock = sends ? draft.builder.flags("lock", draft.max_tiles()) : std::int16_t{-1};
   const std::int16_t arrived =
@@ -29,12 +30,12 @@ Schedule build_workgroup_specialised(const GemmAllScatter& gemm, const Machine& 
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
-    const std::vector<CommItem> items = sends ? comm_items(draft, rank) : std::vector<CommItem>{};
+    const std::vector<CommItem> items = sends ? comm_items(draft, shares, rank) : std::vector<CommItem>{};
     for (std::int32_t p = 0; p < workgroups; ++p) {
       draft.builder.workgroup(id);
       const std::int32_t number = draft.first_item(p, workgroups);
       if (number < split.gemm) {
-        compute_and_store_tiles(draft, rank, number, split.gemm, lock);
+        compute_and_store_tiles(draft, shares, rank, number, lock);
         continue;
       }
       const std::int32_t q = number - split.gemm;

@@ -15,7 +15,7 @@ namespace tritax {
 
 namespace {
 
-using Builder = Schedule (*)(const GemmAllScatter&, const Machine&, const GemmKnobs&);
+using Builder = Schedule (*)(const GemmAllScatter&, const Machine&, const SharingKnobs&);
 
 // An upper bound on the operations, before anyone allocates them.
 void check_size(const GemmAllScatter& gemm, const GemmKnobs& knobs) {
@@ -45,7 +45,7 @@ double matrix_bytes(const GemmAllScatter& gemm) {
 template <Builder build>
 Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
   const GemmAllScatter gemm = gemm_all_scatter_of(problem);
-  const GemmKnobs knobs = gemm_knobs_of(values);
+  const SharingKnobs knobs = sharing_knobs_of(values);
   check_dtype(gemm.dtype, machine);
   check(knobs, machine.gpu);
   check_memory("this problem", matrix_bytes(gemm), machine.gpu);
@@ -64,14 +64,15 @@ Values library_choice(const Problem& problem, const Machine& machine) {
   return knobs;
 }
 
-constexpr std::array<std::string_view, 11> kBulkSynchronous{
-    "tile",    "waves",     "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",
-    "group_m", "xcd_remap", "xcd_chunk", "peer_order", "launch"};
-constexpr std::array<std::string_view, 12> kSplit{"tile",      "waves",      "pipeline", "comm_tile",
-                                                  "gemm_cus",  "comm_cus",   "group_m",  "xcd_remap",
-                                                  "xcd_chunk", "peer_order", "lock",     "launch"};
-constexpr std::array<std::string_view, 9> kFused{
-    "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "launch"};
+constexpr std::array<std::string_view, 13> kBulkSynchronous{
+    "tile",      "waves",     "pipeline",   "comm_tile", "gemm_cus", "comm_cus", "group_m",
+    "xcd_remap", "xcd_chunk", "peer_order", "launch",    "sharing",  "k_split"};
+constexpr std::array<std::string_view, 14> kSplit{
+    "tile",      "waves",     "pipeline",   "comm_tile", "gemm_cus", "comm_cus", "group_m",
+    "xcd_remap", "xcd_chunk", "peer_order", "lock",      "launch",   "sharing",  "k_split"};
+constexpr std::array<std::string_view, 11> kFused{"tile",    "waves",     "pipeline",  "gemm_cus",
+                                                  "group_m", "xcd_remap", "xcd_chunk", "peer_order",
+                                                  "launch",  "sharing",   "k_split"};
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
@@ -107,13 +108,15 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     gemm_knob("comm_tile"),
     gemm_knob("gemm_cus"),
     gemm_knob("comm_cus"),
+    sharing_knob("sharing"),
+    sharing_knob("k_split"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
     gemm_knob("xcd_chunk"),
@@ -146,11 +149,15 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
 }
 
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
-  return gemm_space(pattern, widest(problem), problem.gpus(), machine, Values(kKnobs), pins);
+  KnobSpace space = gemm_space(pattern, widest(problem), problem.gpus(), machine, Values(kKnobs), pins);
+  for (const char* knob : {"sharing", "k_split"}) {
+    if (const auto pin = pins.if_given(knob)) space.base.give(knob, *pin);
+  }
+  return space;
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs));
+  return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
 double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {

@@ -28,25 +28,12 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 18> kKnobs{{
-    gemm_knob("tile"),
-    gemm_knob("waves"),
-    gemm_knob("pipeline"),
-    gemm_knob("comm_tile"),
-    gemm_knob("gemm_cus"),
-    gemm_knob("comm_cus"),
-    sum_knob("transport"),
-    sum_knob("chunks"),
-    sum_knob("rings"),
-    sum_knob("wire_dtype"),
-    sum_knob("result_dtype"),
-    gemm_knob("group_m"),
-    gemm_knob("xcd_remap"),
-    gemm_knob("xcd_chunk"),
-    gemm_knob("peer_order"),
-    gemm_knob("lock"),
-    gemm_knob("launch"),
-    gemm_knob("host_barriers"),
+const std::array<Spec, 20> kKnobs{{
+    gemm_knob("tile"),        gemm_knob("waves"),    gemm_knob("pipeline"),   gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),    gemm_knob("comm_cus"), sharing_knob("sharing"), sharing_knob("k_split"),
+    sum_knob("transport"),    sum_knob("chunks"),    sum_knob("rings"),       sum_knob("wire_dtype"),
+    sum_knob("result_dtype"), gemm_knob("group_m"),  gemm_knob("xcd_remap"),  gemm_knob("xcd_chunk"),
+    gemm_knob("peer_order"),  gemm_knob("lock"),     gemm_knob("launch"),     gemm_knob("host_barriers"),
 }};
 
 PartialSums sums_of(const Problem& problem) {
@@ -102,17 +89,18 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 15> kOverlappedKnobs{
-    "tile",      "waves",  "pipeline",  "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
-    "xcd_chunk", "launch", "transport", "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 17> kOverlappedKnobs{
+    "tile",    "waves",      "pipeline",     "comm_tile", "gemm_cus",  "comm_cus",
+    "group_m", "xcd_remap",  "xcd_chunk",    "launch",    "transport", "peer_order",
+    "lock",    "wire_dtype", "result_dtype", "sharing",   "k_split"};
 constexpr std::array<Names, 10> kAtomicsKnobs{"tile",      "waves",     "pipeline", "gemm_cus",   "group_m",
                                               "xcd_remap", "xcd_chunk", "launch",   "peer_order", "lock"};
-constexpr std::array<Names, 12> kSlotsKnobs{"tile",       "waves",     "pipeline",   "gemm_cus",
-                                            "group_m",    "xcd_remap", "xcd_chunk",  "launch",
-                                            "peer_order", "lock",      "wire_dtype", "result_dtype"};
-constexpr std::array<Names, 12> kRingKnobs{"tile",    "waves",     "pipeline",   "gemm_cus",
-                                           "group_m", "xcd_remap", "xcd_chunk",  "launch",
-                                           "lock",    "rings",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 14> kSlotsKnobs{"tile",       "waves",        "pipeline", "gemm_cus",   "group_m",
+                                            "xcd_remap",  "xcd_chunk",    "launch",   "peer_order", "lock",
+                                            "wire_dtype", "result_dtype", "sharing",  "k_split"};
+constexpr std::array<Names, 14> kRingKnobs{"tile",       "waves",        "pipeline", "gemm_cus", "group_m",
+                                           "xcd_remap",  "xcd_chunk",    "launch",   "lock",     "rings",
+                                           "wire_dtype", "result_dtype", "sharing",  "k_split"};
 constexpr std::array<Names, 14> kCopyEngineKnobs{
     "tile",      "waves",     "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",
     "xcd_remap", "xcd_chunk", "chunks",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
@@ -180,7 +168,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(sums_of(problem)), machine, gemm_knobs_of(knobs));
+  return gemm_bound_ns(pattern, shape_of(sums_of(problem)), machine, gemm_knobs_of(knobs),
+                       work_sharing_of(knobs));
 }
 
 double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
