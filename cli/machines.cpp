@@ -28,7 +28,7 @@ struct MachinesArguments {
   bool toml = false;
 };
 
-std::string_view link_name(LinkKind kind) { return kind == LinkKind::mesh ? "mesh" : "switch"; }
+std::string_view link_name(LinkKind kind) { return kLinkKindNames[static_cast<std::size_t>(kind)]; }
 
 void list_machines(Outputs& outputs) {
   Table table{{{"name", "name"},

@@ -1,5 +1,6 @@
 // tritax simulate: the time of a run, both accounts of its taxes, and what its GPUs and links did.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tbb/parallel_for.h>
 
 #include <CLI/CLI.hpp>
@@ -41,6 +42,7 @@ struct SimulateArguments {
   PageOptions page;
   SubjectOptions subject;
   std::optional<std::int64_t> seed;
+  Symmetry symmetry = Symmetry::automatic;
   std::optional<int> threads;
   std::optional<std::int64_t> max_operations;
   bool links = false;
@@ -76,7 +78,10 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     require_effort(subject.schedule, with_taxes ? 1 + kRunsForTaxes : 1, arguments.max_operations,
                    with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
     if (watch != nullptr) watch->expect(subject.schedule.ops.size());
-    options.observer = watch;
+    // Who watches wants to see all ranks.
+    const bool may_fold = options.symmetry == Symmetry::on || (options.symmetry == Symmetry::automatic &&
+                                                               subject.schedule.ranks > kMostRanksInFull);
+    options.observer = may_fold ? nullptr : watch;
     run.result = simulate(subject.schedule, subject.machine, options);
     options.observer = nullptr;
     const bool shown = watch != nullptr || arguments.output.json || arguments.page.offered;
@@ -147,6 +152,9 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   if (run.spread.worth_saying()) {
     outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
   }
+  if (const int simulated = result.simulated_ranks; simulated < run.gpus) {
+    outputs.print(fmt::format("\nsimulated GPUs 0 to {} of {}: nodes behave alike", simulated - 1, run.gpus));
+  }
   outputs.print("\n\n");
   outputs.print(account_table(result.account));
   outputs.print("\n");
@@ -194,6 +202,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
                     {"caches", caches_json(result, run.buffers)},
                     {"links", links_json(result, run.subject.machine, run.gpus)},
                     {"tile_operations", result.tile_operations}};
+  if (result.simulated_ranks < run.gpus) json["simulated_gpus"] = result.simulated_ranks;
   add_record(json, record);
   return json;
 }
@@ -282,6 +291,7 @@ int run(const SimulateArguments& options) {
   }
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  simulation.symmetry = options.symmetry;
   Table summary = summary_table(sources);
   RecordTable gpus;
   ordered_json runs = ordered_json::array();
@@ -320,6 +330,24 @@ int run(const SimulateArguments& options) {
   return complete && !work.interrupted() ? 0 : interrupted_exit_code();
 }
 
+void add_symmetry_option(CLI::App& command, Symmetry& symmetry) {
+  command
+      .add_option_function<std::string>(
+          "--symmetry",
+          [&symmetry](const std::string& name) {
+            const auto found = std::find(kSymmetryNames.begin(), kSymmetryNames.end(), name);
+            if (found == kSymmetryNames.end()) {
+              throw UserError(fmt::format("--symmetry: '{}' is unknown; allowed: {}", name,
+                                          fmt::join(kSymmetryNames, ", ")));
+            }
+            symmetry = static_cast<Symmetry>(found - kSymmetryNames.begin());
+          },
+          fmt::format("Whether nodes that behave alike are simulated once: auto, with more than {} GPUs; on; "
+                      "off; or same-luck, all of them, but with the luck of those (default: auto)",
+                      kMostRanksInFull))
+      ->type_name("NAME");
+}
+
 }  // namespace
 
 Run add_simulate(CLI::App& program, const Workload& workload) {
@@ -330,6 +358,7 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
+  add_symmetry_option(command, options->symmetry);
   add_max_operations_option(command, options->max_operations);
   command.add_flag("--links", options->links, "List every link");
   command.add_flag("--caches", options->caches, "Say what caches and memories had, by buffer and by die");

@@ -44,10 +44,10 @@ namespace tritax {
 class Engine : private EngineState {
  public:
   // With `places`, which name every workgroup, these decide in place of the dispatcher: each compute unit
-  // takes its workgroups in their order.
+  // takes its workgroups in their order. `alike` and what it points to outlive the engine.
   Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
-         std::span<const Placed> places = {});
-  // Before the run: no GPU's clock exceeds its own of these, in GHz.
+         std::span<const Placed> places = {}, const Alike& alike = {});
+  // Before the run: no GPU's clock exceeds its own of these, in GHz; by rank.
   void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
   // Of all workgroups, in the order in which they were sent; after the run.
@@ -57,8 +57,16 @@ class Engine : private EngineState {
   // By how its kernel is written.
   const KernelCosts& costs_of(const WorkgroupState& wg) const { return costs_[wg.profile]; }
 
+  // The rank that is simulated in place of `rank`.
+  std::int32_t home(std::int32_t rank) const {
+    return rank < simulated_ranks_ ? rank : rank % simulated_ranks_;
+  }
+  GpuState& gpu_of(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
+  const GpuState& gpu_of(std::int32_t rank) const { return gpus_[static_cast<std::size_t>(home(rank))]; }
+
   // engine_setup.cpp
   void add_resources();
+  void add_links();
   void find_shares();
   void index_schedule();
   struct SlabKey {
@@ -286,9 +294,17 @@ class Engine : private EngineState {
   double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
   double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
+  // Of all that behave alike, the one whose luck they have.
+  std::uint32_t lucky_workgroup(std::uint32_t id) const {
+    return alike_.workgroup_of == nullptr ? id : (*alike_.workgroup_of)[id];
+  }
   double unit_random(std::uint64_t what) const;
+  // Between two ranks, and between all that are as far apart.
   double& sent_bytes(std::int32_t from, std::int32_t to) {
-    return sent_bytes_[static_cast<std::size_t>(from) * gpus_.size() + static_cast<std::size_t>(to)];
+    const std::int32_t first = home(from);
+    const std::int32_t last = first == from ? to : (to + schedule_.ranks - (from - first)) % schedule_.ranks;
+    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(schedule_.ranks) +
+                       static_cast<std::size_t>(last)];
   }
 
   // engine_write_back.cpp
@@ -314,6 +330,9 @@ class Engine : private EngineState {
   }
   double write_cost() const;
 
+  // engine_result.cpp
+  void copy_to_alike(SimulationResult& out) const;
+
   // engine_links.cpp
   bool crowds(const WorkgroupState& wg, const DataPath& path) const;
   void join_crowd(DataPath& path);
@@ -336,7 +355,9 @@ class Engine : private EngineState {
   const CostTable costs_;
   const std::vector<KernelProfile> profiles_;  // of the kernels
   const SimulationOptions options_;
-  HostCosts host_costs_;  // with free launches: all zero but barrier and first turns
+  const Alike alike_;
+  const std::int32_t simulated_ranks_;  // the first; all unless nodes are alike
+  HostCosts host_costs_;                // with free launches: all zero but barrier and first turns
   Topology topology_;
   const MoveCosts moves_;
   ServiceWeights service_weights_;

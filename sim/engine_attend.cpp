@@ -10,7 +10,7 @@ namespace tritax {
 
 // For as long as it runs, and again where it is given the same tiles.
 double Engine::pace_of(const WorkgroupState& wg) const {
-  return 1 + machine_.gpu.attend_spread * (2 * unit_random(1ULL << 62 | wg.id) - 1);
+  return 1 + machine_.gpu.attend_spread * (2 * unit_random(1ULL << 62 | lucky_workgroup(wg.id)) - 1);
 }
 
 // Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.

@@ -63,7 +63,7 @@ void Engine::find_clock_factors(GpuState& gpu) const {
 }
 
 void Engine::limit_clocks(std::span<const double> most_ghz) {
-  TRITAX_ASSERT(most_ghz.size() == gpus_.size(), "a clock for every GPU");
+  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(schedule_.ranks), "a clock for every GPU");
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
     gpus_[rank].power.most_ghz = most_ghz[rank];
     find_clock_factors(gpus_[rank]);

@@ -123,7 +123,7 @@ Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
 
 // Every tile of the target has been written, behind the L2s.
 void Engine::note_copied(const Op& op, const Path& path, double now) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(op.rank)];
+  GpuState& gpu = gpu_of(op.rank);
   const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
   if (is_read_[static_cast<std::size_t>(op.buffer)] == 0) return;
@@ -134,7 +134,7 @@ void Engine::note_copied(const Op& op, const Path& path, double now) {
        row += grid.tile_rows) {
     for (std::int32_t col = op.rect.col / grid.tile_cols * grid.tile_cols; col < op.rect.col + op.rect.cols;
          col += grid.tile_cols) {
-      TileRecord& record = record_of(op.rank, op.buffer, row, col);
+      TileRecord& record = record_of(home(op.rank), op.buffer, row, col);
       record.die = -1;
       record.llc_mark = gpu.llc.mark(now);
       record.writer = writer;

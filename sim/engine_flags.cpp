@@ -9,7 +9,7 @@ namespace tritax {
 // The counter that an operation names, on `rank`.
 std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   const std::size_t array =
-      static_cast<std::size_t>(rank) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+      static_cast<std::size_t>(home(rank)) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
@@ -23,8 +23,9 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
     cost = machine_.gpu.release_ns;
     if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
     if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
+    if (wg.spine_dirty) cost += machine_.network.spine_latency_ns;
     if (machine_.fabric.signal_round_trip_ns > 0) cost = std::max(cost, sender_of(wg).signals_known_ns - now);
-    wg.remote_dirty = wg.far_dirty = false;
+    wg.remote_dirty = wg.far_dirty = wg.spine_dirty = false;
   }
   // The access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;

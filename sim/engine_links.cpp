@@ -40,8 +40,13 @@ void Engine::leave_crowd(const WorkgroupState& wg) {
 double Engine::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
   if (machine_.fabric.arbitration_spread == 0) return 1;
   const bool channel = costs_of(wg).one_transfer_a_peer && schedule_.ops[op].kind == OpKind::copy;
+  std::int32_t peer = schedule_.ops[op].rank;
+  if (alike_.lucky_ranks > 0) {
+    const std::int32_t first = wg.rank % alike_.lucky_ranks;
+    peer = (peer + schedule_.ranks - (wg.rank - first)) % schedule_.ranks;
+  }
   const std::uint64_t draw =
-      channel ? static_cast<std::uint64_t>(wg.id) << 32 ^ ~static_cast<std::uint32_t>(schedule_.ops[op].rank)
+      channel ? static_cast<std::uint64_t>(lucky_workgroup(wg.id)) << 32 ^ ~static_cast<std::uint32_t>(peer)
               : draw_of(wg.id, op);
   return service_weights_.at(unit_random(draw));
 }

@@ -119,8 +119,9 @@ double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) c
   std::uint32_t ordinal = op - first;
   if (!added_before_.empty()) ordinal -= added_before_[op] - added_before_[first];
   const std::uint64_t round = wg.number / static_cast<std::uint32_t>(machine_.gpu.cu_count());
-  const double of_all =
-      unit_random(1ULL << 63 | static_cast<std::uint64_t>(wg.rank) << 48 | (round << 24 ^ ordinal));
+  const auto rank =
+      static_cast<std::uint64_t>(alike_.lucky_ranks > 0 ? wg.rank % alike_.lucky_ranks : wg.rank);
+  const double of_all = unit_random(1ULL << 63 | rank << 48 | (round << 24 ^ ordinal));
   const double place = of_all + port_of_cu_[static_cast<std::size_t>(wg.cu)] * std::numbers::phi;
   return place - std::floor(place);
 }

@@ -259,7 +259,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
       __builtin_prefetch(wg.stored, 1);
     }
     wg.remote_dirty = wg.remote_dirty || remote;
-    wg.far_dirty = wg.far_dirty || between_nodes_ns(machine_, path.rank, path.peer) > 0;
+    const double between_ns = between_nodes_ns(machine_, path.rank, path.peer);
+    wg.far_dirty = wg.far_dirty || between_ns > 0;
+    wg.spine_dirty = wg.spine_dirty || between_ns > machine_.fabric.network_latency_ns;
   } else {
     wg.op_alone_ns = alone;
     wg.op_reread_ns = reread;

@@ -84,10 +84,10 @@ SimulationResult Engine::result(double now) {
     }
   }
   out.link_bytes.assign(topology_.edges.size(), 0.0);
-  for (std::size_t from = 0; from < gpus_.size(); ++from) {
-    for (std::size_t to = 0; to < gpus_.size(); ++to) {
-      for (const int edge : topology_.routes[from][to]) {
-        out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes_[from * gpus_.size() + to];
+  for (std::int32_t from = 0; from < schedule_.ranks; ++from) {
+    for (std::int32_t to = 0; to < schedule_.ranks; ++to) {
+      for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+        out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes(from, to);
       }
     }
   }
@@ -101,7 +101,27 @@ SimulationResult Engine::result(double now) {
   out.l2_hit_fraction = operands.asked_bytes > 0 ? 1 - missed_l2 / operands.asked_bytes : 0;
   out.llc_hit_fraction =
       machine_.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
+  out.simulated_ranks = simulated_ranks_;
+  if (simulated_ranks_ < schedule_.ranks) copy_to_alike(out);
   return out;
+}
+
+// What ranks did that are alike those that were simulated.
+void Engine::copy_to_alike(SimulationResult& out) const {
+  const std::int32_t times = schedule_.ranks / simulated_ranks_;
+  const std::size_t rows = out.caches.size();
+  for (std::int32_t rank = simulated_ranks_; rank < schedule_.ranks; ++rank) {
+    out.ranks.push_back(out.ranks[static_cast<std::size_t>(home(rank))]);
+  }
+  for (std::int32_t i = 1; i < times; ++i) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      CacheRow& copy = out.caches.emplace_back(out.caches[row]);
+      copy.rank += i * simulated_ranks_;
+    }
+  }
+  out.tile_operations *= static_cast<std::uint64_t>(times);
+  out.matrix_flops *= times;
+  out.hbm_bytes *= times;
 }
 
 }  // namespace tritax

@@ -36,19 +36,21 @@ EngineState::TileGrid EngineState::grid_of(const Buffer& buffer) {
 }
 
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
-               std::span<const Placed> places)
+               std::span<const Placed> places, const Alike& alike)
     : schedule_(schedule),
       machine_(machine),
       costs_(machine),
       profiles_(profiles_of(schedule)),
       options_(options),
+      alike_(alike),
+      simulated_ranks_(alike.simulated_ranks > 0 ? alike.simulated_ranks : schedule.ranks),
       host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
       moves_(schedule, machine_, costs_, topology_),
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine_.gpu),
-      traffic_(schedule.ranks, machine.gpu.xcds, schedule.buffers.size()),
+      traffic_(simulated_ranks_, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
     host_costs_ = {};
@@ -123,11 +125,10 @@ void Engine::add_resources() {
     }
     return limits ? wire(most) : FluidNetwork::kNone;
   };
-  for (const TopologyEdge& edge : topology_.edges) link_resource_.push_back(wire(edge.raw_gb_per_s));
-  sent_bytes_.assign(static_cast<std::size_t>(schedule_.ranks) * static_cast<std::size_t>(schedule_.ranks),
+  add_links();
+  sent_bytes_.assign(static_cast<std::size_t>(simulated_ranks_) * static_cast<std::size_t>(schedule_.ranks),
                      0.0);
-  copies_on_link_.assign(topology_.edges.size(), 0);
-  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+  for (std::int32_t rank = 0; rank < simulated_ranks_; ++rank) {
     GpuState state(gpu);
     state.dirty_bytes = std::min(options_.written_before_bytes, gpu.dirty_share * cache_bytes());
     state.hbm = memory(gpu.hbm_gb_per_s);
@@ -147,8 +148,20 @@ void Engine::add_resources() {
   }
 }
 
+// Of links that carry the same, the first, with what of it is there for those that are simulated.
+void Engine::add_links() {
+  for (const TopologyEdge& edge : topology_.edges) {
+    AlikeLink like{edge.index, 1};
+    if (alike_.links != nullptr) like = (*alike_.links)[static_cast<std::size_t>(edge.index)];
+    link_resource_.push_back(like.first < edge.index
+                                 ? link_resource_[static_cast<std::size_t>(like.first)]
+                                 : fluid_.add_resource(like.share * edge.raw_gb_per_s, true));
+  }
+  copies_on_link_.assign(topology_.edges.size(), 0);
+}
+
 void Engine::index_schedule() {
-  const std::size_t ranks = static_cast<std::size_t>(schedule_.ranks);
+  const std::size_t ranks = static_cast<std::size_t>(simulated_ranks_);
   // Flags: one dense table.
   std::uint32_t flags = 0;
   for (std::size_t rank = 0; rank < ranks; ++rank) {

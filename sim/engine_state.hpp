@@ -26,6 +26,20 @@ struct Placed {
   std::int32_t cu = 0;
 };
 
+// Nodes that behave alike; see symmetry.hpp. Either the schedule holds the programs of the first
+// `simulated_ranks` alone, or it is whole and says what those that are alike have the luck of.
+struct AlikeLink {
+  std::int32_t first = 0;  // topology edge that this one is alike
+  double share = 1;        // of its rate that the ranks have that are simulated
+};
+struct Alike {
+  std::int32_t simulated_ranks = 0;                          // 0: all
+  const std::vector<AlikeLink>* links = nullptr;             // by topology edge
+  std::int32_t lucky_ranks = 0;                              // 0: every rank has its own luck
+  const std::vector<std::uint32_t>* workgroup_of = nullptr;  // by number in the schedule, likewise
+  const std::vector<std::uint32_t>* op_of = nullptr;         // by operation
+};
+
 struct EngineState {
   static constexpr std::uint32_t kNobody = 0xffffffffu;
 
@@ -96,6 +110,7 @@ struct EngineState {
     bool computed = false;      // since the last store: the accumulators hold another tile
     bool remote_dirty = false;  // stored to a peer since the last release
     bool far_dirty = false;     // … of another node
+    bool spine_dirty = false;   // … through the spine
     bool read_since_start = false;
     std::uint32_t next_waiter = kNobody;
     std::uint32_t store_op = 0;

@@ -220,7 +220,7 @@ void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, 
 // The running store has been written: it lies in the last-level cache of its GPU, and in the writer's L2 if
 // it is local.
 void Engine::note_write(const WorkgroupState& wg, double now) {
-  GpuState& gpu = gpus_[wg.store_rank];
+  GpuState& gpu = gpu_of(wg.store_rank);
   const double bytes = wg.store_bytes;
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
   if (wg.store_rank != wg.rank) return;
@@ -259,7 +259,9 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = gpus_[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
   path.cap_gb_per_s = moves_.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
-  if (path.traffic() == Traffic::stores) {
+  if (moves_.is_message(path)) {
+    path.link_cost = moves_.message_cost(op, path, path.profile);
+  } else if (path.traffic() == Traffic::stores) {
     path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store);
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
@@ -278,7 +280,8 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
     const bool own_l2 = die >= 0 && from == path.rank && !adds;
     const Level source = own_l2 ? path.source : Level::hbm;
     if (source != Level::chip) {
-      CacheTraffic& read = traffic_.at(from, own_l2 ? die : -1, copies ? op.src_buffer : op.buffer, op.kind);
+      CacheTraffic& read =
+          traffic_.at(home(from), own_l2 ? die : -1, copies ? op.src_buffer : op.buffer, op.kind);
       read.asked_bytes += path.bytes;
       (source == Level::l2    ? read.l2_hit_bytes
        : source == Level::llc ? read.llc_hit_bytes
@@ -288,13 +291,13 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
   if (share == 0) return;
   const bool own_die = op.rank == path.rank && !adds;
-  traffic_.at(op.rank, own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += share * path.bytes;
+  traffic_.at(home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += share * path.bytes;
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.
 std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
-  const GpuState& from = gpus_[path.from()];
-  const GpuState& to = gpus_[path.to()];
+  const GpuState& from = gpu_of(path.from());
+  const GpuState& to = gpu_of(path.to());
   const LinkRates& links = moves_.links(path.profile, path.traffic());
   const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
   std::vector<FluidNetwork::Use> uses;
@@ -304,7 +307,9 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   };
   const auto through = [&](const auto& ports, const auto& share) {
     const auto port = static_cast<std::size_t>(links.ports);
-    if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], path.link_cost * share[port]});
+    // What a NIC takes for messages is no matter of the GPU's ports.
+    const double cost = moves_.is_message(path) ? 1 : path.link_cost;
+    if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.
   const double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
@@ -323,7 +328,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
                                  : edge == edges.back() ? path.crowd_in
                                                         : std::uint8_t{0};
       uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
-                      crowding_.cost(crowd) * path.link_cost / links.efficiency});
+                      crowding_.cost(crowd) * path.link_cost /
+                          links.efficiency_on(topology_.edges[static_cast<std::size_t>(edge)])});
     }
     through(to.ingress, shares.ingress);
   }
@@ -363,6 +369,8 @@ double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.
 std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
+  id = lucky_workgroup(id);
+  if (alike_.op_of != nullptr) op = (*alike_.op_of)[op];
   // Who draws an item is chance itself; its place among the operations tells it from all others.
   if (has_items() && of_item_[op] != 0) id = kNobody;
   if (!added_before_.empty()) op -= added_before_[op];

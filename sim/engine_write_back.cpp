@@ -55,7 +55,7 @@ void Engine::find_what_stays() {
   if (!options_.stored_before || (options_.warm && results_fit_) || !writes_back_late_) return;
   std::vector<double> written(gpus_.size(), 0.0);
   const auto add = [&](const Op& op) {
-    written[static_cast<std::size_t>(op.rank)] +=
+    written[static_cast<std::size_t>(home(op.rank))] +=
         bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   };
   for_each_op([&](const Kernel& kernel, const Op& op) {
@@ -75,7 +75,7 @@ std::uint8_t Engine::written_back(const Op& op, const KernelCosts& costs, double
   const bool stay = results_fit_ && (costs.results_stay || (late && options_.warm));
   if (stay && (late || op.kind == OpKind::store)) return 0;
   if (!late) return kWrittenBackParts;
-  GpuState& gpu = gpus_[static_cast<std::size_t>(op.rank)];
+  GpuState& gpu = gpu_of(op.rank);
   const double clean_bytes = cache_bytes() - gpu.dirty_bytes - gpu.result_bytes;
   const double displaced_bytes = std::clamp(bytes - clean_bytes, 0.0, bytes);
   gpu.dirty_bytes = std::max(0.0, gpu.dirty_bytes - displaced_bytes);

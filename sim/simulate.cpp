@@ -10,6 +10,7 @@
 #include "model/cost/matmul_power.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
+#include "sim/symmetry.hpp"
 
 namespace tritax {
 
@@ -47,15 +48,15 @@ bool orders_kernels(const std::vector<HostOp>& program, const Schedule& schedule
 class PowerLimited {
  public:
   PowerLimited(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
-               std::span<const Placed> places)
-      : schedule_(schedule), machine_(machine), options_(options), places_(places) {}
+               std::span<const Placed> places, const Alike& alike)
+      : schedule_(schedule), machine_(machine), options_(options), places_(places), alike_(alike) {}
 
   SimulationResult run() const {
     const double share = sustained_share();
-    if (share >= 1) return Engine(schedule_, machine_, options_, places_).run();
+    if (share >= 1) return Engine(schedule_, machine_, options_, places_, alike_).run();
     SimulationOptions quiet = options_;
     quiet.observer = nullptr;
-    const SimulationResult unlimited = Engine(schedule_, machine_, quiet, places_).run();
+    const SimulationResult unlimited = Engine(schedule_, machine_, quiet, places_, alike_).run();
     if (unlimited.gave_up) return unlimited;  // and so would a run at lower clocks
     std::vector<double> most_ghz;
     // Between two runs caches are overwritten, while the matrix cores rest.
@@ -65,7 +66,7 @@ class PowerLimited {
     for (const RankResult& rank : unlimited.ranks) {
       most_ghz.push_back(sustained_ghz(rank, unlimited.makespan_ns + between_ns, share));
     }
-    Engine engine(schedule_, machine_, options_, places_);
+    Engine engine(schedule_, machine_, options_, places_, alike_);
     engine.limit_clocks(most_ghz);
     return engine.run();
   }
@@ -109,6 +110,27 @@ class PowerLimited {
   const Machine& machine_;
   const SimulationOptions& options_;
   std::span<const Placed> places_;
+  const Alike& alike_;
+};
+
+// What an engine runs in place of a schedule: the nodes that stand for all, or all.
+class MaybeFolded {
+ public:
+  MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
+      : whole_(whole), same_luck_(options.symmetry == Symmetry::same_luck) {
+    if (options.symmetry == Symmetry::off || options.observer != nullptr) return;  // who wants to see all
+    if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
+    folded_ = fold_nodes(whole, machine);
+    if (folded_) alike_ = same_luck_ ? folded_->in_full() : folded_->once();
+  }
+  const Schedule& schedule() const { return folded_ && !same_luck_ ? folded_->schedule : whole_; }
+  const Alike& alike() const { return alike_; }
+
+ private:
+  const Schedule& whole_;
+  const bool same_luck_;
+  std::optional<FoldedRun> folded_;
+  Alike alike_;
 };
 
 // A schedule that loses its boundaries, and nothing else that would come with it. Kernels that run side by
@@ -122,24 +144,31 @@ class WithoutBoundaries {
 
   SimulationResult run(SimulationOptions options) const {
     options.counterfactual.dependences_for_barriers = false;
-    return PowerLimited(relaxed_, machine_, options, places(options)).run();
+    const MaybeFolded with_boundaries(schedule_, machine_, options);
+    const MaybeFolded without(relaxed_, machine_, options);
+    const bool alike = with_boundaries.alike().simulated_ranks == without.alike().simulated_ranks;
+    const Schedule& placed = alike ? with_boundaries.schedule() : schedule_;
+    const Schedule& relaxed = alike ? without.schedule() : relaxed_;
+    const Alike none;
+    const std::vector<Placed> at = places(placed, options, alike ? with_boundaries.alike() : none);
+    return PowerLimited(relaxed, machine_, options, at, alike ? without.alike() : none).run();
   }
 
  private:
   // With the other changes of `options`; none where kernels meet no others than they do with boundaries.
-  std::vector<Placed> places(SimulationOptions options) const {
-    if (keeps_boundaries(schedule_)) return {};
-    if (std::none_of(schedule_.host.begin(), schedule_.host.end(),
-                     [&](const auto& program) { return orders_kernels(program, schedule_); })) {
+  std::vector<Placed> places(const Schedule& schedule, SimulationOptions options, const Alike& alike) const {
+    if (keeps_boundaries(schedule)) return {};
+    if (std::none_of(schedule.host.begin(), schedule.host.end(),
+                     [&](const auto& program) { return orders_kernels(program, schedule); })) {
       return {};
     }
     options.observer = nullptr;
     options.give_up_after_ns = 0;
     // Only places are wanted of it, and limited clocks change those as little as any other clock.
-    Engine engine(schedule_, machine_, options);
+    Engine engine(schedule, machine_, options, {}, alike);
     engine.run();
-    std::vector<std::uint32_t> launch_of(schedule_.kernels.size());
-    const std::vector<std::uint32_t> launched = kernels_by_launch(schedule_);
+    std::vector<std::uint32_t> launch_of(schedule.kernels.size());
+    const std::vector<std::uint32_t> launched = kernels_by_launch(schedule);
     for (std::uint32_t i = 0; i < launched.size(); ++i) launch_of[launched[i]] = i;
     std::vector<Placed> places = engine.places();
     for (Placed& place : places) place.kernel = launch_of[place.kernel];
@@ -165,7 +194,8 @@ SimulationResult simulate(const Schedule& schedule, const Machine& machine,
   if (options.counterfactual.dependences_for_barriers) {
     return WithoutBoundaries(schedule, machine).run(options);
   }
-  return PowerLimited(schedule, machine, options, {}).run();
+  const MaybeFolded run(schedule, machine, options);
+  return PowerLimited(run.schedule(), machine, options, {}, run.alike()).run();
 }
 
 void simulate_in_order(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,

@@ -7,10 +7,12 @@
 // resources at the same time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -45,8 +47,19 @@ struct Counterfactual {
   bool intermediates_on_chip = false;  // re-reads of written tiles cost no memory traffic
 };
 
+// Whether nodes that behave alike are simulated once (sim/symmetry.hpp).
+enum class Symmetry : std::uint8_t {
+  automatic,  // where a run has more than kMostRanksInFull
+  off,        // every rank is simulated
+  on,         // of runs of any size
+  same_luck,  // every rank is simulated, but those that behave alike draw the same: what `on` gives
+};
+inline constexpr std::array<std::string_view, 4> kSymmetryNames{"auto", "off", "on", "same-luck"};
+inline constexpr int kMostRanksInFull = 16;
+
 struct SimulationOptions {
   std::uint64_t seed = 1;  // of the arbitration spread
+  Symmetry symmetry = Symmetry::automatic;
   Counterfactual counterfactual;
   bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;
@@ -80,8 +93,9 @@ struct SimulationResult {
   double kernels_ns = 0;  // first workgroup start to last kernel end, over all ranks
   TimeAccount account;    // sums exactly to makespan_ns
   std::vector<RankResult> ranks;
+  std::int32_t simulated_ranks = 0;  // of `ranks`; the results of the others are those of these
   std::uint64_t tile_operations = 0;
-  std::uint64_t events = 0;
+  std::uint64_t events = 0;        // that the engine handled
   double matrix_flops = 0;         // executed, without padding
   double hbm_bytes = 0;            // what takes as long to read: a byte written counts as often as it costs
   double l2_hit_fraction = 0;      // of matmul operand bytes

@@ -21,12 +21,16 @@ LinkRates link_rates(const Machine& machine, const KernelCosts& costs, int gpus,
     rates = {fabric.load_efficiency, Ports::load, fabric.load_egress_gb_per_s, fabric.load_ingress_gb_per_s};
   }
   if (traffic == Traffic::atomics) rates.efficiency = fabric.atomic_efficiency;
+  const NodeNetwork& network = machine.network;
+  rates.network_efficiency = traffic == Traffic::atomics ? network.atomic_efficiency : network.efficiency;
   const bool by_engine = traffic == Traffic::engine_stores || traffic == Traffic::engine_loads;
-  if (!by_engine || fabric.kind != LinkKind::mesh) return rates;
+  if (!by_engine || fabric.kind == LinkKind::node_switch) return rates;
   // On a mesh the ports are limits of what compute units have under way, so engines pass them; behind a
   // switch they are those of the part. An engine that is known to be faster leaves that much payload.
   const double reached = machine.copy_engine.gb_per_s / fabric.link_raw_gb_per_s;
-  return {std::max(rates.efficiency, std::min(1.0, reached))};
+  LinkRates past_ports{std::max(rates.efficiency, std::min(1.0, reached))};
+  past_ports.network_efficiency = rates.network_efficiency;
+  return past_ports;
 }
 
 }  // namespace
@@ -120,7 +124,8 @@ double MoveCosts::way_gb_per_s(const Move& move, const LinkRates& links) const {
   double rate = std::min(links.ingress_gb_per_s, links.egress_gb_per_s);
   const auto from = static_cast<std::size_t>(move.from());
   for (const int edge : topology_.routes[from][static_cast<std::size_t>(move.to())]) {
-    rate = std::min(rate, topology_.edges[static_cast<std::size_t>(edge)].raw_gb_per_s * links.efficiency);
+    const TopologyEdge& on = topology_.edges[static_cast<std::size_t>(edge)];
+    rate = std::min(rate, on.raw_gb_per_s * links.efficiency_on(on));
   }
   return rate;
 }
@@ -129,6 +134,18 @@ bool MoveCosts::is_ragged(const Op& op) const {
   if (op.rect.cols == 0) return false;
   const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
   return packets_of_row(op.rect.col * element, op.rect.cols * element, false).ragged_ends > 0;
+}
+
+double MoveCosts::message_cost(const Op& op, const Move& move, KernelProfile profile) const {
+  const double bytes = tile_bytes(schedule_, op);
+  const bool from_peer = op.kind == OpKind::copy && op.rank == move.rank;
+  const Buffer& remote = schedule_.buffers[static_cast<std::size_t>(from_peer ? op.src_buffer : op.buffer)];
+  const double messages = op.rect.cols == remote.cols ? 1 : op.rect.rows;
+  if (bytes == 0) return 1;
+  const LinkRates& rates = links(profile, move.traffic());
+  const double efficiency = rates.network_efficiency > 0 ? rates.network_efficiency : rates.efficiency;
+  const double of_message = machine_.network.message_ns * machine_.fabric.network_gb_per_s * efficiency;
+  return 1 + messages * of_message / bytes;
 }
 
 double MoveCosts::link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const {

@@ -90,7 +90,9 @@ double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind);
 // What the way to a GPU of another node takes longer than to one of the same.
 inline double between_nodes_ns(const Machine& machine, std::int32_t from, std::int32_t to) {
   if (from == to || machine.fabric.network_latency_ns == 0) return 0;
-  return from / machine.gpus_per_node != to / machine.gpus_per_node ? machine.fabric.network_latency_ns : 0;
+  if (from / machine.gpus_per_node == to / machine.gpus_per_node) return 0;
+  const bool far = machine.network.spine_latency_ns > 0 && through_spine(machine, from, to);
+  return machine.fabric.network_latency_ns + (far ? machine.network.spine_latency_ns : 0);
 }
 
 // The ports of a GPU; two of each, out and in.
@@ -102,6 +104,11 @@ struct LinkRates {
   Ports ports = Ports::none;
   double egress_gb_per_s = std::numeric_limits<double>::infinity();  // of ports
   double ingress_gb_per_s = std::numeric_limits<double>::infinity();
+  double network_efficiency = 0;  // payload by byte of a NIC and what is behind it; 0: as `efficiency`
+
+  double efficiency_on(const TopologyEdge& edge) const {
+    return edge.network && network_efficiency > 0 ? network_efficiency : efficiency;
+  }
 };
 
 // What a move that nothing else holds up meets.
@@ -138,6 +145,16 @@ class MoveCosts {
 
   // Bytes on a link by byte that an operation stores to a peer (link_packets.hpp).
   double link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const;
+
+  // Whether NICs carry a move, and count its messages besides its bytes.
+  bool is_message(const Move& move) const {
+    return machine_.network.message_ns > 0 &&
+           move.rank / machine_.gpus_per_node != move.peer / machine_.gpus_per_node;
+  }
+  // Bytes that could go over a NIC in the time of such a move, by byte that it moves. RDMA moves a run of
+  // bytes of the remote matrix by one message: a row of a tile, or all of it where it is as wide as the
+  // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address a request).
+  double message_cost(const Op& op, const Move& move, KernelProfile profile) const;
 
  private:
   double way_gb_per_s(const Move& move, const LinkRates& links) const;

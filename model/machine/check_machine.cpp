@@ -108,10 +108,25 @@ void check_fabric(const Machine& machine, Findings& findings) {
                 "fabric.load_round_trip");
 }
 
+void check_network(const Machine& machine, Findings& findings) {
+  const NodeNetwork& network = machine.network;
+  check_at_most(findings, "network.nics_per_node", network.nics_per_node, machine.gpus_per_node,
+                "gpus_per_node; write the NICs that a GPU has for itself as one");
+  if (network.kind != NetworkKind::one_switch) return;
+  for (const auto& [key, says] : {std::pair{"network.nodes_per_leaf", network.nodes_per_leaf > 0},
+                                  std::pair{"network.uplink_share", network.uplink_share != 1},
+                                  std::pair{"network.spine_latency", network.spine_latency_ns > 0}}) {
+    if (says) findings.push_back({key, "says nothing of a network of one switch; kind: rails or fat-tree"});
+  }
+}
+
 }  // namespace
 
 double raw_gpu_gb_per_s(const Machine& machine) {
-  const int links = machine.fabric.kind == LinkKind::mesh ? std::max(machine.gpus_per_node - 1, 0) : 1;
+  const int peers = std::max(machine.gpus_per_node - 1, 0);
+  const int links = machine.fabric.kind == LinkKind::mesh   ? peers
+                    : machine.fabric.kind == LinkKind::ring ? std::min(peers, 2)
+                                                            : 1;
   return links * machine.fabric.link_raw_gb_per_s;
 }
 
@@ -135,6 +150,7 @@ std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {
   check_power(machine.gpu, findings);
   check_memory(machine, findings);
   check_fabric(machine, findings);
+  check_network(machine, findings);
   return findings;
 }
 

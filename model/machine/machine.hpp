@@ -264,7 +264,27 @@ struct LibraryCosts {
   double framework_gather_ns = 0;  // host work of its gather into slices of a matrix, beyond the call
 };
 
-enum class LinkKind : std::uint8_t { mesh, node_switch };
+enum class LinkKind : std::uint8_t { mesh, node_switch, ring };
+inline constexpr std::array<std::string_view, 3> kLinkKindNames{"mesh", "switch", "ring"};
+
+// How the NICs of several nodes are joined: by one switch that holds nobody back; by a leaf switch for every
+// NIC of a node, which joins those of the same number (rails); or by a leaf switch for a few nodes (fat
+// tree).
+enum class NetworkKind : std::uint8_t { one_switch, rails, fat_tree };
+inline constexpr std::array<std::string_view, 3> kNetworkKindNames{"switch", "rails", "fat-tree"};
+
+// What joins the nodes, beyond the rate and the latency of a NIC, which Fabric has. A machine that says
+// nothing has a NIC for every GPU and one switch. model/machine/topology.hpp makes links of it.
+struct NodeNetwork {
+  NetworkKind kind = NetworkKind::one_switch;
+  int nics_per_node = 0;         // as many GPUs share one as there are more of them; 0: one for every GPU
+  int nodes_per_leaf = 0;        // under one leaf switch; 0: all
+  double uplink_share = 1;       // of what all NICs under a leaf send, what it passes to the spine
+  double spine_latency_ns = 0;   // one way through the spine, on top of that through a leaf
+  double efficiency = 0;         // payload/raw of what GPUs store and load over NICs; 0: as in a node
+  double atomic_efficiency = 0;  // likewise of remote atomics on data
+  double message_ns = 0;         // of a NIC for every message besides its bytes; 0: none
+};
 
 // Links of a node. Rates are payload rates that software can reach; the raw rate is kept for reports.
 struct Fabric {
@@ -289,8 +309,8 @@ struct Fabric {
   // file is silent.
   int convoy_rounds = 8;
 
-  // Several nodes: GPUs of different nodes talk through one network port a GPU (0 when there is one node).
-  double network_gb_per_s = 0;
+  // Several nodes: GPUs of different nodes talk through NICs (0 when there is one node).
+  double network_gb_per_s = 0;  // one NIC
   double network_latency_ns = 0;
 };
 
@@ -318,6 +338,7 @@ struct Machine {
   CopyEngines copy_engine;
   LibraryCosts library;
   Fabric fabric;
+  NodeNetwork network;
   bool after_long_load = false;    // more than gpu.power_window_ns of it: the power limit holds
   double prediction_residual = 0;  // relative standard deviation; from calibration, 0 when there was none
   std::vector<Parameter> parameters;

@@ -46,7 +46,8 @@ struct Bounds {
 using ParameterTarget =
     std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
                  double KernelCosts::*, double HostCosts::*, int CopyEngines::*, double CopyEngines::*,
-                 int LibraryCosts::*, double LibraryCosts::*, int Fabric::*, double Fabric::*>;
+                 int LibraryCosts::*, double LibraryCosts::*, int Fabric::*, double Fabric::*,
+                 int NodeNetwork::*, double NodeNetwork::*>;
 
 enum class Presence : std::uint8_t {
   required,
@@ -55,9 +56,9 @@ enum class Presence : std::uint8_t {
 };
 
 struct ParameterSpec {
-  std::string_view
-      table;  // "gpu", "gpu.matrix", "host", "copy_engine", "library", "fabric", or "" for the top level
-  std::string_view name;  // "l2_bandwidth"
+  std::string_view table;  // "gpu", "gpu.matrix", "host", "copy_engine", "library", "fabric", "network", or
+                           // "" for the top level
+  std::string_view name;   // "l2_bandwidth"
   ParameterTarget target;
   Dimension dimension = Dimension::count;
   Bounds bounds;

@@ -1,8 +1,10 @@
 // Reads machine files: TOML → checked `Machine`. What can be asked for stands in parameters.cpp.
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <tuple>
 
 #include "model/core/error.hpp"
@@ -49,6 +51,8 @@ class MachineReader {
   const toml::node& require(const toml::table& table, std::string_view path, std::string_view name) const;
   const toml::table& subtable(const toml::table& table, std::string_view path, std::string_view name) const;
   std::string text(const toml::table& table, std::string_view path, std::string_view name) const;
+  std::size_t kind_of(const toml::table& table, std::string_view path,
+                      std::span<const std::string_view> names) const;
   int whole_number(std::string_view name, int high) const;
 
   void refuse_unknown_keys(const toml::table& table, std::string_view path,
@@ -88,6 +92,18 @@ std::string MachineReader::text(const toml::table& table, std::string_view path,
   const auto* value = node.as_string();
   if (!value || value->get().empty()) fail(node, dotted(path, name), "must be a text that is not empty");
   return value->get();
+}
+
+// Which of `names` the table says that it is.
+std::size_t MachineReader::kind_of(const toml::table& table, std::string_view path,
+                                   std::span<const std::string_view> names) const {
+  const std::string kind = text(table, path, "kind");
+  const auto found = std::find(names.begin(), names.end(), kind);
+  if (found == names.end()) {
+    fail(*table.get("kind"), dotted(path, "kind"),
+         fmt::format("\"{}\" is unknown; allowed: {}", kind, fmt::join(names, ", ")));
+  }
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 int MachineReader::whole_number(std::string_view name, int high) const {
@@ -230,8 +246,9 @@ void MachineReader::read_provenance(const toml::table& entry, Parameter& paramet
 
 void MachineReader::assign(const ParameterTarget& target, double value, MatrixRate* rate) {
   MatrixRate none;
-  const auto parts = std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.interpreter,
-                              machine_.host, machine_.copy_engine, machine_.library, machine_.fabric);
+  const auto parts =
+      std::tie(machine_, machine_.gpu, rate ? *rate : none, machine_.interpreter, machine_.host,
+               machine_.copy_engine, machine_.library, machine_.fabric, machine_.network);
   std::visit([&]<typename Field, typename Part>(
                  Field Part::*member) { std::get<Part&>(parts).*member = static_cast<Field>(value); },
              target);
@@ -246,7 +263,7 @@ Machine MachineReader::read() {
   machine_.gpus_per_node = whole_number("gpus_per_node", kMostGpusPerNode);
   read_table(root_, "", "",
              {"name", "base", "description", "nodes", "gpus_per_node", "gpu", "host", "copy_engine",
-              "library", "fabric", "compared", "doubt"},
+              "library", "fabric", "network", "compared", "doubt"},
              nullptr);
   const Refuse refuse = [this](const toml::node& node, const std::string& key, const std::string& problem) {
     fail(node, key, problem);
@@ -266,12 +283,13 @@ Machine MachineReader::read() {
   read_table(subtable(root_, "", "library"), "library", "library", {}, nullptr);
 
   const toml::table& fabric = subtable(root_, "", "fabric");
-  const std::string kind = text(fabric, "fabric", "kind");
-  if (kind != "mesh" && kind != "switch") {
-    fail(*fabric.get("kind"), "fabric.kind", fmt::format("\"{}\" is unknown; allowed: mesh, switch", kind));
-  }
-  machine_.fabric.kind = kind == "mesh" ? LinkKind::mesh : LinkKind::node_switch;
+  machine_.fabric.kind = static_cast<LinkKind>(kind_of(fabric, "fabric", kLinkKindNames));
   read_table(fabric, "fabric", "fabric", {"kind"}, nullptr);
+  if (root_.contains("network")) {
+    const toml::table& network = subtable(root_, "", "network");
+    machine_.network.kind = static_cast<NetworkKind>(kind_of(network, "network", kNetworkKindNames));
+    read_table(network, "network", "network", {"kind"}, nullptr);
+  }
 
   // The limit may be changed from here on; what was measured under the file's stays so.
   Gpu& of_file = machine_.gpu;

@@ -1,9 +1,10 @@
 #include "model/machine/topology.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/graph/breadth_first_search.hpp>
+#include <cstdlib>
+#include <utility>
 
 #include "model/core/error.hpp"
 
@@ -12,103 +13,212 @@ namespace tritax {
 namespace {
 
 using Vertex = TopologyGraph::vertex_descriptor;
-using Edge = TopologyGraph::edge_descriptor;
 
-// Builds the graph; edges are created in order of their source and target, so breadth-first search meets
-// neighbours in ascending order and prefers small vertex numbers.
+// How NICs hang on leaf switches.
+class Leaves {
+ public:
+  explicit Leaves(const Machine& machine)
+      : kind_(machine.network.kind),
+        nics_(nics_of_node(machine)),
+        nodes_(machine.network.nodes_per_leaf > 0 ? machine.network.nodes_per_leaf : machine.nodes),
+        gpus_(machine.gpus_per_node) {}
+
+  int nics() const { return nics_; }
+  int nic_of(int rank) const { return rank / gpus_ * nics_ + rank % gpus_ * nics_ / gpus_; }
+  int leaf_of(int nic) const {
+    const int group = nic / nics_ / nodes_;
+    if (kind_ == NetworkKind::one_switch) return 0;
+    return kind_ == NetworkKind::fat_tree ? group : group * nics_ + nic % nics_;
+  }
+  int nics_of_leaf() const { return kind_ == NetworkKind::rails ? nodes_ : nodes_ * nics_; }
+  std::string name(int leaf) const {
+    if (kind_ == NetworkKind::one_switch) return "network";
+    return fmt::format("{}{}", kind_ == NetworkKind::rails ? "rail" : "leaf", leaf);
+  }
+
+ private:
+  NetworkKind kind_;
+  int nics_, nodes_, gpus_;
+};
+
+// Builds the graph, then the routes.
 class TopologyBuilder {
  public:
-  TopologyBuilder(const Machine& machine, int gpus) : machine_(machine), gpus_(gpus) {}
+  TopologyBuilder(const Machine& machine, int gpus) : machine_(machine), gpus_(gpus), leaves_(machine) {}
 
   Topology build() {
     for (int rank = 0; rank < gpus_; ++rank) {
       boost::add_vertex({VertexKind::gpu, node_of(rank), fmt::format("gpu{}", rank)}, topology_.graph);
     }
-    if (machine_.fabric.kind == LinkKind::mesh) {
-      add_meshes();
-    } else {
+    if (machine_.fabric.kind == LinkKind::node_switch) {
       add_switches();
+    } else {
+      add_direct_links();
     }
     if (nodes() > 1) add_network();
+    for (int from = 0; from < gpus_; ++from) {
+      std::vector<std::vector<int>>& routes = topology_.routes.emplace_back();
+      for (int to = 0; to < gpus_; ++to) routes.push_back(route(from, to));
+    }
     return std::move(topology_);
   }
 
  private:
+  struct Both {  // directions of a link: edges
+    int out = -1, in = -1;
+  };
+
   int node_of(int rank) const { return rank / machine_.gpus_per_node; }
   int nodes() const { return node_of(gpus_ - 1) + 1; }
+  int first_of(int node) const { return node * machine_.gpus_per_node; }
+  int size_of(int node) const { return std::min(machine_.gpus_per_node, gpus_ - first_of(node)); }
 
-  void add_edge(Vertex from, Vertex to, double gb_per_s, bool network) {
+  int add_edge(Vertex from, Vertex to, double gb_per_s, bool network) {
     TopologyGraph& graph = topology_.graph;
     const TopologyEdge edge{static_cast<int>(topology_.edges.size()), gb_per_s, network,
                             fmt::format("{}->{}", graph[from].name, graph[to].name)};
     boost::add_edge(from, to, edge, graph);
     topology_.edges.push_back(edge);
+    return edge.index;
   }
 
-  void add_meshes() {
+  bool are_linked(int from, int to) const {
+    const int apart = std::abs(to - from);
+    if (machine_.fabric.kind == LinkKind::mesh) return apart > 0;
+    return apart == 1 || (is_closed(node_of(from)) && apart == machine_.gpus_per_node - 1);
+  }
+  // Of the GPUs of a ring some may not take part: what is left is a chain.
+  bool is_closed(int node) const { return size_of(node) == machine_.gpus_per_node && size_of(node) > 2; }
+
+  void add_direct_links() {
+    direct_.assign(static_cast<std::size_t>(gpus_) * static_cast<std::size_t>(machine_.gpus_per_node), -1);
     for (int from = 0; from < gpus_; ++from) {
-      const int first = node_of(from) * machine_.gpus_per_node;
-      const int last = std::min(first + machine_.gpus_per_node, gpus_);
-      for (int to = first; to < last; ++to) {
-        if (from != to) add_edge(Vertex(from), Vertex(to), machine_.fabric.link_raw_gb_per_s, false);
+      const int first = first_of(node_of(from));
+      for (int to = first; to < first + size_of(node_of(from)); ++to) {
+        if (are_linked(from, to)) {
+          direct(from, to) = add_edge(Vertex(from), Vertex(to), machine_.fabric.link_raw_gb_per_s, false);
+        }
       }
     }
+  }
+
+  int& direct(int from, int to) {
+    const auto row = static_cast<std::size_t>(from) * static_cast<std::size_t>(machine_.gpus_per_node);
+    return direct_[row + static_cast<std::size_t>(to - first_of(node_of(to)))];
   }
 
   void add_switches() {
     for (int node = 0; node < nodes(); ++node) {
       const Vertex hub =
           boost::add_vertex({VertexKind::node_switch, node, fmt::format("switch{}", node)}, topology_.graph);
-      for (int rank = 0; rank < gpus_; ++rank) {
-        if (node_of(rank) != node) continue;
-        add_edge(Vertex(rank), hub, machine_.fabric.link_raw_gb_per_s, false);
-        add_edge(hub, Vertex(rank), machine_.fabric.link_raw_gb_per_s, false);
+      for (int rank = first_of(node); rank < first_of(node) + size_of(node); ++rank) {
+        Both& port = ports_.emplace_back();
+        port.out = add_edge(Vertex(rank), hub, machine_.fabric.link_raw_gb_per_s, false);
+        port.in = add_edge(hub, Vertex(rank), machine_.fabric.link_raw_gb_per_s, false);
       }
     }
   }
 
-  // Every GPU has its own port into one network vertex, which never limits: the ports do.
+  // NICs and leaf switches; the ports of one switch limit before it does.
   void add_network() {
+    const int nics = leaves_.nic_of(gpus_ - 1) + 1;
     std::vector<Vertex> ports;
-    for (int rank = 0; rank < gpus_; ++rank) {
-      ports.push_back(boost::add_vertex({VertexKind::network, node_of(rank), fmt::format("port{}", rank)},
-                                        topology_.graph));
+    for (int nic = 0; nic < nics; ++nic) {
+      ports.push_back(boost::add_vertex(
+          {VertexKind::network, nic / leaves_.nics(), fmt::format("port{}", nic)}, topology_.graph));
     }
-    const Vertex network = boost::add_vertex({VertexKind::network, -1, "network"}, topology_.graph);
+    std::vector<Vertex> leaves;
+    for (int nic = 0; nic < nics; ++nic) {
+      while (leaves_.leaf_of(nic) >= static_cast<int>(leaves.size())) {
+        const std::string name = leaves_.name(static_cast<int>(leaves.size()));
+        leaves.push_back(boost::add_vertex({VertexKind::network, -1, name}, topology_.graph));
+      }
+    }
     const double rate = machine_.fabric.network_gb_per_s;
     for (int rank = 0; rank < gpus_; ++rank) {
-      const Vertex port = ports[static_cast<std::size_t>(rank)];
-      add_edge(Vertex(rank), port, rate, true);
-      add_edge(port, network, rate, true);
-      add_edge(network, port, rate, true);
-      add_edge(port, Vertex(rank), rate, true);
+      const int nic = leaves_.nic_of(rank);
+      const Vertex port = ports[static_cast<std::size_t>(nic)];
+      const Vertex leaf = leaves[static_cast<std::size_t>(leaves_.leaf_of(nic))];
+      const bool first = nic == static_cast<int>(nics_.size());
+      Both of_gpu;
+      of_gpu.out = add_edge(Vertex(rank), port, rate, true);
+      if (first) {
+        Both& of_nic = nics_.emplace_back();
+        of_nic.out = add_edge(port, leaf, rate, true);
+        of_nic.in = add_edge(leaf, port, rate, true);
+      }
+      of_gpu.in = add_edge(port, Vertex(rank), rate, true);
+      to_nic_.push_back(of_gpu);
     }
+    if (leaves.size() > 1) add_spine(leaves);
+  }
+
+  void add_spine(const std::vector<Vertex>& leaves) {
+    const Vertex spine = boost::add_vertex({VertexKind::network, -1, "spine"}, topology_.graph);
+    const double rate =
+        leaves_.nics_of_leaf() * machine_.fabric.network_gb_per_s * machine_.network.uplink_share;
+    for (const Vertex leaf : leaves) {
+      Both& uplink = uplinks_.emplace_back();
+      uplink.out = add_edge(leaf, spine, rate, true);
+      uplink.in = add_edge(spine, leaf, rate, true);
+    }
+  }
+
+  std::vector<int> route(int from, int to) {
+    if (from == to) return {};
+    const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+    if (node_of(from) == node_of(to)) {
+      if (machine_.fabric.kind == LinkKind::node_switch) return {ports_[f].out, ports_[t].in};
+      if (machine_.fabric.kind == LinkKind::mesh) return {direct(from, to)};
+      return around(from, to);
+    }
+    const int out = leaves_.nic_of(from), in = leaves_.nic_of(to);
+    std::vector<int> edges{to_nic_[f].out, nics_[static_cast<std::size_t>(out)].out};
+    const int leaf = leaves_.leaf_of(out), far = leaves_.leaf_of(in);
+    if (leaf != far) {
+      edges.push_back(uplinks_[static_cast<std::size_t>(leaf)].out);
+      edges.push_back(uplinks_[static_cast<std::size_t>(far)].in);
+    }
+    edges.push_back(nics_[static_cast<std::size_t>(in)].in);
+    edges.push_back(to_nic_[t].in);
+    return edges;
+  }
+
+  std::vector<int> around(int from, int to) {
+    const int first = first_of(node_of(from)), size = size_of(node_of(from));
+    const int up = (to - from + size) % size;
+    const bool upwards = is_closed(node_of(from)) ? 2 * up <= size : to > from;
+    const int step = upwards ? 1 : size - 1;
+    std::vector<int> edges;
+    for (int at = from; at != to;) {
+      const int next = first + (at - first + step) % size;
+      edges.push_back(direct(at, next));
+      at = next;
+    }
+    return edges;
   }
 
   const Machine& machine_;
   const int gpus_;
+  const Leaves leaves_;
   Topology topology_;
+  std::vector<int> direct_;          // edges by GPU and place of the other in its node
+  std::vector<Both> ports_;          // by GPU: to the switch of its node
+  std::vector<Both> to_nic_, nics_;  // by GPU; by NIC: to its leaf
+  std::vector<Both> uplinks_;        // by leaf
 };
 
-// routes[to] for one source: fewest hops, as edge indices in order of travel.
-std::vector<std::vector<int>> routes_from(const TopologyGraph& graph, int from, int gpus) {
-  std::vector<Edge> arrived_by(boost::num_vertices(graph));
-  const auto visitor =
-      boost::make_bfs_visitor(boost::record_edge_predecessors(arrived_by.data(), boost::on_tree_edge()));
-  boost::breadth_first_search(graph, Vertex(from), boost::visitor(visitor));
+}  // namespace
 
-  std::vector<std::vector<int>> routes(static_cast<std::size_t>(gpus));
-  for (int to = 0; to < gpus; ++to) {
-    std::vector<int>& route = routes[static_cast<std::size_t>(to)];
-    for (Vertex at = Vertex(to); at != Vertex(from); at = boost::source(arrived_by[at], graph)) {
-      route.push_back(graph[arrived_by[at]].index);
-    }
-    std::reverse(route.begin(), route.end());
-  }
-  return routes;
+int nics_of_node(const Machine& machine) {
+  const int nics = machine.network.nics_per_node;
+  return nics > 0 ? std::min(nics, machine.gpus_per_node) : machine.gpus_per_node;
 }
 
-}  // namespace
+bool through_spine(const Machine& machine, int from, int to) {
+  const Leaves leaves(machine);
+  return leaves.leaf_of(leaves.nic_of(from)) != leaves.leaf_of(leaves.nic_of(to));
+}
 
 double store_efficiency(const Fabric& fabric, const KernelCosts& costs) {
   const bool as_loads = costs.stores_as_loads && fabric.kind == LinkKind::node_switch;
@@ -135,9 +245,7 @@ Topology build_topology(const Machine& machine, int gpus) {
     throw UserError(fmt::format("{} GPUs: machine {} has {}; allowed: 1 to {}", gpus, machine.name,
                                 machine.gpu_count(), machine.gpu_count()));
   }
-  Topology topology = TopologyBuilder(machine, gpus).build();
-  for (int from = 0; from < gpus; ++from) topology.routes.push_back(routes_from(topology.graph, from, gpus));
-  return topology;
+  return TopologyBuilder(machine, gpus).build();
 }
 
 }  // namespace tritax

@@ -1,10 +1,24 @@
 // The links between the GPUs of a machine as a directed Boost.Graph graph, and the routes over it.
 //
-// Vertices are GPUs, switches and network ports; an edge is one direction of a link with its raw rate. A mesh
-// has an edge for every ordered pair of GPUs of a node; a switched node has a port edge from each GPU to the
-// switch and back; several nodes are joined through a network vertex. A route is the list of edges with the
-// fewest hops (ties: smallest vertex numbers), so a GPU pair of a mesh has one edge, of a switch two, across
-// nodes four.
+// Vertices are GPUs, switches and NICs; an edge is one direction of a link with its raw rate.
+//
+//   within a node   mesh    an edge for every ordered pair of GPUs: routes of one
+//                   switch  a port from each GPU to the switch and back: routes of two
+//                   ring    an edge to each neighbour; a route takes the shorter way round, upwards if both
+//                           are as long, and shares its edges with all others that pass there
+//   between nodes   GPU -> port -> leaf -> port -> GPU, and leaf -> spine -> leaf in the middle where the
+//   ports
+//                   (NICs) hang on different leaves. A leaf is
+//                     switch    the only one: all hang on it, and it never limits
+//                     rails     of NIC i of every node, or of every `nodes_per_leaf`
+//                     fat tree  of all NICs of `nodes_per_leaf` nodes
+//                   It passes `uplink_share` of what its NICs send on to the spine, and as much back.
+//
+// What is not here: messages of a GPU take its own NIC, and none goes through another GPU of the node first
+// to stay on its rail (as NCCL's PXN does). A spine never is full.
+//
+// Example: 2 nodes of 2 GPUs on rails at 50 GB/s. 0 -> 2 is gpu0, port0, rail0, port2, gpu2, each link 50
+// GB/s. 0 -> 3 goes from rail0 through spine to rail1, over uplinks of 2 NICs · 50 GB/s · uplink_share.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
@@ -54,6 +68,12 @@ StorePorts store_ports(const Machine& machine, const KernelCosts& costs, int gpu
 
 // Payload of stores to peers by such kernels, by byte of a link.
 double store_efficiency(const Fabric& fabric, const KernelCosts& costs);
+
+// Whether a GPU reaches one of another node through the spine.
+bool through_spine(const Machine& machine, int from, int to);
+
+// NICs of a node, the first for its first GPUs and so on.
+int nics_of_node(const Machine& machine);
 
 // Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between
 // them. Throws UserError if gpus < 1 or more than the machine has.

@@ -79,9 +79,14 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   const std::string engines = entries(machine, "copy_engine");
   if (!engines.empty()) text += "\n[copy_engine]\n" + engines;
   text += "\n[library]\n" + entries(machine, "library");
-  text +=
-      fmt::format("\n[fabric]\nkind = \"{}\"\n", machine.fabric.kind == LinkKind::mesh ? "mesh" : "switch");
+  text += fmt::format("\n[fabric]\nkind = \"{}\"\n",
+                      kLinkKindNames[static_cast<std::size_t>(machine.fabric.kind)]);
   text += entries(machine, "fabric");
+  const std::string network = entries(machine, "network");
+  if (!network.empty() || machine.network.kind != NetworkKind::one_switch) {
+    text += fmt::format("\n[network]\nkind = \"{}\"\n{}",
+                        kNetworkKindNames[static_cast<std::size_t>(machine.network.kind)], network);
+  }
   for (const ComparedSet& set : machine.compared) {
     text += fmt::format("\n[[compared]]\nworkload = {}\ncount = {}\nresidual = {}\n", quoted(set.workload),
                         set.count, set.residual);

@@ -146,7 +146,8 @@ class Wires {
     const auto t = static_cast<std::size_t>(to);
     for (const auto edge : topology_.routes[f][t]) {
       const auto e = static_cast<std::size_t>(edge);
-      edge_ns_[e] += bytes / (links.efficiency * topology_.edges[e].raw_gb_per_s);
+      const TopologyEdge& on = topology_.edges[e];
+      edge_ns_[e] += bytes / (links.efficiency_on(on) * on.raw_gb_per_s);
     }
     egress_ns_[static_cast<std::size_t>(links.ports)][f] += bytes / links.egress_gb_per_s;
     ingress_ns_[static_cast<std::size_t>(links.ports)][t] += bytes / links.ingress_gb_per_s;

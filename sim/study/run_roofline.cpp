@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "model/machine/topology.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/operations.hpp"
 #include "sim/study/sparsity_roofline.hpp"
@@ -134,9 +135,14 @@ class RunTotals {
 double link_ceiling(const Machine& machine, int gpus) {
   const Fabric& fabric = machine.fabric;
   const int peers = std::min(gpus, machine.gpus_per_node) - 1;
-  const double network = gpus > machine.gpus_per_node ? fabric.network_gb_per_s : 0;
+  const double nics = nics_of_node(machine);
+  const double network =
+      gpus > machine.gpus_per_node ? fabric.network_gb_per_s * nics / machine.gpus_per_node : 0;
   if (peers < 1) return network;
-  const double raw = fabric.link_raw_gb_per_s * (fabric.kind == LinkKind::mesh ? peers : 1);
+  const int links = fabric.kind == LinkKind::mesh   ? peers
+                    : fabric.kind == LinkKind::ring ? std::min(peers, 2)
+                                                    : 1;
+  const double raw = fabric.link_raw_gb_per_s * links;
   const auto capped = [&](double efficiency, double egress, double ingress) {
     double rate = raw * efficiency;
     for (const double limit : {egress, ingress}) {

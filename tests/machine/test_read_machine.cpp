@@ -189,8 +189,8 @@ TEST(MachineReader, RefusesSizesOfTheMachineThatMakeNoSense) {
     expect_contains(failure_of(with(mi300x_text(), "gpus_per_node = 8", "gpus_per_node = " + value)),
                     "gpus_per_node: must be a whole number from 1 to 1024");
   }
-  expect_contains(failure_of(with(mi300x_text(), "kind = \"mesh\"", "kind = \"ring\"")),
-                  "fabric.kind: \"ring\" is unknown; allowed: mesh, switch");
+  expect_contains(failure_of(with(mi300x_text(), "kind = \"mesh\"", "kind = \"torus\"")),
+                  "fabric.kind: \"torus\" is unknown; allowed: mesh, switch, ring");
 }
 
 TEST(MachineReader, RefusesParametersThatContradictEachOther) {

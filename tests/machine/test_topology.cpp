@@ -61,6 +61,60 @@ TEST(Topology, NodesAreJoinedThroughOneNetworkPortAGpu) {
   EXPECT_EQ(switched.routes[1][2].size(), 4U);
 }
 
+TEST(Topology, RailsJoinNicsOfOneNumberAndTheRestGoesThroughTheSpine) {
+  Machine machine = two_nodes(LinkKind::mesh);
+  machine.network.kind = NetworkKind::rails;
+  machine.network.uplink_share = 0.5;
+  const Topology topology = build_topology(machine, 4);
+  EXPECT_EQ(names_of(topology, 0, 2),
+            (std::vector<std::string>{"gpu0->port0", "port0->rail0", "rail0->port2", "port2->gpu2"}));
+  EXPECT_EQ(names_of(topology, 0, 3),
+            (std::vector<std::string>{"gpu0->port0", "port0->rail0", "rail0->spine", "spine->rail1",
+                                      "rail1->port3", "port3->gpu3"}));
+  EXPECT_FALSE(through_spine(machine, 0, 2));
+  EXPECT_TRUE(through_spine(machine, 0, 3));
+  // Two NICs of 50 GB/s hang on a rail, and half of that goes up.
+  EXPECT_EQ(topology.edges[static_cast<std::size_t>(topology.routes[0][3][2])].raw_gb_per_s, 50);
+}
+
+TEST(Topology, LeavesOfAFatTreeJoinTheNicsOfTheirNodes) {
+  Machine machine = two_nodes(LinkKind::node_switch);
+  machine.nodes = 4;
+  machine.network.kind = NetworkKind::fat_tree;
+  machine.network.nodes_per_leaf = 2;
+  const Topology topology = build_topology(machine, 8);
+  EXPECT_EQ(topology.routes[0][3].size(), 4U);
+  EXPECT_EQ(topology.routes[0][4].size(), 6U);
+  EXPECT_FALSE(through_spine(machine, 0, 3));
+  EXPECT_TRUE(through_spine(machine, 3, 4));
+  EXPECT_EQ(names_of(topology, 3, 4)[2], "leaf0->spine");
+  EXPECT_EQ(topology.edges[static_cast<std::size_t>(topology.routes[3][4][2])].raw_gb_per_s, 4 * 50);
+}
+
+TEST(Topology, GpusWithoutANicOfTheirOwnShareOne) {
+  Machine machine = two_nodes(LinkKind::mesh);
+  machine.gpus_per_node = 4;
+  machine.network.nics_per_node = 2;
+  const Topology topology = build_topology(machine, 8);
+  EXPECT_EQ(topology.routes[0][4][1], topology.routes[1][5][1]);
+  EXPECT_NE(topology.routes[0][4][1], topology.routes[2][4][1]);
+  EXPECT_EQ(names_of(topology, 3, 6),
+            (std::vector<std::string>{"gpu3->port1", "port1->network", "network->port3", "port3->gpu6"}));
+}
+
+TEST(Topology, RoutesInARingTakeTheShorterWayAndShareItsLinks) {
+  Machine machine = find_machine("mi300x-8");
+  machine.fabric.kind = LinkKind::ring;
+  const Topology topology = build_topology(machine, 8);
+  EXPECT_EQ(topology.edges.size(), 16U);
+  EXPECT_EQ(names_of(topology, 6, 1), (std::vector<std::string>{"gpu6->gpu7", "gpu7->gpu0", "gpu0->gpu1"}));
+  EXPECT_EQ(names_of(topology, 1, 6).front(), "gpu1->gpu0");
+  EXPECT_EQ(names_of(topology, 0, 4).front(), "gpu0->gpu1");  // as far either way
+  EXPECT_EQ(topology.routes[6][1].back(), topology.routes[0][1].front());
+  // Without all of them it is open.
+  EXPECT_EQ(names_of(build_topology(machine, 4), 0, 3).size(), 3U);
+}
+
 TEST(Topology, RanksFillNodesInOrder) {
   const Topology topology = build_topology(two_nodes(LinkKind::mesh), 3);
   EXPECT_EQ(topology.graph[0].node, 0);
@@ -131,9 +185,13 @@ TEST(StorePorts, OfAMeshAreTheMachines) {
 
 // Every route is a walk from its source to its target that meets no vertex twice, and edge indices are dense.
 RC_GTEST_PROP(Topology, RoutesAreWalksBetweenTheirEnds, ()) {
-  Machine machine = two_nodes(*rc::gen::element(LinkKind::mesh, LinkKind::node_switch));
+  Machine machine = two_nodes(*rc::gen::element(LinkKind::mesh, LinkKind::node_switch, LinkKind::ring));
   machine.nodes = *rc::gen::inRange(1, 5);
   machine.gpus_per_node = *rc::gen::inRange(1, 9);
+  machine.network.kind =
+      *rc::gen::element(NetworkKind::one_switch, NetworkKind::rails, NetworkKind::fat_tree);
+  machine.network.nics_per_node = *rc::gen::inRange(0, machine.gpus_per_node + 1);
+  machine.network.nodes_per_leaf = *rc::gen::inRange(0, 4);
   const int gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
   const Topology topology = build_topology(machine, gpus);
 

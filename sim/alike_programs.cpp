@@ -1,0 +1,257 @@
+#include "sim/alike_programs.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
+#include "sim/slab_overlaps.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int32_t kUnpaired = -1;
+
+// Of a kernel, all that a clock asks besides its programs.
+auto form_of_kernel(const Kernel& k) {
+  return std::tuple(std::string_view(k.name), k.resources, k.tile, k.placement, k.profile, k.cu_begin,
+                    k.cu_end, k.workgroup_gb_per_s, k.remote_store_gb_per_s, k.matmul_share, k.start_ns,
+                    k.workgroups.size(), k.items.size());
+}
+
+// Of an operation, all that is the same for those that are alike: kinds, buffers, sizes.
+auto form_of_op(const Op& op) {
+  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.buffer, op.src_buffer,
+                    op.b_buffer, op.flag, op.rect.rows, op.rect.cols, op.k_end - op.k_begin, op.value);
+}
+
+// Of those whose work depends on where they are: the rest.
+auto place_of_op(const Op& op) {
+  return std::tuple(op.rect.row, op.rect.col, op.src_row, op.src_col, op.k_begin);
+}
+
+bool names_counter(OpKind kind) {
+  return has(kind, [](auto& row) { return row.fields.contains(OpField::counter); });
+}
+
+}  // namespace
+
+AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, std::int32_t shift)
+    : schedule_(schedule),
+      shift_(shift),
+      needs_alignment_(machine.interpreter.split_line_bytes > 0 || machine.interpreter.sector_end_bytes > 0 ||
+                       machine.interpreter.ragged_end_bytes > 0 || machine.interpreter.ragged_copy_ns > 0),
+      kernels_of_(static_cast<std::size_t>(schedule.ranks)),
+      cells_(static_cast<std::size_t>(schedule.ranks)) {
+  for (std::uint32_t k = 0; k < schedule.kernels.size(); ++k) {
+    auto& kernels = kernels_of_[static_cast<std::size_t>(schedule.kernels[k].rank)];
+    place_of_kernel_.push_back(static_cast<std::int32_t>(kernels.size()));
+    kernels.push_back(k);
+  }
+  for (const FlagArray& array : schedule.flags) {
+    first_flag_.push_back(flags_);
+    flags_ += static_cast<std::size_t>(array.count);
+  }
+}
+
+bool AlikePrograms::hold() {
+  for (std::int32_t rank = shift_; rank < schedule_.ranks; ++rank) {
+    if (!same_hosts(rank) || kernels_of(rank).size() != kernels_of(home(rank)).size()) return false;
+  }
+  for (std::int32_t rank = shift_; rank < schedule_.ranks; ++rank) {
+    if (!same_kernels(rank)) return false;
+  }
+  home_flag_.assign(flags_ * static_cast<std::size_t>(schedule_.ranks), kUnpaired);
+  flag_of_home_ = home_flag_;
+  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+    if (!same_counters(rank) || !same_targets(rank)) return false;
+  }
+  return true;
+}
+
+const Op& AlikePrograms::towards_home(std::int32_t rank, std::int32_t owner, std::uint32_t kernel,
+                                      std::size_t program, std::uint32_t op) const {
+  const std::int32_t like = moved(rank, home(owner) - owner);
+  const Kernel& of_like = schedule_.kernels[kernels_of(like)[kernel]];
+  return schedule_.ops[program_of(of_like, program).first_op + op];
+}
+
+const Op& AlikePrograms::transfer_towards_home(std::int32_t rank, std::int32_t owner,
+                                               std::size_t host_op) const {
+  const std::int32_t like = moved(rank, home(owner) - owner);
+  const HostOp& posts = schedule_.host[static_cast<std::size_t>(like)][host_op];
+  return schedule_.transfers[static_cast<std::size_t>(posts.transfer)];
+}
+
+bool AlikePrograms::same_launch(std::int32_t rank, std::int32_t a, std::int32_t b) const {
+  if ((a < 0) != (b < 0)) return false;
+  if (a < 0) return true;
+  const auto first = static_cast<std::size_t>(a), second = static_cast<std::size_t>(b);
+  return schedule_.kernels[first].rank == home(rank) && schedule_.kernels[second].rank == rank &&
+         place_of_kernel_[first] == place_of_kernel_[second];
+}
+
+bool AlikePrograms::same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b) const {
+  if (std::tie(a.kind, a.stream, a.event, a.label, a.duration_ns) !=
+      std::tie(b.kind, b.stream, b.event, b.label, b.duration_ns)) {
+    return false;
+  }
+  if (a.kind == HostOpKind::launch) return same_launch(rank, a.kernel, b.kernel);
+  if (a.kind == HostOpKind::graph_launch) {
+    const Graph& first = schedule_.graphs[static_cast<std::size_t>(a.graph)];
+    const Graph& second = schedule_.graphs[static_cast<std::size_t>(b.graph)];
+    return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                      [&](const GraphNode& x, const GraphNode& y) {
+                        return x.stream == y.stream && same_launch(rank, x.kernel, y.kernel);
+                      });
+  }
+  if (a.kind != HostOpKind::copy) return true;
+  return same_op(schedule_.transfers[static_cast<std::size_t>(a.transfer)],
+                 schedule_.transfers[static_cast<std::size_t>(b.transfer)], rank - home(rank));
+}
+
+bool AlikePrograms::same_hosts(std::int32_t rank) const {
+  const auto& like = schedule_.host[static_cast<std::size_t>(home(rank))];
+  const auto& own = schedule_.host[static_cast<std::size_t>(rank)];
+  return std::equal(like.begin(), like.end(), own.begin(), own.end(),
+                    [&](const HostOp& a, const HostOp& b) { return same_host_op(rank, a, b); });
+}
+
+bool AlikePrograms::same_kernels(std::int32_t rank) {
+  slabs_ = {};
+  const std::vector<std::uint32_t>& like = kernels_of(home(rank));
+  const std::vector<std::uint32_t>& own = kernels_of(rank);
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    const Kernel& a = schedule_.kernels[like[k]];
+    const Kernel& b = schedule_.kernels[own[k]];
+    if (form_of_kernel(a) != form_of_kernel(b) || !same_programs(a, b)) return false;
+  }
+  return true;
+}
+
+bool AlikePrograms::same_programs(const Kernel& a, const Kernel& b) {
+  last_cells_ = {};
+  for (std::size_t p = 0; p < program_count(a); ++p) {
+    const Workgroup& first = program_of(a, p);
+    const Workgroup& second = program_of(b, p);
+    if (first.op_count != second.op_count) return false;
+    for (std::uint32_t i = 0; i < first.op_count; ++i) {
+      const Op& x = schedule_.ops[first.first_op + i];
+      const Op& y = schedule_.ops[second.first_op + i];
+      if (!same_op(x, y, b.rank - a.rank) || !same_tiles(x, y, b.rank) || !same_operands(x, y)) return false;
+    }
+  }
+  return true;
+}
+
+bool AlikePrograms::same_op(const Op& a, const Op& b, std::int32_t by) const {
+  if (form_of_op(a) != form_of_op(b)) return false;
+  if (names_rank(a.kind) && b.rank != moved(a.rank, by)) return false;
+  if (a.kind == OpKind::copy) {
+    return b.src_rank == moved(a.src_rank, by) && same_alignment(a.buffer, a.rect.col, b.rect.col);
+  }
+  if (is_asynchronous(a.kind)) return same_alignment(a.buffer, a.rect.col, b.rect.col);
+  if (a.kind == OpKind::attend || a.kind == OpKind::sparse_product) {
+    return place_of_op(a) == place_of_op(b) && a.index == b.index;
+  }
+  return a.kind != OpKind::claim || place_of_op(a) == place_of_op(b);
+}
+
+bool AlikePrograms::same_alignment(std::int16_t buffer, std::int32_t a_col, std::int32_t b_col) const {
+  constexpr std::int64_t kLine = 128;
+  const std::int64_t bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)].dtype);
+  return !needs_alignment_ || (b_col - a_col) * bytes % kLine == 0;
+}
+
+AlikePrograms::Cell AlikePrograms::cell_of(std::int32_t buffer, std::int32_t row, std::int32_t col) const {
+  const Buffer& b = schedule_.buffers[static_cast<std::size_t>(buffer)];
+  return (static_cast<Cell>(buffer) + 1) << 48 | static_cast<Cell>(row / std::max(1, b.tile_rows)) << 24 |
+         static_cast<Cell>(col / std::max(1, b.tile_cols));
+}
+
+bool AlikePrograms::pair_tiles(std::int32_t rank, std::int32_t buffer, std::int32_t a_row, std::int32_t a_col,
+                               std::int32_t b_row, std::int32_t b_col) {
+  const std::array<Cell, 2> pair{cell_of(buffer, a_row, a_col), cell_of(buffer, b_row, b_col)};
+  if (pair == last_cells_) return true;  // one tile goes to many ranks
+  last_cells_ = pair;
+  return cells_[static_cast<std::size_t>(rank)].pair(pair[0], pair[1]);
+}
+
+// Tiles of the own rank that an operation reads or writes; the clock knows others' only as bytes.
+bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
+  if (!moves_data(a.kind)) return true;
+  if (b.rank == rank && !pair_tiles(rank, a.buffer, a.rect.row, a.rect.col, b.rect.row, b.rect.col)) {
+    return false;
+  }
+  return a.kind != OpKind::copy || b.src_rank != rank ||
+         pair_tiles(rank, a.src_buffer, a.src_row, a.src_col, b.src_row, b.src_col);
+}
+
+// Operands of a matmul stay in caches by rows or columns and range of K.
+bool AlikePrograms::same_operands(const Op& a, const Op& b) {
+  if (a.kind != OpKind::matmul) return true;
+  const auto pair = [&](std::int32_t buffer, std::int32_t x, std::int32_t y, std::int32_t size) {
+    return slabs_.pair({buffer, x, size, a.k_begin, a.k_end}, {buffer, y, size, b.k_begin, b.k_end});
+  };
+  return pair(a.src_buffer, a.rect.row, b.rect.row, a.rect.rows) &&
+         pair(a.b_buffer, a.rect.col, b.rect.col, a.rect.cols);
+}
+
+// Every counter of a rank has one name with the rank that is alike: what that does to its own, or what the
+// like of a peer does to it.
+bool AlikePrograms::same_counters(std::int32_t rank) {
+  const std::vector<std::uint32_t>& kernels = kernels_of(rank);
+  for (std::uint32_t k = 0; k < kernels.size(); ++k) {
+    const Kernel& kernel = schedule_.kernels[kernels[k]];
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& program = program_of(kernel, p);
+      for (std::uint32_t i = 0; i < program.op_count; ++i) {
+        const Op& op = schedule_.ops[program.first_op + i];
+        if (!names_counter(op.kind)) continue;
+        const std::int32_t owner = op.kind == OpKind::signal ? op.rank : rank;
+        const std::int32_t name = towards_home(rank, owner, k, p, i).index;
+        const std::size_t first =
+            static_cast<std::size_t>(owner) * flags_ + first_flag_[static_cast<std::size_t>(op.flag)];
+        std::int32_t& there = home_flag_[first + static_cast<std::size_t>(op.index)];
+        std::int32_t& back = flag_of_home_[first + static_cast<std::size_t>(name)];
+        if (there == kUnpaired && back == kUnpaired) {
+          there = name;
+          back = op.index;
+        } else if (there != name || back != op.index) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// Likewise the tiles that copy engines write.
+bool AlikePrograms::same_targets(std::int32_t rank) {
+  const std::vector<HostOp>& program = schedule_.host[static_cast<std::size_t>(rank)];
+  last_cells_ = {};
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    if (program[i].kind != HostOpKind::copy) continue;
+    const Op& op = schedule_.transfers[static_cast<std::size_t>(program[i].transfer)];
+    if (op.rank < shift_) continue;  // its own name
+    const Op& like = transfer_towards_home(rank, op.rank, i);
+    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+    const std::int32_t rows = std::max(1, buffer.tile_rows), cols = std::max(1, buffer.tile_cols);
+    if (like.rect.row % rows != op.rect.row % rows || like.rect.col % cols != op.rect.col % cols)
+      return false;
+    for (std::int32_t row = -(op.rect.row % rows); row < op.rect.rows; row += rows) {
+      for (std::int32_t col = -(op.rect.col % cols); col < op.rect.cols; col += cols) {
+        last_cells_ = {};
+        if (!pair_tiles(op.rank, op.buffer, like.rect.row + row, like.rect.col + col, op.rect.row + row,
+                        op.rect.col + col)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace tritax

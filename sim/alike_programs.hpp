@@ -1,0 +1,83 @@
+// Whether the programs of ranks are alike under a shift of all ranks; the law stands in symmetry.hpp.
+#pragma once
+
+#include <array>
+#include <boost/unordered_map.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "model/machine/machine.hpp"
+#include "model/schedule/schedule.hpp"
+
+namespace tritax {
+
+// A one-to-one map that grows as pairs are met.
+template <typename Key>
+class GrowingBijection {
+ public:
+  // False if either has another partner already.
+  bool pair(const Key& a, const Key& b) {
+    const auto [entry, added] = there_.emplace(a, b);
+    if (!added) return entry->second == b;
+    return back_.emplace(b, a).second;
+  }
+  bool knows(const Key& a) const { return there_.find(a) != there_.end(); }
+
+ private:
+  boost::unordered_map<Key, Key> there_, back_;
+};
+
+class AlikePrograms {
+ public:
+  // `schedule` outlives it; `shift` divides its ranks.
+  AlikePrograms(const Schedule& schedule, const Machine& machine, std::int32_t shift);
+
+  // Whether the shift is a symmetry of all programs.
+  bool hold();
+
+  // The rank below `shift` that is alike.
+  std::int32_t home(std::int32_t rank) const { return rank % shift_; }
+  const std::vector<std::uint32_t>& kernels_of(std::int32_t rank) const {
+    return kernels_of_[static_cast<std::size_t>(rank)];
+  }
+  // What the like of a rank does at a place to a rank below `shift` where it itself does so to `owner`.
+  const Op& towards_home(std::int32_t rank, std::int32_t owner, std::uint32_t kernel, std::size_t program,
+                         std::uint32_t op) const;
+  const Op& transfer_towards_home(std::int32_t rank, std::int32_t owner, std::size_t host_op) const;
+
+ private:
+  using Cell = std::uint64_t;                     // buffer, row and column of a tile
+  using SlabPlace = std::array<std::int32_t, 5>;  // buffer, first row or column, number, range of K
+
+  std::int32_t moved(std::int32_t rank, std::int32_t by) const {
+    return (rank + by + schedule_.ranks) % schedule_.ranks;
+  }
+  bool same_hosts(std::int32_t rank) const;
+  bool same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b) const;
+  bool same_launch(std::int32_t rank, std::int32_t a, std::int32_t b) const;
+  bool same_kernels(std::int32_t rank);
+  bool same_programs(const Kernel& a, const Kernel& b);
+  bool same_op(const Op& a, const Op& b, std::int32_t by) const;
+  bool same_tiles(const Op& a, const Op& b, std::int32_t rank);
+  bool same_operands(const Op& a, const Op& b);
+  bool same_counters(std::int32_t rank);
+  bool same_targets(std::int32_t rank);
+  bool same_alignment(std::int16_t buffer, std::int32_t a_col, std::int32_t b_col) const;
+  Cell cell_of(std::int32_t buffer, std::int32_t row, std::int32_t col) const;
+  bool pair_tiles(std::int32_t rank, std::int32_t buffer, std::int32_t a_row, std::int32_t a_col,
+                  std::int32_t b_row, std::int32_t b_col);
+
+  const Schedule& schedule_;
+  const std::int32_t shift_;
+  const bool needs_alignment_;                          // rows off memory lines cost more
+  std::vector<std::vector<std::uint32_t>> kernels_of_;  // by rank
+  std::vector<std::int32_t> place_of_kernel_;           // in kernels_of_
+  std::vector<std::size_t> first_flag_;                 // by array
+  std::size_t flags_ = 0;                               // of a rank
+  std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
+  std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
+  std::array<Cell, 2> last_cells_{};
+  GrowingBijection<SlabPlace> slabs_;  // of the rank at hand
+};
+
+}  // namespace tritax

@@ -1,0 +1,184 @@
+#include "sim/symmetry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/workload/workload.hpp"
+#include "model/workloads/registry.hpp"
+#include "sim/simulate.hpp"
+
+namespace tritax {
+namespace {
+
+constexpr double kOrderOfAdding = 1e-9;
+
+Machine nodes_of_two(const char* name, int nodes) {
+  Machine machine = find_machine(name);
+  machine.nodes = nodes;
+  machine.gpus_per_node = 2;
+  return machine;
+}
+
+Schedule schedule_of(std::string_view workload, std::string_view pattern, const Machine& machine,
+                     const std::vector<std::pair<std::string_view, std::int64_t>>& fields) {
+  Problem problem = problem_of(find_workload(workload, "test"));
+  for (const auto& [name, value] : fields) problem.values.give(name, value);
+  problem.values.give("gpus", machine.gpu_count());
+  complete_problem(problem, "test");
+  const Values knobs = resolved_knobs(problem, machine, {});
+  return build_schedule(find_pattern(*problem.workload, pattern, "test"), problem, machine, knobs);
+}
+
+SimulationResult run(const Schedule& schedule, const Machine& machine, Symmetry symmetry) {
+  SimulationOptions options;
+  options.seed = 3;
+  options.symmetry = symmetry;
+  return simulate(schedule, machine, options);
+}
+
+void expect_near(double a, double b) { EXPECT_NEAR(a, b, kOrderOfAdding * std::max(1.0, b)); }
+
+void expect_equal(const SimulationResult& a, const SimulationResult& b) {
+  expect_near(a.makespan_ns, b.makespan_ns);
+  expect_near(a.kernels_ns, b.kernels_ns);
+  expect_near(a.account.wire_ns, b.account.wire_ns);
+  expect_near(a.account.contention_ns, b.account.contention_ns);
+  EXPECT_EQ(a.tile_operations, b.tile_operations);
+  EXPECT_EQ(a.matrix_flops, b.matrix_flops);
+  expect_near(a.hbm_bytes, b.hbm_bytes);
+  EXPECT_EQ(a.link_bytes, b.link_bytes);
+  ASSERT_EQ(a.ranks.size(), b.ranks.size());
+  for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
+    expect_near(a.ranks[rank].makespan_ns, b.ranks[rank].makespan_ns);
+    expect_near(a.ranks[rank].cu_busy_ns, b.ranks[rank].cu_busy_ns);
+  }
+  ASSERT_EQ(a.caches.size(), b.caches.size());
+  for (std::size_t row = 0; row < a.caches.size(); ++row) {
+    EXPECT_EQ(a.caches[row].rank, b.caches[row].rank);
+    expect_near(a.caches[row].traffic.hbm_read_bytes, b.caches[row].traffic.hbm_read_bytes);
+  }
+}
+
+struct Case {
+  std::string_view workload;
+  std::string_view pattern;
+  std::vector<std::pair<std::string_view, std::int64_t>> fields;
+};
+
+const std::vector<std::pair<std::string_view, std::int64_t>> kProduct{{"m", 512}, {"n", 2048}, {"k", 256}};
+const std::vector<std::pair<std::string_view, std::int64_t>> kMatrix{{"rows", 512}, {"cols", 512}};
+
+// Law: nodes that behave alike, simulated once, take what all of them take that have the same luck.
+class SymmetricRun : public testing::TestWithParam<Case> {};
+
+TEST_P(SymmetricRun, IsTheFullRunWithTheSameLuck) {
+  const Case& one = GetParam();
+  for (const char* name : {"mi300x-8x8", "h200-8x8"}) {
+    SCOPED_TRACE(name);
+    const Machine machine = nodes_of_two(name, 4);
+    const Schedule schedule = schedule_of(one.workload, one.pattern, machine, one.fields);
+    const SimulationResult once = run(schedule, machine, Symmetry::on);
+    EXPECT_LT(once.simulated_ranks, 8);
+    const SimulationResult all = run(schedule, machine, Symmetry::same_luck);
+    EXPECT_EQ(all.simulated_ranks, 8);
+    expect_equal(once, all);
+  }
+}
+
+TEST_P(SymmetricRun, IsTheFullRunWhereThereIsNoLuck) {
+  const Case& one = GetParam();
+  Machine machine = nodes_of_two("h200-8x8", 4);
+  machine.fabric.arbitration_spread = 0;
+  machine.gpu.matmul_spread = machine.gpu.attend_spread = 0;
+  const Schedule schedule = schedule_of(one.workload, one.pattern, machine, one.fields);
+  const SimulationResult once = run(schedule, machine, Symmetry::on);
+  expect_equal(once, run(schedule, machine, Symmetry::off));
+}
+
+std::string name_of_case(const testing::TestParamInfo<Case>& one) {
+  std::string text = std::string(one.param.workload) + "_" + std::string(one.param.pattern);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRun,
+                         testing::Values(Case{"gemm-all-scatter", "bulk-synchronous", kProduct},
+                                         Case{"gemm-all-scatter", "fused-sequential", kProduct},
+                                         Case{"gemm-all-scatter", "producer-consumer", kProduct},
+                                         Case{"gemm-all-scatter", "workgroup-specialised", kProduct},
+                                         Case{"all-gather-gemm", "pull", kProduct},
+                                         Case{"all-gather-gemm", "push", kProduct},
+                                         Case{"all-to-all", "library", kMatrix}),
+                         name_of_case);
+
+TEST(Symmetry, IsNotFoundWhereTheLastRankHasLess) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 4);
+  const Schedule schedule =
+      schedule_of("gemm-all-scatter", "fused-sequential", machine, {{"m", 300}, {"n", 1001}, {"k", 200}});
+  EXPECT_FALSE(fold_nodes(schedule, machine).has_value());
+  const SimulationResult asked = run(schedule, machine, Symmetry::on);
+  EXPECT_EQ(asked.simulated_ranks, 8);
+  EXPECT_EQ(asked.makespan_ns, run(schedule, machine, Symmetry::off).makespan_ns);
+}
+
+TEST(Symmetry, IsNotFoundWhereOneRankIsTheRoot) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 4);
+  for (const Pattern& pattern : find_workload("broadcast", "test").patterns) {
+    const Schedule schedule = schedule_of("broadcast", pattern.name, machine, kMatrix);
+    EXPECT_FALSE(fold_nodes(schedule, machine).has_value()) << pattern.name;
+  }
+}
+
+TEST(Symmetry, IsNotFoundOnceACounterIsAnother) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 4);
+  Schedule schedule = schedule_of("gemm-all-scatter", "producer-consumer", machine, kProduct);
+  ASSERT_TRUE(fold_nodes(schedule, machine).has_value());
+  Op* first = nullptr;
+  for (Op& op : schedule.ops) {
+    if (op.kind != OpKind::wait) continue;
+    if (first == nullptr) {
+      first = &op;
+    } else if (op.index != first->index) {
+      op.index = first->index;
+      break;
+    }
+  }
+  EXPECT_FALSE(fold_nodes(schedule, machine).has_value());
+}
+
+// Leaves of two nodes: a shift by one node takes half of what stays under a leaf through the spine.
+TEST(AlikeLinks, NeedLeavesToFallOnLeaves) {
+  Machine machine = nodes_of_two("h200-8x8", 4);
+  machine.network.nodes_per_leaf = 2;
+  machine.network.uplink_share = 0.5;
+  const Topology topology = build_topology(machine, 8);
+  EXPECT_FALSE(alike_links(topology, 2).has_value());
+  const auto links = alike_links(topology, 4);
+  ASSERT_TRUE(links.has_value());
+  for (const TopologyEdge& edge : topology.edges) {
+    const auto like = static_cast<std::size_t>((*links)[static_cast<std::size_t>(edge.index)].first);
+    EXPECT_LE(static_cast<int>(like), edge.index);
+    EXPECT_EQ(topology.edges[like].raw_gb_per_s, edge.raw_gb_per_s);
+  }
+  const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);
+  const SimulationResult once = run(schedule, machine, Symmetry::on);
+  EXPECT_EQ(once.simulated_ranks, 4);
+  expect_equal(once, run(schedule, machine, Symmetry::same_luck));
+}
+
+// Of machines of 16 GPUs and fewer every rank has its own luck, as ever.
+TEST(Symmetry, IsLeftAloneInSmallRunsUnlessAskedFor) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 4);
+  const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);
+  const SimulationResult usual = run(schedule, machine, Symmetry::automatic);
+  EXPECT_EQ(usual.simulated_ranks, 8);
+  EXPECT_EQ(usual.makespan_ns, run(schedule, machine, Symmetry::off).makespan_ns);
+}
+
+}  // namespace
+}  // namespace tritax
