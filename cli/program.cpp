@@ -13,14 +13,10 @@ namespace {
 
 // The main job first.
 constexpr auto kCommands = std::to_array<Run (*)(CLI::App&, const Workload&)>(
-    {add_advise,  add_taxonomy,  add_layer,    add_model,     add_simulate, add_report, add_compare,
-     add_explain, add_trace,     add_check,    add_evaluate,  add_schedule, add_sweep,  add_export,
-     add_merge,   add_patterns,  add_machines, add_scenarios, add_roofline, add_play,   add_reproduce,
-     add_measure, add_calibrate, add_validate, add_tune,      add_describe});
-    {add_advise,    add_taxonomy, add_layer,     add_simulate, add_report,  add_compare,   add_explain,
-     add_trace,     add_check,    add_evaluate,  add_schedule, add_sweep,   add_export,    add_merge,
-     add_patterns,  add_machines, add_scenarios, add_roofline, add_play,    add_reproduce, add_measure,
-     add_calibrate, add_validate, add_tune,      add_import,   add_describe});
+    {add_advise,  add_taxonomy,  add_layer,    add_model,     add_simulate, add_report,  add_compare,
+     add_explain, add_trace,     add_check,    add_evaluate,  add_schedule, add_sweep,   add_export,
+     add_merge,   add_patterns,  add_machines, add_scenarios, add_roofline, add_play,    add_reproduce,
+     add_measure, add_calibrate, add_validate, add_tune,      add_import,   add_describe});
 
 }  // namespace
 

@@ -65,22 +65,12 @@ struct SharedGemm {
   std::vector<std::int64_t> first_tiles{};  // of every group
 
   const Decomposition& split() const { return plan.split; }
-  PlacedTile placed(std::int64_t number) const {
+  PlacedTile placed(std::int64_t place) const {
+    const std::int64_t number = tile_at(split(), place);
     const auto group =
         std::upper_bound(first_tiles.begin(), first_tiles.end(), number) - first_tiles.begin() - 1;
     const auto index = static_cast<std::size_t>(group);
     return placed_tile(products, index, number - first_tiles[index], tile, knobs.group_m);
-  TileGrid grid() const {
-    return {ceil_div(static_cast<std::int32_t>(gemm.m), tile.m),
-            ceil_div(static_cast<std::int32_t>(gemm.n), tile.n)};
-  }
-  Rect rect_of(std::int64_t number) const {
-    const auto tile_number = static_cast<std::int32_t>(tile_at(split(), number));
-    const TileIndex at = grouped_tile(tile_number, grid(), knobs.group_m);
-    const std::int32_t row = at.row * tile.m;
-    const std::int32_t col = at.col * tile.n;
-    return {row, col, std::min(tile.m, static_cast<std::int32_t>(gemm.m) - row),
-            std::min(tile.n, static_cast<std::int32_t>(gemm.n) - col)};
   }
   Rect rect_of(std::int64_t number) const { return placed(number).rect; }
   Rect slot_rect(std::int64_t sharer, const Rect& rect) const {
