@@ -158,7 +158,8 @@ std::string write_problems(const TracedProblems& found, const std::string& head)
   for (const TracedProblem& one : found.problems) {
     Scenario scenario = one.scenario;
     scenario.title = fmt::format("{} x in the trace, first: {}", one.count, one.first);
-    text += "\n" + write_scenario(scenario);
+    text += '\n';
+    text += write_scenario(scenario);
   }
   return text;
 }

@@ -74,6 +74,9 @@ void with_field(Machine& machine, const ParameterTarget& target, DType rate, con
         } else if constexpr (std::is_same_v<Member, int Fabric::*> ||
                              std::is_same_v<Member, double Fabric::*>) {
           visit(machine.fabric.*member);
+        } else if constexpr (std::is_same_v<Member, int NodeNetwork::*> ||
+                             std::is_same_v<Member, double NodeNetwork::*>) {
+          visit(machine.network.*member);
         } else {
           visit(machine.gpu.*member);
         }
