@@ -451,3 +451,18 @@ def test_the_code_of_the_documentation_runs(monkeypatch, tmp_path):
 def test_pandas_is_imported_only_when_asked_for():
     code = "import sys, tritax; assert 'pandas' not in sys.modules; tritax.frame([]); assert 'pandas' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_model_is_a_frame_of_its_combinations(machine, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text("hidden_size = 256\nnum_hidden_layers = 3\nvocab_size = 1000\nnum_attention_heads = 4\n"
+                    "num_key_value_heads = 2\nhead_dim = 32\nintermediate_size = 256\n", encoding="utf-8")
+    frame = tritax.model(str(file), machine, batch=[2, 4], context=[128], tp=[1, 2], ep=[1, 2], selector="defaults")
+    assert len(frame) == 8
+    answered = frame[frame.refused.isna()]
+    assert list(answered.ep) == [1, 1, 1, 1]
+    assert (answered[answered.tp == 1].tpot_communication_ns == 0).all()
+    assert (answered.tpot_ns >= answered.tpot_roofline_ns).all()
+    assert "--ep: small has no experts" in frame[frame.ep == 2].refused.iloc[0]
+    with pytest.raises(tritax.UserError, match="batch: empty"):
+        tritax.model(str(file), machine, batch=[])
