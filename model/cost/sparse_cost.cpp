@@ -129,6 +129,29 @@ double slowest_ns(double near_ns, double far_ns, double miss, double count) {
   return near_ns + (far_ns - near_ns) * (1 - std::pow(1 - std::clamp(miss, 0.0, 1.0), count));
 }
 
+// How many elements side by side a lane takes, where it has some of its own.
+double elements_of_walk(const Op& op, std::int32_t threads) {
+  const double atoms = op.k_end - op.k_begin;
+  switch (static_cast<LaneSharing>(op.src_row)) {
+    case LaneSharing::row:
+      return atoms / op.rect.rows;
+    case LaneSharing::even:
+      return atoms / threads;
+    case LaneSharing::vector:
+    case LaneSharing::group:
+      break;
+  }
+  return 0;
+}
+
+// What the L2 has lost of the sectors that resident lanes come back to. Each lane is in one line of values
+// and one of columns. A line has one tag and so its whole room, however few of its sectors are there; lanes
+// whose walks are shorter than a line share one.
+double lost_share(const Gpu& gpu, double lanes, double walk, double element) {
+  const double room = std::min(kLineBytes, walk * element) + std::min(kLineBytes, walk * kIndexBytes);
+  return std::max(0.0, 1 - gpu.l2_bytes / std::max(lanes * room, gpu.l2_bytes));
+}
+
 double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, double atoms, double element,
                 std::int32_t sharers) {
   const double clock = gpu.boost_clock_ghz;
@@ -223,9 +246,6 @@ SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {
   for (const Kernel& kernel : schedule.kernels) {
     const std::int32_t sharers = workgroups_on_unit(gpu, kernel);
     const double lanes_of_die = static_cast<double>(sharers) * gpu.cus_per_xcd * kernel.resources.threads;
-    // Of the sectors of values and columns that lanes walk along; lines, of which sectors are parts, are
-    // whole.
-    const double lost = std::max(0.0, 1 - gpu.l2_bytes / (lanes_of_die * 2 * 2 * kSectorBytes));
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       const Workgroup& program = program_of(kernel, p);
       for (std::uint32_t o = program.first_op; o < program.first_op + program.op_count; ++o) {
@@ -240,6 +260,8 @@ SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {
         ask_for_x(matrix, op, static_cast<std::int32_t>(o), die, of_x, x, cost);
         const double atoms = op.k_end - op.k_begin;
         const LaneSteps steps = lane_steps(matrix, op, kernel.resources.threads, gpu.lanes_per_wave, element);
+        const double lost =
+            lost_share(gpu, lanes_of_die, elements_of_walk(op, kernel.resources.threads), element);
         const double once = atoms * (element + kIndexBytes);
         const double offsets = (op.rect.rows + 1.0) * kIndexBytes;
         const double streams = once + lost * (steps.asked - once) + offsets;

@@ -30,8 +30,10 @@
 //
 // Bytes. Values, columns and offsets come from memory once. Where lanes walk along rows of their own, each
 // batch of U steps asks for the sector of each lane again; of what was asked for before, the L2 has lost the
-// share by which the sectors of all resident lanes exceed it. Machine files know no size of an L1: it is
-// taken to hold a batch, and of x what a workgroup has asked for.
+// share by which the lines of all resident lanes exceed it: min(128, l·e) bytes of values and min(128, l·4)
+// of columns a lane, as a line of 128 bytes has one tag for its four sectors (NVIDIA's developer forum,
+// thread 290065). Machine files know no size of an L1: it is taken to hold a batch, and of x what a workgroup
+// has asked for.
 //
 // x. A workgroup asks once for each sector of x that its nonzeros need. The L2 of its die has it if no more
 // came into that L2 since the last workgroup there asked for it than it holds (LRU stack distance, in the

@@ -92,6 +92,14 @@ class TreeWriter {
   std::string text_;
 };
 
+// The name of a machine may be whatever its file says: a comment stays one.
+std::string in_comment(std::string text) {
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < ' ' || letter == '\\') letter = ' ';
+  }
+  return text;
+}
+
 std::string struct_text(const char* name, const char* meaning, const std::vector<std::string>& members) {
   std::string text = fmt::format("// {}\nstruct {} {{\n", meaning, name);
   for (const std::string& member : members) text += fmt::format("  double {};\n", member);
@@ -101,8 +109,9 @@ std::string struct_text(const char* name, const char* meaning, const std::vector
 }  // namespace
 
 std::string TreeSelector::to_header(const std::string& name) const {
-  std::string text =
-      fmt::format("// Written by tritax tune. {}, with an underscore.\n#pragma once\n\n", kNameNote);
+  std::string text = fmt::format("// Written by tritax tune. {}, with an underscore.\n", kNameNote);
+  if (!machine.empty()) text += fmt::format("// Learnt from times of {}.\n", in_comment(machine));
+  text += "#pragma once\n\n";
   text += fmt::format("namespace {} {{\n\n", name);
   text += fmt::format("inline constexpr const char* kOptionNames[] = {{\"{}\"}};\n\n",
                       fmt::join(options, "\", \""));

@@ -1,5 +1,7 @@
 #include "model/workload/library_call.hpp"
 
+#include "model/workload/file_values.hpp"
+
 namespace tritax {
 
 bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_table) {
@@ -48,6 +50,21 @@ std::optional<std::int64_t> field_of_program(const CsvRow& line, const Spec& fie
 
 }  // namespace
 
+Problem problem_of_row(const CsvRow& line, const Workload& workload) {
+  Problem problem = problem_of(workload);
+  for (const Spec& field : workload.fields) {
+    if (field.kind == ValueKind::file) {
+      const std::string path(line.field(field.name));
+      if (!path.empty()) problem.values.give(field.name, number_of_file(path));
+      continue;
+    }
+    const bool named = field.kind == ValueKind::name;
+    problem.values.give(field.name, named ? static_cast<std::int64_t>(line.choice(field.name, field.names))
+                                          : line.integer(field.name, field.low, field.high));
+  }
+  return problem;
+}
+
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern) {
   LibraryCall call;
   call.form = LibraryForm::program;
@@ -57,6 +74,7 @@ LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::st
     const std::optional<std::int64_t> value = field_of_program(line, field);
     if (value) call.problem.values.give(field.name, *value);
   }
+  call.problem = problem_of_row(line, workload);
   call.pattern = pattern;
   call.knobs = Values(workload.knobs);
   call.knobs.give("host_barriers", 0);

@@ -19,10 +19,11 @@ enum class LibraryForm : std::uint8_t {
   gemm_loop,   // time per call of many in a row
   all_gather,  // kernel of an all-gather
   stepwise,    // the whole program, with a host synchronisation between product and collective
-  program      // the whole program, all of it in streams
+  program,     // the whole program, all of it in streams
+  kernel       // a kernel between two events of its stream, after the caches were flushed
 };
-inline constexpr std::array<std::string_view, 6> kLibraryFormNames{"gemm cold",  "gemm warm", "gemm loop",
-                                                                   "all-gather", "stepwise",  "program"};
+inline constexpr std::array<std::string_view, 7> kLibraryFormNames{
+    "gemm cold", "gemm warm", "gemm loop", "all-gather", "stepwise", "program", "kernel"};
 
 // What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program
 // ("form").
@@ -59,6 +60,9 @@ std::optional<std::string_view> form_of_program(const CsvRow& line, const Worklo
 std::optional<LibraryCall> library_program(const CsvRow& line, const Workload& workload);
 // … of some form, as a run of `pattern`.
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern);
+
+// The problem of a row that has all fields of the workload, as columns.
+Problem problem_of_row(const CsvRow& line, const Workload& workload);
 
 // The fields m, n, k and dtype of a row, given to a problem that has them.
 void give_product(const CsvRow& line, Values& values);

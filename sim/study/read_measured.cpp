@@ -57,7 +57,7 @@ std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string
       return static_cast<std::int64_t>(line.choice(column, switches));
     }
     case ValueKind::file: {
-      const std::string path = line.text(column);
+      const std::string path(line.field(column));  // none is a value too
       return path.empty() ? 0 : number_of_file(path);
     }
     case ValueKind::integer:

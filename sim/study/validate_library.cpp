@@ -71,6 +71,7 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
   if (row.form == LibraryForm::stepwise || row.form == LibraryForm::program) return result.makespan_ns;
   double slowest = 0;
   for (const RankResult& rank : result.ranks) slowest = std::max(slowest, rank.kernels_ns);
+  if (row.form == LibraryForm::kernel) return slowest + machine.host.kernel_gap_ns;
   // As in any stream: the graph starts after the gap of a node, the event behind it after that of a kernel.
   if (row.between_events) {
     return slowest + machine.host.graph_node_gap_ns + machine.host.kernel_gap_ns;
@@ -95,11 +96,11 @@ LibraryFile parse_library(std::string_view csv, const std::string& origin) {
     if (row) file.rows.push_back(std::move(*row));
   });
   if (file.rows.empty()) {
-    throw UserError(
-        fmt::format("{}: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
-                    "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, and all of "
-                    "library_microbench.py",
-                    origin));
+    throw UserError(fmt::format(
+        "{}: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
+        "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, 'library' of "
+        "tritax-gpu sparse-library, and all of library_microbench.py",
+        origin));
   }
   return file;
 }

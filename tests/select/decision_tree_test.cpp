@@ -173,5 +173,15 @@ TEST(DecisionTree, TheHeaderCompilesAloneAndSaysTheSame) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(DecisionTree, TheHeaderNamesTheMachineWhoseTimesWereLearnt) {
+  TreeSelector trees = csr_or_ell();
+  trees.machine = "4x H200\nint broken = 1; // \\";
+  EXPECT_NE(trees.to_header("t").find("// Learnt from times of 4x H200 int broken = 1; //  .\n"),
+            std::string::npos)
+      << trees.to_header("t");
+  trees.machine.clear();
+  EXPECT_EQ(trees.to_header("t").find("Learnt"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tritax

@@ -63,10 +63,34 @@ TEST(ValidateLibrary, ReadsTheFormsThatHaveACounterpart) {
   EXPECT_EQ(gather["rows"] * gather["cols"] * bytes_of(static_cast<DType>(gather["dtype"])), 4096);
 }
 
+// Its text names no file: the column of one may be empty.
+TEST(ValidateLibrary, ReadsTheFasterOfTheVendorsSparseProducts) {
+  const std::string columns =
+      "workload,form,launch,gpus,rows,row_length,structure,matrix,cols,exponent,width,matrix_seed,dtype,"
+      "repeats,device_us,device_p10_us,device_p90_us,wall_us,wall_p10_us,wall_p90_us,relative_error\n";
+  const std::string shape = ",eager,1,1000,16,power-law,,1000,210,64,7,fp32,20,";
+  const std::string csv = columns + "spmv,csr-default" + shape + "9,8,10,15,14,16,1e-07\n" + "spmv,csr-alg2" +
+                          shape + "7,6,8,13,12,14,1e-07\n" + "spmv,library" + shape +
+                          "7,6,8,13,12,14,1e-07\n";
+  const LibraryFile file = parse_library(csv, "f.csv");
+  ASSERT_EQ(file.rows.size(), 1u);
+  EXPECT_EQ(file.rows[0].form, LibraryForm::kernel);
+  EXPECT_EQ(file.rows[0].measured_ns, 7000);
+  EXPECT_EQ(file.rows[0].scenario.pattern, "library");
+  EXPECT_EQ(file.rows[0].scenario.problem["matrix_seed"], 7);
+  const std::vector<LibraryResidual> rows = validate_library({file}, find_machine("h200-4"));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_GT(rows[0].predicted_ns, 1000);
+  EXPECT_LT(rows[0].predicted_ns, 1e6);
+  EXPECT_NE(message_of(columns + "spmv,coo" + shape + "9,8,10,15,14,16,1e-07\n").find("csr-alg2"),
+            std::string::npos);
+}
+
 TEST(ValidateLibrary, RefusesWhatItCannotCompare) {
   EXPECT_EQ(message_of("form,launch,gpus,m,n,k,dtype,device_us,wall_us\ngemm,eager,2,8,8,8,bf16,1,2\n"),
             "f.csv: no row has a counterpart; allowed: forms 'gemm' as a graph and 'stepwise' of "
-            "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, and all of "
+            "gemm_all_scatter.py, 'gemm' as a graph and 'library' of all_gather_gemm.py, 'library' of "
+            "tritax-gpu sparse-library, and all of "
             "library_microbench.py");
   EXPECT_EQ(message_of("id,launch,gpus,m,n,k,dtype,device_us,wall_us\nx,graph,2,8,8,8,bf16,1,2\n"),
             "f.csv:2: the header names no column 'form'");

@@ -60,6 +60,31 @@ std::vector<MeasuredScenario> matched(const std::string& row, const std::string&
                          require_scenario, machine);
 }
 
+// Four schedules of two matrices; the column of a file that was not given is empty.
+TEST(Validate, ChoosesAmongTheSchedulesOfASparseMatrix) {
+  const std::string columns =
+      "id,workload,pattern,gpus,rows,row_length,structure,matrix,cols,exponent,width,matrix_seed,dtype,"
+      "workgroup_threads,items,lanes,chunk,short_row,long_row,runs,warmup_runs,flush_bytes,pace_gb_per_s,"
+      "wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us,relative_error\n";
+  const std::string rest = ",,1000,210,64,7,fp32,128,8,32,128,8,1024,20,3,256000000,0,";
+  const auto row = [&](const std::string& pattern, const std::string& structure, const std::string& times) {
+    return structure + "/" + pattern + ",spmv," + pattern + ",1,1000,16," + structure + rest + times +
+           ",2e-07\n";
+  };
+  const MeasuredFile file = parse_measured(columns + row("thread-mapped", "power-law", "40,39,41,30,29,31") +
+                                               row("merge-path", "power-law", "20,19,21,10,9,11") +
+                                               row("thread-mapped", "banded", "14,13,15,5,4,6") +
+                                               row("merge-path", "banded", "18,17,19,9,8,10"),
+                                           "f.csv");
+  const std::vector<ValidatedRow> rows = validate(match_scenarios({file}, {}, false, "h200-4"));
+  ASSERT_EQ(rows.size(), 4u);
+  const std::vector<Choice> choices = choices_of(rows, MeasuredClock::device);
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_EQ(choices[0].best->pattern, "merge-path");
+  EXPECT_EQ(choices[0].picked->pattern, "merge-path");
+  EXPECT_EQ(choices[1].best->pattern, "thread-mapped");
+}
+
 TEST(MeasuredFile, IsReadWithItsRemarksKnobsAndTimes) {
   const MeasuredFile file = parse_measured(kRemark + kHeader + kRow, "file.csv");
   EXPECT_EQ(file.remarks, std::vector<std::string>{"2026-11-21, NVIDIA H200 x 4, driver 580"});

@@ -10,6 +10,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/usual_first.hpp"
 #include "model/workload/file_values.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/spmv/draft.hpp"
 #include "model/workloads/spmv/patterns.hpp"
 
@@ -215,6 +216,19 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
+// Rows of tritax-gpu sparse-library: the faster of cuSPARSE's algorithms, on the device's clock.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  constexpr std::array<std::string_view, 3> kForms{"library", "csr-default", "csr-alg2"};
+  if (!is_of_program(line, spmv(), true)) return std::nullopt;
+  if (kForms[line.choice("form", kForms)] != "library") return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::kernel;
+  call.problem = problem_of_row(line, spmv());
+  call.pattern = "library";
+  call.time_column = "device_us";
+  return call;
+}
+
 }  // namespace
 
 const Workload& spmv() {
@@ -231,6 +245,7 @@ const Workload& spmv() {
       .size_text = size_text,
       .default_knobs = default_knobs,
       .space = space,
+      .library_call = library_call,
       .computing = {"the sparse product", "sparse work"},
   };
   return workload;
