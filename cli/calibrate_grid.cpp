@@ -38,7 +38,7 @@ Table grid_model_table(const GridModels& models) {
 
 bool is_measured(const std::string& file) { return file.ends_with(".csv") || file.ends_with(".csv.gz"); }
 
-void append(GridSamples& all, GridSamples more) {
+void append_samples(GridSamples& all, GridSamples more) {
   all.left_out += more.left_out;
   all.samples.insert(all.samples.end(), std::make_move_iterator(more.samples.begin()),
                      std::make_move_iterator(more.samples.end()));
@@ -56,12 +56,12 @@ GridSamples samples_of(const GridCalibration& asked, const Machine& machine) {
     }
   }
   if (!measured.empty()) {
-    append(all, measured_grid_samples(match_scenarios(measured, {}, false, asked.machine), machine));
+    append_samples(all, measured_grid_samples(match_scenarios(measured, {}, false, asked.machine), machine));
   }
   if (!simulated.empty()) {
     ParallelOptions parallel;
     parallel.threads = asked.threads.value_or(0);
-    append(all, simulated_grid_samples(simulated, machine, parallel));
+    append_samples(all, simulated_grid_samples(simulated, machine, parallel));
   }
   return all;
 }
