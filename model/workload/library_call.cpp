@@ -27,17 +27,18 @@ std::optional<std::string_view> form_of_program(const CsvRow& line, const Worklo
 
 namespace {
 
-// A field as the scripts write it; nothing where they write what stands for "left out".
-std::optional<std::int64_t> field_of_program(const CsvRow& line, const Spec& field) {
+// A field as programs and scripts write it; nothing where they write what stands for "left out".
+std::optional<std::int64_t> field_of_row(const CsvRow& line, const Spec& field) {
   constexpr std::array<std::string_view, 2> kPythonWords{"False", "True"};
   switch (field.kind) {
     case ValueKind::name:
       return static_cast<std::int64_t>(line.choice(field.name, field.names));
     case ValueKind::boolean:
       return static_cast<std::int64_t>(line.choice(field.name, kPythonWords));
-    case ValueKind::file:
-      if (!line.field(field.name).empty()) line.refuse(field.name, "nothing: no script reads files");
-      return std::nullopt;
+    case ValueKind::file: {
+      const std::string path(line.field(field.name));
+      return path.empty() ? std::nullopt : std::optional(number_of_file(path));
+    }
     case ValueKind::integer:
     case ValueKind::bytes:
       break;
@@ -53,14 +54,8 @@ std::optional<std::int64_t> field_of_program(const CsvRow& line, const Spec& fie
 Problem problem_of_row(const CsvRow& line, const Workload& workload) {
   Problem problem = problem_of(workload);
   for (const Spec& field : workload.fields) {
-    if (field.kind == ValueKind::file) {
-      const std::string path(line.field(field.name));
-      if (!path.empty()) problem.values.give(field.name, number_of_file(path));
-      continue;
-    }
-    const bool named = field.kind == ValueKind::name;
-    problem.values.give(field.name, named ? static_cast<std::int64_t>(line.choice(field.name, field.names))
-                                          : line.integer(field.name, field.low, field.high));
+    const std::optional<std::int64_t> value = field_of_row(line, field);
+    if (value) problem.values.give(field.name, *value);
   }
   return problem;
 }
@@ -69,11 +64,6 @@ LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::st
   LibraryCall call;
   call.form = LibraryForm::program;
   call.time_column = "wall_us";
-  call.problem = problem_of(workload);
-  for (const Spec& field : workload.fields) {
-    const std::optional<std::int64_t> value = field_of_program(line, field);
-    if (value) call.problem.values.give(field.name, *value);
-  }
   call.problem = problem_of_row(line, workload);
   call.pattern = pattern;
   call.knobs = Values(workload.knobs);
