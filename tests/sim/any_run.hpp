@@ -72,6 +72,7 @@ inline void scale_parameter(Machine& machine, const ParameterSpec& spec, double 
         if constexpr (std::is_same_v<Member, double HostCosts::*>) machine.host.*member *= factor;
         if constexpr (std::is_same_v<Member, double LibraryCosts::*>) machine.library.*member *= factor;
         if constexpr (std::is_same_v<Member, double Fabric::*>) machine.fabric.*member *= factor;
+        if constexpr (std::is_same_v<Member, double NodeNetwork::*>) machine.network.*member *= factor;
         if constexpr (std::is_same_v<Member, double MatrixRate::*>) {
           for (MatrixRate& matrix : machine.gpu.matrix) matrix.*member *= factor;
         }
