@@ -61,6 +61,11 @@ Problem problem_of_row(const CsvRow& line, const Workload& workload) {
 }
 
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern) {
+  for (const Spec& field : workload.fields) {
+    if (field.kind == ValueKind::file && !line.field(field.name).empty()) {
+      line.refuse(field.name, "nothing: no script reads files");
+    }
+  }
   LibraryCall call;
   call.form = LibraryForm::program;
   call.time_column = "wall_us";
