@@ -194,7 +194,7 @@ Run add_import(CLI::App& program, const Workload& /*workload*/) {
       "docs/import.md says what is read, and what becomes of it.\n\n"
       "Examples:\n"
       "  tritax import trace rank0.json --machine h200-8 -o run.toml && tritax advise run.toml\n"
-      "  tritax import topology network.yml --machine h100-4 -o hgx.toml\n"
+      "  tritax import topology network.yml --machine h200-8 -o hgx.toml\n"
       "  tritax import topology cluster.yaml --machine h200-8 --link nvlink -o cluster.toml\n";
   command.footer(examples);
   trace.footer(examples);
