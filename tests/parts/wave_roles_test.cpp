@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "model/core/error.hpp"
@@ -12,8 +13,14 @@
 namespace tritax {
 namespace {
 
+const Machine& read_once(const std::string& name) {
+  static std::map<std::string, Machine> machines;
+  const auto found = machines.find(name);
+  return found != machines.end() ? found->second : machines.emplace(name, find_machine(name)).first->second;
+}
+
 WaveRoles roles_on(const char* machine, const MatmulTile& tile, std::int32_t producers) {
-  const Machine found = find_machine(machine);
+  const Machine& found = read_once(machine);
   return wave_roles(found.gpu, costs(found, KernelProfile::vendor), DType::bf16, tile, producers);
 }
 
