@@ -116,6 +116,21 @@ INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRun,
                                          Case{"all-to-all", "library", kMatrix}),
                          name_of_case);
 
+// So do the runs without boundaries, whose dependences are alike as well.
+TEST(Symmetry, HoldsWithoutBoundaries) {
+  Machine machine = nodes_of_two("mi300x-8x8", 4);
+  machine.fabric.arbitration_spread = 0;
+  machine.gpu.matmul_spread = 0;
+  const Schedule schedule = schedule_of("gemm-all-scatter", "bulk-synchronous", machine, kProduct);
+  SimulationOptions options;
+  options.counterfactual.dependences_for_barriers = true;
+  options.symmetry = Symmetry::on;
+  const SimulationResult once = simulate(schedule, machine, options);
+  EXPECT_LT(once.simulated_ranks, 8);
+  options.symmetry = Symmetry::off;
+  expect_equal(once, simulate(schedule, machine, options));
+}
+
 TEST(Symmetry, IsNotFoundWhereTheLastRankHasLess) {
   const Machine machine = nodes_of_two("mi300x-8x8", 4);
   const Schedule schedule =
