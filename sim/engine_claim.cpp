@@ -1,22 +1,22 @@
 // Work queues: claims that draw items, or skip operations.
 //
-// A claim takes one trip to the counter, behind those that are on their way to it. Who has drawn an item goes
-// on with its operations (WorkgroupState::pc and end), and at their end comes back to the claim, which it
-// begins as any other operation: stores of the item may still be in flight, and the claim waits for the
-// sender if there is one.
+// A claim takes one trip to the counter, behind those that are on their way to it: a cache adds to one
+// address once a clock (NVIDIA's whitepaper on Kepler GK110, "one operation per clock"; assumed of all
+// others), and nobody waits for the answers to others. Who has drawn an item goes on with its operations
+// (WorkgroupState::pc and end), and at their end comes back to the claim, which it begins as any other
+// operation: stores of the item may still be in flight, and the claim waits for the sender if there is one.
 #include "model/schedule/items.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax {
 
 void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
-  // The atomic returns after one trip to the counter; claims of one counter are served one by one.
   const std::int32_t rank = wg.rank;
   FlagState& flag = flags_[flag_of(rank, op)];
   ++flag.pollers;
   wg.op_part = &TimeAccount::memory_ns;
   wg.waiting = Waiting::time;
-  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) * machine_.gpu.poll_atomic_ns,
+  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) / machine_.gpu.boost_clock_ghz,
               {EventKind::resume_workgroup, id});
 }
 

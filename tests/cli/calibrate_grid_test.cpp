@@ -39,9 +39,9 @@ TEST(CalibrateGrid, WritesModelsThatAdviseSelectsBy) {
       run_tritax("calibrate --grid-model " + shapes + " --machine h100-4 -o " + models + " --json -");
   ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
   EXPECT_EQ(fitted.out, read_file(models));
-  const auto json = nlohmann::json::parse(fitted.out);
-  EXPECT_EQ(json["schema"], "tritax.grid-model/1");
-  EXPECT_EQ(json["models"][0]["option"], "stream-k tile=128x128x64");
+  const auto model = nlohmann::json::parse(fitted.out);
+  EXPECT_EQ(model["schema"], "tritax.grid-model/1");
+  EXPECT_EQ(model["models"][0]["option"], "stream-k tile=128x128x64");
   const Outcome advised =
       run_tritax("advise --workload gemm -M 384 -N 512 -K 4096 --dtype bf16 --machine h100-4 --selector " +
                  models + " --json -");
