@@ -54,6 +54,7 @@ int run(const TraceArguments& options) {
   const SimulationResult result =
       with_place(subject.place, [&] { return simulate(subject.schedule, subject.machine, simulation); });
   const Timeline timeline = recorder.take();
+  const Counters counters = recorder.take_counters();
   const Table table = kernel_table(timeline, subject.schedule);
   outputs.print(subject.title + "\n\n");
   outputs.print(table);
@@ -62,9 +63,9 @@ int run(const TraceArguments& options) {
   const std::string all = json_of(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const std::string about = all.substr(1, all.size() - 2);
   const Topology topology = build_topology(subject.machine, subject.schedule.ranks);
-  outputs.json_text(measured
-                        ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured, about)
-                        : timeline_to_perfetto_json(timeline, subject.schedule, topology, about));
+  outputs.json_text(
+      measured ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured, about, counters)
+               : timeline_to_perfetto_json(timeline, subject.schedule, topology, about, counters));
   outputs.print(fmt::format("\n{:.1f} us; open {} in https://ui.perfetto.dev\n", us(result.makespan_ns),
                             options.output.json.value_or("")));
   return 0;
@@ -94,8 +95,9 @@ Run add_trace(CLI::App& program, const Workload& workload) {
           "Put the timeline of 'tritax measure --timeline' beside the simulated one, first kernels aligned")
       ->type_name("FILE.json");
   command.footer(
-      "One process a GPU with a track a stream and a compute unit, and the links as counters. --csv lists "
-      "the\n"
+      "One process a GPU with a track a stream and a compute unit; the clock of its matrix cores and what "
+      "it\n"
+      "reads from L2, last-level cache and memory as counters; and the links as counters. --csv lists the\n"
       "kernels.\n\n"
       "Examples:\n"
       "  tritax trace --pattern bulk-synchronous -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o t.json\n"

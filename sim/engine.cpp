@@ -46,6 +46,7 @@ SimulationResult Engine::run() {
     }
     fluid_.settle(now);
     if (options_.link_counters && options_.observer) report_link_rates(now);
+    if (counters_) tell_clocks(now);
   }
   if (!totals_.gave_up) {
     for (const HostState& host : hosts_) {

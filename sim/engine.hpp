@@ -16,7 +16,8 @@
 // that share operands), engine_attend.cpp (what is found of keys and values), engine_sparse.cpp (rows of
 // sparse matrices), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when
 // memory gets what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp
-// (when to give up), engine_result.cpp (results, stalls).
+// (when to give up), engine_counters.cpp (what counters of a timeline are told), engine_result.cpp (results,
+// stalls).
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@
 #include "model/cost/sparse_cost.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
+#include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/event_queue.hpp"
@@ -242,6 +244,7 @@ class Engine : private EngineState {
   double clock_at(const GpuState& gpu, DType dtype, double power) const;
   void update_clock(std::int32_t rank);
   void apply_clock(GpuState& gpu);
+  double slowest_clock_ghz(const GpuState& gpu) const;
   void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
   void end_power(const WorkgroupState& wg);
 
@@ -285,6 +288,12 @@ class Engine : private EngineState {
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
+  struct Served {               // what a transfer reads
+    std::int32_t rank = 0;      // by whose caches and memory
+    std::int32_t die = -1;      // through whose L2; -1: past the L2s
+    Level level = Level::chip;  // chip: there is nothing to read
+  };
+  Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
   void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
   TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
   Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
@@ -330,6 +339,14 @@ class Engine : private EngineState {
   }
   double write_cost() const;
 
+  // engine_counters.cpp; only where counters_ are recorded
+  void tell_clocks(double now);
+  void tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const;
+  void tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const;
+  void tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
+  void tell_copy(const TransferState& transfer, const DataPath& path) const;
+  static ReadBytes bytes_from(Level level, double bytes);
+
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
 
@@ -355,6 +372,7 @@ class Engine : private EngineState {
   const CostTable costs_;
   const std::vector<KernelProfile> profiles_;  // of the kernels
   const SimulationOptions options_;
+  CounterObserver* const counters_;  // null: nobody records them
   const Alike alike_;
   const std::int32_t simulated_ranks_;  // the first; all unless nodes are alike
   HostCosts host_costs_;                // with free launches: all zero but barrier and first turns
@@ -407,6 +425,7 @@ class Engine : private EngineState {
   std::vector<double> busy_copy_share_;          // of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
   std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
+  std::vector<double> told_clock_ghz_;           // by rank, likewise
   CopyEngines copy_engines_;                     // with free launches: their packets cost nothing
   std::vector<EngineQueue> engine_queues_;       // by rank
   std::vector<TransferState> transfers_;         // in the order in which they were posted

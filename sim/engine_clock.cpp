@@ -110,15 +110,20 @@ void Engine::update_clock(std::int32_t rank) {
   apply_clock(gpu);
 }
 
-void Engine::apply_clock(GpuState& gpu) {
-  find_clock_factors(gpu);
-  gpu.clock_share = 1;
-  gpu.power.clock_ghz = machine_.gpu.boost_clock_ghz;
+// Of all that is computed with, at most the boost clock.
+double Engine::slowest_clock_ghz(const GpuState& gpu) const {
+  double slowest_ghz = machine_.gpu.boost_clock_ghz;
   for (const MatmulShape& shape : shapes_) {
     const double clock_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
-    gpu.clock_share = std::min(gpu.clock_share, clock_ghz / machine_.gpu.boost_clock_ghz);
-    gpu.power.clock_ghz = std::min(gpu.power.clock_ghz, clock_ghz);
+    slowest_ghz = std::min(slowest_ghz, clock_ghz);
   }
+  return slowest_ghz;
+}
+
+void Engine::apply_clock(GpuState& gpu) {
+  find_clock_factors(gpu);
+  gpu.power.clock_ghz = slowest_clock_ghz(gpu);
+  gpu.clock_share = std::min(1.0, gpu.power.clock_ghz / machine_.gpu.boost_clock_ghz);
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
     fluid_.set_cap(id, matmul_cap(c, gpu));

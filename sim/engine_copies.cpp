@@ -102,6 +102,7 @@ void Engine::move_copy(std::uint32_t id, double now) {
   TransferState& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
   const DataPath path = path_of_copy(schedule_.transfers[transfer.op], transfer.rank);
+  if (counters_) tell_copy(transfer, path);
   const std::int32_t class_id = data_class(path);
   transfer.begin_ns = now;
   transfer.alone_ns = path.bytes / path.cap_gb_per_s;

@@ -131,6 +131,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const Missed missed =
       shape.attends ? look_up_streams(wg, id, sharers, now)
                     : look_up_operands(rank, die, schedule_.ops[wg.pc], inputs, shape, compute_ns, now);
+  if (counters_) tell_operands(wg, shape, missed);
   const Coalesced coalesced = shape.attends ? Coalesced{0, attends_[id].pace}
                                             : coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
@@ -231,6 +232,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
   const Op& op = schedule_.ops[op_index];
   DataPath path = path_of(wg, op, now);
+  if (counters_) tell_transfer(wg, op_index, path);
   const double bytes = path.bytes;
   const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);

@@ -42,6 +42,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       costs_(machine),
       profiles_(profiles_of(schedule)),
       options_(options),
+      counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       alike_(alike),
       simulated_ranks_(alike.simulated_ranks > 0 ? alike.simulated_ranks : schedule.ranks),
       host_costs_(machine_.host),

@@ -271,22 +271,25 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   return path;
 }
 
+// Who serves what a transfer by a workgroup on `die`, or by a copy engine (-1), reads.
+Engine::Served Engine::served_by(const DataPath& path, const Op& op, std::int32_t die) const {
+  if (op.kind == OpKind::store) return {};
+  const std::int32_t from = op.kind == OpKind::copy ? op.src_rank : op.rank;
+  const bool own_l2 = die >= 0 && from == path.rank && op.kind != OpKind::atomic_add;
+  return {home(from), own_l2 ? die : -1, own_l2 ? path.source : Level::hbm};
+}
+
 // What memories and caches do for a transfer by a workgroup on `die`, or by a copy engine (-1).
 void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die) {
   const bool adds = op.kind == OpKind::atomic_add;
-  if (op.kind != OpKind::store) {
-    const bool copies = op.kind == OpKind::copy;
-    const std::int32_t from = copies ? op.src_rank : op.rank;
-    const bool own_l2 = die >= 0 && from == path.rank && !adds;
-    const Level source = own_l2 ? path.source : Level::hbm;
-    if (source != Level::chip) {
-      CacheTraffic& read =
-          traffic_.at(home(from), own_l2 ? die : -1, copies ? op.src_buffer : op.buffer, op.kind);
-      read.asked_bytes += path.bytes;
-      (source == Level::l2    ? read.l2_hit_bytes
-       : source == Level::llc ? read.llc_hit_bytes
-                              : read.hbm_read_bytes) += path.bytes;
-    }
+  const Served served = served_by(path, op, die);
+  if (served.level != Level::chip) {
+    const std::int32_t buffer = op.kind == OpKind::copy ? op.src_buffer : op.buffer;
+    CacheTraffic& read = traffic_.at(served.rank, served.die, buffer, op.kind);
+    read.asked_bytes += path.bytes;
+    (served.level == Level::l2    ? read.l2_hit_bytes
+     : served.level == Level::llc ? read.llc_hit_bytes
+                                  : read.hbm_read_bytes) += path.bytes;
   }
   const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
   if (share == 0) return;

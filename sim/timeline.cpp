@@ -12,6 +12,15 @@ namespace {
 
 constexpr double kOpen = std::numeric_limits<double>::infinity();
 
+CacheRead cache_read(int from, bool by_engine, std::size_t interval, const ReadBytes& bytes) {
+  return {from,
+          by_engine,
+          static_cast<std::uint32_t>(interval),
+          static_cast<float>(bytes.l2),
+          static_cast<float>(bytes.llc),
+          static_cast<float>(bytes.hbm)};
+}
+
 }  // namespace
 
 TimelineRecorder::TimelineRecorder(const Schedule& schedule)
@@ -84,6 +93,29 @@ void TimelineRecorder::link_rate(int edge, double time_ns, double gb_per_s) {
   now_ns_ = std::max(now_ns_, time_ns);
   timeline_.links.push_back({edge, time_ns, gb_per_s});
 }
+
+void TimelineRecorder::clock_changed(int rank, double time_ns, double ghz) {
+  counters_.clocks.push_back({rank, time_ns, ghz});
+}
+
+void TimelineRecorder::op_reads(const OpPlace& place, int from, const ReadBytes& bytes) {
+  const auto& open = open_ops_[place.kernel][place.workgroup];
+  const auto at = std::find_if(open.rbegin(), open.rend(),
+                               [&](const OpenOp& candidate) { return candidate.op == place.op; });
+  TRITAX_ASSERT(at != open.rend(), "an operation read that had not started");
+  counters_.reads.push_back(cache_read(from, false, at->interval, bytes));
+}
+
+void TimelineRecorder::copy_reads(int rank, std::uint32_t host_op, int from, const ReadBytes& bytes) {
+  const auto open =
+      std::find_if(timeline_.copies.rbegin(), timeline_.copies.rend(),
+                   [&](const CopyInterval& copy) { return copy.rank == rank && copy.host_op == host_op; });
+  TRITAX_ASSERT(open != timeline_.copies.rend(), "a copy read that had not started");
+  const auto interval = timeline_.copies.rend() - open - 1;
+  counters_.reads.push_back(cache_read(from, true, static_cast<std::size_t>(interval), bytes));
+}
+
+Counters TimelineRecorder::take_counters() { return std::exchange(counters_, {}); }
 
 Timeline TimelineRecorder::take() {
   const auto close = [this](auto& intervals) {

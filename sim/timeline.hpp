@@ -6,12 +6,13 @@
 
 #include "model/schedule/schedule.hpp"
 #include "model/timeline/timeline.hpp"
+#include "sim/counter_observer.hpp"
 #include "sim/observer.hpp"
 
 namespace tritax {
 
 // Records a simulation of `schedule`, which must outlive it.
-class TimelineRecorder : public SimulationObserver {
+class TimelineRecorder : public SimulationObserver, public CounterObserver {
  public:
   explicit TimelineRecorder(const Schedule& schedule);
 
@@ -24,10 +25,15 @@ class TimelineRecorder : public SimulationObserver {
   void copy_started(int rank, std::uint32_t host_op, int engine, double time_ns) override;
   void copy_finished(int rank, std::uint32_t host_op, double time_ns) override;
   void link_rate(int edge, double time_ns, double gb_per_s) override;
+  void clock_changed(int rank, double time_ns, double ghz) override;
+  void op_reads(const OpPlace& place, int from, const ReadBytes& bytes) override;
+  void copy_reads(int rank, std::uint32_t host_op, int from, const ReadBytes& bytes) override;
 
   // Moves the timeline out. What has not finished (a search bound was passed) ends at the last time that was
   // seen.
   Timeline take();
+  // Likewise the counters that belong to it; they name its intervals by number.
+  Counters take_counters();
 
  private:
   struct OpenOp {
@@ -37,6 +43,7 @@ class TimelineRecorder : public SimulationObserver {
 
   const Schedule& schedule_;
   Timeline timeline_;
+  Counters counters_;
   double now_ns_ = 0;
   std::vector<std::vector<std::vector<OpenOp>>> open_ops_;    // by kernel, workgroup
   std::vector<std::vector<std::int32_t>> streams_of_kernel_;  // by kernel: the stream of each of its launches

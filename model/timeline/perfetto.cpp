@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -51,6 +52,7 @@ struct Form {
   const Topology* links = nullptr;  // null: no link counters
   std::string remark;
   std::string about = {};  // members of "otherData"
+  const Counters* counters = nullptr;
 };
 
 class TraceWriter {
@@ -81,6 +83,10 @@ class TraceWriter {
     write_ops();
     if (!form_.measured) write_causes(beside == nullptr);
     if (form_.links != nullptr) write_links();
+    if (form_.counters != nullptr) {
+      write_clocks(*form_.counters);
+      write_reads(*form_.counters);
+    }
     if (beside != nullptr) write_measured(*beside);
     put("\n]}}\n");
     return fmt::to_string(out_);
@@ -293,11 +299,46 @@ class TraceWriter {
     const int process = schedule_.ranks;
     name_process(process, 2 * schedule_.ranks, "links");
     for (const LinkSample& sample : timeline_.links) {
-      const std::int64_t at = whole_ns(sample.time_ns);
-      begin_event();
-      put(R"({{"ph":"C","pid":{},"name":"{}","ts":{}.{:03},"args":{{"GB/s":{:.3f}}}}})", process,
-          escaped(form_.links->edges[static_cast<std::size_t>(sample.edge)].name), at / 1000, at % 1000,
-          sample.gb_per_s);
+      write_counter(process, escaped(form_.links->edges[static_cast<std::size_t>(sample.edge)].name), "GB/s",
+                    whole_ns(sample.time_ns), sample.gb_per_s);
+    }
+  }
+
+  // `name` is escaped already.
+  void write_counter(int process, std::string_view name, std::string_view unit, std::int64_t at,
+                     double value) {
+    begin_event();
+    put(R"({{"ph":"C","pid":{},"name":"{}","ts":{}.{:03},"args":{{"{}":{:.3f}}}}})", process, name, at / 1000,
+        at % 1000, unit, value);
+  }
+
+  void write_clocks(const Counters& counters) {
+    for (const ClockSample& sample : counters.clocks) {
+      write_counter(sample.rank, "matrix core clock", "GHz", whole_ns(sample.time_ns), sample.ghz);
+    }
+  }
+
+  // Where a rate changes; of levels that a GPU reads nothing from there is no counter.
+  void write_reads(const Counters& counters) {
+    struct LevelName {
+      double ReadBytes::*rate;
+      std::string_view name;
+    };
+    constexpr std::array<LevelName, 3> kLevels{{{&ReadBytes::l2, "read from L2"},
+                                                {&ReadBytes::llc, "read from last-level cache"},
+                                                {&ReadBytes::hbm, "read from memory"}}};
+    const ReadRates rates = read_rates(timeline_, counters, schedule_.ranks);
+    for (int rank = 0; rank < schedule_.ranks; ++rank) {
+      const std::vector<ReadBytes>& gpu = rates.of_gpu[static_cast<std::size_t>(rank)];
+      for (const LevelName& level : kLevels) {
+        double before = 0;
+        for (std::size_t step = 0; step <= gpu.size(); ++step) {
+          // As it is written: sums that differ in their last bits are no change.
+          const double rate = step < gpu.size() ? std::round(1e3 * gpu[step].*level.rate) / 1e3 : 0;
+          if (rate == std::exchange(before, rate)) continue;
+          write_counter(rank, level.name, "GB/s", static_cast<std::int64_t>(step) * rates.step_ns, rate);
+        }
+      }
     }
   }
 
@@ -338,8 +379,9 @@ class TraceWriter {
 }  // namespace
 
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
-                                      const Topology& topology, const std::string& about) {
-  return TraceWriter(timeline, schedule, {"", false, &topology, "", about}).write(nullptr);
+                                      const Topology& topology, const std::string& about,
+                                      const Counters& counters) {
+  return TraceWriter(timeline, schedule, {"", false, &topology, "", about, &counters}).write(nullptr);
 }
 
 std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
@@ -349,7 +391,7 @@ std::string measured_timeline_to_perfetto_json(const Timeline& timeline, const S
 
 std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule& schedule,
                                        const Topology& topology, const MeasuredTrace& measured,
-                                       const std::string& about) {
+                                       const std::string& about, const Counters& counters) {
   if (measured.schedule != schedule.name || measured.ranks != schedule.ranks ||
       measured.operations != static_cast<std::int64_t>(schedule.ops.size())) {
     throw UserError(fmt::format(
@@ -358,7 +400,8 @@ std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule
         measured.origin, measured.schedule, measured.ranks, measured.operations, schedule.name,
         schedule.ranks, schedule.ops.size()));
   }
-  return TraceWriter(simulated, schedule, {" simulated", false, &topology, "", about}).write(&measured);
+  return TraceWriter(simulated, schedule, {" simulated", false, &topology, "", about, &counters})
+      .write(&measured);
 }
 
 }  // namespace tritax

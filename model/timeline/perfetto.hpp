@@ -1,7 +1,8 @@
 // Timelines as Chrome traces ("traceEvents"), to open in ui.perfetto.dev or chrome://tracing.
 //
 // One process a GPU with a track for the host, each stream, each compute unit and, beside it, its stores,
-// copies and atomic adds (they overlap the operations that follow them); one process with a counter a link.
+// copies and atomic adds (they overlap the operations that follow them); one process with a counter a link;
+// in those of GPUs the clock of the matrix cores and what is read from each cache and from memory.
 // Of simulations also arrows ("flow events") from each signal to the wait that had to wait for it, and a
 // process "critical path" with one track (model/timeline/causes.hpp), which beside a measurement is a track
 // of GPU 0. Times are in microseconds with nanosecond digits. Compute units that hold several workgroups at
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/timeline/counters.hpp"
 #include "model/timeline/timeline.hpp"
 
 namespace tritax {
@@ -23,9 +25,10 @@ namespace tritax {
 struct Topology;
 
 // Of a simulation: processes "GPU 0", …, "links". `about`: members of a JSON object, without its braces, for
-// the file's "otherData".
+// the file's "otherData". `counters`: those of the timeline, if there are any.
 std::string timeline_to_perfetto_json(const Timeline& timeline, const Schedule& schedule,
-                                      const Topology& topology, const std::string& about = "");
+                                      const Topology& topology, const std::string& about = "",
+                                      const Counters& counters = {});
 
 // Of a measurement: processes "GPU 0 measured", …. Signals lie on the track of the stores that they release,
 // because a GPU may send both beside the next matmul. Where the mean clock of the compute unit during an
@@ -63,6 +66,6 @@ MeasuredTrace read_measured_trace(const std::string& path);
 // when the measurement is one of another schedule.
 std::string side_by_side_perfetto_json(const Timeline& simulated, const Schedule& schedule,
                                        const Topology& topology, const MeasuredTrace& measured,
-                                       const std::string& about = "");
+                                       const std::string& about = "", const Counters& counters = {});
 
 }  // namespace tritax

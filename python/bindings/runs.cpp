@@ -31,12 +31,12 @@ constexpr std::array<std::pair<const char*, double TimeAccount::*>, 8> kParts{{
 }};
 
 // Records what it is asked for, and counts operations for the progress.
-class WatchedRun final : public SimulationObserver {
+class WatchedRun final : public SimulationObserver, public CounterObserver {
  public:
   WatchedRun(const Schedule& schedule, bool record, Call& call) : total_(schedule.ops.size()), call_(call) {
     if (record) recorder_.emplace(schedule);
   }
-  Timeline take() { return recorder_->take(); }
+  Recorded take() { return {recorder_->take(), recorder_->take_counters()}; }
 
   void op_started(const OpPlace& place, double time_ns) override {
     if (recorder_) recorder_->op_started(place, time_ns);
@@ -66,6 +66,15 @@ class WatchedRun final : public SimulationObserver {
   void link_rate(int edge, double time_ns, double gb_per_s) override {
     if (recorder_) recorder_->link_rate(edge, time_ns, gb_per_s);
   }
+  void clock_changed(int rank, double time_ns, double ghz) override {
+    if (recorder_) recorder_->clock_changed(rank, time_ns, ghz);
+  }
+  void op_reads(const OpPlace& place, int from, const ReadBytes& bytes) override {
+    if (recorder_) recorder_->op_reads(place, from, bytes);
+  }
+  void copy_reads(int rank, std::uint32_t host_op, int from, const ReadBytes& bytes) override {
+    if (recorder_) recorder_->copy_reads(rank, host_op, from, bytes);
+  }
 
  private:
   std::optional<TimelineRecorder> recorder_;
@@ -83,7 +92,7 @@ struct Asked {
 };
 
 Run run_on(const BoundSchedule& schedule, const Machine& machine, const Asked& asked, Call& call,
-           Timeline& timeline) {
+           Recorded& recorded) {
   schedule.require_sound_on(machine);
   SimulationOptions options;
   options.seed = asked.seed;
@@ -92,7 +101,7 @@ Run run_on(const BoundSchedule& schedule, const Machine& machine, const Asked& a
   if (asked.timeline || asked.progress) options.observer = &watched;
   options.link_counters = asked.timeline;
   Run run = run_of(simulate(*schedule, machine, options), *schedule, machine);
-  if (asked.timeline) timeline = watched.take();
+  if (asked.timeline) recorded = watched.take();
   options.observer = nullptr;
   options.link_counters = false;
   if (asked.taxes && !call.stop()) {
@@ -110,7 +119,7 @@ Run run_on(const BoundSchedule& schedule, const Machine& machine, const Asked& a
 Run simulate_python(const BoundSchedule& schedule, const Machine& machine, std::uint64_t seed, bool taxes,
                     bool spread, bool timeline, const py::object& progress) {
   const Asked asked{seed, taxes, spread, timeline, !progress.is_none()};
-  Timeline recorded;
+  Recorded recorded;
   Run run;
   run_call(progress, [&](Call& call) { run = run_on(schedule, machine, asked, call, recorded); });
   if (timeline) run.timeline = to_python(std::move(recorded), schedule, machine);

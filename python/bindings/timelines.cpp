@@ -69,7 +69,7 @@ struct LinkColumns {
 };
 
 struct TimelineArrays {
-  std::shared_ptr<const Timeline> timeline;
+  std::shared_ptr<const Recorded> recorded;
   BoundSchedule schedule;
   Topology topology;
   py::array ops, kernels, host, copies, links;
@@ -159,7 +159,8 @@ std::vector<std::string> link_names(const TimelineArrays& arrays) {
 
 std::string perfetto_json(const TimelineArrays& arrays) {
   const py::gil_scoped_release without_lock;
-  return timeline_to_perfetto_json(*arrays.timeline, *arrays.schedule, arrays.topology);
+  return timeline_to_perfetto_json(arrays.recorded->timeline, *arrays.schedule, arrays.topology, "",
+                                   arrays.recorded->counters);
 }
 
 template <std::size_t count>
@@ -169,12 +170,13 @@ std::vector<std::string> list_of(const std::array<std::string_view, count>& name
 
 }  // namespace
 
-py::object to_python(Timeline timeline, const BoundSchedule& schedule, const Machine& machine) {
-  const auto shared = std::make_shared<const Timeline>(std::move(timeline));
+py::object to_python(Recorded recorded, const BoundSchedule& schedule, const Machine& machine) {
+  const auto shared = std::make_shared<const Recorded>(std::move(recorded));
+  const Timeline& timeline = shared->timeline;
   return py::cast(TimelineArrays{shared, schedule, build_topology(machine, schedule->ranks),
-                                 ops_of(*shared, *schedule), kernels_of(*shared, *schedule),
-                                 host_of(*shared, *schedule), copies_of(*shared, *schedule),
-                                 links_of(*shared)});
+                                 ops_of(timeline, *schedule), kernels_of(timeline, *schedule),
+                                 host_of(timeline, *schedule), copies_of(timeline, *schedule),
+                                 links_of(timeline)});
 }
 
 void add_timelines(py::module_& module) {

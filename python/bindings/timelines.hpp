@@ -4,12 +4,18 @@
 #include <pybind11/pybind11.h>
 
 #include "model/machine/machine.hpp"
+#include "model/timeline/counters.hpp"
 #include "model/timeline/timeline.hpp"
 #include "python/bindings/schedules.hpp"
 
 namespace tritax::python {
 
+struct Recorded {
+  Timeline timeline;
+  Counters counters;
+};
+
 // With the lock of the interpreter.
-pybind11::object to_python(Timeline timeline, const BoundSchedule& schedule, const Machine& machine);
+pybind11::object to_python(Recorded recorded, const BoundSchedule& schedule, const Machine& machine);
 
 }  // namespace tritax::python
