@@ -49,7 +49,7 @@ Schedule queue_of(int workers, const std::vector<int>& steps) {
 }
 
 TEST(WorkQueue, EqualItemsTakeOneRoundForEveryWorkerAndItsDraws) {
-  Machine machine = hand::machine();
+  Machine machine = hand::with_free_draws(hand::machine());
   machine.gpu.flag_cross_die_ns = 10;  // of a draw, if nobody else is at it
   for (const int workers : {1, 3, 8}) {
     for (int items = 1; items <= 20; ++items) {
@@ -67,7 +67,7 @@ TEST(WorkQueue, EqualItemsTakeOneRoundForEveryWorkerAndItsDraws) {
 
 // Right after an equal run the operands come out of the L2 if they fit, those of items as well.
 TEST(WorkQueue, OperandsOfItemsStayInL2BetweenRunsIfTheyFit) {
-  Machine machine = hand::machine();
+  Machine machine = hand::with_free_draws(hand::machine());
   machine.gpu.stage_latency_ns = 6 * kStepNs;  // twice a step, with three stages on their way
   SimulationOptions options;
   options.warm = true;
@@ -104,7 +104,7 @@ RC_GTEST_PROP(WorkQueue, TakesAsLongAsListScheduling, ()) {
   for (int& item : steps) item = *rc::gen::inRange(0, 9);
   const Schedule schedule = queue_of(workers, steps);
   RC_ASSERT(check_schedule(schedule).empty());
-  const Machine machine = hand::machine();
+  const Machine machine = hand::with_free_draws(hand::machine());
   const double expected = list_schedule_ns(workers, steps);
   const double makespan = simulate(schedule, machine).makespan_ns;
   RC_ASSERT(std::abs(makespan - expected) < kExact);

@@ -118,12 +118,12 @@ Machine machine_with_costs() {
   return machine;
 }
 
-double gemm_ns(KernelProfile profile) {
-  return kStepNs + (profile == KernelProfile::interpreter ? kMatmulOpNs : 0);
+// Of the interpreter's kernels, whichever instructions they have for attention.
+bool is_interpreted(KernelProfile profile) {
+  return profile == KernelProfile::interpreter || profile == KernelProfile::mma_sync;
 }
-double copy_ns(KernelProfile profile) {
-  return kMoveNs + (profile == KernelProfile::interpreter ? kCopyOpNs : 0);
-}
+double gemm_ns(KernelProfile profile) { return kStepNs + (is_interpreted(profile) ? kMatmulOpNs : 0); }
+double copy_ns(KernelProfile profile) { return kMoveNs + (is_interpreted(profile) ? kCopyOpNs : 0); }
 double gap_ns(KernelProfile profile) { return profile == KernelProfile::vendor ? kLibraryGapNs : kGapNs; }
 
 // A GEMM and a copy, one after the other in a stream.
