@@ -120,7 +120,7 @@ RC_GTEST_PROP(WorkQueue, TakesAsLongAsListScheduling, ()) {
 // As above, but with stores that go on beside the next item, and what the machine has for them.
 RC_GTEST_PROP(WorkQueue, StoresOfAnItemDrainBesideTheNext, ()) {
   const bool sender = *rc::gen::arbitrary<bool>();
-  Machine machine = hand::machine(2);
+  Machine machine = hand::with_free_draws(hand::machine(2));
   machine.gpu.async_tile_store = sender;
   machine.gpu.cu_remote_store_gb_per_s = kTileBytes / 600;  // a tile takes less than a matmul
   Draft draft(2);
