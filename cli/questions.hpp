@@ -30,8 +30,8 @@ std::vector<Question> questions_of(const SubjectOptions& options);
 // those of the question. Throws UserError.
 Advice search(const Question& question, AdviseOptions options, const std::string& label);
 
-// --selector: which knobs are tried, by the name of a selector or a file of decision trees or grid models. `usual` says
-// which one stands for null.
+// --selector: which knobs are tried, by the name of a selector or a file of decision trees or grid models.
+// `usual` says which one stands for null.
 void add_selector_option(CLI::App& app, const Selector*& selector, const std::string& usual);
 
 // "tile 256x128x64, host_barriers true"; empty if everything is free.
