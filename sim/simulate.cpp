@@ -150,29 +150,35 @@ class WithoutBoundaries {
     const Schedule& placed = alike ? with_boundaries.schedule() : schedule_;
     const Schedule& relaxed = alike ? without.schedule() : relaxed_;
     const Alike none;
-    const std::vector<Placed> at = places(placed, options, alike ? with_boundaries.alike() : none);
+    std::vector<Placed> at;
+    const std::optional<SimulationResult> stopped =
+        find_places(placed, options, alike ? with_boundaries.alike() : none, at);
+    if (stopped) return *stopped;
     return PowerLimited(relaxed, machine_, options, at, alike ? without.alike() : none).run();
   }
 
  private:
-  // With the other changes of `options`; none where kernels meet no others than they do with boundaries.
-  std::vector<Placed> places(const Schedule& schedule, SimulationOptions options, const Alike& alike) const {
-    if (keeps_boundaries(schedule)) return {};
+  // With the other changes of `options`; no places where kernels meet no others than they do with boundaries.
+  // Returns the run that was to find them if somebody stopped it on the way.
+  std::optional<SimulationResult> find_places(const Schedule& schedule, SimulationOptions options,
+                                              const Alike& alike, std::vector<Placed>& places) const {
+    if (keeps_boundaries(schedule)) return std::nullopt;
     if (std::none_of(schedule.host.begin(), schedule.host.end(),
                      [&](const auto& program) { return orders_kernels(program, schedule); })) {
-      return {};
+      return std::nullopt;
     }
     options.observer = nullptr;
     options.give_up_after_ns = 0;
     // Only places are wanted of it, and limited clocks change those as little as any other clock.
     Engine engine(schedule, machine_, options, {}, alike);
-    engine.run();
+    SimulationResult found = engine.run();
+    if (found.gave_up) return found;
     std::vector<std::uint32_t> launch_of(schedule.kernels.size());
     const std::vector<std::uint32_t> launched = kernels_by_launch(schedule);
     for (std::uint32_t i = 0; i < launched.size(); ++i) launch_of[launched[i]] = i;
-    std::vector<Placed> places = engine.places();
+    places = engine.places();
     for (Placed& place : places) place.kernel = launch_of[place.kernel];
-    return places;
+    return std::nullopt;
   }
 
   const Schedule& schedule_;

@@ -16,6 +16,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -126,6 +127,23 @@ RC_GTEST_PROP(CounterfactualLaw, DroppedBoundariesCostLittleMoreThanContentionOn
   options.counterfactual.dependences_for_barriers = true;
   const SimulationResult without = simulate(run.schedule(), run.machine, options);
   RC_ASSERT(without.makespan_ns - without.account.contention_ns <= makespan_ns(run) * (1 + kAnomaly));
+}
+
+// The run that was to find its places is cut short, and there are none to go on with.
+TEST(Counterfactual, ARunWithoutBoundariesCanBeStoppedBeforeItsPlacesAreFound) {
+  const Machine machine = find_machine("mi300x-8");
+  Problem problem = problem_of(gemm_all_scatter());
+  for (const auto& [field, value] : {std::pair{"m", 4096}, {"n", 4096}, {"k", 512}})
+    problem.values.give(field, value);
+  complete_problem(problem, "test");
+  const Schedule schedule =
+      build_schedule(find_pattern(gemm_all_scatter(), "bulk-synchronous", "test"), problem, machine,
+                     resolved_knobs(problem, machine, Values(gemm_all_scatter().knobs)));
+  const std::atomic<bool> stop = true;
+  SimulationOptions options;
+  options.stop = &stop;
+  options.counterfactual.dependences_for_barriers = true;
+  EXPECT_TRUE(simulate(schedule, machine, options).gave_up);
 }
 
 RC_GTEST_PROP(CounterfactualLaw, FreeLaunchesDoNotMakeARunSlower, ()) {
