@@ -123,6 +123,8 @@ void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
 // After a store the workgroup's own partial is still there, and others are merged into it.
 void Lowering::lower_combine(const Op& op, std::uint32_t number, DeviceOp& out) {
   if (tile_ != nullptr) refuse(number, "combines partials in a kernel that multiplies");
+  if (sparse_)
+    refuse(number, "combines partials in a kernel of sparse products; GPUs run them in kernels apart");
   accumulator_.cols = op.rect.cols - 1;
   require_fits(op, number);
   require_partial_type(schedule_.buffers[static_cast<std::size_t>(op.buffer)], number);

@@ -52,7 +52,14 @@ GridSamples samples_of(const GridCalibration& asked, const Machine& machine) {
     if (is_measured(file)) {
       measured.push_back(read_measured(file));
     } else {
-      for (Scenario& scenario : read_scenarios(file)) simulated.push_back(std::move(scenario));
+      for (Scenario& scenario : read_scenarios(file)) {
+        if (scenario.machine != asked.machine) {
+          throw UserError(
+              fmt::format("{}: '{}' is of the machine {}, and --machine is {}; give '--machine {}'", file,
+                          scenario.id, scenario.machine, asked.machine, scenario.machine));
+        }
+        simulated.push_back(std::move(scenario));
+      }
     }
   }
   if (!measured.empty()) {

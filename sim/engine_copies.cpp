@@ -117,6 +117,7 @@ Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   path.bytes = tile_bytes(schedule_, op);
   path.cap_gb_per_s = copy_engines_.gb_per_s;
   path.written_back = written_back(op, costs_[path.profile], path.bytes);
+  if (moves_.is_message(path)) path.link_cost = moves_.message_cost(op, path, path.profile);
   if (path.peer != path.rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, -1);
   return path;

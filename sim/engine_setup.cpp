@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "model/core/error.hpp"
@@ -176,11 +177,17 @@ void Engine::index_schedule() {
     free_flag_ = static_cast<std::int32_t>(schedule_.flags.size()) - 1;
   }
   if (free_flag_ >= 0) {
-    std::uint32_t added = 0;
-    for (const Op& op : schedule_.ops) {
-      added_before_.push_back(added);
-      added += (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+    // As the run that stands for it counts them, where one stands for several.
+    const auto counted_as = [&](std::size_t o) {
+      return alike_.op_of != nullptr ? std::size_t{(*alike_.op_of)[o]} : o;
+    };
+    std::vector<std::uint32_t> added(schedule_.ops.size() + 1, 0);
+    for (std::size_t o = 0; o < schedule_.ops.size(); ++o) {
+      const Op& op = schedule_.ops[o];
+      if ((op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op)) added[counted_as(o) + 1] = 1;
     }
+    std::partial_sum(added.begin(), added.end(), added.begin());
+    for (std::size_t o = 0; o < schedule_.ops.size(); ++o) added_before_.push_back(added[counted_as(o)]);
   }
   records_.resize(ranks * schedule_.buffers.size());
   for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));

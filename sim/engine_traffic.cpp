@@ -372,11 +372,11 @@ double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.
 std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
-  id = lucky_workgroup(id);
-  if (alike_.op_of != nullptr) op = (*alike_.op_of)[op];
   // Who draws an item is chance itself; its place among the operations tells it from all others.
-  if (has_items() && of_item_[op] != 0) id = kNobody;
-  if (!added_before_.empty()) op -= added_before_[op];
+  id = has_items() && of_item_[op] != 0 ? kNobody : lucky_workgroup(id);
+  const std::uint32_t added = added_before_.empty() ? 0 : added_before_[op];
+  if (alike_.op_of != nullptr) op = (*alike_.op_of)[op];
+  op -= added;
   return static_cast<std::uint64_t>(id) << 32 ^ op;
 }
 

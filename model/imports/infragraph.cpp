@@ -43,7 +43,7 @@ struct Candidate {
 std::int64_t number_in(const YamlPlace& place, std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > kMostComponents) {
     place.refuse("give NAME, NAME[3], NAME[0:2] or NAME[0:]");
   }
   return value;
@@ -131,6 +131,10 @@ class Device {
     const GraphComponent* other = find(b.component);
     const bool between = b.component == gpus_;
     if (!between && (other == nullptr || other->choice != "switch")) return;
+    const std::int64_t others = between ? gpus() : other->count;
+    if (b.behind > others || b.first >= b.behind) {
+      edge.refuse(fmt::format("'{}' has the numbers 0 to {}", b.component, others - 1));
+    }
     const std::string scheme = edge.has("scheme") ? edge.at("scheme").text() : "many2many";
     Candidate& one = all[edge.at("link").text()];
     if (one.where.empty()) one.where = edge.where();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -99,10 +100,13 @@ std::string text_member(const TraceJson& object, const char* key) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+// What a double tells apart from its neighbours.
+constexpr double kMostWhole = 9007199254740992.0;  // 2^53
+
 // A whole number, also as text: protobuf writes 64 bits so.
 std::optional<std::int64_t> whole(const TraceJson& value) {
   if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number_float() &&
+  if (value.is_number_float() && std::abs(value.get<double>()) < kMostWhole &&
       value.get<double>() == static_cast<double>(static_cast<std::int64_t>(value.get<double>()))) {
     return static_cast<std::int64_t>(value.get<double>());
   }
@@ -112,6 +116,10 @@ std::optional<std::int64_t> whole(const TraceJson& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
+
+// So that products of two sizes, or of a size and a number of GPUs, are numbers still.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 31;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 
 // Builds the calls of a trace from what all forms have, under whatever names.
 class TraceBuilder {
@@ -128,6 +136,10 @@ class TraceBuilder {
     }
     const TraceJson left = entry(shapes, op.left, shapes_key_, place);
     const TraceJson right = entry(shapes, op.right, shapes_key_, place);
+    if (is_empty(left) || is_empty(right)) {
+      left_out(fmt::format("{} of no elements", op.name));
+      return std::nullopt;
+    }
     TracedCall call;
     call.place = place;
     const std::array<std::int64_t, 4> sizes{size(left, 0, place), size(left, 1, place), size(right, 0, place),
@@ -158,6 +170,10 @@ class TraceBuilder {
     const std::optional<DType> dtype = dtype_of_trace(type);
     if (known == kCollectiveNames.end() || !dtype) {
       left_out(fmt::format("collective {}{}", name, known == kCollectiveNames.end() ? "" : " of " + type));
+      return std::nullopt;
+    }
+    if (whole(given) == 0) {
+      left_out(fmt::format("collective {} of no elements", name));
       return std::nullopt;
     }
     TracedCall call;
@@ -211,14 +227,23 @@ class TraceBuilder {
   std::int64_t size(const TraceJson& shape, std::size_t index, const std::string& place) const {
     const std::optional<std::int64_t> number =
         shape.is_array() && shape.size() == 2 ? whole(shape[index]) : std::nullopt;
-    if (!number || *number < 1) refuse(place, shapes_key_, shape, "a matrix has two sizes above 0");
+    if (!number || *number < 1 || *number > kMostRows) {
+      refuse(place, shapes_key_, shape, fmt::format("a matrix has two sizes of 1 to {}", kMostRows));
+    }
     return *number;
   }
 
   std::int64_t positive(const TraceJson& value, std::string_view key, const std::string& place) const {
     const std::optional<std::int64_t> number = whole(value);
-    if (!number || *number < 1) refuse(place, key, value, "give a whole number above 0");
+    if (!number || *number < 1 || *number > kMostElements) {
+      refuse(place, key, value, fmt::format("give a whole number of 1 to {}", kMostElements));
+    }
     return *number;
+  }
+
+  // An expert without tokens, or who has nothing for the others.
+  static bool is_empty(const TraceJson& shape) {
+    return shape.is_array() && shape.size() == 2 && (whole(shape[0]) == 0 || whole(shape[1]) == 0);
   }
 
   Trace& trace_;
@@ -254,7 +279,7 @@ class KinetoReader {
       on_host =
           on_host || (!kernel && name == "record_param_comms" && !member(args, "Collective name").is_null());
       if (const auto id = whole(member(args, "External id")); kernel && id)
-        started_.try_emplace(*id, number_or_0(member(event, "ts")));
+        note_start(*id, number_or_0(member(event, "ts")));
     }
     std::vector<OrderedCall> calls;
     for (const TraceJson& event : events) {
@@ -283,6 +308,11 @@ class KinetoReader {
   }
 
  private:
+  // Of several kernels the first counts; files have them stream by stream.
+  void note_start(std::int64_t id, double time) {
+    const auto [at, fresh] = started_.try_emplace(id, time);
+    if (!fresh) at->second = std::min(at->second, time);
+  }
   double started(const TraceJson& id, double otherwise) const {
     const std::optional<std::int64_t> number = whole(id);
     const auto found = number ? started_.find(*number) : started_.end();
@@ -352,12 +382,17 @@ TraceJson from_python(const TraceJson& value) {
   return parsed.is_discarded() ? value : parsed;
 }
 
-// Its sizes are bytes and have no type: they are taken for bf16, of which only the number of bytes counts.
+// Its collectives have bytes and no type: they are taken to be of the type of the product before, bf16 if
+// there is none.
 void read_chakra(const std::vector<TraceJson>& nodes, Trace& trace) {
   TraceBuilder builder(trace, "shapes", "types");
   std::vector<OrderedCall> calls;
   DType last = DType::bf16;
-  for (const TraceJson& node : nodes) {
+  std::vector<TraceJson> in_order = nodes;
+  std::stable_sort(in_order.begin(), in_order.end(), [](const TraceJson& one, const TraceJson& other) {
+    return whole(member(one, "id")).value_or(0) < whole(member(other, "id")).value_or(0);
+  });
+  for (const TraceJson& node : in_order) {
     const std::string name = text_member(node, "name");
     const std::optional<std::int64_t> id = whole(member(node, "id"));
     const std::string place = fmt::format("node {} ({})", id.value_or(-1), without_controls(name));
@@ -377,6 +412,11 @@ void read_chakra(const std::vector<TraceJson>& nodes, Trace& trace) {
                                     trace.file, place, kChakraCollectives.size() - 1));
       }
       const std::optional<std::int64_t> bytes = whole(member(attributes, "comm_size"));
+      const bool moves = kChakraCollectives[static_cast<std::size_t>(*kind)] != "barrier";
+      if (moves && (!bytes || *bytes < 0)) {
+        throw UserError(
+            fmt::format("{}: {}: comm_size: give the number of bytes, a whole number", trace.file, place));
+      }
       const std::int64_t elements = bytes.value_or(0) / static_cast<std::int64_t>(bytes_of(last));
       const TraceJson given = elements > 0 ? TraceJson(elements) : TraceJson(bytes.value_or(0));
       const std::string type = last == DType::fp32   ? "float"

@@ -20,7 +20,8 @@ class Leaves {
   explicit Leaves(const Machine& machine)
       : kind_(machine.network.kind),
         nics_(nics_of_node(machine)),
-        nodes_(machine.network.nodes_per_leaf > 0 ? machine.network.nodes_per_leaf : machine.nodes),
+        nodes_(machine.network.nodes_per_leaf > 0 ? std::min(machine.network.nodes_per_leaf, machine.nodes)
+                                                  : machine.nodes),
         gpus_(machine.gpus_per_node) {}
 
   int nics() const { return nics_; }

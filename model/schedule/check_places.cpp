@@ -429,6 +429,7 @@ std::vector<Turns> turns_to_try(const StreamPlaces& places) {
   Turns turns(runs);
   std::iota(turns.begin(), turns.end(), 0);
   std::vector<Turns> all{turns};
+  if (places.most < 2) return all;
   std::vector<std::uint64_t> order(places.most);
   std::iota(order.begin(), order.end(), 0);
   const auto add = [&] {

@@ -72,6 +72,10 @@ std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& c
   const auto row = std::find_if(choices.patterns.begin(), choices.patterns.end(),
                                 [&](const PatternChoices& one) { return one.pattern == option.pattern; });
   if (row == choices.patterns.end() || !row->space || !option.pattern->uses(kGridKnob)) return std::nullopt;
+  for (std::size_t c = 0; c < option.knobs.columns(); ++c) {  // the constants are of no other kernel
+    const bool both = option.knobs.given_at(c) && row->space->base.given_at(c);
+    if (both && option.knobs.at(c) != row->space->base.at(c)) return std::nullopt;
+  }
   const Values wanted = Values(problem.workload->knobs).with(option.knobs).with(row->space->base);
   try {
     Values knobs = resolved_knobs(problem, *choices.machine, wanted);

@@ -2,12 +2,11 @@
 // workload computes each, as which problem, and which of its patterns stands for what serving engines run
 // today.
 //
-//   prompt_attention   all tokens of so many prompts, causal              usual: block-first, as
-//   FlashAttention cached_attention   one new token a sequence over its keys             usual: the rules
-//   that ship with vLLM routed_experts     tokens to their experts, two products, and back    usual: the
-//   library's all-to-all summed_rows        every GPU ends with the sum of a matrix            usual: the
-//   library's all-reduce gathered_rows      every GPU ends with the rows of all                usual: the
-//   library's all-gather
+//   prompt_attention   all tokens of so many prompts, causal; usual: block-first, as FlashAttention
+//   cached_attention   one new token a sequence over its keys; usual: the rules that ship with vLLM
+//   routed_experts     tokens to their experts and back; usual: the library's all-to-all
+//   summed_rows        every GPU ends with the sum of a matrix; usual: the library's all-reduce
+//   gathered_rows      every GPU ends with the rows of all; usual: the library's all-gather
 //
 // Sizes are those of one GPU. Each throws UserError that begins with `where` for a size out of range.
 #pragma once

@@ -82,6 +82,10 @@ Move move_of(std::span<const std::int32_t> row, std::uint32_t tracks) {
   move.track = within(row[0], tracks, "track");
   move.place = within(row[1], std::size_t{1} << 30, "place");
   move.grain = static_cast<Grain>(within(row[2], kGrainNames.size(), "grain"));
+  constexpr std::int32_t kMostSteps = 32767;  // as in files of moves
+  if (row[3] < -kMostSteps || row[3] > kMostSteps) {
+    throw UserError(fmt::format("steps: {} is not one of -{} to {}", row[3], kMostSteps, kMostSteps));
+  }
   move.steps = row[3];
   move.kind = static_cast<MoveKind>(within(row[4], kMoveKindNames.size(), "kind"));
   return move;

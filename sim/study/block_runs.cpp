@@ -147,13 +147,19 @@ BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOpt
     BlockRun& run = found.runs[i];
     run.pattern = choices.patterns[patterns[i]].pattern;
     run.knobs = evaluator.best(patterns[i])->knobs;
-    const Schedule schedule = evaluator.build(patterns[i], run.knobs);
+    Schedule schedule = evaluator.build(patterns[i], run.knobs);
+    add_host(run, schedule, machine);
+    // What the host does between launches has its duration in the schedule; it counts among the calls.
+    for (std::vector<HostOp>& program : schedule.host) {
+      for (HostOp& op : program) {
+        if (op.kind == HostOpKind::host_work) op.duration_ns = 0;
+      }
+    }
     SimulationOptions simulation;
     simulation.seed = options.seed;
     simulation.stop = options.stop;
     run.account = simulate(schedule, quiet, simulation).account;
     run.account.harness_ns = 0;
-    add_host(run, schedule, machine);
     const auto call_ns = problem.workload->call_ns;
     if (call_ns != nullptr) run.calls_ns += call_ns(*run.pattern, problem, machine);
   });

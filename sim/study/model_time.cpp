@@ -91,6 +91,7 @@ class BlockCache {
     try {
       BlockOptions options{&selector, question_.seed, question_.threads, question_.stop};
       entry.found = std::make_shared<BlockRuns>(runs_of(*block.problem, question_.machine, options));
+      if (stopped()) return nullptr;  // patterns may be missing
       entry.found->of(block.usual);
     } catch (const UserError& error) {
       entry.refusal = fmt::format("{}: {}", block.name, error.what());
@@ -236,11 +237,12 @@ PlannedPoint plan_of(const ModelPoint& point, const ModelQuestion& question) {
     plan.answer.memory =
         memory_of(question.model, deployment, batch, context, question.dtype, question.machine.gpu);
     if (!plan.answer.memory.fits()) {
-      throw UserError(
-          fmt::format("does not fit: {} of weights and {} of cache a GPU, of {} ({:.0f} bytes over)",
-                      gigabytes(plan.answer.memory.weight_bytes), gigabytes(plan.answer.memory.cache_bytes),
-                      gigabytes(plan.answer.memory.capacity_bytes),
-                      plan.answer.memory.bytes() - plan.answer.memory.capacity_bytes));
+      throw UserError(fmt::format(
+          "does not fit: {} of weights and {} of cache a GPU, of {} ({:.0f} bytes over); give more GPUs by "
+          "--tp or --ep, or less --batch or --context",
+          gigabytes(plan.answer.memory.weight_bytes), gigabytes(plan.answer.memory.cache_bytes),
+          gigabytes(plan.answer.memory.capacity_bytes),
+          plan.answer.memory.bytes() - plan.answer.memory.capacity_bytes));
     }
     plan.decode = decode_pass(question.model, deployment, batch, context, question.dtype);
     plan.prefill =

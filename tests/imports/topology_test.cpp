@@ -136,6 +136,24 @@ TEST(ImportTopology, RefusesWithPlaceValueAndWhatIsAllowed) {
   EXPECT_TRUE(refusal_of_topology("a: 1\n").starts_with("t.yml: no topology: "));
 }
 
+TEST(ImportTopology, RefusesEndsOfEdgesThatAComponentDoesNotHave) {
+  const auto graph = [](const std::string& end) {
+    return R"(
+devices:
+- name: server
+  components: [{name: xpu, choice: xpu, count: 2}, {name: a, choice: switch, count: 4}]
+  links: [{name: fast, physical: {bandwidth: {gigabytes_per_second: 200}}}]
+  edges:
+  - {ep1: {component: xpu}, ep2: {component: ")" +
+           end + R"("}, scheme: many2many, link: fast}
+)";
+  };
+  EXPECT_DOUBLE_EQ(parse_topology_file(graph("a[0:4]"), "t.yml", "").link->value, 800);
+  EXPECT_NE(refusal_of_topology(graph("a[0:400]")).find("'a' has the numbers 0 to 3"), std::string::npos);
+  EXPECT_NE(refusal_of_topology(graph("a[9223372036854775807]")).find("give NAME, NAME[3]"),
+            std::string::npos);
+}
+
 TEST(ImportTopology, AsksWhichLinkWhereSeveralJoinTheGpus) {
   const std::string graph = R"(
 devices:

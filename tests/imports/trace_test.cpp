@@ -1,4 +1,5 @@
 // What stands in traces, and which problems it is.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -102,6 +103,19 @@ TEST(ImportTrace, WritesScenariosThatReadBackTheSame) {
   }
 }
 
+// An expert without tokens.
+TEST(ImportTrace, CountsWhatHasNoElementsAsLeftOut) {
+  const auto mm = [](int rows) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "args": {{"Input Dims": [[{}, 8], )"
+        R"([8, 4]], "Input type": ["c10::Half", "c10::Half"]}}}})",
+        rows);
+  };
+  const Trace trace = parse_trace("{\"traceEvents\": [" + mm(0) + "," + mm(16) + "]}", "t.json");
+  ASSERT_EQ(trace.calls.size(), 1U);
+  EXPECT_EQ(trace.left_out.at("aten::mm of no elements"), 1);
+}
+
 TEST(ImportTrace, RefusesWithPlaceValueAndWhatIsAllowed) {
   const auto mm = [](const std::string& args) {
     return R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 12.5, "args": {)" +
@@ -112,8 +126,13 @@ TEST(ImportTrace, RefusesWithPlaceValueAndWhatIsAllowed) {
       "t.json: aten::mm at ts 12.5: Input Dims: [[16,8],[9,4]] is not allowed; the columns of the left "
       "matrix must "
       "be as many as the rows of the right one");
-  EXPECT_EQ(refusal_of_trace(mm(R"("Input Dims": [[16, 0], [0, 4]], "Input type": [])")),
-            "t.json: aten::mm at ts 12.5: Input Dims: [16,0] is not allowed; a matrix has two sizes above 0");
+  const std::string sizes = " is not allowed; a matrix has two sizes of 1 to 2147483648";
+  EXPECT_EQ(refusal_of_trace(mm(R"("Input Dims": [[16, -1], [8, 4]], "Input type": [])")),
+            "t.json: aten::mm at ts 12.5: Input Dims: [16,-1]" + sizes);
+  EXPECT_EQ(refusal_of_trace(mm(R"("Input Dims": [[4611686018427387904, 8], [8, 4]], "Input type": [])")),
+            "t.json: aten::mm at ts 12.5: Input Dims: [4611686018427387904,8]" + sizes);
+  EXPECT_EQ(refusal_of_trace(mm(R"("Input Dims": [[1e300, 8], [8, 4]], "Input type": [])")),
+            "t.json: aten::mm at ts 12.5: Input Dims: [1e+300,8]" + sizes);
   EXPECT_EQ(refusal_of_trace(mm("")),
             "t.json: 1 products have no \"Input Dims\"; profile with record_shapes=True");
   EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": [").starts_with("t.json: no JSON: "))

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "model/core/error.hpp"
+#include "model/workloads/layer_blocks.hpp"
 
 namespace tritax {
 namespace {
@@ -200,6 +201,19 @@ RC_GTEST_PROP(ModelTime, AStreamIsAsSlowAsTheSlowerOfHostAndGpu, ()) {
   const TimeAccount graph = account_of(pass, chosen, LaunchForm::graph, host);
   RC_ASSERT(std::abs(graph.launch_ns - repeats * gaps_ns / 2 - host.launch_latency_ns - host.synchronize_ns) <
             1e-6 * ns);
+}
+
+// What a host does for a collective counts among its calls alone.
+TEST(ModelTime, NoCallOfAHostIsInTheTimeOfGpus) {
+  Machine machine = find_machine("h200-4");
+  const Problem problem = summed_rows(16, 4096, DType::bf16, 4, "test").problem;
+  BlockOptions options;
+  options.selector = &find_selector("defaults", "test");
+  const BlockRun before = runs_of(problem, machine, options).of("library");
+  machine.library.collective_call_ns *= 10;
+  const BlockRun after = runs_of(problem, machine, options).of("library");
+  EXPECT_NEAR(after.gpu_ns(), before.gpu_ns(), 1e-9 * before.gpu_ns());
+  EXPECT_NEAR(after.calls_ns - before.calls_ns, 0.9 * machine.library.collective_call_ns, 1e-6);
 }
 
 }  // namespace
