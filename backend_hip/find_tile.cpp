@@ -4,6 +4,7 @@
 #include "backend_hip/lower.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/items.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax::gpu {
 
@@ -43,6 +44,12 @@ const TileTraits* find_attend_tile(const Kernel& kernel, DType dtype, const Devi
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device) {
   const Op* const op = first_with_matrices(schedule, kernel);
   if (op == nullptr) return nullptr;
+  if (is_wave_schedule(kernel.tile.pipeline)) {
+    throw UserError(fmt::format(
+        "kernel '{}': no kernel with {} waves on {}; all its waves are alike: use the pipeline serial or "
+        "overlapped",
+        kernel.name, kPipelineNames[static_cast<std::size_t>(kernel.tile.pipeline)], device.name));
+  }
   const DType dtype = schedule.buffers[static_cast<std::size_t>(op->src_buffer)].dtype;
   if (op->kind == OpKind::attend) return find_attend_tile(kernel, dtype, device);
   const TileTraits* best = nullptr;

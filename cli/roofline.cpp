@@ -104,7 +104,7 @@ using Accuracies = std::map<std::pair<std::string, std::int64_t>, Accuracy>;
 std::int64_t sparsity_key(double density) { return std::llround((1 - density) * 1e4); }
 
 Accuracies read_accuracies(const std::string& path) {
-  constexpr std::string_view kWriter = "a table of accuracies (pattern,sparsity,accuracy)";
+  constexpr std::string_view kWriter = "a table of accuracies";
   Accuracies accuracies;
   if (path.empty()) return accuracies;
   read_csv(read_csv_file(path, kWriter), path, "pattern,sparsity,accuracy", kWriter, [&](const CsvRow& row) {

@@ -36,15 +36,18 @@ std::vector<std::string_view> split(std::string_view line) {
   }
 }
 
-void require_column(const Columns& columns, std::string_view name, const std::string& where,
-                    std::string_view writer) {
+// `header`: the line that should name the columns.
+void require_column(const Columns& columns, std::string_view name, std::string_view header,
+                    std::string_view needed, const std::string& where, std::string_view writer) {
   if (columns.count(name) > 0) return;
   std::vector<std::string> names;
   for (const auto& [known, place] : columns) names.push_back(known);
   const std::string nearest = nearest_name(std::string(name), names);
   throw UserError(
-      fmt::format("{}: column '{}' is missing{}; a file of measurements has the columns that '{}' writes",
-                  where, name, nearest.empty() ? "" : fmt::format(" (is '{}' it?)", nearest), writer));
+      fmt::format("{}: column '{}' is missing{} in '{}'; allowed: a first line with the columns {} and maybe "
+                  "others, as {} has it",
+                  where, name, nearest.empty() ? "" : fmt::format(" (is '{}' it?)", nearest), header,
+                  fmt::join(split(needed), ", "), writer));
 }
 
 Columns columns_of(std::string_view line, std::string_view needed, const std::string& where,
@@ -56,7 +59,9 @@ Columns columns_of(std::string_view line, std::string_view needed, const std::st
       throw UserError(fmt::format("{}: column '{}' appears twice", where, name));
     }
   }
-  for (const std::string_view name : split(needed)) require_column(columns, name, where, writer);
+  for (const std::string_view name : split(needed)) {
+    require_column(columns, name, line, needed, where, writer);
+  }
   return columns;
 }
 
@@ -155,6 +160,7 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
   std::vector<std::string> remarks;
   std::optional<Columns> columns;
   bool any_row = false;
+  int lines = 0;
   text = without_byte_order_mark(text);
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -162,6 +168,7 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const std::string where = fmt::format("{}:{}", origin, number);
+    lines = number;
     if (line.empty()) continue;
     require_printable(line, where);
     if (line.front() != '#' && line.find('"') != std::string_view::npos) {
@@ -179,14 +186,18 @@ std::vector<std::string> read_csv(std::string_view text, const std::string& orig
   }
   if (!any_row) {
     throw UserError(
-        fmt::format("{}: no measurements; a file holds a line of column names and at least one row", origin));
+        fmt::format("{}:{}: the file ends {}; allowed: a line of column names ({}) and at least one row of "
+                    "values below it, as {} has it",
+                    origin, std::max(1, lines),
+                    columns ? "behind its column names, without a row of values" : "without column names",
+                    fmt::join(split(needed), ", "), writer));
   }
   return remarks;
 }
 
 std::string read_csv_file(const std::string& path, std::string_view writer) {
   constexpr std::size_t kLargestFileBytes = std::size_t{256} << 20;  // some million rows
-  return read_file(path, fmt::format("the path of a CSV file of '{}'", writer), kLargestFileBytes);
+  return read_file(path, fmt::format("the path of a CSV file: {}", writer), kLargestFileBytes);
 }
 
 }  // namespace tritax

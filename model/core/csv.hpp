@@ -57,8 +57,9 @@ class UniqueRows {
 };
 
 // Reads a table: calls `row` for each line below the header and returns the remarks without their "# ".
-// `needed`: the columns, separated by commas, that must be there; others may be. `writer` names the program
-// whose files these are, for messages. Throws UserError also when there is no row.
+// `needed`: the columns, separated by commas, that must be there; others may be. `writer` says whose or what
+// files these are, for messages: "'tritax measure'", "a list of sequences". Throws UserError also when there
+// is no row.
 std::vector<std::string> read_csv(std::string_view text, const std::string& origin, std::string_view needed,
                                   std::string_view writer, const std::function<void(const CsvRow&)>& row);
 

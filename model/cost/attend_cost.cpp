@@ -14,6 +14,11 @@ namespace {
 constexpr std::int32_t kRowsOfWave = 16;  // at least, of a matrix instruction
 constexpr double kOpsPerScore = 4;
 constexpr double kExpPerSimd = 4;  // a clock
+// Of waves of 64 lanes: clocks between two instructions of one, those of a matrix instruction of 16×16, and
+// the bytes that a lane moves with one instruction at most.
+constexpr double kIssueClk = 4;
+constexpr double kMatrixInstructionClk = 16;
+constexpr double kBytesOfInstruction = 16;
 
 double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1) / to * to; }
 
@@ -62,8 +67,23 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
                                              : std::max({t_wgmma, t_vector, t_port});
   }
   const double t_lds = (1 + waves) * block_bytes / gpu.lds_bytes_per_clk;
-  return tile.pipeline == Pipeline::serial ? std::max(t_matrix + t_vector + t_lds, t_port)
-                                           : std::max({t_matrix, t_vector, t_lds, t_port});
+  const double t_issue = t_vector + t_matrix * rate.issue_efficiency * kIssueClk / kMatrixInstructionClk;
+  switch (tile.pipeline) {
+    case Pipeline::serial:
+      return std::max(t_matrix + t_vector + t_lds, t_port);
+    case Pipeline::overlapped:
+      break;
+    case Pipeline::ping_pong:
+      return std::max({t_matrix, t_issue, t_lds, t_port});
+    case Pipeline::interleaved: {  // a wave loads and writes its part of a block, and reads all of it
+      const double moved = (2 / simds + 1) * block_bytes / (gpu.lanes_per_wave * kBytesOfInstruction);
+      return std::max({t_matrix, t_issue + moved * kIssueClk, t_lds, t_port});
+    }
+    case Pipeline::producer_consumer:
+      return std::max(
+          {std::max(t_matrix, t_vector) + waves * block_bytes / gpu.lds_bytes_per_clk, t_lds, t_port});
+  }
+  return std::max({t_matrix, t_vector, t_lds, t_port});
 }
 
 }  // namespace

@@ -16,6 +16,16 @@
 //   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits
 //   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
 //
+// Of wave schedules (model/schedule/wave_schedule.hpp) one wave of a SIMD computes at a time, products and
+// softmax. It issues an instruction every 4 clocks at most (of 64 lanes: AMD CDNA3 ISA guide, §4); a matrix
+// instruction of 16×16, which runs for 16, leaves three of four to others:
+//
+//   t_issue      = t_matrix at the peak / 4 + t_exp + t_vector
+//   ping-pong:     t = max(t_matrix, t_issue, t_lds, t_port)
+//   interleaved:   the same, and the wave also issues its loads, writes and reads of LDS, of 16 bytes a lane
+//   producers:     t = max(max(t_matrix, t_exp + t_vector) + waves · 2·n·d·e / lds_bytes_per_clk, t_lds,
+//                          t_port), consumers read a block when it is handed over, then compute
+//
 // In the serial pipeline keys and values are asked for when they are needed, as in kernels of one stage: each
 // block waits twice for the latency of the level that has them, and for its bytes at the rate of a compute
 // unit that streams from memory, in as much less time as the level is nearer. Other workgroups of the compute
@@ -40,8 +50,8 @@
 //
 // with two blocks in LDS, one of them on its way, whatever the pipeline says, and nothing won by several
 // workgroups on a compute unit: they are as many waves as one of twice the rows. Where there are asynchronous
-// matrix instructions, synchronous ones (mma.sync) reach 62.9 % of the peak (arXiv:2402.13499,
-// microbenchmarks of H100, mean over shapes and types; FlashAttention-3, §2.2, says two thirds).
+// matrix instructions, synchronous ones (mma.sync) attain 62.9 % of the peak (arXiv:2501.12084, §6.2, table
+// 7: microbenchmarks of an H800, mean over shapes and types; 65.3 % for fp16).
 //
 // Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
 #pragma once

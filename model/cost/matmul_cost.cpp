@@ -70,8 +70,17 @@ double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRat
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
   const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
-  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
-                                           : std::max({t_mfma, t_write + t_read, t_port});
+  switch (tile.pipeline) {
+    case Pipeline::serial:
+      return std::max(t_mfma + t_write + t_read, t_port);
+    case Pipeline::producer_consumer:
+      return std::max({t_mfma + t_read, t_write + t_read, t_port});
+    case Pipeline::overlapped:
+    case Pipeline::ping_pong:
+    case Pipeline::interleaved:
+      break;
+  }
+  return std::max({t_mfma, t_write + t_read, t_port});
 }
 
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
@@ -103,7 +112,7 @@ std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtyp
 double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
                          double latency_ns) {
   const double interval_ns = latency_ns / std::max(1, stages - 1);
-  if (gpu.async_tile_copy || tile.pipeline == Pipeline::overlapped) return interval_ns;
+  if (gpu.async_tile_copy || tile.pipeline != Pipeline::serial) return interval_ns;
   const double stage_bytes = (static_cast<double>(tile.m) + tile.n) * tile.k * bytes_of(dtype);
   const double of_hbm = gpu.hbm_latency_ns > 0 ? latency_ns / gpu.hbm_latency_ns : 1;
   return interval_ns + of_hbm * stage_bytes / gpu.cu_load_gb_per_s +

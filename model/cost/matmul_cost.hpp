@@ -12,6 +12,13 @@
 //
 //   serial pipeline:     t = max(t_mfma + t_write + t_read, t_port)
 //   overlapped pipeline: t = max(t_mfma, t_write + t_read, t_port)
+//   producers, consumers: t = max(t_mfma + t_read, t_write + t_read, t_port)
+//
+// Of wave schedules (model/schedule/wave_schedule.hpp) ping-pong and interleaved waves are ways to the
+// overlapped pipeline: some wave of a SIMD multiplies while another reads, or its reads stand between its
+// matrix instructions, which take 16 clocks of which they are issued in 4. They differ in registers and in
+// fragments. Consumers begin on a stage all at once, when producers hand it over: they read its fragments,
+// then multiply, and no wave of a SIMD computes while another reads.
 //
 // and there are ceil(K / k) steps, k as step_depth() says. wm × wn is the wave grid that reads the fewest
 // fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use

@@ -16,7 +16,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::string_view kWriter = "tritax-gpu microbench";
+constexpr std::string_view kWriter = "a file of 'tritax-gpu microbench'";
 
 // Finds rows of the table by what a file says of them.
 class RowIndex {

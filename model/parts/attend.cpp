@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
 
@@ -57,25 +58,28 @@ void complete_kv_heads(Problem& problem, const FieldPlace& place) {
 Resources attend_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, bool queries_in_lds,
                            std::string_view knob) {
   check_waves(tile.waves, gpu);
+  if (const std::string fault = fault_of_waves(gpu, tile); !fault.empty()) throw UserError(fault);
   const double e = bytes_of(dtype);
-  const double threads = tile.waves * gpu.lanes_per_wave;
+  const double computing = tile.waves * gpu.lanes_per_wave;
+  const std::int32_t producers = producers_of(gpu, tile);
+  const std::int32_t threads = (tile.waves + producers) * gpu.lanes_per_wave;
   const double query_bytes = static_cast<double>(tile.m) * tile.k * e;
   const double words = static_cast<double>(tile.m) * (tile.k + tile.n + tile.n * e / 4) +
                        (queries_in_lds ? 0 : query_bytes / 4);
-  const int stages = tile.pipeline == Pipeline::overlapped ? 2 : 1;
+  const int stages = tile.pipeline != Pipeline::serial ? 2 : 1;
   const double lds = 2.0 * stages * tile.n * tile.k * e + (queries_in_lds ? query_bytes : 0);
-  const Resources resources{static_cast<std::int32_t>(threads),
-                            static_cast<std::int32_t>(std::ceil(words / threads) + kOverheadRegisters),
+  const Resources resources{threads,
+                            static_cast<std::int32_t>(std::ceil(words / computing) + kOverheadRegisters),
                             static_cast<std::int32_t>(lds)};
-  const double registers =
-      std::min<double>(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / threads));
+  const double registers = registers_of_thread(gpu, tile.pipeline, threads);
   if (resources.registers_per_thread <= registers && lds <= gpu.lds_bytes_per_workgroup_max) return resources;
-  throw UserError(
-      fmt::format("{}: {} queries by {} keys of {} columns in {} with {} waves need {} registers a thread "
-                  "and {} bytes of "
-                  "LDS; {} has {:.0f} and {:.0f}: use a smaller {}, more waves or the serial pipeline",
-                  knob, tile.m, tile.n, tile.k, name_of(dtype), tile.waves, resources.registers_per_thread,
-                  resources.lds_bytes, gpu.name, registers, gpu.lds_bytes_per_workgroup_max, knob));
+  throw UserError(fmt::format(
+      "{}: {} queries by {} keys of {} columns in {} with {} waves{} need {} registers a thread "
+      "and {} bytes of "
+      "LDS; {} has {:.0f} and {:.0f}: use a smaller {}, more waves or the serial pipeline",
+      knob, tile.m, tile.n, tile.k, name_of(dtype), tile.waves,
+      producers > 0 ? fmt::format(" and {} producers", producers) : "", resources.registers_per_thread,
+      resources.lds_bytes, gpu.name, registers, gpu.lds_bytes_per_workgroup_max, knob));
 }
 
 }  // namespace tritax

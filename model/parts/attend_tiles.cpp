@@ -13,6 +13,7 @@
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/gemm_knobs.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
 
@@ -32,10 +33,12 @@ const std::array<Spec, 4>& attend_knobs() {
        .shown = "{}"},
       {.name = "waves", .help = "of a workgroup", .high = kMaxWaves, .usual = {4}, .shown = "{} waves"},
       {.name = "pipeline",
-       .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions",
+       .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions "
+               "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or producer-consumer",
        .kind = ValueKind::name,
        .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
        .names = kPipelineNames,
+       .varied_names = kFreePipelines,
        .shown = "{}"},
       {.name = "kernel",
        .help =
@@ -76,6 +79,11 @@ MatmulTile attend_tile_of(const Values& values, std::int64_t depth) {
   const auto small = [&](std::string_view column) { return static_cast<std::int32_t>(values[column]); };
   const MatmulTile tile{small("tile_q"), small("tile_kv"), static_cast<std::int32_t>(depth), small("waves"),
                         static_cast<Pipeline>(values["pipeline"])};
+  if (is_wave_schedule(tile.pipeline) && values["kernel"] != 0) {
+    throw UserError(fmt::format("pipeline = {}: waves of kernel = {} do everything in turn; leave one out",
+                                kPipelineNames[static_cast<std::size_t>(tile.pipeline)],
+                                kAttendKernelNames[static_cast<std::size_t>(values["kernel"])]));
+  }
   for (const std::int32_t edge : {tile.m, tile.n}) {
     if (edge % kTileStep == 0) continue;
     throw UserError(fmt::format("tile = {}x{}; sides are multiples of {}", tile.m, tile.n, kTileStep));

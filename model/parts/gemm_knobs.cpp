@@ -35,10 +35,12 @@ constexpr std::array<Spec, 13> kGemmKnobs{{
      .shown = "{} waves",
      .not_shown = 8},
     {.name = "pipeline",
-     .help = "how a workgroup feeds its matrix cores: serial, as Triton's, or overlapped, as the vendor's",
+     .help = "how a workgroup feeds its matrix cores: serial, as Triton's, overlapped, as the vendor's, or "
+             "by a wave schedule: ping-pong, interleaved or producer-consumer",
      .kind = ValueKind::name,
      .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
      .names = kPipelineNames,
+     .varied_names = kFreePipelines,
      .shown = "{} pipeline",
      .not_shown = static_cast<std::int64_t>(Pipeline::overlapped)},
     {.name = "comm_tile",

@@ -49,6 +49,8 @@ inline constexpr std::int32_t kTileStep = 16;  // edge of the smallest matrix in
 inline constexpr std::int32_t kMaxGemmTile = 512;
 inline constexpr std::int32_t kMaxCommTile = 4096;
 inline constexpr std::int32_t kMaxWaves = 16;
+// Pipelines that searches and sensitivities try: no wave schedule is faster than the overlapped one.
+inline constexpr std::size_t kFreePipelines = 2;
 inline constexpr std::string_view kAllowedCus = "at least 1 and at most the compute units of the machine";
 
 // Rows for the tables of workloads: tile, waves, pipeline, comm_tile, gemm_cus, comm_cus, group_m, xcd_remap,

@@ -282,8 +282,7 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   space.axes.push_back(column_axis("launch", launches_to_try(question)));
   const GemmKnobs& base = question.base;
   const auto pipeline = static_cast<std::int64_t>(base.pipeline);
-  space.axes.push_back(
-      column_axis("pipeline", names_to_try(question, "pipeline", pipeline, kPipelineNames.size())));
+  space.axes.push_back(column_axis("pipeline", names_to_try(question, "pipeline", pipeline, kFreePipelines)));
   if (table.has("lock") && gpus > 1) {
     const auto lock = static_cast<std::int64_t>(base.lock);
     space.axes.push_back(

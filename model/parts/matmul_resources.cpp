@@ -5,11 +5,14 @@
 //   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which
 //   is
 //                 the depth of the 16×16 instructions of 16- and 8-bit types. wgmma reads LDS itself: none
-//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none
+//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none,
+//                 nor in waves that only consume
 //   the rest      addresses, masks and counters
 // LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
-// for the overlapped pipeline two as far as LDS allows. Where copies are asynchronous, two to eight beside a
-// finished tile on its way out: into one, nothing could come while it is multiplied.
+// for the overlapped pipeline two as far as LDS allows, and for producers and consumers two. Threads are
+// those of the waves that multiply; of wave schedules see model/schedule/wave_schedule.hpp. Where copies are
+// asynchronous, two to eight beside a finished tile on its way out: into one, nothing could come while it is
+// multiplied.
 
 #include <fmt/format.h>
 
@@ -19,6 +22,7 @@
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
 
@@ -37,21 +41,25 @@ std::int32_t fragment_registers(const Gpu& gpu, const MatmulTile& tile) {
 }
 
 std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
-  return fmt::format("tile {}x{}x{} of {} with {} waves on {}", tile.m, tile.n, tile.k, name_of(dtype),
-                     tile.waves, gpu.name);
+  const std::int32_t producers = producers_of(gpu, tile);
+  return fmt::format("tile {}x{}x{} of {} with {} waves{} on {}", tile.m, tile.n, tile.k, name_of(dtype),
+                     tile.waves, producers > 0 ? fmt::format(" and {} producers", producers) : "", gpu.name);
 }
 
 std::int32_t registers_per_thread(const Gpu& gpu, const KernelCosts& costs, DType dtype,
                                   const MatmulTile& tile, std::int32_t threads) {
   const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
   if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
-  return accumulators + fragment_registers(gpu, tile) +
-         ceil_div(stage_bytes(gpu, costs, dtype, tile), 4 * threads) + kOtherRegisters;
+  const std::int32_t in_flight = tile.pipeline == Pipeline::producer_consumer
+                                     ? 0
+                                     : ceil_div(stage_bytes(gpu, costs, dtype, tile), 4 * threads);
+  return accumulators + fragment_registers(gpu, tile) + in_flight + kOtherRegisters;
 }
 
 std::int32_t lds_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   const std::int32_t stage = stage_bytes(gpu, costs, dtype, tile);
   if (tile.pipeline == Pipeline::serial) return stage;
+  if (tile.pipeline == Pipeline::producer_consumer) return 2 * stage;
   if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
   const std::int32_t staging =
       gpu.async_tile_store
@@ -67,6 +75,7 @@ Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype
   TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0,
                 "resources of a tile without a shape");
   check_waves(tile.waves, gpu);
+  if (const std::string fault = fault_of_waves(gpu, tile); !fault.empty()) throw UserError(fault);
   if (gpu.async_tile_copy && tile.waves % kWavesOfWgmma != 0) {
     throw UserError(
         fmt::format("waves: {} is not a multiple of {}; the matrix instructions of {} take whole warp groups",
@@ -74,7 +83,8 @@ Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype
   }
 
   Resources resources;
-  resources.threads = tile.waves * gpu.lanes_per_wave;
+  const std::int32_t multiplying = tile.waves * gpu.lanes_per_wave;
+  resources.threads = multiplying + producers_of(gpu, tile) * gpu.lanes_per_wave;
   resources.lds_bytes = lds_bytes(gpu, costs, dtype, tile);
   if (resources.lds_bytes > gpu.lds_bytes_per_workgroup_max) {
     throw UserError(
@@ -83,9 +93,8 @@ Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype
                     describe(gpu, dtype, tile), resources.lds_bytes, gpu.lds_bytes_per_workgroup_max));
   }
 
-  resources.registers_per_thread = registers_per_thread(gpu, costs, dtype, tile, resources.threads);
-  const double available =
-      std::min(gpu.registers_per_thread_max, std::floor(gpu.registers_per_cu / resources.threads));
+  resources.registers_per_thread = registers_per_thread(gpu, costs, dtype, tile, multiplying);
+  const double available = registers_of_thread(gpu, tile.pipeline, resources.threads);
   if (resources.registers_per_thread > available) {
     throw UserError(fmt::format(
         "{} needs {} registers a thread, but only {} are available: use a smaller tile_m, tile_n or "

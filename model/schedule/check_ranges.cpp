@@ -173,6 +173,13 @@ class RangeChecker {
 
   bool check_matrix_tile(const MatmulTile& tile, OpKind kind) {
     const auto is_edge = [](std::int32_t edge) { return edge >= 1 && edge <= kMaxMatrixTile; };
+    const bool has_roles = tile.pipeline == Pipeline::producer_consumer;
+    if (tile.producers < 0 || tile.producers > (has_roles ? kMaxWaves : 0)) {
+      refuse(Kind::meaningless, fmt::format("{} producers; {}", tile.producers,
+                                            has_roles ? fmt::format("give 0 to {}", kMaxWaves)
+                                                      : "only the pipeline producer-consumer has any"));
+      return false;
+    }
     if (is_edge(tile.m) && is_edge(tile.n) && is_edge(tile.k) && tile.waves >= 1 && tile.waves <= kMaxWaves) {
       return true;
     }

@@ -13,6 +13,7 @@
 #include "model/schedule/findings.hpp"
 #include "model/schedule/residency.hpp"
 #include "model/schedule/sync_graph.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
 
@@ -45,6 +46,7 @@ void check_resources(const Schedule& schedule, const Machine& machine, Findings&
       refuse(fmt::format("a workgroup needs {} bytes of LDS; {} gives it at most {}", resources.lds_bytes,
                          gpu.name, lds_bytes));
     }
+    if (std::string fault = fault_of_waves(gpu, kernel.tile); !fault.empty()) refuse(std::move(fault));
     if (kernel.cu_end > gpu.cu_count()) {
       refuse(fmt::format("runs on compute units [{}, {}); {} has {}", kernel.cu_begin, kernel.cu_end,
                          gpu.name, gpu.cu_count()));

@@ -194,7 +194,7 @@ class Reader {
   }
 
   static MatmulTile matmul_tile(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 5> keys{"m", "n", "k", "waves", "pipeline"};
+    static constexpr std::array<std::string_view, 6> keys{"m", "n", "k", "waves", "pipeline", "producers"};
     value.expect_object(keys);
     MatmulTile tile;
     tile.m = int32_or(value, "m", 0, 0);
@@ -204,6 +204,7 @@ class Reader {
     if (value.has("pipeline")) {
       tile.pipeline = static_cast<Pipeline>(value.at("pipeline").one_of(kPipelineNames));
     }
+    tile.producers = int32_or(value, "producers", 0, 0);
     return tile;
   }
 

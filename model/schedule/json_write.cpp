@@ -193,8 +193,10 @@ class Writer {
     write_unless("lds_bytes", kernel.resources.lds_bytes, usual.lds_bytes);
     const MatmulTile& tile = kernel.tile;
     if (tile.m != 0 || tile.n != 0 || tile.k != 0 || tile.waves != 0 || tile.pipeline != Pipeline::serial) {
-      put(R"(, "tile": {{"m": {}, "n": {}, "k": {}, "waves": {}, "pipeline": "{}"}})", tile.m, tile.n, tile.k,
+      put(R"(, "tile": {{"m": {}, "n": {}, "k": {}, "waves": {}, "pipeline": "{}")", tile.m, tile.n, tile.k,
           tile.waves, kPipelineNames[static_cast<std::size_t>(tile.pipeline)]);
+      write_unless("producers", tile.producers, 0);
+      raw("}");
     }
     if (kernel.placement != Placement::dispatch) {
       put(R"(, "placement": "{}")", kPlacementNames[static_cast<std::size_t>(kernel.placement)]);

@@ -159,8 +159,13 @@ struct Resources {
 enum class Pipeline : std::uint8_t {
   serial,      // one wave group: LDS writes, LDS reads, matrix instructions in turn (Triton, 2 stages)
   overlapped,  // two wave groups or asynchronous copies: data movement hides behind matrix instructions
+  // Overlapped, by a given schedule of waves that fill the LDS themselves (model/cost/wave_schedule.hpp):
+  ping_pong,          // two waves a SIMD: one computes while the other moves data
+  interleaved,        // one wave a SIMD, whose instructions alternate
+  producer_consumer,  // some waves only fill the LDS
 };
-inline constexpr std::array<std::string_view, 2> kPipelineNames{"serial", "overlapped"};
+inline constexpr std::array<std::string_view, 5> kPipelineNames{"serial", "overlapped", "ping-pong",
+                                                                "interleaved", "producer-consumer"};
 
 // Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul` and `attend`. Of `attend`: m
 // rows of queries, and n keys at a time, of heads of k columns.
@@ -170,6 +175,7 @@ struct MatmulTile {
   std::int32_t k = 0;
   std::int32_t waves = 0;
   Pipeline pipeline = Pipeline::serial;
+  std::int32_t producers = 0;  // waves beside those, of producer_consumer; 0: one a SIMD
 
   bool operator==(const MatmulTile&) const = default;
 };

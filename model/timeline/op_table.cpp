@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kColumns =
     "id,pattern,gpus,kernel,operation,side,size,count,median_us,p10_us,p90_us,sum_us,device_us,"
     "stamped_device_us";
-constexpr std::string_view kWriter = "tritax measure --ops";
+constexpr std::string_view kWriter = "a file of 'tritax measure --ops'";
 constexpr std::array<std::string_view, 2> kSides{"local", "remote"};
 constexpr std::string_view kNoSize = "-";
 

@@ -39,6 +39,7 @@ struct Spec {
   std::array<std::int64_t, 3> usual{};           // where nobody gives one; of the parts of a shape
   bool required = false;                         // it has no usual value
   std::span<const std::string_view> names = {};  // of ValueKind::name
+  std::size_t varied_names = 0;                  // sensitivities try so many of them; 0: all
   std::array<std::string_view, 3> parts = {};    // of a shape; empty: one number
   std::int64_t step = 1;                         // parts of a shape are multiples of it
   std::string_view option = {};                  // on the command line; empty: "--comm-tile"

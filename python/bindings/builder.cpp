@@ -252,7 +252,7 @@ struct KernelOption {
   void (*set)(Kernel& kernel, const OptionValue& given);
 };
 
-constexpr std::array<KernelOption, 15> kKernelOptions{{
+constexpr std::array<KernelOption, 16> kKernelOptions{{
     {"threads", [](Kernel& k, const OptionValue& v) { k.resources.threads = v.integer(1); }},
     {"registers_per_thread",
      [](Kernel& k, const OptionValue& v) { k.resources.registers_per_thread = v.integer(); }},
@@ -267,6 +267,7 @@ constexpr std::array<KernelOption, 15> kKernelOptions{{
     {"waves", [](Kernel& k, const OptionValue& v) { k.tile.waves = v.integer(); }},
     {"pipeline",
      [](Kernel& k, const OptionValue& v) { k.tile.pipeline = v.one_of<Pipeline>(kPipelineNames); }},
+    {"producers", [](Kernel& k, const OptionValue& v) { k.tile.producers = v.integer(); }},
     {"placement",
      [](Kernel& k, const OptionValue& v) { k.placement = v.one_of<Placement>(kPlacementNames); }},
     {"profile",

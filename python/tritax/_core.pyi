@@ -174,6 +174,7 @@ class ScheduleBuilder:
         tile: Optional[Tuple[int, int, int]] = None,
         waves: Optional[int] = None,
         pipeline: str = "serial",
+        producers: int = 0,
         placement: str = "dispatch",
         profile: str = "interpreter",
         cu_begin: int = 0,

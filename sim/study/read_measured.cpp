@@ -30,7 +30,7 @@ constexpr std::string_view kColumns =
 constexpr std::string_view kRunAndTimes =
     "id,workload,pattern,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
 
-constexpr std::string_view kWriter = "tritax measure";
+constexpr std::string_view kWriter = "a file of 'tritax measure'";
 
 MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
   const std::string median = fmt::format("{}_us", clock);

@@ -211,7 +211,8 @@ void plan_name(Plan& plan, const Machine& machine, const Values& knobs, const Sp
                std::span<const std::string_view> names) {
   const auto present = static_cast<std::size_t>(knobs[spec.name]);
   plan.input(fmt::format("knob {}", spec.name), std::string(names[present]));
-  for (std::size_t other = 0; other < names.size(); ++other) {
+  const std::size_t varied = spec.varied_names > 0 ? spec.varied_names : names.size();
+  for (std::size_t other = 0; other < varied; ++other) {
     if (other != present) {
       Values changed = knobs;
       changed.give(spec.name, static_cast<std::int64_t>(other));

@@ -19,7 +19,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::string_view kLibraryWriter = "backend_hip/baselines";
+constexpr std::string_view kLibraryWriter = "a file of backend_hip/baselines";
 constexpr double kFlushedBytes =
     256e6;  // what both scripts write before a run unless they are told otherwise
 constexpr std::int64_t kMostRepeats = std::int64_t{1} << 20;

@@ -164,6 +164,23 @@ TEST(Lowering, stores_to_peers_are_marked_so_that_they_can_be_paced) {
   EXPECT_TRUE(has(program.ops[2], kRemote));
 }
 
+TEST(Lowering, wave_schedules_are_refused_in_words) {
+  for (const Pipeline pipeline : {Pipeline::ping_pong, Pipeline::interleaved, Pipeline::producer_consumer}) {
+    OneKernel test;
+    test.builder.matmul(test.a, test.b, kTile, 0, 256);
+    test.schedule = test.builder.finish();
+    test.schedule.kernels[0].tile.pipeline = pipeline;
+    const HeapLayout heap = lay_out_heap(test.schedule, plain_device());
+    try {
+      lower(test.schedule, heap, plain_device(), 0, {0x10000000, 0x90000000});
+      ADD_FAILURE() << "taken";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("use the pipeline serial or overlapped"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(Lowering, the_last_of_a_run_of_stores_or_copies_is_marked_for_the_stamp_of_its_drain) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 128);

@@ -57,6 +57,16 @@ TEST(Csv, OffersAColumnInAnotherCase) {
             std::string::npos);
 }
 
+TEST(Csv, SaysWhichLineLacksWhatAndWhatItShouldHold) {
+  EXPECT_EQ(csv_message("id,vale\na,1\n"),
+            "f.csv:1: column 'value' is missing (is 'vale' it?) in 'id,vale'; allowed: a first line with the "
+            "columns id, value and maybe others, as a test has it");
+  EXPECT_EQ(
+      csv_message("# remark\nid,value\n\n"),
+      "f.csv:3: the file ends behind its column names, without a row of values; allowed: a line of column "
+      "names (id, value) and at least one row of values below it, as a test has it");
+}
+
 TEST(Csv, RefusesFieldsThatNobodyWouldWrite) {
   EXPECT_EQ(csv_message("id,value\n" + std::string(1000, 'a') + ",1\n"), "");
   const std::string much(5'000'000, 'a');

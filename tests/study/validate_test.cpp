@@ -114,7 +114,7 @@ TEST(MeasuredFile, MayHaveItsColumnsInAnyOrderMoreOfThemAndWindowsLineEnds) {
 
 TEST(MeasuredFile, WithoutRowsIsRefused) {
   for (const std::string& csv : {std::string(), kRemark, kRemark + kHeader}) {
-    expect_csv_refused(csv, {"file.csv", "no measurements"});
+    expect_csv_refused(csv, {"file.csv:", "the file ends", "at least one row"});
   }
 }
 

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
 
@@ -100,6 +101,12 @@ void require_room(const Gpu& gpu, const Levels& levels) {
 Levels begin(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   TRITAX_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.waves > 0, "levels of a tile without a shape");
   check_waves(tile.waves, gpu);
+  if (is_wave_schedule(tile.pipeline)) {
+    throw UserError(
+        fmt::format("pipeline {}: the levels below a tile are those of waves that are alike and "
+                    "keep to no schedule; use serial or overlapped",
+                    kPipelineNames[static_cast<std::size_t>(tile.pipeline)]));
+  }
   Levels levels;
   levels.dtype = dtype;
   levels.tile = tile;

@@ -14,7 +14,6 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
-#include "model/parts/wave_roles.hpp"
 #include "model/workload/library_call.hpp"
 
 namespace tritax {
@@ -31,20 +30,20 @@ struct LibraryGemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   DType dtype = DType::bf16;
-  MatmulTile tile;             // of a library with one kernel; all zero: the vendor's library picks
-  std::int32_t producers = 0;  // waves of it beside those of the tile
-  GemmKnobs order;             // of its grid
+  MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
+  GemmKnobs order;  // of its grid
 };
 
 LibraryGemm library_gemm_of(const Problem& problem) {
-  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}, 0, {}};
+  LibraryGemm gemm{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), {}, {}};
   if (problem["tile_m"] == 0) return gemm;
   gemm.order.group_m = static_cast<std::int32_t>(problem["group_m"]);
   gemm.order.xcd_remap = problem["xcd_remap"] != 0;
   gemm.order.xcd_chunk = static_cast<std::int32_t>(problem["xcd_chunk"]);
   const auto small = [&](std::string_view field) { return static_cast<std::int32_t>(problem[field]); };
   gemm.tile = {small("tile_m"), small("tile_n"), small("tile_k"), small("waves"), Pipeline::overlapped};
-  gemm.producers = small("producers");
+  gemm.tile.producers = small("producers");
+  if (gemm.tile.producers > 0) gemm.tile.pipeline = Pipeline::producer_consumer;
   return gemm;
 }
 
@@ -79,15 +78,9 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   check_dtype(gemm.dtype, machine);
   check_memory_of(gemm, machine.gpu);
   const bool picks = gemm.tile.m == 0;
-  LibraryTile library =
+  const LibraryTile library =
       picks ? library_tile({gemm.m, gemm.n, gemm.k, gemm.dtype}, machine) : LibraryTile{gemm.tile};
   check_tile(gemm, library, machine.gpu);
-  WaveRoles roles;
-  if (gemm.producers > 0) {
-    roles =
-        wave_roles(machine.gpu, costs(machine, KernelProfile::vendor), gemm.dtype, gemm.tile, gemm.producers);
-    library.matmul_share = roles.matmul_share;
-  }
   const MatmulTile& tile = library.tile;
   const auto m = static_cast<std::int32_t>(gemm.m);
   const auto n = static_cast<std::int32_t>(gemm.n);
@@ -107,9 +100,7 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   GemmKnobs knobs;
   knobs.host_barriers = false;
   host_program(builder, 0, knobs, kernels);
-  Schedule schedule = builder.finish();
-  if (gemm.producers > 0) schedule.kernels.front().resources = roles.resources;
-  return schedule;
+  return builder.finish();
 }
 
 const std::array<Pattern, 1> kPatterns{{

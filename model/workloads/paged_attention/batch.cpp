@@ -38,7 +38,7 @@ void require_batch_size(const BatchGroup& all, const std::string& where) {
 }
 
 std::vector<PagedSequence> read_lengths(const std::string& path) {
-  constexpr std::string_view kWriter = "a list of sequences with the columns query and context";
+  constexpr std::string_view kWriter = "a list of sequences";
   std::vector<PagedSequence> sequences;
   BatchGroup all;
   read_csv(read_csv_file(path, kWriter), path, "query,context", kWriter, [&](const CsvRow& row) {
