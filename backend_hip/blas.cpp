@@ -19,9 +19,13 @@ using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*,
                        int, const void*, void*, int, int, int, int);
 constexpr int kNoTranspose = 0;
 constexpr int kCompute32F = 68;
+constexpr int kCompute64F = 70;
 constexpr int kDefaultAlgorithm = -1;
 
-int cuda_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F; }
+int cuda_type(DType dtype) {
+  if (dtype == DType::fp64) return CUDA_R_64F;
+  return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_16F;
+}
 
 void* load_library() {
   for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}) {
@@ -41,8 +45,10 @@ Function symbol(void* library, const char* name) {
 }  // namespace
 
 std::vector<double> time_vendor_gemm(const GemmShape& shape, int warmup, int repeats, double flush_bytes) {
-  if (shape.dtype != DType::bf16 && shape.dtype != DType::fp16) {
-    throw UserError(fmt::format("{}: the comparison with cuBLAS knows bf16 and fp16", name_of(shape.dtype)));
+  const bool wide = shape.dtype == DType::fp64;
+  if (shape.dtype != DType::bf16 && shape.dtype != DType::fp16 && !wide) {
+    throw UserError(
+        fmt::format("{}: the comparison with cuBLAS knows bf16, fp16 and fp64", name_of(shape.dtype)));
   }
   void* library = load_library();
   void* handle = nullptr;
@@ -65,17 +71,20 @@ std::vector<double> time_vendor_gemm(const GemmShape& shape, int warmup, int rep
   hipEvent_t end{};
   TRITAX_GPU_CHECK(hipEventCreate(&begin));
   TRITAX_GPU_CHECK(hipEventCreate(&end));
-  const float one = 1;
-  const float zero = 0;
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const void* const alpha = wide ? static_cast<const void*>(&wide_one) : &one;
+  const void* const beta = wide ? static_cast<const void*>(&wide_zero) : &zero;
   std::vector<double> times;
   for (int i = 0; i < warmup + repeats; ++i) {
     TRITAX_GPU_CHECK(hipMemset(flush.get(), 1, flush.bytes()));
     TRITAX_GPU_CHECK(hipDeviceSynchronize());
     TRITAX_GPU_CHECK(hipEventRecord(begin, nullptr));
     // cuBLAS is column-major: Cᵀ = Bᵀ·Aᵀ.
-    const int status = gemm(handle, kNoTranspose, kNoTranspose, shape.n, shape.m, shape.k, &one, b.get(),
-                            cuda_type(shape.dtype), shape.n, a.get(), cuda_type(shape.dtype), shape.k, &zero,
-                            c.get(), cuda_type(shape.dtype), shape.n, kCompute32F, kDefaultAlgorithm);
+    const int status =
+        gemm(handle, kNoTranspose, kNoTranspose, shape.n, shape.m, shape.k, alpha, b.get(),
+             cuda_type(shape.dtype), shape.n, a.get(), cuda_type(shape.dtype), shape.k, beta, c.get(),
+             cuda_type(shape.dtype), shape.n, wide ? kCompute64F : kCompute32F, kDefaultAlgorithm);
     if (status != 0) throw UserError(fmt::format("cublasGemmEx fails with status {}", status));
     TRITAX_GPU_CHECK(hipEventRecord(end, nullptr));
     TRITAX_GPU_CHECK(hipEventSynchronize(end));

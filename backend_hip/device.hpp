@@ -16,9 +16,10 @@ struct SharedRoom {
   __device__ T* get() { return reinterpret_cast<T*>(bytes); }
 };
 
-// The bits of one element in memory.
+// The bits of one element in memory, of up to 4 bytes: fp64 has kernels of its own (tile_fp64.hpp).
 template <DType dtype>
 __device__ inline std::uint32_t load_element(const void* address) {
+  static_assert(bytes_of(dtype) <= 4);
   if constexpr (bytes_of(dtype) == 4) return *static_cast<const std::uint32_t*>(address);
   if constexpr (bytes_of(dtype) == 2) return *static_cast<const unsigned short*>(address);
   return *static_cast<const unsigned char*>(address);
@@ -26,6 +27,7 @@ __device__ inline std::uint32_t load_element(const void* address) {
 
 template <DType dtype>
 __device__ inline void store_element(void* address, std::uint32_t bits) {
+  static_assert(bytes_of(dtype) <= 4);
   if constexpr (bytes_of(dtype) == 4) *static_cast<std::uint32_t*>(address) = bits;
   if constexpr (bytes_of(dtype) == 2)
     *static_cast<unsigned short*>(address) = static_cast<unsigned short>(bits);

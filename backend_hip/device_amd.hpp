@@ -218,6 +218,10 @@ __device__ __attribute__((noinline)) inline void add_to_float(float* address, fl
   __hip_atomic_fetch_add(address, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
+__device__ __attribute__((noinline)) inline void add_to_double(void* address, double value) {
+  __hip_atomic_fetch_add(static_cast<double*>(address), value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+
 // Relaxed addition at system scope.
 template <DType dtype>
 __device__ inline void atomic_add_element(void* address, float value) {

@@ -284,4 +284,8 @@ __device__ inline void atomic_add_element(void* address, float value) {
   }
 }
 
+__device__ inline void add_to_double(void* address, double value) {
+  asm volatile("red.relaxed.sys.global.add.f64 [%0], %1;" ::"l"(address), "d"(value) : "memory");
+}
+
 }  // namespace tritax::gpu

@@ -18,7 +18,7 @@ namespace {
 std::vector<TileKernel> all_tile_kernels() {
   std::vector<TileKernel> all = matmul_kernels_bf16();
   for (const auto& more : {matmul_kernels_fp16(), matmul_kernels_fp8(), matmul_kernels_fp32(),
-                           attend_kernels_bf16(), attend_kernels_fp16()}) {
+                           matmul_kernels_fp64(), attend_kernels_bf16(), attend_kernels_fp16()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

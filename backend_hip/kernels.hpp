@@ -17,6 +17,7 @@ struct TileKernel {
 std::vector<TileKernel> matmul_kernels_bf16();
 std::vector<TileKernel> matmul_kernels_fp16();
 std::vector<TileKernel> matmul_kernels_fp8();
+std::vector<TileKernel> matmul_kernels_fp64();
 std::vector<TileKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
 
 // With attention, of 16-bit types; TileTraits::depth says of which heads.
@@ -33,11 +34,13 @@ const void* sparse_kernel_for(int threads);
 struct SparseOperands {
   const std::int32_t* offsets = nullptr;
   const std::int32_t* columns = nullptr;
-  const float* values = nullptr;
-  const float* x = nullptr;
+  const double* values = nullptr;
+  const double* x = nullptr;
   std::int32_t rows = 0;
 };
-void launch_sparse_reference(const SparseOperands& operands, float* reference, hipStream_t stream);
+void launch_sparse_reference(const SparseOperands& operands, double* reference, hipStream_t stream);
+
+// What checks a run keeps all numbers in fp64.
 
 // Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on
 // the seed and its place alone. `transposed` may be null.
@@ -45,17 +48,17 @@ void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32
                         void* transposed, std::int32_t transposed_pitch, std::uint64_t seed,
                         hipStream_t stream);
 
-// reference[rows × cols] (fp32, contiguous) = A·B with products and sums in fp64.
+// reference[rows × cols] (contiguous) = A·B with products and sums in fp64.
 void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
-                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
+                      std::int32_t rows, std::int32_t cols, std::int32_t k, double* reference,
                       hipStream_t stream);
 
-// The operands of an attention, fp32, contiguous: `queries`, `keys` and `values` rows of `depth` columns.
+// The operands of an attention, contiguous: `queries`, `keys` and `values` rows of `depth` columns.
 // With `limit` > 0 query i sees the first limit + i div `group` keys only.
 struct AttentionOperands {
-  const float* queries = nullptr;
-  const float* keys = nullptr;
-  const float* values = nullptr;
+  const double* queries = nullptr;
+  const double* keys = nullptr;
+  const double* values = nullptr;
   std::int32_t query_count = 0;
   std::int32_t key_count = 0;
   std::int32_t depth = 0;  // at most 512
@@ -63,13 +66,12 @@ struct AttentionOperands {
   std::int32_t group = 1;
 };
 
-// reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, all in fp64 but the exponentials of
-// the weights; 0 where a query sees nothing.
-void launch_attention_reference(const AttentionOperands& operands, float* reference, hipStream_t stream);
+// reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, 0 where a query sees nothing.
+void launch_attention_reference(const AttentionOperands& operands, double* reference, hipStream_t stream);
 
-// values = matrix, or values += matrix, in fp32; a row of `values` is `values_cols` long.
+// values = matrix, or values += matrix; a row of `values` is `values_cols` long.
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                  float* values, std::int32_t values_cols, bool add, hipStream_t stream);
+                  double* values, std::int32_t values_cols, bool add, hipStream_t stream);
 
 // Sums over a comparison; NaN anywhere makes them NaN or raises `unordered`.
 struct Comparison {
@@ -82,15 +84,15 @@ struct Comparison {
   unsigned long long unordered = 0;  // elements that are NaN or infinite
 };
 
-// Adds the squares of a rectangle of values in fp32, of which a row is `reference_cols` long, to `*sums`,
+// Adds the squares of a rectangle of values, of which a row is `reference_cols` long, to `*sums`,
 // which lies on the device.
-void launch_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
-                    Comparison* sums, hipStream_t stream);
+void launch_squares(std::int32_t rows, std::int32_t cols, const double* reference,
+                    std::int32_t reference_cols, Comparison* sums, hipStream_t stream);
 
 // Adds the comparison of a rectangle of `result` with such values to `*sums`, which has the squares of all
 // `elements` by now.
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, std::int32_t reference_cols, double elements, Comparison* sums,
+                    const double* reference, std::int32_t reference_cols, double elements, Comparison* sums,
                     hipStream_t stream);
 
 }  // namespace tritax::gpu

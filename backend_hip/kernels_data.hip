@@ -12,6 +12,14 @@ constexpr int kReferenceTile = 64;
 constexpr int kReferenceK = 16;
 constexpr int kMostDepth = 512;
 
+template <DType dtype>
+__device__ double number_at(const unsigned char* at) {
+  if constexpr (dtype == DType::fp64)
+    return *reinterpret_cast<const double*>(at);
+  else
+    return to_float<dtype>(load_element<dtype>(at));
+}
+
 __device__ std::uint64_t mixed(std::uint64_t x) {  // SplitMix64
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -28,11 +36,16 @@ __global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32
     const std::int64_t row = i / cols;
     const std::int64_t col = i % cols;
     const std::uint64_t bits = mixed(seed ^ mixed(static_cast<std::uint64_t>(i)));
-    const float value = static_cast<float>(bits >> 40) * (2.0F / 16777216.0F) - 1.0F;
-    const std::uint32_t element = from_float<dtype>(value);
-    store_element<dtype>(matrix + row * pitch + col * bytes_of(dtype), element);
-    if (transposed != nullptr) {
-      store_element<dtype>(transposed + col * transposed_pitch + row * bytes_of(dtype), element);
+    if constexpr (dtype == DType::fp64) {  // all 53 digits, so that fewer would be found out
+      *reinterpret_cast<double*>(matrix + row * pitch + col * 8) =
+          static_cast<double>(bits >> 11) * (2.0 / 9007199254740992.0) - 1.0;
+    } else {
+      const float value = static_cast<float>(bits >> 40) * (2.0F / 16777216.0F) - 1.0F;
+      const std::uint32_t element = from_float<dtype>(value);
+      store_element<dtype>(matrix + row * pitch + col * bytes_of(dtype), element);
+      if (transposed != nullptr) {
+        store_element<dtype>(transposed + col * transposed_pitch + row * bytes_of(dtype), element);
+      }
     }
   }
 }
@@ -41,7 +54,7 @@ __global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32
 template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     multiply_fp64(const unsigned char* a, std::int32_t a_pitch, const unsigned char* b, std::int32_t b_pitch,
-                  std::int32_t rows, std::int32_t cols, std::int32_t k_count, float* reference) {
+                  std::int32_t rows, std::int32_t cols, std::int32_t k_count, double* reference) {
   __shared__ double tile_a[kReferenceK][kReferenceTile + 1];
   __shared__ double tile_b[kReferenceK][kReferenceTile + 1];
   const int first_row = static_cast<int>(blockIdx.y) * kReferenceTile;
@@ -54,18 +67,16 @@ __global__ void __launch_bounds__(kThreads)
       const int row = first_row + i / kReferenceK;
       const bool in = row < rows && k0 + k < k_count;
       tile_a[k][i / kReferenceK] =
-          in ? to_float<dtype>(load_element<dtype>(a + std::int64_t{row} * a_pitch +
-                                                   std::int64_t{k0 + k} * bytes_of(dtype)))
-             : 0.0F;
+          in ? number_at<dtype>(a + std::int64_t{row} * a_pitch + std::int64_t{k0 + k} * bytes_of(dtype))
+             : 0.0;
     }
     for (int i = thread; i < kReferenceK * kReferenceTile; i += kThreads) {
       const int k = i / kReferenceTile;
       const int col = first_col + i % kReferenceTile;
       const bool in = col < cols && k0 + k < k_count;
       tile_b[k][i % kReferenceTile] =
-          in ? to_float<dtype>(load_element<dtype>(b + std::int64_t{k0 + k} * b_pitch +
-                                                   std::int64_t{col} * bytes_of(dtype)))
-             : 0.0F;
+          in ? number_at<dtype>(b + std::int64_t{k0 + k} * b_pitch + std::int64_t{col} * bytes_of(dtype))
+             : 0.0;
     }
     workgroup_barrier();
 #pragma unroll
@@ -84,20 +95,19 @@ __global__ void __launch_bounds__(kThreads)
     for (int j = 0; j < 4; ++j) {
       const int row = first_row + thread / 16 + 16 * i;
       const int col = first_col + thread % 16 + 16 * j;
-      if (row < rows && col < cols)
-        reference[std::int64_t{row} * cols + col] = static_cast<float>(sums[i][j]);
+      if (row < rows && col < cols) reference[std::int64_t{row} * cols + col] = sums[i][j];
     }
   }
 }
 
 // One workgroup a query. It takes as many keys at a time as it has threads: a score a thread, then a column
 // of the values a thread.
-__global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, float* reference) {
+__global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, double* reference) {
   __shared__ double weights[kThreads];
   __shared__ double reduced[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t query = blockIdx.x;
-  const float* const q = of.queries + query * of.depth;
+  const double* const q = of.queries + query * of.depth;
   std::int64_t seen = of.key_count;
   if (of.limit > 0) seen = min(seen, of.limit + query / of.group);
   double most = -1e300, sum = 0;
@@ -107,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, fl
     double score = -1e300;
     if (key < seen) {
       score = 0;
-      for (int i = 0; i < of.depth; ++i) score += static_cast<double>(q[i]) * of.keys[key * of.depth + i];
+      for (int i = 0; i < of.depth; ++i) score += q[i] * of.keys[key * of.depth + i];
       score /= sqrt(static_cast<double>(of.depth));
     }
     reduced[thread] = score;
@@ -135,20 +145,20 @@ __global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, fl
   }
   for (int part = 0; part < kMostDepth / kThreads; ++part) {
     const int col = part * kThreads + thread;
-    if (col < of.depth) reference[query * of.depth + col] = sum > 0 ? static_cast<float>(out[part] / sum) : 0;
+    if (col < of.depth) reference[query * of.depth + col] = sum > 0 ? out[part] / sum : 0;
   }
 }
 
 template <DType dtype>
 __global__ void widen(const unsigned char* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                      float* values, std::int32_t values_cols, bool add) {
+                      double* values, std::int32_t values_cols, bool add) {
   const std::int64_t total = std::int64_t{rows} * cols;
   for (std::int64_t i = blockIdx.x * std::int64_t{kThreads} + threadIdx.x; i < total;
        i += std::int64_t{gridDim.x} * kThreads) {
     const std::int64_t row = i / cols;
     const std::int64_t col = i % cols;
-    const float value = to_float<dtype>(load_element<dtype>(matrix + row * pitch + col * bytes_of(dtype)));
-    float& sum = values[row * values_cols + col];
+    const double value = number_at<dtype>(matrix + row * pitch + col * bytes_of(dtype));
+    double& sum = values[row * values_cols + col];
     sum = add ? sum + value : value;
   }
 }
@@ -165,15 +175,15 @@ __device__ double sum_of_workgroup(double value, double* room) {
   return sum;
 }
 
-__device__ double squares_of_row(const float* reference, std::int32_t cols, double* room) {
+__device__ double squares_of_row(const double* reference, std::int32_t cols, double* room) {
   double squares = 0;
   for (int col = static_cast<int>(threadIdx.x); col < cols; col += kThreads)
-    squares += static_cast<double>(reference[col]) * reference[col];
+    squares += reference[col] * reference[col];
   return sum_of_workgroup(squares, room);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    add_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
+    add_squares(std::int32_t rows, std::int32_t cols, const double* reference, std::int32_t reference_cols,
                 Comparison* sums) {
   __shared__ double room[kThreads];
   double squares = 0;
@@ -186,19 +196,18 @@ __global__ void __launch_bounds__(kThreads)
 template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-            const float* reference, std::int32_t reference_cols, double elements, Comparison* sums) {
+            const double* reference, std::int32_t reference_cols, double elements, Comparison* sums) {
   __shared__ double room[kThreads];
   double error_squared = 0;
   double largest = 0;
   unsigned long long unordered = 0;
   const double all = sums->reference_squared / elements;
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const float* const wanted_row = reference + row * reference_cols;
+    const double* const wanted_row = reference + row * reference_cols;
     const double of_row = squares_of_row(wanted_row, cols, room) / cols;
     const double scale = sqrt(of_row > all ? of_row : all);
     for (int col = static_cast<int>(threadIdx.x); col < cols; col += kThreads) {
-      const float value =
-          to_float<dtype>(load_element<dtype>(result + row * pitch + std::int64_t{col} * bytes_of(dtype)));
+      const double value = number_at<dtype>(result + row * pitch + std::int64_t{col} * bytes_of(dtype));
       const double wanted = wanted_row[col];
       const double error = value > wanted ? value - wanted : wanted - value;
       if (!(error < 1e300)) {
@@ -221,6 +230,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class Run>
 void with_dtype(DType dtype, Run run) {
   switch (dtype) {
+    case DType::fp64:
+      return run.template operator()<DType::fp64>();
     case DType::fp32:
       return run.template operator()<DType::fp32>();
     case DType::fp16:
@@ -251,7 +262,7 @@ void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32
 }
 
 void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const void* b, std::int32_t b_pitch,
-                      std::int32_t rows, std::int32_t cols, std::int32_t k, float* reference,
+                      std::int32_t rows, std::int32_t cols, std::int32_t k, double* reference,
                       hipStream_t stream) {
   const dim3 grid(static_cast<unsigned int>((cols + kReferenceTile - 1) / kReferenceTile),
                   static_cast<unsigned int>((rows + kReferenceTile - 1) / kReferenceTile));
@@ -263,13 +274,13 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
-void launch_attention_reference(const AttentionOperands& operands, float* reference, hipStream_t stream) {
+void launch_attention_reference(const AttentionOperands& operands, double* reference, hipStream_t stream) {
   attend_fp64<<<static_cast<unsigned int>(operands.query_count), kThreads, 0, stream>>>(operands, reference);
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                  float* values, std::int32_t values_cols, bool add, hipStream_t stream) {
+                  double* values, std::int32_t values_cols, bool add, hipStream_t stream) {
   with_dtype(dtype, [&]<DType type>() {
     widen<type><<<grid_for(std::int64_t{rows} * cols), kThreads, 0, stream>>>(
         static_cast<const unsigned char*>(matrix), pitch, rows, cols, values, values_cols, add);
@@ -277,15 +288,15 @@ void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int3
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
-void launch_squares(std::int32_t rows, std::int32_t cols, const float* reference, std::int32_t reference_cols,
-                    Comparison* sums, hipStream_t stream) {
+void launch_squares(std::int32_t rows, std::int32_t cols, const double* reference,
+                    std::int32_t reference_cols, Comparison* sums, hipStream_t stream) {
   add_squares<<<grid_for(std::int64_t{rows} * kThreads), kThreads, 0, stream>>>(rows, cols, reference,
                                                                                 reference_cols, sums);
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
-                    const float* reference, std::int32_t reference_cols, double elements, Comparison* sums,
+                    const double* reference, std::int32_t reference_cols, double elements, Comparison* sums,
                     hipStream_t stream) {
   with_dtype(dtype, [&]<DType type>() {
     compare<type><<<grid_for(std::int64_t{rows} * kThreads), kThreads, 0, stream>>>(

@@ -9,20 +9,20 @@ namespace {
 constexpr int kReferenceThreads = 64;  // of a row
 
 __global__ void __launch_bounds__(kReferenceThreads)
-    multiply_sparse_fp64(const SparseOperands of, float* reference) {
+    multiply_sparse_fp64(const SparseOperands of, double* reference) {
   __shared__ double parts[kReferenceThreads];
   const int thread = static_cast<int>(threadIdx.x);
   for (std::int64_t row = blockIdx.x; row < of.rows; row += gridDim.x) {
     double sum = 0;
     for (std::int64_t k = of.offsets[row] + thread; k < of.offsets[row + 1]; k += kReferenceThreads)
-      sum += static_cast<double>(of.values[k]) * of.x[of.columns[k]];
+      sum += of.values[k] * of.x[of.columns[k]];
     parts[thread] = sum;
     workgroup_barrier();
     for (int half = kReferenceThreads / 2; half > 0; half /= 2) {
       if (thread < half) parts[thread] += parts[thread + half];
       workgroup_barrier();
     }
-    if (thread == 0) reference[row] = static_cast<float>(parts[0]);
+    if (thread == 0) reference[row] = parts[0];
     workgroup_barrier();
   }
 }
@@ -35,7 +35,7 @@ const void* sparse_kernel_for(int threads) {
   return reinterpret_cast<const void*>(&sparse_kernel<1024>);
 }
 
-void launch_sparse_reference(const SparseOperands& operands, float* reference, hipStream_t stream) {
+void launch_sparse_reference(const SparseOperands& operands, double* reference, hipStream_t stream) {
   constexpr std::int32_t kMostBlocks = 1 << 14;
   const auto blocks = static_cast<unsigned int>(operands.rows < kMostBlocks ? operands.rows : kMostBlocks);
   multiply_sparse_fp64<<<blocks, kReferenceThreads, 0, stream>>>(operands, reference);

@@ -119,9 +119,10 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
 // Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
 // for what the device lacks: a tile or dtype that no kernel holds (see find_tile), sparse products that are
 // not written out at once (see lower_sparse.cpp), attention that is not on 16-byte grids or beside matmul,
-// load, reduce or atomic_add, partials that are not fp32, atomics on fp8, an accumulator carried over a claim
-// that skips, operands that start off the copy engine's 16-byte grid, writes to an fp8 operand B, tiles too
-// large for a kernel's accumulator.
+// load, reduce or atomic_add, partials that are not fp32, atomics on fp8, fp64 beside
+// another dtype in a kernel that multiplies, and summed in one that does not, an accumulator carried over a
+// claim that skips, operands that start off the copy engine's 16-byte grid, writes to an fp8 operand B, tiles
+// too large for a kernel's accumulator.
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

@@ -72,6 +72,8 @@ void Lowering::lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp
     refuse(number, fmt::format("values are {} and x is {}; GPUs multiply numbers of one dtype",
                                name_of(values), name_of(x)));
   }
+  if (values == DType::fp64)
+    refuse(number, "values are fp64; GPUs multiply sparse matrices of up to 4 bytes");
   const auto sharing = static_cast<LaneSharing>(op.src_row);
   const bool grouped = sharing == LaneSharing::vector || sharing == LaneSharing::group;
   if (grouped && (op.value > threads_ || !std::has_single_bit(static_cast<std::uint32_t>(op.value)))) {

@@ -18,9 +18,12 @@ bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dt
 
 }  // namespace
 
+bool Lowering::fed_by_boxes() const {
+  return tile_ != nullptr && device_.tensor_maps && tile_->store_cols > 0;
+}
+
 bool Lowering::goes_to_senders(const Op& store) const {
-  return tile_ != nullptr && device_.tensor_maps &&
-         schedule_.buffers[static_cast<std::size_t>(store.buffer)].dtype == tile_->dtype;
+  return fed_by_boxes() && schedule_.buffers[static_cast<std::size_t>(store.buffer)].dtype == tile_->dtype;
 }
 
 void Lowering::lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
@@ -50,7 +53,7 @@ void Lowering::lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
     out.bits |= kJoin;
     all_waves_meet();
   }
-  if (device_.tensor_maps) {
+  if (fed_by_boxes()) {
     require_aligned(buffer_a, op.k_begin, number, "k range of A");
     require_aligned(buffer_b, transposed ? op.k_begin : op.rect.col, number, "place in B");
     add_operand_maps(op, transposed, out);
@@ -259,13 +262,18 @@ void Lowering::require_fits(const Op& op, std::uint32_t number) const {
   if (tile_ != nullptr) {
     const DType dtype =
         schedule_.buffers[static_cast<std::size_t>(op.buffer >= 0 ? op.buffer : op.src_buffer)].dtype;
-    if (dtype != tile_->dtype && dtype != DType::fp32) {
-      refuse(number, fmt::format("{} data in a kernel of {} tiles; {} and fp32 are possible", name_of(dtype),
-                                 name_of(tile_->dtype), name_of(tile_->dtype)));
+    const bool takes_fp32 = tile_->dtype != DType::fp64;
+    if (dtype != tile_->dtype && !(takes_fp32 && dtype == DType::fp32)) {
+      refuse(number,
+             fmt::format("{} data in a kernel of {} tiles; {}{} possible", name_of(dtype),
+                         name_of(tile_->dtype), name_of(tile_->dtype), takes_fp32 ? " and fp32 are" : " is"));
     }
     if (op.rect.rows <= tile_->m && op.rect.cols <= tile_->n) return;
     refuse(number, fmt::format("{}x{} elements are more than the kernel's {}x{} tile", op.rect.rows,
                                op.rect.cols, tile_->m, tile_->n));
+  }
+  if (schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype == DType::fp64) {
+    refuse(number, "fp64 data in a kernel that does not multiply in fp64; others only copy it");
   }
   const std::int64_t groups = std::int64_t{op.rect.rows} * ((cols + kGroupCols - 1) / kGroupCols);
   const std::int64_t capacity = std::int64_t{threads_ > 512 ? 2 : threads_ > 256 ? 4 : 8} * threads_;

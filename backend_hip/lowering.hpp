@@ -36,6 +36,8 @@ class Lowering {
   bool is_lean(const Kernel& kernel) const;
   // Whether computing threads of the kernel store anything, which a signal then has to cover.
   bool team_may_write(const Kernel& kernel) const;
+  // Whether the copy engine brings the operands of the kernel, and senders carry its tiles out.
+  bool fed_by_boxes() const;
   bool goes_to_senders(const Op& store) const;
   // The hardware runs whole waves; 64 lanes suit both makers.
   static std::int32_t vector_threads(const Kernel& kernel);

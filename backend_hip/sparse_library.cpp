@@ -47,6 +47,7 @@ int cuda_type_of(DType dtype) {
       return CUDA_R_16F;
     case DType::bf16:
       return CUDA_R_16BF;
+    case DType::fp64:  // y is fp32 here
     case DType::fp8:
       break;
   }
@@ -98,20 +99,20 @@ class Operands {
         values_(0, static_cast<std::size_t>(matrix.nonzeros()) * static_cast<std::size_t>(bytes_of(dtype))),
         x_(0, static_cast<std::size_t>(matrix.cols) * static_cast<std::size_t>(bytes_of(dtype))),
         y_(0, static_cast<std::size_t>(rows_) * sizeof(float)),
-        right_(0, static_cast<std::size_t>(rows_) * sizeof(float)),
+        right_(0, static_cast<std::size_t>(rows_) * sizeof(double)),
         destroy_matrix_(library.function<Destroy>("cusparseDestroySpMat")),
         destroy_vector_(library.function<Destroy>("cusparseDestroyDnVec")) {
     const std::int32_t count = matrix.nonzeros();
     const int bytes = bytes_of(dtype);
     launch_fill_random(dtype, values_.get(), 1, count, 0, nullptr, 0, seed, nullptr);
     launch_fill_random(dtype, x_.get(), matrix.cols, 1, bytes, nullptr, 0, seed + 1, nullptr);
-    const DeviceMemory wide_values(0, static_cast<std::size_t>(count) * sizeof(float));
-    const DeviceMemory wide_x(0, static_cast<std::size_t>(matrix.cols) * sizeof(float));
-    launch_widen(dtype, values_.get(), 0, 1, count, wide_values.as<float>(), count, false, nullptr);
-    launch_widen(dtype, x_.get(), bytes, matrix.cols, 1, wide_x.as<float>(), 1, false, nullptr);
+    const DeviceMemory wide_values(0, static_cast<std::size_t>(count) * sizeof(double));
+    const DeviceMemory wide_x(0, static_cast<std::size_t>(matrix.cols) * sizeof(double));
+    launch_widen(dtype, values_.get(), 0, 1, count, wide_values.as<double>(), count, false, nullptr);
+    launch_widen(dtype, x_.get(), bytes, matrix.cols, 1, wide_x.as<double>(), 1, false, nullptr);
     launch_sparse_reference({offsets_.as<std::int32_t>(), columns_.as<std::int32_t>(),
-                             wide_values.as<float>(), wide_x.as<float>(), rows_},
-                            right_.as<float>(), nullptr);
+                             wide_values.as<double>(), wide_x.as<double>(), rows_},
+                            right_.as<double>(), nullptr);
     TRITAX_GPU_CHECK(hipDeviceSynchronize());
     CuSparse::require(library.function<CreateCsr>("cusparseCreateCsr")(
                           &csr, rows_, matrix.cols, count, offsets_.get(), columns_.get(), values_.get(),
@@ -135,8 +136,8 @@ class Operands {
   double relative_error() const {
     constexpr auto kPitch = static_cast<std::int32_t>(sizeof(float));
     const DeviceMemory sums = upload(0, std::vector<Comparison>(1));
-    launch_squares(rows_, 1, right_.as<float>(), 1, sums.as<Comparison>(), nullptr);
-    launch_compare(DType::fp32, y_.get(), kPitch, rows_, 1, right_.as<float>(), 1, rows_,
+    launch_squares(rows_, 1, right_.as<double>(), 1, sums.as<Comparison>(), nullptr);
+    launch_compare(DType::fp32, y_.get(), kPitch, rows_, 1, right_.as<double>(), 1, rows_,
                    sums.as<Comparison>(), nullptr);
     const Comparison found = download<Comparison>(sums)[0];
     if (found.unordered > 0) return INFINITY;

@@ -31,6 +31,8 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
 
 CUtensorMapDataType type_of(DType dtype) {
   switch (dtype) {
+    case DType::fp64:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     case DType::fp32:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case DType::fp16:

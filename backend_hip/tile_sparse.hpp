@@ -122,6 +122,8 @@ class SparseEngine {
         return product_as<DType::bf16>(op);
       case DType::fp8:
         return product_as<DType::fp8>(op);
+      case DType::fp64:
+        return;  // refused by lowering
     }
   }
 

@@ -43,6 +43,8 @@ class VectorEngine {
         return accumulate_as<DType::bf16>(op);
       case DType::fp8:
         return accumulate_as<DType::fp8>(op);
+      case DType::fp64:
+        return;  // refused by lowering
     }
   }
 
@@ -56,6 +58,8 @@ class VectorEngine {
         return store_as<DType::bf16>(op);
       case DType::fp8:
         return store_as<DType::fp8>(op);
+      case DType::fp64:
+        return;  // refused by lowering
     }
   }
 
@@ -100,6 +104,7 @@ class VectorEngine {
       case DType::bf16:
         return atomic_add_as<DType::bf16>(op);
       case DType::fp8:
+      case DType::fp64:
         return;  // refused by lowering
     }
   }

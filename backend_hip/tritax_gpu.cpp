@@ -104,7 +104,7 @@ void add_gemm_options(CLI::App& command, GemmOptions& gemm) {
       ->check(CLI::Range(std::int64_t{1}, kMostRows));
   command.add_option("--k", gemm.shape.k, "columns of A, rows of B")
       ->check(CLI::Range(std::int64_t{1}, kMostRows));
-  command.add_option("--dtype", gemm.dtype, "bf16, fp16 or fp8");
+  command.add_option("--dtype", gemm.dtype, "bf16, fp16, fp8 or fp64");
   command.add_option("--tile", gemm.tile, "rows x columns of a tile, as 128x256");
   command.add_option("--group-m", gemm.group_m, "row tiles of a group in the grid order")
       ->check(CLI::Range(1, 1 << 20));

@@ -14,8 +14,8 @@ namespace tritax::gpu {
 
 namespace {
 
-// Bytes of a row of contiguous values in fp32.
-std::int32_t fp32_pitch(const Rect& rect) { return rect.cols * static_cast<std::int32_t>(sizeof(float)); }
+// Bytes of a row of contiguous values.
+std::int32_t pitch_of(const Rect& rect) { return rect.cols * static_cast<std::int32_t>(sizeof(double)); }
 
 // Where the elements of `part` begin among the values of `rect`, row by row.
 std::size_t place_in(const Rect& rect, const Rect& part) {
@@ -25,8 +25,7 @@ std::size_t place_in(const Rect& rect, const Rect& part) {
 
 // Values that nobody knows yet: NaN.
 DeviceMemory values_for(const Rect& rect, int device) {
-  DeviceMemory values(device,
-                      static_cast<std::size_t>(fp32_pitch(rect)) * static_cast<std::size_t>(rect.rows));
+  DeviceMemory values(device, static_cast<std::size_t>(pitch_of(rect)) * static_cast<std::size_t>(rect.rows));
   TRITAX_GPU_CHECK(hipMemset(values.get(), 0xff, values.bytes()));
   return values;
 }
@@ -36,10 +35,10 @@ void make_input(const Input& input, DType dtype, std::uint64_t seed, const Regio
                 const DeviceMemory& values, int device) {
   const Rect& filled = input.region.rect;
   const Rect part = common_part(filled, region.rect);
-  float* to = values.as<float>() + place_in(region.rect, part);
+  double* to = values.as<double>() + place_in(region.rect, part);
   if (input.values == InputValues::zero) {
-    TRITAX_GPU_CHECK(hipMemset2D(to, static_cast<std::size_t>(fp32_pitch(region.rect)), 0,
-                                 static_cast<std::size_t>(fp32_pitch(part)),
+    TRITAX_GPU_CHECK(hipMemset2D(to, static_cast<std::size_t>(pitch_of(region.rect)), 0,
+                                 static_cast<std::size_t>(pitch_of(part)),
                                  static_cast<std::size_t>(part.rows)));
     return;
   }
@@ -57,6 +56,8 @@ void make_input(const Input& input, DType dtype, std::uint64_t seed, const Regio
 // square, and as much again for the sum.
 double element_tolerance(DType dtype) {
   switch (dtype) {
+    case DType::fp64:
+      return 1e-11;
     case DType::fp32:
       return 1e-3;
     case DType::fp16:
@@ -71,9 +72,11 @@ double element_tolerance(DType dtype) {
 
 // Of a whole result, relative to its norm: two to five times what rounding each element to nearest leaves of
 // random values, 0.42 units of 2^-(digits of the significand): 2.1e-4 of fp16, 1.7e-3 of bf16, 0.027 of fp8,
-// as scenarios/measured/h100-2-random-8.csv has it. In fp32 it is the order of the sum that differs.
+// as scenarios/measured/h100-2-random-8.csv has it. In fp32 and fp64 it is the order of the sum that differs.
 double relative_tolerance(DType dtype) {
   switch (dtype) {
+    case DType::fp64:
+      return 1e-12;
     case DType::fp32:
       return 1e-4;
     case DType::fp16:
@@ -146,8 +149,8 @@ DeviceMemory ReferenceOnGpus::product_of(const ReferenceOp& op, std::size_t inde
   DeviceMemory product = values_for(to, device);
   const DeviceMemory a = read(op.a, op.a.rank, index, device);
   const DeviceMemory b = read(op.b, op.b.rank, index, device);
-  launch_reference(DType::fp32, a.get(), fp32_pitch(op.a.rect), b.get(), fp32_pitch(op.b.rect), to.rows,
-                   to.cols, op.a.rect.cols, product.as<float>(), nullptr);
+  launch_reference(DType::fp64, a.get(), pitch_of(op.a.rect), b.get(), pitch_of(op.b.rect), to.rows, to.cols,
+                   op.a.rect.cols, product.as<double>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return product;
 }
@@ -159,15 +162,15 @@ DeviceMemory ReferenceOnGpus::attention_of(const ReferenceOp& op, std::size_t in
   const DeviceMemory keys = read_below_each_other(op.b, index, device);
   const DeviceMemory values = read_below_each_other(op.c, index, device);
   const std::int32_t parts = op.b.rank >= 0 ? 1 : schedule_.ranks;
-  launch_attention_reference({.queries = queries.as<float>(),
-                              .keys = keys.as<float>(),
-                              .values = values.as<float>(),
+  launch_attention_reference({.queries = queries.as<double>(),
+                              .keys = keys.as<double>(),
+                              .values = values.as<double>(),
                               .query_count = to.rows,
                               .key_count = op.b.rect.rows * parts,
                               .depth = to.cols,
                               .limit = op.limit,
                               .group = op.group},
-                             result.as<float>(), nullptr);
+                             result.as<double>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return result;
 }
@@ -179,9 +182,9 @@ DeviceMemory ReferenceOnGpus::sparse_product_of(const ReferenceOp& op, std::size
   const DeviceMemory columns = upload(device, matrix.columns);
   const DeviceMemory values = read(op.a, op.a.rank, index, device);
   const DeviceMemory x = read(op.b, op.b.rank, index, device);
-  launch_sparse_reference({offsets.as<std::int32_t>(), columns.as<std::int32_t>(), values.as<float>(),
-                           x.as<float>(), matrix.rows},
-                          product.as<float>(), nullptr);
+  launch_sparse_reference({offsets.as<std::int32_t>(), columns.as<std::int32_t>(), values.as<double>(),
+                           x.as<double>(), matrix.rows},
+                          product.as<double>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return product;
 }
@@ -195,10 +198,10 @@ DeviceMemory ReferenceOnGpus::read_below_each_other(const Region& region, std::s
   DeviceMemory values = values_for(all, device);
   for (int rank = 0; rank < schedule_.ranks; ++rank) {
     const DeviceMemory part = read(region, rank, before, device);
-    launch_widen(DType::fp32, part.get(), fp32_pitch(region.rect), region.rect.rows, region.rect.cols,
-                 values.as<float>() + static_cast<std::size_t>(rank) *
-                                          static_cast<std::size_t>(region.rect.rows) *
-                                          static_cast<std::size_t>(region.rect.cols),
+    launch_widen(DType::fp64, part.get(), pitch_of(region.rect), region.rect.rows, region.rect.cols,
+                 values.as<double>() + static_cast<std::size_t>(rank) *
+                                           static_cast<std::size_t>(region.rect.rows) *
+                                           static_cast<std::size_t>(region.rect.cols),
                  region.rect.cols, false, nullptr);
     TRITAX_GPU_CHECK(hipDeviceSynchronize());
   }
@@ -217,9 +220,8 @@ DeviceMemory ReferenceOnGpus::read(const Region& region, int rank, std::size_t b
     const Region& to = schedule_.reference[i].to;
     if (!overlap(to, own)) continue;
     const Rect part = common_part(to.rect, own.rect);
-    launch_widen(DType::fp32, values_[i].as<float>() + place_in(to.rect, part), fp32_pitch(to.rect),
-                 part.rows, part.cols, values.as<float>() + place_in(own.rect, part), own.rect.cols, false,
-                 nullptr);
+    launch_widen(DType::fp64, values_[i].as<double>() + place_in(to.rect, part), pitch_of(to.rect), part.rows,
+                 part.cols, values.as<double>() + place_in(own.rect, part), own.rect.cols, false, nullptr);
   }
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return values;
@@ -228,8 +230,8 @@ DeviceMemory ReferenceOnGpus::read(const Region& region, int rank, std::size_t b
 void ReferenceOnGpus::add(const Region& region, int rank, std::size_t before, int device,
                           const DeviceMemory& sum) const {
   const DeviceMemory more = read(region, rank, before, device);
-  launch_widen(DType::fp32, more.get(), fp32_pitch(region.rect), region.rect.rows, region.rect.cols,
-               sum.as<float>(), region.rect.cols, true, nullptr);
+  launch_widen(DType::fp64, more.get(), pitch_of(region.rect), region.rect.rows, region.rect.cols,
+               sum.as<double>(), region.rect.cols, true, nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
 }
 
@@ -243,7 +245,7 @@ std::vector<BufferComparison> ReferenceOnGpus::compare(int rank, const HeapLayou
     const Region& to = schedule_.reference[part.op].to;
     const auto buffer = static_cast<std::size_t>(to.buffer);
     launch_squares(part.rect.rows, part.rect.cols,
-                   values_[part.op].as<float>() + place_in(to.rect, part.rect), to.rect.cols,
+                   values_[part.op].as<double>() + place_in(to.rect, part.rect), to.rect.cols,
                    sums.as<Comparison>() + buffer, nullptr);
     BufferComparison& one = of_buffer[to.buffer];
     one.dtype = schedule_.buffers[buffer].dtype;
@@ -255,7 +257,7 @@ std::vector<BufferComparison> ReferenceOnGpus::compare(int rank, const HeapLayou
     const BufferPlace& place = heap.buffers[buffer];
     const DType dtype = schedule_.buffers[buffer].dtype;
     launch_compare(dtype, base + place_of(place, dtype, part.rect), place.pitch, part.rect.rows,
-                   part.rect.cols, values_[part.op].as<float>() + place_in(to.rect, part.rect), to.rect.cols,
+                   part.rect.cols, values_[part.op].as<double>() + place_in(to.rect, part.rect), to.rect.cols,
                    of_buffer.at(to.buffer).elements, sums.as<Comparison>() + buffer, nullptr);
   }
   const std::vector<Comparison> found = download<Comparison>(sums);

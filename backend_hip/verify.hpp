@@ -1,7 +1,7 @@
 // Checking what a schedule left in its buffers against its reference (model/schedule/reference.hpp).
 //
 // The reference is evaluated on the GPUs, apart from the buffers: inputs are made anew from the seed, as a
-// run may have overwritten them, and every operation's value is one block in fp32 on one GPU, which all ranks
+// run may have overwritten them, and every operation's value is one block in fp64 on one GPU, which all ranks
 // that expect it compare with. Products are multiplied and summed in fp64.
 #pragma once
 

@@ -67,13 +67,12 @@ std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std
         fmt::format("--execute: {:.3g} operations on numbers would take minutes; allowed: up to {:.3g}",
                     flops_of(schedule), kMostFlops));
   }
-  constexpr double kRight = 1e-6;  // sums are in fp64, whatever the dtype
   const FunctionalResult result = execute_functionally(schedule, machine, seed);
   std::vector<Fault> faults;
   for (const std::string& read : result.stale_reads) faults.push_back({"stale-read", "execution", read});
   for (std::size_t rank = 0; rank < result.error_of_rank.size(); ++rank) {
     const double error = result.error_of_rank[rank];
-    if (error <= kRight) continue;
+    if (error <= result.right_within) continue;
     faults.push_back({"wrong-result", fmt::format("rank {}", rank),
                       std::isfinite(error)
                           ? fmt::format("differs from the reference by {:.3g} of its largest value", error)

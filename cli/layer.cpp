@@ -115,8 +115,9 @@ Study study_of(const LayerArguments& options) {
   study.model = with_place("--model: ", [&] { return find_model(options.model); });
   study.machine = machine_of(options);
   study.deployment = deployment_of(options, study.machine);
-  study.dtype = options.dtype.empty() ? study.model.dtype
-                                      : static_cast<DType>(parse_name(options.dtype, "--dtype", kDTypeNames));
+  study.dtype = options.dtype.empty()
+                    ? study.model.dtype
+                    : static_cast<DType>(parse_name(options.dtype, "--dtype", kCommonDTypeNames));
   study.layers = layers_of(study.model, study.deployment, "--tp");
   const std::string place = study.deployment.phase == Phase::decode ? "--batch" : "--batch --sequence";
   for (const Step& step : study.layers.steps) {
@@ -454,9 +455,9 @@ void add_model_options(CLI::App& command, const std::shared_ptr<LayerArguments>&
   add_integer(command, "--sequence", options->sequence, "Tokens of a sequence, in prefill (default: 4096)", 1,
               kMostTokens);
   command
-      .add_option(
-          "--dtype", options->dtype,
-          fmt::format("Of weights and activations: {} (default: the model's)", fmt::join(kDTypeNames, ", ")))
+      .add_option("--dtype", options->dtype,
+                  fmt::format("Of weights and activations: {} (default: the model's)",
+                              fmt::join(kCommonDTypeNames, ", ")))
       ->type_name("NAME");
   command.add_flag(
       "--sequence-parallel", options->sequence_parallel,

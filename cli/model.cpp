@@ -134,7 +134,7 @@ ModelQuestion question_asked(const ModelArguments& options) {
   question.machine = machine_of(source);
   question.dtype = options.dtype.empty()
                        ? question.model.dtype
-                       : static_cast<DType>(parse_name(options.dtype, "--dtype", kDTypeNames));
+                       : static_cast<DType>(parse_name(options.dtype, "--dtype", kCommonDTypeNames));
   question.points = points_asked(options, question.machine, question.model.experts > 0);
   question.pass_tokens = options.pass_tokens.value_or(question.pass_tokens);
   question.decode_selector = question.prefill_selector = options.selector;
@@ -230,9 +230,9 @@ Run add_model(CLI::App& program, const Workload& /*workload*/) {
   add_counts(command, "--ep", options->ep,
              "GPUs that share the experts: 1, or a multiple of --tp (default: as --tp)");
   command
-      .add_option(
-          "--dtype", options->dtype,
-          fmt::format("Of weights and products: {} (default: the model's)", fmt::join(kDTypeNames, ", ")))
+      .add_option("--dtype", options->dtype,
+                  fmt::format("Of weights and products: {} (default: the model's)",
+                              fmt::join(kCommonDTypeNames, ", ")))
       ->type_name("NAME");
   add_integer(command, "--pass-tokens", options->pass_tokens,
               "Tokens of a pass of prefill at most; longer prompts go in chunks (default: 8192)", 1,

@@ -146,7 +146,7 @@ RooflineStudy roofline_study(const RooflineArguments& asked) {
                     fmt::join(shipped_networks(), ", "), fmt::join(shipped_models(), ", ")));
   }
   study.network = with_place("--network: ", [&] { return find_network(asked.network); });
-  study.options.dtype = static_cast<DType>(parse_name(asked.dtype, "--dtype", kDTypeNames));
+  study.options.dtype = static_cast<DType>(parse_name(asked.dtype, "--dtype", kCommonDTypeNames));
   study.options.batch = parse_integer(asked.batch, "--batch", 1, kMostSamples);
   study.options.index_bytes = number_asked(asked.index_bits, "--index-bits", 1, 64, "bits of an index") / 8;
   const SubjectOptions& subject = asked.run.subject;
@@ -406,7 +406,7 @@ Run add_roofline(CLI::App& program, const Workload& workload) {
       "How weights are stored: csr, coo, ell; bits for N:M (default: csr, N:M bits)");
   add("--index-bits", options->index_bits, "N", "Of a column, row or offset (default: 32)");
   add("--dtype", options->dtype, "NAME",
-      fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kDTypeNames, ", ")));
+      fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kCommonDTypeNames, ", ")));
   add("--batch", options->batch, "N", "Samples (default: 1)");
   add("--accuracy", options->accuracy, "FILE.csv",
       "A table of accuracies, pattern,sparsity,accuracy in percent, to draw over the speedup");

@@ -184,7 +184,7 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
   const LanguageModel model = find_model(name);
   const Deployment deployment = deployment_of_point(point, machine);
   const std::string dtype_name = point_text(point, "dtype", std::string(name_of(model.dtype)));
-  const auto dtype = static_cast<DType>(parse_name(dtype_name, "dtype", kDTypeNames));
+  const auto dtype = static_cast<DType>(parse_name(dtype_name, "dtype", kCommonDTypeNames));
   const Layers layers = layers_of(model, deployment, "tp");
   // As `tritax layer`: a search of the large products of prefill takes minutes.
   const AdviseOptions options =

@@ -18,6 +18,8 @@
 #include "cli/report.hpp"
 #include "cli/svg.hpp"
 #include "cli/sweep_plot.hpp"
+#include "cli/tune_grid.hpp"
+#include "cli/tune_picks.hpp"
 #include "cli/tune_tree.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
@@ -35,7 +37,8 @@ using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
 constexpr std::array<std::string_view, 2> kTuned{"sieve", "tree"};
-constexpr std::size_t kMostDrawn = 3000;  // points of a series in a picture
+constexpr std::string_view kModelsEnding = ".json";  // of what is evaluated, and not trained
+constexpr std::size_t kMostDrawn = 3000;             // points of a series in a picture
 
 struct TuneArguments : Asked {
   OutputOptions output;
@@ -56,41 +59,9 @@ struct TuneArguments : Asked {
   TreeTuning trees;
 
   bool wants_trees() const { return selector == kTuned[1]; }
+  bool wants_grids() const { return selector.ends_with(kModelsEnding); }
   SieveDesign design() const { return {key_bits.value_or(SieveDesign{}.key_bits), false_positive_rate}; }
 };
-
-Table pick_table() {
-  return Table{{{"selector", "selector"},
-                {"choice_us", "one choice", "us", 3},
-                {"left", "options tried", "", 2},
-                {"within_5_pct", "within 5 %", "%"},
-                {"within_10_pct", "within 10 %", "%"},
-                {"within_20_pct", "within 20 %", "%"},
-                {"mean_ratio", "mean ratio", "", 4},
-                {"worst_ratio", "worst ratio", "", 2},
-                {"best_gain_pct", "best gain", "%"}},
-               {}};
-}
-
-void add_pick(Table& table, const std::string& name, double choice_ns, double left, const PickScore& score) {
-  table.add({name, std::isnan(choice_ns) ? Cell() : Cell(us(choice_ns)), left, 100 * score.within_5,
-             100 * score.within_10, 100 * score.within_20, score.mean_ratio, score.worst_ratio,
-             100 * score.best_gain});
-}
-
-ordered_json json_of_table(const Table& table) {
-  ordered_json rows = ordered_json::array();
-  for (const std::vector<Cell>& cells : table.rows) {
-    ordered_json& row = rows.emplace_back();
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      ordered_json& value = row[table.columns[i].key];
-      if (const auto* text = std::get_if<std::string>(&cells[i])) value = *text;
-      if (const auto* number = std::get_if<double>(&cells[i])) value = *number;
-      if (const auto* whole = std::get_if<std::int64_t>(&cells[i])) value = *whole;
-    }
-  }
-  return rows;
-}
 
 // What goes where, opened before anything is worked out.
 struct TuneFiles {
@@ -156,11 +127,11 @@ Machine corpus_machine(const TuneArguments& asked) {
 
 CorpusKernels corpus_kernels(const TuneArguments& asked, const Machine& machine) {
   if (asked.dtype == "fp16") return fp16_kernels(element_of(machine.gpu, DType::fp16));
-  const std::optional<Element> fp64 = fp64_of(machine.gpu);
-  if (!fp64) {
-    throw UserError(fmt::format("--dtype: the fp64 rate of {} is not known; give fp16", machine.gpu.arch));
+  const Element fp64 = element_of(machine.gpu, DType::fp64);
+  if (fp64.rate.flop_per_clk_per_cu <= 0) {
+    throw UserError(fmt::format("--dtype: {} has no rate for fp64; give fp16", machine.gpu.name));
   }
-  return fp64_kernels(*fp64);
+  return fp64_kernels(fp64);
 }
 
 Table speedup_table(const CorpusKernels& kernels, const std::vector<GemmSize>& sizes,
@@ -326,8 +297,23 @@ int run_tune_trees(const TuneArguments& asked, const Corpus& corpus, TuneFiles& 
   return 0;
 }
 
+// Nothing is trained with them.
+void refuse_beside_grid_models(const TuneArguments& asked) {
+  for (const auto& [given, flag] :
+       {std::pair{!asked.corpus.empty(), "--corpus"}, std::pair{!asked.sieve.empty(), "--sieve"},
+        std::pair{asked.key_bits.has_value(), "--key-bits"}, std::pair{!asked.header.empty(), "--header"},
+        std::pair{!asked.plot.empty(), "--plot"}}) {
+    if (given)
+      throw UserError(fmt::format("{}: grid models are evaluated over scenarios; leave it out", flag));
+  }
+}
+
 void refuse_what_does_not_go_together(const TuneArguments& asked) {
-  parse_name(asked.selector, "--selector", kTuned);
+  if (asked.wants_grids()) {
+    refuse_beside_grid_models(asked);
+  } else {
+    parse_name(asked.selector, "--selector", kTuned);
+  }
   if (asked.wants_trees()) {
     for (const auto& [given, flag] :
          {std::pair{!asked.sieve.empty(), "--sieve"}, std::pair{asked.key_bits.has_value(), "--key-bits"},
@@ -360,14 +346,17 @@ int run_tune(const TuneArguments& asked) {
         throw UserError(fmt::format("{}: only a corpus has that; give --corpus, or leave it out", flag));
     }
   }
-  if (asked.simulate && asked.dtype == "fp64") {
-    throw UserError("--simulate: schedules have no fp64, only the closed form has; give --dtype fp16");
-  }
   Corpus corpus;
   if (!asked.corpus.empty()) corpus = with_place("--corpus: ", [&] { return find_corpus(asked.corpus); });
   TuneFiles files(asked);
   const std::unique_ptr<tbb::global_control> cores = limit_threads(asked.threads);
   if (asked.wants_trees()) return run_tune_trees(asked, corpus, files);
+  if (asked.wants_grids()) {
+    const std::vector<Scenario> scenarios = scenarios_asked(asked);
+    const Machine machine = changed(find_machine_of(scenarios.front()), asked.changes);
+    tune_grids(asked.selector, asked.file, scenarios, machine, files.outputs);
+    return 0;
+  }
   return asked.corpus.empty() ? tune_scenarios(asked, files) : tune_corpus(asked, corpus, files);
 }
 
@@ -400,8 +389,10 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
                      "table of times (CSV)");
   command
       .add_option("--selector", options->selector,
-                  fmt::format("What is trained: {} (default: sieve)", fmt::join(kTuned, ", ")))
-      ->type_name("NAME");
+                  fmt::format("What is trained: {} (default: sieve); or grid models to evaluate, a "
+                              "file of 'tritax calibrate --grid-model'",
+                              fmt::join(kTuned, ", ")))
+      ->type_name("NAME|FILE.json");
   command
       .add_option(
           "--corpus", options->corpus,
@@ -445,6 +436,7 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
       "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
       "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
       "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n"
+      "  tritax tune scenarios/measured/gemm-stream-k-2.toml --selector grid.json\n"
       "  tritax tune times.csv --selector tree --times csr_ms,ell_ms --features rows,nnz,nnz/rows --group "
       "matrix "
       "--tree tree.json\n");

@@ -129,7 +129,10 @@ def tune():
                     {"against_simulation": several(simulated)})
     problems = closed({"schema": {"const": "tritax.tune/1"}, **VERSION, "file": TEXT, "machine": TEXT, "problems": SIZE,
                        "simulation_us": NUMBER, **both})
-    return top("tritax tune --json", "A sieve of Bloom filters, and how good its choices are.", {"anyOf": [corpus, problems]})
+    grids = closed({"schema": {"const": "tritax.tune/1"}, **VERSION, "file": TEXT, "models": TEXT, "machine": TEXT,
+                    "problems": SIZE, "without_model": SIZE, "selectors": several(selector)})
+    return top("tritax tune --json", "A sieve of Bloom filters or grid models, and how good their choices are.",
+               {"anyOf": [corpus, problems, grids]})
 
 
 def tune_tree():

@@ -230,7 +230,7 @@ void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t numbe
   wg.id = kernels_[k].first_workgroup + number;
   wg.rank = static_cast<std::int16_t>(kernel.rank);
   wg.profile = kernel.profile;
-  wg.has_sender = machine_.gpu.async_tile_store && kernel.tile.m > 0;
+  wg.has_sender = kernels_[k].has_sender;
   wg.pc = kernel.workgroups[wg.number].first_op;
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
 }

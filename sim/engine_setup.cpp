@@ -211,6 +211,7 @@ void Engine::index_schedule() {
     first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
     state.to_send = state.remaining;
+    state.has_sender = has_sender(schedule_, kernel, machine_.gpu);
     if (!kernel.items.empty()) of_item_.resize(schedule_.ops.size(), 0);
     for (const Item& item : kernel.items) {
       std::fill_n(of_item_.begin() + item.first_op, item.op_count, std::uint8_t{1});

@@ -208,6 +208,7 @@ struct EngineState {
     std::int32_t stream = 0;
     bool launched = false;
     bool code_is_cold = false;               // the GPU ran other code before
+    bool has_sender = false;                 // see model/cost/matmul_cost.hpp
     Demand demand;                           // of a workgroup
     std::uint32_t dies = 1;                  // that its range of compute units reaches
     std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch

@@ -30,6 +30,9 @@ constexpr std::uint32_t kCopyEngine =
     ~std::uint32_t{0};  // in place of a kernel; the operation is one of the host
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
+constexpr double kRightInFp32 = 1e-6;
+constexpr double kRightInFp64 = 1e-12;
+
 // Every buffer of every rank is held in memory, and so is what is expected.
 void check_size(const Schedule& schedule) {
   std::int64_t elements = 0;
@@ -64,6 +67,15 @@ const Schedule& executable(const Schedule& schedule) {
                     schedule.name));
   }
   return schedule;
+}
+
+// How far what a right schedule leaves is from its reference, at most.
+double right_within(const Schedule& schedule) {
+  const bool wide =
+      std::all_of(schedule.reference.begin(), schedule.reference.end(), [&](const ReferenceOp& op) {
+        return schedule.buffers[static_cast<std::size_t>(op.to.buffer)].dtype == DType::fp64;
+      });
+  return wide ? kRightInFp64 : kRightInFp32;
 }
 
 // What an operation that has started will do when it ends.
@@ -349,6 +361,7 @@ void FunctionalExecutor::host_op_finished(int rank, std::uint32_t host_op, doubl
 FunctionalResult FunctionalExecutor::result() const {
   FunctionalResult result;
   result.stale_reads = state_->stale_reads;
+  result.right_within = right_within(state_->schedule);
   for (int rank = 0; rank < state_->schedule.ranks; ++rank) {
     result.error_of_rank.push_back(state_->reference.error_on(rank, state_->memory));
     result.max_relative_error = std::max(result.max_relative_error, result.error_of_rank.back());

@@ -5,8 +5,9 @@
 // element that was never written, whose last write is not in the reader's past, or that is still being
 // written, is reported with the operation that made it, even if the timing happened to be lucky.
 //
-// Elements are kept in fp32 and sums in fp64 whatever the dtype of a buffer: the dtype decides bytes, never
-// results. A right schedule is therefore within 1e-6 of the reference, and a wrong one is not.
+// Elements of buffers in fp64 are kept in fp64, all others in fp32, and sums in fp64: else the dtype decides
+// bytes, never results. A right schedule is therefore within 1e-6 of the reference, or 1e-12 where all that
+// is expected is in fp64, and a wrong one is not.
 #pragma once
 
 #include <atomic>
@@ -27,6 +28,7 @@ struct FunctionalResult {
   double max_relative_error =
       0;  // of all that is expected, over all ranks; infinite if an element was not written
   std::vector<double> error_of_rank;  // max |difference| / max |expected| of a buffer, the largest
+  double right_within = 0;            // a right schedule's largest error
 };
 
 // Executes a schedule on its inputs, filled with random numbers from `seed`, and compares what it leaves with

@@ -11,7 +11,11 @@ FunctionalMemory::FunctionalMemory(const Schedule& schedule) : buffers_(schedule
     for (const Buffer& buffer : schedule.buffers) {
       Memory memory;
       // Not a number, so that what a stale read delivers cannot pass for a result.
-      memory.elements.setConstant(buffer.rows, buffer.cols, std::numeric_limits<float>::quiet_NaN());
+      if (buffer.dtype == DType::fp64) {
+        memory.wide.setConstant(buffer.rows, buffer.cols, std::numeric_limits<double>::quiet_NaN());
+      } else {
+        memory.elements.setConstant(buffer.rows, buffer.cols, std::numeric_limits<float>::quiet_NaN());
+      }
       memory.last_write.setConstant(buffer.rows, buffer.cols, kUnwritten);
       memory_.push_back(std::move(memory));
     }
@@ -26,18 +30,22 @@ const FunctionalMemory::Memory& FunctionalMemory::at(std::int16_t buffer, int ra
   return memory_[static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer)];
 }
 
-void FunctionalMemory::fill(const Region& region, const Elements& values) {
+void FunctionalMemory::fill(const Region& region, const WideElements& values) {
   const Rect& rect = region.rect;
   Memory& memory = at(region.buffer, region.rank);
-  memory.elements.block(rect.row, rect.col, rect.rows, rect.cols) = values;
+  if (memory.wide.size() > 0) {
+    memory.wide.block(rect.row, rect.col, rect.rows, rect.cols) = values;
+  } else {
+    memory.elements.block(rect.row, rect.col, rect.rows, rect.cols) = values.cast<float>();
+  }
   memory.last_write.block(rect.row, rect.col, rect.rows, rect.cols).setConstant(kInitial);
 }
 
 Eigen::MatrixXd FunctionalMemory::read(const Region& region) const {
   const Rect& rect = region.rect;
-  return at(region.buffer, region.rank)
-      .elements.block(rect.row, rect.col, rect.rows, rect.cols)
-      .cast<double>();
+  const Memory& memory = at(region.buffer, region.rank);
+  if (memory.wide.size() > 0) return memory.wide.block(rect.row, rect.col, rect.rows, rect.cols);
+  return memory.elements.block(rect.row, rect.col, rect.rows, rect.cols).cast<double>();
 }
 
 std::optional<FunctionalMemory::Fault> FunctionalMemory::find_record_fault(
@@ -112,12 +120,18 @@ FunctionalMemory::OpenWrite FunctionalMemory::begin_write(const Region& region, 
 
 void FunctionalMemory::end_write(const OpenWrite& write, const Eigen::MatrixXd& values) {
   const Rect& rect = write.region.rect;
-  auto block =
-      at(write.region.buffer, write.region.rank).elements.block(rect.row, rect.col, rect.rows, rect.cols);
-  if (write.add) {
-    block += values.cast<float>();
+  Memory& memory = at(write.region.buffer, write.region.rank);
+  const auto put = [&](auto block, const auto& elements) {
+    if (write.add) {
+      block += elements;
+    } else {
+      block = elements;
+    }
+  };
+  if (memory.wide.size() > 0) {
+    put(memory.wide.block(rect.row, rect.col, rect.rows, rect.cols), values);
   } else {
-    block = values.cast<float>();
+    put(memory.elements.block(rect.row, rect.col, rect.rows, rect.cols), values.cast<float>());
   }
   for (const std::int32_t record : write.records) {
     writes_[static_cast<std::size_t>(record)].in_flight = false;

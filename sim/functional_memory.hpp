@@ -15,7 +15,9 @@ namespace tritax {
 
 class FunctionalMemory {
  public:
+  // Buffers in fp64 keep it, all others are kept in fp32.
   using Elements = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using WideElements = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
   // Why a region must not be read, at its first such element.
   struct Fault {
@@ -38,7 +40,7 @@ class FunctionalMemory {
   // Regions are of one rank here.
 
   // Sets elements before the first operation; everybody may read them.
-  void fill(const Region& region, const Elements& values);
+  void fill(const Region& region, const WideElements& values);
 
   Eigen::MatrixXd read(const Region& region) const;
 
@@ -67,7 +69,8 @@ class FunctionalMemory {
     bool in_flight = false;
   };
   struct Memory {
-    Elements elements;
+    Elements elements;  // 0 × 0 in fp64
+    WideElements wide;  // 0 × 0 in all else
     Eigen::Matrix<std::int32_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> last_write;
   };
 

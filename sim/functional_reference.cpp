@@ -12,20 +12,23 @@ namespace tritax {
 
 namespace {
 
-// Uniform in [-1, 1), the same on every platform.
-FunctionalMemory::Elements random_elements(const Rect& rect, std::uint64_t seed) {
+// Uniform in [-1, 1), the same on every platform, with as many digits as the dtype keeps here.
+FunctionalMemory::WideElements random_elements(const Rect& rect, DType dtype, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  FunctionalMemory::Elements elements(rect.rows, rect.cols);
+  FunctionalMemory::WideElements elements(rect.rows, rect.cols);
+  const bool wide = dtype == DType::fp64;
   for (Eigen::Index i = 0; i < elements.size(); ++i) {
-    elements.data()[i] = static_cast<float>(random() >> 40) * 0x1p-23F - 1.0F;
+    const std::uint64_t bits = random();
+    elements.data()[i] =
+        wide ? static_cast<double>(bits >> 11) * 0x1p-52 - 1 : static_cast<double>(bits >> 40) * 0x1p-23 - 1;
   }
   return elements;
 }
 
-FunctionalMemory::Elements values_of(const Input& input, std::uint64_t seed, int rank) {
+FunctionalMemory::WideElements values_of(const Input& input, DType dtype, std::uint64_t seed, int rank) {
   const Rect& rect = input.region.rect;
-  if (input.values == InputValues::zero) return FunctionalMemory::Elements::Zero(rect.rows, rect.cols);
-  return random_elements(rect, seed_of(input, seed, rank));
+  if (input.values == InputValues::zero) return FunctionalMemory::WideElements::Zero(rect.rows, rect.cols);
+  return random_elements(rect, dtype, seed_of(input, seed, rank));
 }
 
 // The block of the values of `region` that lies at `part`.
@@ -37,10 +40,12 @@ auto block_at(const Eigen::MatrixXd& values, const Region& region, const Rect& p
 
 void fill_inputs(const Schedule& schedule, std::uint64_t seed, FunctionalMemory& memory) {
   for (const Input& input : schedule.inputs) {
-    FunctionalMemory::Elements values;
+    FunctionalMemory::WideElements values;
+    const DType dtype = schedule.buffers[static_cast<std::size_t>(input.region.buffer)].dtype;
     for (std::int32_t rank = 0; rank < schedule.ranks; ++rank) {
       if (!is_on(input.region, rank)) continue;
-      if (values.size() == 0 || input.values == InputValues::own) values = values_of(input, seed, rank);
+      if (values.size() == 0 || input.values == InputValues::own)
+        values = values_of(input, dtype, seed, rank);
       memory.fill({input.region.buffer, rank, input.region.rect}, values);
     }
   }

@@ -38,12 +38,13 @@ GEMMS = (
     + [(m, n, k) for m in (16, 64, 128, 256, 512) for n, k in DECODE]
     + [(1000, 1000, 1000), (4095, 4095, 4095), (2049, 4097, 4096), (1024, 2145, 1024)]
 )
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "fp64": torch.float64}
 KIB = 1024
 
 
 def gemm_call(m, n, k, dtype):
-    draw = lambda rows, cols: torch.rand(rows, cols, device="cuda") * 2 - 1
+    drawn = torch.float64 if dtype == "fp64" else torch.float32
+    draw = lambda rows, cols: torch.rand(rows, cols, device="cuda", dtype=drawn) * 2 - 1
     if dtype == "fp8":
         a = draw(m, k).to(torch.float8_e4m3fn)
         b = draw(n, k).to(torch.float8_e4m3fn).t()
@@ -204,7 +205,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="1,2", help="1: GEMMs; more: all-gathers over so many; separated by commas")
     parser.add_argument("--gemms", type=shapes, default=GEMMS, help="MxNxK of the GEMMs, separated by commas")
-    parser.add_argument("--dtypes", default="bf16,fp8", help="of the GEMMs: bf16, fp16, fp8, fp32")
+    parser.add_argument("--dtypes", default="bf16,fp8", help="of the GEMMs: bf16, fp16, fp8, fp32, fp64")
     parser.add_argument("--output", required=True)
     parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
     parser.add_argument("--repeat", type=int, default=20)

@@ -3,19 +3,27 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace tritax {
 
-enum class DType : std::uint8_t { fp32, fp16, bf16, fp8 };
+enum class DType : std::uint8_t { fp32, fp16, bf16, fp8, fp64 };
 
-inline constexpr int kDTypeCount = 4;
-inline constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{"fp32", "fp16", "bf16", "fp8"};
+inline constexpr int kDTypeCount = 5;
+inline constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{"fp32", "fp16", "bf16", "fp8", "fp64"};
+
+// Those that every workload has, the first ones. fp64 is one of plain products: nobody attends, or runs a
+// layer of a model, in it.
+inline constexpr int kCommonDTypeCount = 4;
+inline constexpr std::span<const std::string_view> kCommonDTypeNames{kDTypeNames.data(), kCommonDTypeCount};
 
 // Bytes of one element.
 constexpr int bytes_of(DType dtype) {
   switch (dtype) {
+    case DType::fp64:
+      return 8;
     case DType::fp32:
       return 4;
     case DType::fp16:
@@ -26,6 +34,9 @@ constexpr int bytes_of(DType dtype) {
   }
   return 0;
 }
+
+// In which products are summed, and partial sums kept: no matrix unit rounds to less than fp32 on the way.
+constexpr DType accumulator_of(DType dtype) { return dtype == DType::fp64 ? DType::fp64 : DType::fp32; }
 
 constexpr std::string_view name_of(DType dtype) { return kDTypeNames[static_cast<std::size_t>(dtype)]; }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -30,6 +31,13 @@ double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
   return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
 }
 
+// Not of parts that only copy asynchronously (A100), nor of fp64, for which there is no wgmma.
+bool multiplies_by_wgmma(const Gpu& gpu, double element_bytes) {
+  constexpr std::string_view kAmpere = "sm_80";
+  constexpr double kLargestElement = 4;
+  return gpu.async_tile_copy && element_bytes <= kLargestElement && gpu.arch != kAmpere;
+}
+
 // As wgmma multiplies it: whole instructions of rows, which lie along the columns where only those are a
 // multiple of them and the kernels turn such products.
 MatmulTile along_wgmma(const KernelCosts& costs, const MatmulTile& tile) {
@@ -54,21 +62,21 @@ double wgmma_operand_elements(const MatmulTile& tile) {
 
 double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate, double e,
                        const MatmulTile& given) {
-  const MatmulTile tile = gpu.async_tile_copy ? along_wgmma(costs, given) : given;
+  const bool wgmma = multiplies_by_wgmma(gpu, e);
+  const MatmulTile tile = wgmma ? along_wgmma(costs, given) : given;
   const double depth = tile.k;
   const double flop_per_clk = rate.flop_per_clk_per_cu * rate.issue_efficiency;
   const double t_port =
       std::max(costs.matmul_least_step_clk,
                costs.matmul_step_clk + (tile.m + tile.n) * depth * e / gpu.cu_l2_bytes_per_clk);
 
-  if (gpu.async_tile_copy) {
+  if (wgmma) {
     const double t_flops = 2.0 * tile.m * tile.n * depth / flop_per_clk;
     const double t_operands = wgmma_operand_elements(tile) * depth * e / gpu.lds_bytes_per_clk;
     return std::max({t_flops, t_operands, t_port});
   }
 
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
-  const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
   switch (tile.pipeline) {
     case Pipeline::serial:
@@ -81,6 +89,10 @@ double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRat
       break;
   }
   return std::max({t_mfma, t_write + t_read, t_port});
+  if (gpu.async_tile_copy) return std::max({t_mfma, t_read, t_port});  // mma.sync
+  const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
+  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
+                                           : std::max({t_mfma, t_write + t_read, t_port});
 }
 
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
@@ -103,10 +115,30 @@ std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtyp
                             double lds_bytes) {
   const double e = bytes_of(dtype);
   const double staging =
-      gpu.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + costs.lds_bytes_of_senders : 0;
+      stages_tiles(gpu, dtype) ? static_cast<double>(tile.m) * tile.n * e + costs.lds_bytes_of_senders : 0;
+  const std::int32_t most = dtype == DType::fp64 ? std::min(kMostStagesOfWaves, costs.most_operand_stages)
+                                                 : costs.most_operand_stages;
   const double stage = (static_cast<double>(tile.m) + tile.n) * step_depth(gpu, costs, dtype, tile) * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
-  return std::clamp(static_cast<std::int32_t>(room / stage), 1, costs.most_operand_stages);
+  return std::clamp(static_cast<std::int32_t>(room / stage), 1, most);
+}
+
+bool has_sender(const Schedule& schedule, const Kernel& kernel, const Gpu& gpu) {
+  if (!gpu.async_tile_store || kernel.tile.m <= 0) return false;
+  const auto is_fp64 = [&](std::int16_t buffer) {
+    return schedule.buffers[static_cast<std::size_t>(buffer)].dtype == DType::fp64;
+  };
+  if (std::none_of(schedule.buffers.begin(), schedule.buffers.end(),
+                   [](const Buffer& buffer) { return buffer.dtype == DType::fp64; })) {
+    return true;
+  }
+  const auto multiplies_fp64 = [&](const Workgroup& program) {
+    const auto first = schedule.ops.begin() + static_cast<std::ptrdiff_t>(program.first_op);
+    return std::any_of(first, first + program.op_count,
+                       [&](const Op& op) { return op.kind == OpKind::matmul && is_fp64(op.src_buffer); });
+  };
+  return std::none_of(kernel.workgroups.begin(), kernel.workgroups.end(), multiplies_fp64) &&
+         std::none_of(kernel.items.begin(), kernel.items.end(), multiplies_fp64);
 }
 
 double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,

@@ -24,13 +24,15 @@
 // fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use
 // their share of the rate only.
 //
-// wgmma reads its operands from LDS as part of the instruction, so t_write and t_read vanish where the GPU
-// has asynchronous tile copies; rows are padded to the 64 of the instruction (in a library's kernels they lie
-// along the columns of a tile where only those are a multiple of 64), in t_port too: a step of 16 rows takes
-// what one of 64 takes, though it loads less (scenarios/measured/h200-1-step.csv); and an instruction with
-// too few columns is paced by its own operands, (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma
-// reaches its peak from 64 columns on: arXiv:2501.12084). Ragged tiles take as long as full tiles, because
-// the matrix instructions run over padding; they load and compute less that is useful.
+// Where the GPU has asynchronous tile copies t_write vanishes. On A100, and in fp64, waves read fragments for
+// mma.sync (m16n8k16; m8n8k4, m16n8k8) and t = max(t_mfma, t_read, t_port). wgmma reads its operands from LDS
+// as part of the instruction, so that t_read vanishes too; rows are padded to the 64 of the instruction (in a
+// library's kernels they lie along the columns of a tile where only those are a multiple of 64), in t_port
+// too: a step of 16 rows takes what one of 64 takes, though it loads less
+// (scenarios/measured/h200-1-step.csv); and an instruction with too few columns is paced by its own operands,
+// (64 + columns)·k·e / lds_bytes_per_clk (that is why wgmma reaches its peak from 64 columns on:
+// arXiv:2501.12084). Ragged tiles take as long as full tiles, because the matrix instructions run over
+// padding; they load and compute less that is useful.
 //
 // Operands that come from memory arrive no faster than one stage every latency / (stages - 1): all stages but
 // the one in use are on their way (Little's law). In the serial pipeline the one on its way is in registers:
@@ -100,6 +102,18 @@ double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, st
 
 // m/wm + n/wn of the wave grid of `tile` that reads the fewest operand fragments; a wave has at least 16×16.
 std::int32_t fragment_edges(const MatmulTile& tile);
+
+// Whether a kernel with tiles of `dtype` leaves them to waves of its own, which carry them out of a staging
+// area in LDS beside the next matmul (Gpu::async_tile_store). Not in fp64, for which there is no wgmma: the
+// waves of such kernels load, multiply by mma.sync and store (cuBLAS' too: cutlass_80_tensorop_d884gemm).
+inline bool stages_tiles(const Gpu& gpu, DType dtype) { return gpu.async_tile_store && dtype != DType::fp64; }
+
+// The same of a kernel of a schedule, by what its matmuls multiply.
+bool has_sender(const Schedule& schedule, const Kernel& kernel, const Gpu& gpu);
+
+// Stages that kernels whose waves load operands have at most: what cuBLAS' have in fp64 (…_64x64_16x4), and
+// this project's.
+inline constexpr std::int32_t kMostStagesOfWaves = 4;
 
 // Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`, rows <= m and cols <= n.
 // Throws UserError if the GPU has no matrix instruction for the dtype.

@@ -1,5 +1,4 @@
-// Cycles of one K step of a tile by the law of matmul_cost.hpp, for elements of any size: also of types that
-// schedules do not have.
+// Cycles of one K step of a tile by the law of matmul_cost.hpp, at any rate and for elements of any size.
 #pragma once
 
 #include "model/machine/machine.hpp"

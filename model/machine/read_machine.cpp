@@ -164,7 +164,8 @@ void MachineReader::read_matrix_rates(const toml::table& gpu) {
   std::vector<std::string> dtypes;
   for (const std::string_view dtype : kDTypeNames) dtypes.emplace_back(dtype);
   refuse_unknown_keys(matrix, "gpu.matrix", dtypes);
-  if (matrix.empty()) fail(matrix, "gpu.matrix", "needs at least one dtype: fp32, fp16, bf16, fp8");
+  if (matrix.empty())
+    fail(matrix, "gpu.matrix", fmt::format("needs at least one dtype: {}", fmt::join(dtypes, ", ")));
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     if (!matrix.contains(dtypes[i])) continue;
     const toml::table& table = subtable(matrix, "gpu.matrix", dtypes[i]);

@@ -8,12 +8,12 @@ Spec size_field(std::string_view name, std::string_view option, std::string_view
   return {.name = name, .help = help, .high = kMaxSize, .required = true, .option = option};
 }
 
-Spec dtype_field(DType usual, std::string_view help) {
+Spec dtype_field(DType usual, std::string_view help, std::span<const std::string_view> names) {
   return {.name = "dtype",
           .help = help,
           .kind = ValueKind::name,
           .usual = {static_cast<std::int64_t>(usual)},
-          .names = kDTypeNames};
+          .names = names};
 }
 
 Spec gpus_field(int least) {

@@ -1,6 +1,7 @@
 // Rows for the tables of fields that many workloads have.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,8 @@ inline constexpr int kMaxGpus = 1024;
 // A side of a matrix; it must be given.
 Spec size_field(std::string_view name, std::string_view option, std::string_view help);
 
-Spec dtype_field(DType usual, std::string_view help);
+Spec dtype_field(DType usual, std::string_view help,
+                 std::span<const std::string_view> names = kCommonDTypeNames);
 
 // How many GPUs share the work, `least` or more; on the command line all of the machine where nobody says.
 Spec gpus_field(int least = 1);

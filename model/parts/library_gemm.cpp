@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "model/cost/matmul_cost.hpp"
 #include "model/parts/grid_order.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gather.hpp"
@@ -51,7 +52,7 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   const std::int32_t tiles =
       ceil_div(plan.rect.rows, library.tile.m) * ceil_div(plan.rect.cols, library.tile.n);
   const std::int32_t items = tiles * library.parts;
-  const std::int32_t workgroups = gpu.async_tile_store ? std::min(items, gpu.cu_count()) : items;
+  const std::int32_t workgroups = stages_tiles(gpu, plan.dtype) ? std::min(items, gpu.cu_count()) : items;
   for (std::int32_t p = 0; p < workgroups; ++p) {
     builder.workgroup(id);
     for (std::int32_t item = p; item < items; item += workgroups) {
@@ -101,7 +102,7 @@ std::int32_t adding_kernel(ScheduleBuilder& builder, const Machine& machine, con
 std::int16_t add_buffer_of_parts(ScheduleBuilder& builder, const LibraryTile& library, std::int64_t m,
                                  std::int32_t columns) {
   if (library.parts == 1) return -1;
-  return builder.buffer({"parts", DType::fp32, static_cast<std::int32_t>(m * library.parts), columns,
+  return builder.buffer({"parts", library.part_dtype, static_cast<std::int32_t>(m * library.parts), columns,
                          library.tile.m, library.tile.n});
 }
 

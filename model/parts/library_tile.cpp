@@ -30,7 +30,7 @@ double add_parts_ns(const GemmShape& gemm, const Machine& machine, const KernelC
                     std::int32_t parts) {
   if (parts == 1) return 0;
   const double elements = static_cast<double>(gemm.m) * static_cast<double>(gemm.n);
-  const double bytes = elements * (parts * bytes_of(DType::fp32) + bytes_of(gemm.dtype));
+  const double bytes = elements * (parts * bytes_of(accumulator_of(gemm.dtype)) + bytes_of(gemm.dtype));
   const Gpu& gpu = machine.gpu;
   const double latency_ns = machine.library.kernel_start_ns + gpu.l2_latency_ns;
   return kernel_gap_ns(machine.host, vendor) + latency_ns + bytes / gpu.hbm_gb_per_s;
@@ -51,7 +51,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   cost.compute_ns /= choice.matmul_share;
   const std::int64_t columns = gemm.n;
   const std::int64_t tiles = ceil_ratio(gemm.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
-  const DType stored = choice.parts > 1 ? DType::fp32 : gemm.dtype;
+  const DType stored = choice.parts > 1 ? accumulator_of(gemm.dtype) : gemm.dtype;
   const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, 0);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
   const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) /
@@ -111,6 +111,9 @@ struct Kernels {
 
 // Tall and square tiles down to what a decode step with a few rows needs.
 std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
+  if (gpu.async_tile_copy && dtype == DType::fp64) {
+    return {{128, 128}, {256, 64}, {64, 256}, {128, 64}, {64, 128}, {64, 64}, {64, 32}, {32, 64}, {32, 32}};
+  }
   if (gpu.async_tile_copy && dtype != DType::fp32) {
     constexpr std::array<std::int32_t, 12> edges{256, 192, 160, 128, 112, 96, 80, 64, 48, 32, 16, 320};
     return shapes_of(
@@ -167,7 +170,7 @@ std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice) {
 LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
   if (has_untuned_kernel(gemm, machine.gpu)) return {{64, 256, 16, 4, Pipeline::overlapped}};
   constexpr std::array<std::int32_t, 8> parts_of_k{1, 2, 3, 4, 6, 8, 12, 16};
-  const double part_bytes = static_cast<double>(gemm.m * gemm.n) * bytes_of(DType::fp32);
+  const double part_bytes = static_cast<double>(gemm.m * gemm.n) * bytes_of(accumulator_of(gemm.dtype));
   const Kernels kernels = library_kernels(gemm, machine);
   const KernelCosts vendor = costs(machine, KernelProfile::vendor);
   std::int32_t smallest =
@@ -182,7 +185,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
         const MatmulTile tile{shape.m, shape.n, kernels.step, waves, Pipeline::overlapped};
         if (parts > 1 && gemm.k < std::int64_t{2} * parts * tile.k) continue;
         if (exceeds(tile, gemm) && tile.m * tile.n > smallest) continue;
-        const LibraryTile choice{tile, parts, kernels.matmul_share};
+        const LibraryTile choice{tile, parts, kernels.matmul_share, accumulator_of(gemm.dtype)};
         const std::optional<double> ns = gemm_ns(gemm, machine, vendor, choice);
         if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
         best_ns = *ns;

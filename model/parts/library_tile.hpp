@@ -15,7 +15,8 @@
 // than its operands take to come where most come from memory, and at least three stages of operands in LDS
 // where copies are asynchronous; larger tiles and fewer parts win ties. This is the closed-form ranking of
 // ROCm/rocm-libraries shared/origami in its simplest form. With more than one part every part is a product of
-// its own, stored in fp32, and a second kernel adds them up (cublasLt::splitKreduce_kernel, there).
+// its own, stored in fp32 (fp64: in fp64), and a second kernel adds them up (cublasLt::splitKreduce_kernel,
+// there).
 //
 // Copies by the tensor memory accelerator need rows of whole 16 bytes, asynchronous copies of the generation
 // before rows of whole 4 (NVIDIA CUDA C++ programming guide, tensor maps and asynchronous data copies). For
@@ -23,7 +24,9 @@
 // sixth of the rate: cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_nn_align2 with an even number of
 // elements in a row, cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_nn_align1 with an odd one; smaller ones
 // are 128x128 and 64x64 (scenarios/measured/h200-library-unaligned.csv). fp32 runs beside the matrix cores
-// there, in tiles of 256x128, 128x64, 64x64 and 64x32, either way round (h200-library-fp32.csv).
+// there, in tiles of 256x128, 128x64, 64x64 and 64x32, either way round (h200-library-fp32.csv). fp64 has
+// those that CUTLASS instantiates for double-precision mma (NVIDIA/cutlass python/cutlass_library
+// generator.py, GenerateSM80_TensorOp_884), which no copy of a cuBLAS in use was asked for.
 //
 // hipBLASLt itself takes the kernel of the nearest shape that was tuned. For fp32 on gfx942, not transposed,
 // the tuned shapes of more than 1.5·10¹⁰ multiplications end at K = 4096; at 16384 all of them share the
@@ -49,8 +52,9 @@ struct GemmShape {
 
 struct LibraryTile {
   MatmulTile tile;
-  std::int32_t parts = 1;   // of K
-  double matmul_share = 1;  // of the rate of the matrix cores that its kernel reaches
+  std::int32_t parts = 1;          // of K
+  double matmul_share = 1;         // of the rate of the matrix cores that its kernel reaches
+  DType part_dtype = DType::fp32;  // in which products of parts of K are kept
 };
 
 // Depth of K that each part but the last has: whole steps of the tile.

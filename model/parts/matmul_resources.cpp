@@ -1,7 +1,7 @@
 // Resources of a workgroup that computes matrix tiles.
 //
 // Registers of a thread (32-bit):
-//   accumulators  m·n / threads, fp32
+//   accumulators  m·n / threads, fp32; two registers each in fp64
 //   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which
 //   is
 //                 the depth of the 16×16 instructions of 16- and 8-bit types. wgmma reads LDS itself: none
@@ -31,6 +31,7 @@ namespace {
 constexpr std::int32_t kOtherRegisters =
     24;  // as compilers report for such kernels, less the parts counted above
 constexpr std::int32_t kFragmentBytesOfK = 32;
+constexpr std::int32_t kRegisterBytes = 4;
 
 std::int32_t stage_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {
   return (tile.m + tile.n) * step_depth(gpu, costs, dtype, tile) * bytes_of(dtype);
@@ -48,7 +49,8 @@ std::string describe(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
 
 std::int32_t registers_per_thread(const Gpu& gpu, const KernelCosts& costs, DType dtype,
                                   const MatmulTile& tile, std::int32_t threads) {
-  const std::int32_t accumulators = ceil_div(tile.m * tile.n, threads);
+  const std::int32_t accumulators =
+      ceil_div(tile.m * tile.n * bytes_of(accumulator_of(dtype)), kRegisterBytes * threads);
   if (gpu.async_tile_copy) return accumulators + kOtherRegisters;
   const std::int32_t in_flight = tile.pipeline == Pipeline::producer_consumer
                                      ? 0
@@ -62,7 +64,7 @@ std::int32_t lds_bytes(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   if (tile.pipeline == Pipeline::producer_consumer) return 2 * stage;
   if (!gpu.async_tile_copy) return 2 * stage <= gpu.lds_bytes_per_workgroup_max ? 2 * stage : stage;
   const std::int32_t staging =
-      gpu.async_tile_store
+      stages_tiles(gpu, dtype)
           ? tile.m * tile.n * bytes_of(dtype) + static_cast<std::int32_t>(costs.lds_bytes_of_senders)
           : 0;
   return staging +

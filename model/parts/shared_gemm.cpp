@@ -92,8 +92,9 @@ void add_workspace(SharedGemm& shared) {
     throw UserError(fmt::format("tile: {} partial sums of {}x{} are too many; split less, or use atomics",
                                 count, shared.tile.m, shared.tile.n));
   }
-  shared.partials = shared.builder.buffer(
-      {"partials", DType::fp32, count * shared.tile.m, shared.tile.n, shared.tile.m, shared.tile.n});
+  shared.partials =
+      shared.builder.buffer({"partials", accumulator_of(shared.gemm.dtype), count * shared.tile.m,
+                             shared.tile.n, shared.tile.m, shared.tile.n});
   shared.ready = shared.builder.flags("ready", count);
 }
 

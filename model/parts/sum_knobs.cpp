@@ -10,8 +10,9 @@ namespace {
 constexpr std::int64_t kMaxChunks = 1024;
 constexpr std::int64_t kMaxRings = 1024;
 
-// kDTypeNames behind what goes without saying.
-constexpr std::array<std::string_view, 1 + kDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16", "fp8"};
+// kCommonDTypeNames behind what goes without saying.
+constexpr std::array<std::string_view, 1 + kCommonDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16",
+                                                                         "fp8"};
 
 constexpr std::array<Spec, 5> kSumKnobs{{
     {.name = "transport",

@@ -1,6 +1,7 @@
 // References out of range and operations without meaning: everything that can be said of one operation, one
 // workgroup or one host program alone.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -211,6 +212,10 @@ class RangeChecker {
                                 op.value, op.index));
     }
     const Buffer& q = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+    if (q.dtype == DType::fp64) {
+      return refuse(Kind::meaningless, fmt::format("queries '{}' are fp64, in which nobody attends; give {}",
+                                                   q.name, fmt::join(kCommonDTypeNames, ", ")));
+    }
     for (const std::int16_t other : {op.src_buffer, op.b_buffer}) {
       const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(other)];
       if (buffer.dtype == q.dtype) continue;

@@ -27,16 +27,14 @@ struct Chain {
 };
 
 Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, const Kernel& kernel,
-               const Workgroup& workgroup, MatmulTimes& matmul_times) {
+               const Workgroup& workgroup, bool has_sender, MatmulTimes& matmul_times) {
   Chain chain;
   const double highest_weight = ServiceWeights::highest(machine.fabric.arbitration_spread);
   double now = 0;
   double store_done = 0;
-  // Waves of their own carry stores and signals out beside the next matmul.
-  const bool has_sender = machine.gpu.async_tile_store && kernel.tile.m > 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
-    if (has_sender && is_sent(op)) continue;
+    if (has_sender && is_sent(op)) continue;  // waves of their own carry it out beside the next matmul
     if (drains(op)) now = std::max(now, store_done);
     if (multiplies(op.kind)) {
       const MatmulWork work = matmul_times(op);
@@ -68,11 +66,13 @@ struct KernelBound {
 KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                           const MoveCosts& moves, const Kernel& kernel, bool may_share) {
   MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
+  const bool sends = has_sender(schedule, kernel, machine.gpu);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
-    const Chain chain = chain_of(schedule, machine, moves, kernel, program_of(kernel, p), matmul_times);
+    const Chain chain =
+        chain_of(schedule, machine, moves, kernel, program_of(kernel, p), sends, matmul_times);
     if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
     longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);

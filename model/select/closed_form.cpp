@@ -1,42 +1,22 @@
 #include "model/select/closed_form.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "model/cost/matmul_cost.hpp"
 #include "model/cost/matmul_step.hpp"
 
 namespace tritax {
 
 namespace {
 
-struct Fp64Rate {
-  std::string_view arch;
-  double flop_per_clk_per_cu;
-};
-
-// A100: 19.5 TFLOP/s / (108 SMs × 1.41 GHz), and 13.9 TFLOP/s at 1005 MHz (arXiv:2301.03598 §6); H100 and
-// H200: 66.9 TFLOP/s / (132 SMs × 1.98 GHz); MI250X: 95.7 TFLOP/s / (220 CUs × 1.7 GHz); MI300X: 163.4
-// TFLOP/s / (304 CUs × 2.1 GHz); MI355X: 78.6 TFLOP/s / (256 CUs × 2.4 GHz); data sheets.
-constexpr std::array<Fp64Rate, 6> kFp64Rates{
-    {{"sm_80", 128}, {"sm_90", 256}, {"sm_90a", 256}, {"gfx90a", 256}, {"gfx942", 256}, {"gfx950", 128}}};
-
 double whole_part(double a, double b) { return std::ceil(a / b - 1e-9); }
 
 }  // namespace
 
 Element element_of(const Gpu& gpu, DType dtype) {
-  return {name_of(dtype), bytes_of(dtype), 4, gpu.rate(dtype)};
-}
-
-std::optional<Element> fp64_of(const Gpu& gpu) {
-  for (const Fp64Rate& row : kFp64Rates) {
-    if (row.arch != gpu.arch) continue;
-    Element fp64{"fp64", 8, 8, gpu.rate(DType::fp16)};
-    fp64.rate.flop_per_clk_per_cu = row.flop_per_clk_per_cu;
-    return fp64;
-  }
-  return std::nullopt;
+  const int sum_bytes = bytes_of(accumulator_of(dtype));
+  return {name_of(dtype), bytes_of(dtype), sum_bytes, gpu.rate(dtype), dtype};
 }
 
 ClosedForm::ClosedForm(const Machine& machine, const Element& element, const MatmulTile& tile, int occupancy,
@@ -48,17 +28,11 @@ ClosedForm::ClosedForm(const Machine& machine, const Element& element, const Mat
       occupancy_(occupancy),
       group_m_(std::max(1, group_m)) {
   const double e = element.bytes;
-  const bool by_rows = gpu_.async_tile_copy && costs_.copy_engine_row_bytes > 0;
-  depth_ = by_rows ? std::max(1, costs_.copy_engine_row_bytes / element.bytes) : tile.k;
+  depth_ = step_depth(gpu_, costs_, element.dtype, tile);
   MatmulTile step = tile;
   step.k = depth_;
   compute_ns_ = matmul_step_clk(gpu_, costs_, element.rate, e, step) / element.rate.load_clock_ghz;
-  // As operand_stages() has them (model/cost/matmul_cost.hpp).
-  const double staging =
-      gpu_.async_tile_store ? static_cast<double>(tile.m) * tile.n * e + costs_.lds_bytes_of_senders : 0;
-  const double stage = (static_cast<double>(tile.m) + tile.n) * depth_ * e;
-  const double room = gpu_.lds_bytes_per_workgroup_max - staging;
-  stages_ = std::clamp(static_cast<std::int32_t>(room / stage), 2, std::max(2, costs_.most_operand_stages));
+  stages_ = std::max(2, operand_stages(gpu_, costs_, element.dtype, tile, 0));
   start_ns_ = costs_.cold_start_ns + costs_.cold_code_ns + costs_.matmul_start_ns + gpu_.dispatch_latency_ns +
               gpu_.workgroup_dispatch_ns * gpu_.cus_per_xcd;
   gap_ns_ = kernel_gap_ns(machine.host, costs_);

@@ -24,7 +24,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "model/cost/grid_model.hpp"
@@ -35,19 +34,16 @@
 
 namespace tritax {
 
-// What is multiplied: also types that schedules do not have.
+// What is multiplied.
 struct Element {
   std::string_view name;
   int bytes = 2;
   int sum_bytes = 4;  // of a partial sum
   MatrixRate rate;
+  DType dtype = DType::fp16;
 };
 
 Element element_of(const Gpu& gpu, DType dtype);
-
-// fp64 on the matrix cores, by data sheets; issue efficiency and clock as of fp16, for which no better figure
-// is known. Nothing for parts whose rate is not listed.
-std::optional<Element> fp64_of(const Gpu& gpu);
 
 struct GemmSize {
   std::int64_t m = 0;

@@ -59,11 +59,6 @@ void require_models_of(const GridModels& models, const Problem& problem, const s
                               models.workload, problem.workload->name));
 }
 
-struct GridPick {
-  Proposal proposal;
-  double model_ns = 0;
-};
-
 // Nothing where the option cannot be built, or is of another dtype.
 std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& choices,
                                   const std::string& origin) {
@@ -98,13 +93,7 @@ std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& c
 
 void select_by_grid_model(const GridModels& models, const std::string& origin, const Choices& choices,
                           Trials& trials) {
-  require_models_of(models, *choices.problem, origin);
-  std::vector<GridPick> picks;
-  for (const FittedGridModel& model : models.models) {
-    if (std::optional<GridPick> pick = grid_pick(model, choices, origin)) picks.push_back(std::move(*pick));
-  }
-  std::stable_sort(picks.begin(), picks.end(),
-                   [](const GridPick& a, const GridPick& b) { return a.model_ns < b.model_ns; });
+  std::vector<GridPick> picks = grid_picks(models, origin, choices);
   std::vector<Proposal> proposals;
   for (GridPick& pick : picks) proposals.push_back(std::move(pick.proposal));
   for (std::size_t p = 0; p < choices.patterns.size(); ++p) {
@@ -207,6 +196,18 @@ GridModels GridModels::from_json(std::string_view text, const std::string& origi
   if (rows.size() == 0) rows.refuse("give at least one model");
   for (std::size_t i = 0; i < rows.size(); ++i) models.models.push_back(read_fitted(rows.item(i)));
   return models;
+}
+
+std::vector<GridPick> grid_picks(const GridModels& models, const std::string& origin,
+                                 const Choices& choices) {
+  require_models_of(models, *choices.problem, origin);
+  std::vector<GridPick> picks;
+  for (const FittedGridModel& model : models.models) {
+    if (std::optional<GridPick> pick = grid_pick(model, choices, origin)) picks.push_back(std::move(*pick));
+  }
+  std::stable_sort(picks.begin(), picks.end(),
+                   [](const GridPick& a, const GridPick& b) { return a.model_ns < b.model_ns; });
+  return picks;
 }
 
 Selector grid_model_selector(const GridModels& models, const std::string& origin) {

@@ -53,6 +53,17 @@ struct GridModels {
   static GridModels from_json(std::string_view text, const std::string& origin);
 };
 
+// The option of a model with the grid that the model finds the fastest, and how long it says that takes.
+struct GridPick {
+  Proposal proposal;
+  double model_ns = 0;
+};
+
+// Those of all models of the problem's dtype, the fastest by its model first, each with a grid of up to one
+// workgroup a compute unit, or the one that is held fixed; none of options that cannot be built. Throws
+// UserError, with `origin` in front, for a problem of another workload and for options that it does not have.
+std::vector<GridPick> grid_picks(const GridModels& models, const std::string& origin, const Choices& choices);
+
 // `models` outlives the selector; `origin` stands in front of messages. It tries the options of all models of
 // the problem's dtype, each with the grid that its model finds the fastest of up to one workgroup a compute
 // unit, or the one that is held fixed, and the baseline. Selecting throws UserError for a problem of another

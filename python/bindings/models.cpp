@@ -84,8 +84,8 @@ py::object model_python(const std::string& name, const Machine& machine, const C
   ModelQuestion question;
   question.model = find_model(name);
   question.machine = machine;
-  question.dtype =
-      dtype.empty() ? question.model.dtype : static_cast<DType>(parse_name(dtype, "dtype", kDTypeNames));
+  question.dtype = dtype.empty() ? question.model.dtype
+                                 : static_cast<DType>(parse_name(dtype, "dtype", kCommonDTypeNames));
   if (tp.empty()) tp = {machine.gpu_count()};
   require_counts(batch, "batch", kMaxSize);
   require_counts(context, "context", kMaxSize);

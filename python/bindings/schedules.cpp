@@ -148,9 +148,6 @@ FunctionalResult execute(const BoundSchedule& schedule, const Machine& machine, 
   return result;
 }
 
-// Sums are in fp64, whatever the dtype: what is right is within this of its reference.
-constexpr double kRight = 1e-6;
-
 void add_findings(py::module_& module) {
   py::class_<Finding>(module, "Finding", "What the checker has against a schedule")
       .def_property_readonly("kind",
@@ -168,7 +165,7 @@ void add_findings(py::module_& module) {
       .def_readonly("max_relative_error", &FunctionalResult::max_relative_error)
       .def_readonly("error_of_rank", &FunctionalResult::error_of_rank)
       .def_property_readonly("right", [](const FunctionalResult& result) {
-        return result.stale_reads.empty() && result.max_relative_error <= kRight;
+        return result.stale_reads.empty() && result.max_relative_error <= result.right_within;
       });
 }
 

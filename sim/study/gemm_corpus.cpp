@@ -67,7 +67,7 @@ double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, s
 // `resident`: if anything is shared, all sharers run at once.
 double simulated_ns(const Machine& machine, const CorpusKernels& kernels, const GemmSize& size,
                     const Decomposition& split, bool resident) {
-  const DType dtype = parse_dtype(kernels.element.name, "corpus");
+  const DType dtype = kernels.element.dtype;
   GemmKnobs knobs = default_gemm_knobs(machine, dtype);
   knobs.tile_m = kernels.tile.m;
   knobs.tile_n = kernels.tile.n;

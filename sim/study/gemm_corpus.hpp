@@ -95,7 +95,7 @@ struct ComparedRun {
   double closed_ns = 0;
   double simulated_ns = 0;  // from the first workgroup to the end of the last kernel
 };
-// Of fp16 kernels, side by side on all cores.
+// Side by side on all cores.
 std::vector<ComparedRun> compared_with_simulation(const Machine& machine, const CorpusKernels& kernels,
                                                   const std::vector<GemmSize>& sizes);
 

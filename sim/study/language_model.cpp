@@ -57,7 +57,7 @@ LanguageModel parse_model(std::string_view text, const std::string& name, const 
   LanguageModel model;
   model.name = name;
   model.source = reader.text_or("source", "");
-  model.dtype = static_cast<DType>(reader.choice("dtype", kDTypeNames, static_cast<int>(DType::bf16)));
+  model.dtype = static_cast<DType>(reader.choice("dtype", kCommonDTypeNames, static_cast<int>(DType::bf16)));
   model.hidden = reader.integer("hidden_size", 1, kMaxSize);
   model.layers = reader.integer("num_hidden_layers", 1, kMostLayers);
   model.vocabulary = reader.integer_or("vocab_size", 1, kMostTokensKnown, 0);

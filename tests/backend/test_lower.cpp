@@ -25,6 +25,7 @@ DeviceTraits device_with_copy_engine() {
     device.tiles.push_back({dtype, 128, 256, 384, 200000, 128 / bytes_of(dtype), 64});
     device.tiles.push_back({dtype, 128, 128, 384, 200000, 128 / bytes_of(dtype), 64});
   }
+  device.tiles.push_back({DType::fp64, 128, 128, 256, 150000, 0, 0});
   for (const std::int32_t queries : {16, 128})
     device.tiles.push_back({DType::bf16, queries, 64, 128, 100000, 0, 0, 128});
   return device;
@@ -574,6 +575,35 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
       }
     }
   }
+}
+
+// There is no wgmma of fp64: the waves of its kernel load, and store their tiles themselves.
+TEST(LowerFp64, NeedsNoCopyEngine) {
+  OneKernel one(DType::fp64);
+  one.builder.matmul(one.a, one.b, {0, 0, 128, 128}, 1, 256);  // K may begin anywhere
+  one.builder.store(one.c, {0, 0, 128, 128}, 0);
+  one.builder.signal(one.flag, 0, 1, 0, Scope::gpu);
+  const RankProgram program = one.lowered(device_with_copy_engine());
+  EXPECT_TRUE(program.tensor_maps.empty());
+  EXPECT_EQ(program.kernels[0].threads, 256);
+  EXPECT_EQ(program.ops[0].tensor_map, -1);
+  EXPECT_EQ(program.ops[0].width, 8);
+  EXPECT_EQ(program.ops[1].bits & kTensor, 0);
+  EXPECT_NE(program.ops[2].bits & kTeamWrites, 0);
+}
+
+TEST(LowerFp64, RefusesOtherTypesBesideItAndSumsWithoutIt) {
+  OneKernel mixed(DType::fp64);
+  const std::int16_t narrow = mixed.builder.buffer({"narrow", DType::fp32, 128, 128, 128, 128});
+  mixed.builder.matmul(mixed.a, mixed.b, {0, 0, 128, 128}, 0, 256);
+  mixed.builder.store(narrow, {0, 0, 128, 128}, 0);
+  EXPECT_NE(
+      mixed.refusal(device_with_copy_engine()).find("fp32 data in a kernel of fp64 tiles; fp64 is possible"),
+      std::string::npos);
+  OneKernel vectors(DType::fp64);
+  vectors.builder.load(vectors.a, {0, 0, 16, 16}, 0);
+  vectors.builder.store(vectors.c, {0, 0, 16, 16}, 0);
+  EXPECT_NE(vectors.refusal(device_with_copy_engine()).find("does not multiply in fp64"), std::string::npos);
 }
 
 }  // namespace

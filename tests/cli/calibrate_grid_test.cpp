@@ -68,5 +68,41 @@ TEST(CalibrateGrid, RefusesWhatItDoesNotUse) {
   EXPECT_THAT(none.err, HasSubstr("no-such-file.csv"));
 }
 
+TEST(TuneGrid, SaysHowGoodTheChosenGridsAre) {
+  const ScratchDirectory folder;
+  const std::string shapes = folder.write("shapes.toml", kTwoShapes), models = folder.path("grid.json");
+  ASSERT_EQ(run_tritax("calibrate --grid-model " + shapes + " --machine h100-4 -o " + models).exit_code, 0);
+  const Outcome tuned = run_tritax("tune " + shapes + " --selector " + models + " --json -");
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const auto answer = nlohmann::json::parse(tuned.out);
+  EXPECT_EQ(answer["problems"], 2);
+  EXPECT_EQ(answer["without_model"], 0);
+  ASSERT_EQ(answer["selectors"].size(), 5U);
+  EXPECT_EQ(answer["selectors"][0]["selector"], "grid model");
+  EXPECT_EQ(answer["selectors"][3]["selector"], "exhaustive");
+  EXPECT_EQ(answer["selectors"][3]["mean_ratio"], 1);
+  EXPECT_LT(answer["selectors"][0]["mean_ratio"].get<double>(),
+            answer["selectors"][4]["mean_ratio"].get<double>())
+      << "16 tiles and one of much depth are bad for whole tiles";
+}
+
+TEST(TuneGrid, RefusesWhatGridModelsDoNotHave) {
+  const ScratchDirectory folder;
+  const std::string shapes = folder.write("shapes.toml", kTwoShapes);
+  const std::string models = folder.write(
+      "grid.json", R"({"schema":"tritax.grid-model/1","workload":"gemm","machine":"h100-4","models":[
+        {"option":"stream-k tile=128x128x64","dtype":"fp16","runs":4,"a_ns":1,"b_ns":1,"c_ns":1,"d_ns":1,
+         "median_error":0,"worst_error":0}]})");
+  for (const auto& [arguments, message] : {std::pair<std::string, std::string>{"--sieve x.json", "--sieve: "},
+                                           {"--key-bits 3", "--key-bits: "},
+                                           {"--depth 3", "--depth: "},
+                                           {"", "grid.json: none of its models"}}) {
+    const Outcome outcome = run_tritax("tune " + shapes + " --selector " + models + " " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  }
+  EXPECT_THAT(run_tritax("tune " + shapes + " --selector nowhere.json").err, HasSubstr("nowhere.json"));
+}
+
 }  // namespace
 }  // namespace tritax::test

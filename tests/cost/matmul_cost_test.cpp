@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
+#include "model/schedule/builder.hpp"
 #include "tests/cost/example_machines.hpp"
 
 namespace tritax {
@@ -65,6 +66,41 @@ TEST(MatmulCost, IsBoundByLdsWhenManyWavesReadASmallTile) {
   Gpu gpu = example::amd_node().gpu;
   example::rate_of(gpu, DType::fp16).issue_efficiency = 1;
   EXPECT_EQ(step_ns(gpu, DType::fp16, {64, 64, 64, 16, Pipeline::overlapped}), 128 + 512);
+}
+
+// wgmma multiplies 64 rows whatever the tile has; mma.sync, of A100 and of fp64 everywhere, as many as there
+// are.
+TEST(MatmulCost, PadsRowsForWgmmaAlone) {
+  Gpu gpu = example::nvidia_node().gpu;
+  example::rate_of(gpu, DType::fp64) = {256, 0.5, 1};
+  gpu.lds_bytes_per_clk = 1e9;
+  const auto low_over_high = [&](DType dtype, std::int32_t k) {
+    return step_ns(gpu, dtype, {32, 64, k, 4, Pipeline::overlapped}) /
+           step_ns(gpu, dtype, {64, 64, k, 4, Pipeline::overlapped});
+  };
+  EXPECT_EQ(low_over_high(DType::fp16, 64), 1);
+  EXPECT_EQ(low_over_high(DType::fp64, 16), 0.5);
+  gpu.arch = "sm_80";
+  EXPECT_EQ(low_over_high(DType::fp16, 32), 0.5);
+}
+
+TEST(MatmulCost, WithASenderIsAKernelOfWgmma) {
+  Machine machine = example::nvidia_node();
+  machine.gpu.async_tile_store = true;
+  for (const DType dtype : {DType::fp16, DType::fp64}) {
+    ScheduleBuilder builder("product", 1);
+    const std::int16_t a = builder.buffer({"A", dtype, 64, 64, 64, 64});
+    const std::int16_t b = builder.buffer({"B", dtype, 64, 64, 64, 64});
+    const std::int16_t c = builder.buffer({"C", dtype, 64, 64, 64, 64});
+    Kernel kernel;
+    kernel.tile = {64, 64, 16, 4, Pipeline::overlapped};
+    builder.workgroup(builder.kernel(std::move(kernel)));
+    builder.matmul(a, b, {0, 0, 64, 64}, 0, 64);
+    builder.store(c, {0, 0, 64, 64}, 0);
+    builder.launch(0, 0);
+    const Schedule schedule = builder.finish();
+    EXPECT_EQ(has_sender(schedule, schedule.kernels[0], machine.gpu), dtype == DType::fp16);
+  }
 }
 
 TEST(MatmulCost, UsesOnlyTheMatrixCoresThatHaveAWave) {

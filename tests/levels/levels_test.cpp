@@ -127,6 +127,9 @@ TEST(MatrixInstructions, IssueAsOftenAsVendorsSay) {
   EXPECT_EQ(clk("mi355x-8", DType::fp8, 16), 32);
   EXPECT_EQ(clk("mi250x-4", DType::fp16, 32), 64);
   EXPECT_EQ(clk("mi250x-4", DType::bf16, 16), 32);
+  EXPECT_EQ(clk("mi300x-8", DType::fp64, 16), 32);
+  EXPECT_EQ(clk("mi355x-8", DType::fp64, 16), 64);
+  EXPECT_EQ(clk("a100-8", DType::fp64, 8), 16);
   EXPECT_EQ(clk("a100-8", DType::fp16, 64), 8);
   EXPECT_EQ(clk("pvc-1550", DType::fp16, 32), 8);
   EXPECT_EQ(clk("h200-8", DType::bf16, 256), 128);  // 64×256×16 by a group of four waves

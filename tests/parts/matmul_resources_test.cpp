@@ -42,6 +42,19 @@ TEST(MatmulResources, HoldAsManyStagesAsThePipelineWantsAndLdsAllows) {
             3 * 49152 + 65536 + static_cast<std::int32_t>(KernelCosts{}.lds_bytes_of_senders));
 }
 
+// Two registers a number, four stages, and no finished tile in LDS: the waves that multiply store it.
+TEST(MatmulResources, OfFp64AreTwiceTheAccumulatorsAndFourStages) {
+  Gpu nvidia = example::nvidia_node().gpu;
+  nvidia.async_tile_store = true;
+  const MatmulTile tile{128, 128, 16, 8, Pipeline::overlapped};
+  const Resources wide = matmul_resources(nvidia, KernelCosts{}, DType::fp64, tile);
+  const Resources usual = matmul_resources(nvidia, KernelCosts{}, DType::fp32, tile);
+  EXPECT_EQ(wide.registers_per_thread - usual.registers_per_thread, 128 * 128 / 256);
+  EXPECT_EQ(wide.lds_bytes, 4 * 256 * 16 * 8);
+  EXPECT_THROW(matmul_resources(nvidia, KernelCosts{}, DType::fp64, {256, 128, 16, 8, Pipeline::overlapped}),
+               UserError);
+}
+
 TEST(MatmulResources, OfAPipelineThatTheCopyEngineFeedsAreTwoStagesAtLeast) {
   Gpu nvidia = example::nvidia_node().gpu;
   nvidia.async_tile_store = true;

@@ -49,16 +49,13 @@ TEST(ClosedForm, HasTheOrderOfAMeasuredGemm) {
   EXPECT_NEAR(shared_ns, 94'193, 0.15 * 94'193);
 }
 
-TEST(ClosedForm, KnowsTheFp64RatesOfDataSheets) {
+TEST(ClosedForm, SumsFp64InItselfAndAllElseInFp32) {
   const Machine machine = a100_at_1005_mhz();
-  const std::optional<Element> fp64 = fp64_of(machine.gpu);
-  ASSERT_TRUE(fp64);
-  const double peak_tflops =
-      fp64->rate.flop_per_clk_per_cu * machine.gpu.cu_count() * fp64->rate.load_clock_ghz / 1000;
+  EXPECT_EQ(element_of(machine.gpu, DType::fp64).sum_bytes, 8);
+  EXPECT_EQ(element_of(machine.gpu, DType::fp16).sum_bytes, 4);
+  const MatrixRate& rate = element_of(machine.gpu, DType::fp64).rate;
+  const double peak_tflops = rate.flop_per_clk_per_cu * machine.gpu.cu_count() * rate.load_clock_ghz / 1000;
   EXPECT_NEAR(peak_tflops, 13.9, 0.05);  // arXiv:2301.03598 §6
-  Gpu other = machine.gpu;
-  other.arch = "sm_10";
-  EXPECT_FALSE(fp64_of(other));
 }
 
 // What the shapes of arXiv:2301.03598 Fig. 8 ask of the constants is d/c from 7 to 10; here they come from

@@ -44,9 +44,7 @@ class Evaluated {
     return memory_.read({buffer, rank, {0, 0, whole.rows, whole.cols}});
   }
   // As if the schedule had written this.
-  void write(const Region& region, const Eigen::MatrixXd& values) {
-    memory_.fill(region, values.cast<float>());
-  }
+  void write(const Region& region, const Eigen::MatrixXd& values) { memory_.fill(region, values); }
   double error(int rank) const { return reference_->error_on(rank, memory_); }
 
  private:
@@ -134,6 +132,28 @@ TEST(Reference, AnInputThatIsOverwrittenIsReadAsItWasAtFirst) {
   EXPECT_GT(run.error(1), 0.1);
   run.write({d.a, 1, {0, 0, 5, 7}}, want);
   EXPECT_LT(run.error(1), kAlmostExact);
+}
+
+// C = A·B of buffers in fp64: nothing of the 53 digits is lost, in the inputs or on the way.
+TEST(FunctionalReference, KeepsAllDigitsOfFp64) {
+  ScheduleBuilder builder("wide", 1);
+  const std::int16_t a = builder.buffer({"A", DType::fp64, 5, 7, 5, 7});
+  const std::int16_t b = builder.buffer({"B", DType::fp64, 7, 9, 7, 9});
+  const std::int16_t c = builder.buffer({"C", DType::fp64, 5, 9, 5, 9});
+  builder.input(builder.whole(a));
+  builder.input(builder.whole(b));
+  builder.expect_product(builder.whole(c), builder.whole(a), builder.whole(b));
+  const Schedule schedule = builder.finish();
+  FunctionalMemory memory(schedule);
+  fill_inputs(schedule, 3, memory);
+  const FunctionalReference reference(schedule, memory);
+  const Eigen::MatrixXd left = memory.read({a, 0, {0, 0, 5, 7}});
+  EXPECT_NE(left, left.cast<float>().cast<double>());
+  const Eigen::MatrixXd want = left * memory.read({b, 0, {0, 0, 7, 9}});
+  memory.fill({c, 0, {0, 0, 5, 9}}, want);
+  EXPECT_LT(reference.error_on(0, memory), 1e-15);
+  memory.fill({c, 0, {0, 0, 5, 9}}, want.cast<float>().cast<double>());
+  EXPECT_GT(reference.error_on(0, memory), 1e-9);
 }
 
 TEST(Inputs, HoldTheSameNumbersWhereTheySaySo) {

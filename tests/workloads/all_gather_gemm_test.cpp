@@ -80,7 +80,7 @@ void expect_sound_and_right(const Pattern& pattern, const Problem& asked, const 
 RC_GTEST_PROP(AllGatherGemm, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   const int gpus = between(1, 8);
   const auto sharding = static_cast<Sharding>(between(0, 1));
-  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked =
       problem(gpus + between(0, 120), between(1, 90), gpus + between(0, 120), dtype, sharding, gpus);
   const Machine machine = some_machine(gpus);

@@ -31,7 +31,7 @@ Schedule all_reduce(std::string_view pattern, const Problem& asked, const Values
 
 RC_GTEST_PROP(GemmAllReduce, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   const int gpus = between(1, 8);
-  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked =
       reduced(gpus + between(0, 90), gpus + between(0, 90), gpus + between(0, 90), dtype, gpus);
   Machine machine = find_machine("mi300x-8");

@@ -40,7 +40,7 @@ double time_us(std::string_view pattern, const Problem& asked, const Machine& ma
 }
 
 RC_GTEST_PROP(GemmBesideAllGather, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
-  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked =
       beside({between(1, 150), between(1, 150), between(1, 90), between(1, 120), between(1, 120)}, dtype,
              between(2, 8));

@@ -34,7 +34,7 @@ Schedule reduce_scatter(std::string_view pattern, const Problem& asked, const Va
 
 RC_GTEST_PROP(GemmReduceScatter, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   const int gpus = between(1, 8);
-  const auto dtype = static_cast<DType>(between(0, kDTypeCount - 1));
+  const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked = scattered(gpus + between(0, 90), gpus + between(0, 90), gpus + between(0, 90), dtype,
                                   static_cast<Blocks>(between(0, 1)), gpus);
   Machine machine = find_machine("mi300x-8");

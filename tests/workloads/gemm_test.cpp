@@ -13,6 +13,7 @@
 #include "model/schedule/check.hpp"
 #include "model/select/select_by_grid_model.hpp"
 #include "model/workloads/gemm/patterns.hpp"
+#include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
@@ -95,7 +96,39 @@ TEST_P(GemmDType, IsRightWithPartialSumsAndWithAtomics) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, GemmDType,
-                         testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
+                         testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8, DType::fp64));
+
+TEST(Gemm, KeepsPartialSumsOfFp64InFp64) {
+  const Machine machine = machine_of_dies(2, 4);
+  const Values knobs = sums::small_tiles(gemm());
+  for (const DType dtype : {DType::fp64, DType::fp16}) {
+    const Schedule schedule = gemm_built("stream-k", gemm_problem(90, 170, 130, dtype), machine, knobs);
+    const auto partials = std::find_if(schedule.buffers.begin(), schedule.buffers.end(),
+                                       [](const Buffer& buffer) { return buffer.name == "partials"; });
+    ASSERT_NE(partials, schedule.buffers.end());
+    EXPECT_EQ(partials->dtype, accumulator_of(dtype));
+    EXPECT_EQ(execute_functionally(schedule, machine, 7).right_within, dtype == DType::fp64 ? 1e-12 : 1e-6);
+  }
+}
+
+// By the same law at the same clock: a quarter of the rate of fp32 takes four times as long, on units that
+// nothing else holds up.
+TEST(Gemm, TakesAsLongInFp64AsItsRateSays) {
+  Machine machine = find_machine("h200-4");
+  MatrixRate& wide = machine.gpu.matrix[static_cast<std::size_t>(DType::fp64)];
+  const Problem problem = gemm_problem(1408, 1536, 8192, DType::fp64);  // 132 tiles
+  Values knobs(gemm().knobs);
+  for (const auto& [knob, value] : {std::pair{"tile_m", 128}, {"tile_n", 128}, {"tile_k", 16}})
+    knobs.give(knob, value);
+  const Pattern& pattern = find_pattern(gemm(), "data-parallel", "test");
+  const auto time_ns = [&] {
+    const Values all = resolved_knobs(problem, machine, knobs);
+    return simulate(build_schedule(pattern, problem, machine, all), machine).kernels_ns;
+  };
+  const double before = time_ns();
+  wide.flop_per_clk_per_cu /= 4;
+  EXPECT_NEAR(time_ns() / before, 4, 0.05 * 4);
+}
 
 struct Traffic {
   int stored = 0;  // partial sums

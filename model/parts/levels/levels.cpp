@@ -64,7 +64,7 @@ void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, 
       break;
     case Feed::by_copies:
     case Feed::by_copy_engine:
-      staging = gpu.async_tile_store ? out_bytes + costs.lds_bytes_of_senders : 0;
+      staging = stages_tiles(gpu, levels.dtype) ? out_bytes + costs.lds_bytes_of_senders : 0;
       levels.stages = std::clamp(static_cast<std::int32_t>((room - staging) / stage_bytes), 2,
                                  std::max(2, costs.most_operand_stages));
       levels.prefetch_distance = levels.stages - 1;
@@ -110,7 +110,7 @@ Levels begin(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   Levels levels;
   levels.dtype = dtype;
   levels.tile = tile;
-  levels.feed = feed_of(gpu);
+  levels.feed = feed_of(gpu, dtype);
   const std::vector<MatrixInstruction> known = matrix_instructions(gpu.arch, dtype);
   levels.waves_in_group = known.empty() ? 1 : known.front().waves;
   if (tile.waves % levels.waves_in_group != 0) {
@@ -167,10 +167,11 @@ double Levels::flops() const {
   return flops * waves.waves();
 }
 
-Feed feed_of(const Gpu& gpu) {
+Feed feed_of(const Gpu& gpu, DType dtype) {
   if (gpu.arch == "xe-hpc") return Feed::through_cache;
   if (!gpu.async_tile_copy) return Feed::through_registers;
-  const std::vector<MatrixInstruction> known = matrix_instructions(gpu.arch, DType::fp16);
+  const DType like = dtype == DType::fp64 ? dtype : DType::fp16;  // all but fp64 are fed alike
+  const std::vector<MatrixInstruction> known = matrix_instructions(gpu.arch, like);
   return !known.empty() && known.front().from_lds ? Feed::by_copy_engine : Feed::by_copies;
 }
 
@@ -187,7 +188,7 @@ Levels lower_matmul(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   place_stages(gpu, costs, a_bytes + b_bytes, 0, tile.m * e * tile.n, levels);
 
   RegisterUse& use = levels.registers;
-  use.accumulators = per_lane(gpu, levels, accumulator_words(product));
+  use.accumulators = per_lane(gpu, levels, accumulator_words(product) * bytes_of(accumulator_of(dtype)) / 4);
   use.others = kRegistersOfCounters;
   const double wave_a = product.m * e * tile.k, wave_b = product.n * e * tile.k;
   if (levels.feed == Feed::through_cache) {

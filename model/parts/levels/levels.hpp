@@ -91,7 +91,7 @@ struct Levels {
   double flops() const;  // of a workgroup in a K step
 };
 
-Feed feed_of(const Gpu& gpu);
+Feed feed_of(const Gpu& gpu, DType dtype);
 
 // The levels of a tile. Throws UserError, with the reason, when waves do not share it out, no instruction is
 // known, or it takes more registers or LDS than there are.

@@ -14,13 +14,14 @@ namespace {
 using enum DType;
 
 // Per architecture and type, larger ones first.
-constexpr std::array<MatrixInstruction, 29> kMatrixInstructions{{
+constexpr std::array<MatrixInstruction, 34> kMatrixInstructions{{
     {"gfx90a", fp16, "v_mfma_f32_32x32x8f16", 32, 32, 8},
     {"gfx90a", fp16, "v_mfma_f32_16x16x16f16", 16, 16, 16},
     {"gfx90a", bf16, "v_mfma_f32_32x32x8bf16_1k", 32, 32, 8},
     {"gfx90a", bf16, "v_mfma_f32_16x16x16bf16_1k", 16, 16, 16},
     {"gfx90a", fp32, "v_mfma_f32_32x32x2f32", 32, 32, 2},
     {"gfx90a", fp32, "v_mfma_f32_16x16x4f32", 16, 16, 4},
+    {"gfx90a", fp64, "v_mfma_f64_16x16x4f64", 16, 16, 4},
     {"gfx942", fp16, "v_mfma_f32_32x32x8_f16", 32, 32, 8},
     {"gfx942", fp16, "v_mfma_f32_16x16x16_f16", 16, 16, 16},
     {"gfx942", bf16, "v_mfma_f32_32x32x8_bf16", 32, 32, 8},
@@ -29,6 +30,7 @@ constexpr std::array<MatrixInstruction, 29> kMatrixInstructions{{
     {"gfx942", fp8, "v_mfma_f32_16x16x32_fp8_fp8", 16, 16, 32},
     {"gfx942", fp32, "v_mfma_f32_32x32x2_f32", 32, 32, 2},
     {"gfx942", fp32, "v_mfma_f32_16x16x4_f32", 16, 16, 4},
+    {"gfx942", fp64, "v_mfma_f64_16x16x4_f64", 16, 16, 4},
     {"gfx950", fp16, "v_mfma_f32_32x32x16_f16", 32, 32, 16},
     {"gfx950", fp16, "v_mfma_f32_16x16x32_f16", 16, 16, 32},
     {"gfx950", bf16, "v_mfma_f32_32x32x16_bf16", 32, 32, 16},
@@ -37,11 +39,14 @@ constexpr std::array<MatrixInstruction, 29> kMatrixInstructions{{
     {"gfx950", fp8, "v_mfma_scale_f32_16x16x128_f8f6f4", 16, 16, 128},
     {"gfx950", fp32, "v_mfma_f32_32x32x2_f32", 32, 32, 2},
     {"gfx950", fp32, "v_mfma_f32_16x16x4_f32", 16, 16, 4},
+    {"gfx950", fp64, "v_mfma_f64_16x16x4_f64", 16, 16, 4},
     {"sm_80", fp16, "mma.sync.m16n8k16.f16", 16, 8, 16},
     {"sm_80", bf16, "mma.sync.m16n8k16.bf16", 16, 8, 16},
+    {"sm_80", fp64, "mma.sync.m8n8k4.f64", 8, 8, 4},
     {"sm_90a", fp16, "wgmma.m64nNk16.f16", 64, 256, 16, 8, 4, true},
     {"sm_90a", bf16, "wgmma.m64nNk16.bf16", 64, 256, 16, 8, 4, true},
     {"sm_90a", fp8, "wgmma.m64nNk32.e4m3", 64, 256, 32, 8, 4, true},
+    {"sm_90a", fp64, "mma.sync.m16n8k16.f64", 16, 8, 16},
     {"xe-hpc", fp16, "dpas.8x8.hf", 8, 16, 16},
     {"xe-hpc", bf16, "dpas.8x8.bf", 8, 16, 16},
 }};

@@ -12,7 +12,7 @@
 // map of ROCm/rocm-libraries shared/origami); NVIDIA PTX ISA (mma.sync, wgmma.mma_async); Intel Xe-HPC: DPAS
 // of 8 rows, 16 columns and 32 bytes of K, as the lowering of arXiv:2503.14985 targets it (pass
 // match-target-size of intel/intel-xpu-backend-for-triton). Types without an instruction of their own (fp32
-// on NVIDIA and Intel, where there is only TF32, which rounds) have no row.
+// on NVIDIA and Intel, where there is only TF32, which rounds; fp64 on Intel) have no row.
 #pragma once
 
 #include <cstdint>

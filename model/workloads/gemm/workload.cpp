@@ -27,7 +27,7 @@ const std::array<Spec, 4> kFields{{
     size_field("m", "-M", "rows of A and C"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
-    dtype_field(DType::fp16, "element type of A, B and C"),
+    dtype_field(DType::fp16, "element type of A, B and C", kDTypeNames),
 }};
 
 const std::array<Spec, 15> kKnobs{{

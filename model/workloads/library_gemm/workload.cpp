@@ -111,7 +111,7 @@ const std::array<Spec, 12> kFields{{
     size_field("m", "-M", "rows of A and C"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A, rows of B"),
-    dtype_field(DType::bf16, "element type of A, B and C"),
+    dtype_field(DType::bf16, "element type of A, B and C", kDTypeNames),
     {.name = "binding",
      .help = "called from Python through a thin binding of one kernel",
      .kind = ValueKind::boolean},

@@ -23,6 +23,8 @@ std::vector<TileCase> tile_cases() {
          {Tile{64, 128}, Tile{256, 64}, Tile{128, 64}, Tile{64, 64}, Tile{32, 64}, Tile{16, 32}})
       cases.push_back({dtype, tile});
   }
+  for (const Tile tile : {Tile{128, 128}, Tile{128, 64}, Tile{64, 128}, Tile{64, 64}, Tile{32, 64}})
+    cases.push_back({DType::fp64, tile});
   return cases;
 }
 
