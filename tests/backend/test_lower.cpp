@@ -559,5 +559,18 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
   }
 }
 
+TEST(SharedRoom, IsRefusedBeyondWhatTheDeviceGives) {
+  require_shared_room("merge_path", 232448, 232448, "NVIDIA H200");
+  try {
+    require_shared_room("merge_path", 263680, 232448, "NVIDIA H200");
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "kernel 'merge_path': a workgroup asks for 263680 bytes of LDS, NVIDIA H200 gives it at most "
+        "232448; use fewer threads or items, or smaller tiles");
+  }
+}
+
 }  // namespace
 }  // namespace tritax::gpu
