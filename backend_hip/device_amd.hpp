@@ -78,12 +78,24 @@ template <class T>
 __device__ inline T lane_above(T value, int distance) {
   return __shfl_down(value, static_cast<unsigned int>(distance));
 }
-__device__ inline std::int32_t of_lane(std::int32_t value, int lane) { return __shfl(value, lane); }
+template <class T>
+__device__ inline T of_lane(T value, int lane) {
+  return __shfl(value, lane);
+}
 __device__ inline bool any_lane(bool holds) { return __builtin_amdgcn_ballot_w64(holds) != 0; }
 
-// Adds to a number in LDS.
-__device__ inline void add_in_workgroup(float* number, float value) {
-  __hip_atomic_fetch_add(number, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+// The last lane up to this one that some lane of the wave names, -1: none. A lane below 0 names none.
+__device__ inline int last_marked_lane(int named) {
+  unsigned int low = named >= 0 && named < 32 ? 1U << named : 0U;
+  unsigned int high = named >= 32 ? 1U << (named - 32) : 0U;
+  const int lane = static_cast<int>(threadIdx.x) % kWaveLanes;
+  for (int distance = 1; distance < kWaveLanes; distance *= 2) {
+    low |= __shfl(low, lane ^ distance);
+    high |= __shfl(high, lane ^ distance);
+  }
+  const unsigned long long marks =
+      (static_cast<unsigned long long>(high) << 32 | low) & ~0ULL >> (kWaveLanes - 1 - lane);
+  return marks == 0 ? -1 : kWaveLanes - 1 - __builtin_clzll(marks);
 }
 
 // Relaxed accesses to counters; the fences above give them their order.

@@ -65,13 +65,19 @@ template <class T>
 __device__ inline T lane_above(T value, int distance) {
   return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned int>(distance));
 }
-__device__ inline std::int32_t of_lane(std::int32_t value, int lane) {
+template <class T>
+__device__ inline T of_lane(T value, int lane) {
   return __shfl_sync(0xffffffffU, value, lane);
 }
 __device__ inline bool any_lane(bool holds) { return __any_sync(0xffffffffU, holds ? 1 : 0) != 0; }
 
-// Adds to a number in shared memory.
-__device__ inline void add_in_workgroup(float* number, float value) { atomicAdd(number, value); }
+// The last lane up to this one that some lane of the wave names, -1: none. A lane below 0 names none.
+__device__ inline int last_marked_lane(int named) {
+  const std::uint32_t marks = __reduce_or_sync(0xffffffffU, named < 0 ? 0U : 1U << named);
+  const std::uint32_t up_to_this =
+      0xffffffffU >> (kWaveLanes - 1 - static_cast<int>(threadIdx.x) % kWaveLanes);
+  return kWaveLanes - 1 - __clz(static_cast<int>(marks & up_to_this));
+}
 
 // Relaxed accesses to counters; the fences above give them their order.
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {

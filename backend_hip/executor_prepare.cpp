@@ -54,6 +54,15 @@ DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<Tile
   return traits;
 }
 
+// That a workgroup may have if its kernel asks for it.
+std::int64_t most_shared_bytes(const hipDeviceProp_t& properties) {
+#if defined(TRITAX_GPU_NVIDIA)
+  return static_cast<std::int64_t>(properties.sharedMemPerBlockOptin);
+#else
+  return static_cast<std::int64_t>(properties.sharedMemPerBlock);
+#endif
+}
+
 }  // namespace
 
 Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
@@ -177,8 +186,11 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
   // spins on one that is launched after it.
   hipFuncAttributes attributes{};
   TRITAX_GPU_CHECK(hipFuncGetAttributes(&attributes, launch.function));
+  const auto shared =
+      static_cast<std::int64_t>(lowered.shared_bytes) + static_cast<std::int64_t>(attributes.sharedSizeBytes);
+  require_shared_room(schedule_.kernels[k].name, shared, most_shared_bytes(properties), properties.name);
   // What a kernel has without being asked, its static part included.
-  if (static_cast<std::size_t>(lowered.shared_bytes) + attributes.sharedSizeBytes > 48 * 1024) {
+  if (shared > 48 * 1024) {
     TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
                                          lowered.shared_bytes));
   }

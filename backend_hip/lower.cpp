@@ -84,9 +84,8 @@ void Lowering::lower_kernel(std::size_t k) {
   threads_ = lowered.threads;
   sparse_ = lowered.sparse = runs_sparse(kernel);
   row_ends_ = kernel.resources.lds_bytes / static_cast<std::int32_t>(sizeof(std::int32_t));
-  lowered.shared_bytes = tile != nullptr ? tile->shared_bytes
-                         : sparse_       ? sparse_shared_bytes(kernel)
-                                         : kernel.resources.lds_bytes;
+  lowered.shared_bytes =
+      tile != nullptr ? tile->shared_bytes : kernel.resources.lds_bytes + (sparse_ ? kSparseCarryBytes : 0);
   lowered.lean = tile == nullptr && is_lean(kernel);
   items_conflict_ = !kernel.items.empty() && programs_conflict(schedule_, kernel);
   team_may_write_ = !kernel.items.empty() && team_may_write(kernel);
@@ -348,6 +347,16 @@ std::string describe_operation(const Schedule& schedule, std::int32_t number) {
     }
   }
   return fmt::format("operation {} of the schedule", number);
+}
+
+void require_shared_room(const std::string& kernel, std::int64_t asked, std::int64_t most,
+                         const std::string& device) {
+  if (asked <= most) return;
+  throw UserError(
+      fmt::format("kernel '{}': a workgroup asks for {} bytes of LDS, {} gives it at most {}; use fewer "
+                  "threads or items, "
+                  "or smaller tiles",
+                  kernel, asked, device, most));
 }
 
 }  // namespace tritax::gpu

@@ -107,6 +107,11 @@ struct RankProgram {
   std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
 };
 
+// Throws UserError where the workgroups of a kernel ask for more LDS, in bytes, than the device gives one at
+// most.
+void require_shared_room(const std::string& kernel, std::int64_t asked, std::int64_t most,
+                         const std::string& device);
+
 // Places of all buffers and flags. Throws UserError for rows that are longer than a 32-bit pitch.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 

@@ -45,18 +45,6 @@ bool Lowering::runs_sparse(const Kernel& kernel) const {
   return has_product || (searches && single && tile_ == nullptr && attend_ == nullptr);
 }
 
-// The kernel's own, and what sharing by groups needs: a row end and a sum a thread.
-std::int32_t Lowering::sparse_shared_bytes(const Kernel& kernel) const {
-  std::int32_t bytes = kernel.resources.lds_bytes;
-  for (std::size_t p = 0; p < program_count(kernel); ++p) {
-    for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
-      if (op.kind != OpKind::sparse_product) continue;
-      if (static_cast<LaneSharing>(op.src_row) == LaneSharing::group) bytes = std::max(bytes, 8 * threads_);
-    }
-  }
-  return bytes + kSparseCarryBytes;
-}
-
 bool Lowering::is_skip_target(std::uint32_t begin, std::uint32_t end) const {
   return std::any_of(skip_targets_.begin(), skip_targets_.end(),
                      [&](std::uint32_t target) { return begin <= target && target < end; });

@@ -32,31 +32,21 @@ CLI::Validator no_standard_output() {
           ""};
 }
 
-}  // namespace
-
-void add_run_options(CLI::App& command, RunOptions& run) {
-  command
-      .add_option("--repeat", run.repeats, "Measured runs, at most; fewer when the median is known to 0.5 %")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+void add_repeats(CLI::App& command, RunOptions& run, const char* help) {
+  command.add_option("--repeat", run.repeats, help)->check(CLI::Range(1, 100000))->capture_default_str();
   command.add_option("--warmup", run.warmup, "Runs before them")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
   command.add_option("--seed", run.seed, "Of the random data")->check(zero_or_more())->capture_default_str();
-  command.add_option("--spin-limit", run.executor.spin_limit_s, "Seconds that a wait may last")
-      ->check(CLI::Range(1e-3, 600.0))
-      ->capture_default_str();
-  command
-      .add_option("--pace", run.executor.pace_gb_per_s,
-                  "GB/s that the matmul workgroups of a GPU together send to peers; 0: no limit")
-      ->check(zero_or_more())
-      ->capture_default_str();
+}
+
+void add_flush(CLI::App& command, RunOptions& run) {
   command
       .add_option("--flush", run.executor.flush_bytes, "Bytes written on every GPU before each run; 0: none")
       ->check(zero_or_more());
 }
 
-void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
+void add_selection(CLI::App& command, MeasureOptions& options) {
   command.add_option("SCENARIO", options.selection.files, "Scenario files (docs/scenarios.md)")->required();
   command
       .add_option("--id", options.selection.ids,
@@ -67,6 +57,39 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       ->type_name("FILE.csv")
       ->check(no_standard_output())
       ->required();
+}
+
+void add_machine_and_commit(CLI::App& command, MeasureOptions& options) {
+  command
+      .add_option("--machine", options.selection.machine, "Machine whose compute units shape the schedules")
+      ->type_name("NAME|FILE");
+  command.add_option("--commit", options.commit, "Source revision, for the heads of the files");
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunOptions& run) {
+  add_repeats(command, run, "Measured runs, at most; fewer when the median is known to 0.5 %");
+  command.add_option("--spin-limit", run.executor.spin_limit_s, "Seconds that a wait may last")
+      ->check(CLI::Range(1e-3, 600.0))
+      ->capture_default_str();
+  command
+      .add_option("--pace", run.executor.pace_gb_per_s,
+                  "GB/s that the matmul workgroups of a GPU together send to peers; 0: no limit")
+      ->check(zero_or_more())
+      ->capture_default_str();
+  add_flush(command, run);
+}
+
+void add_library_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
+  add_selection(command, options);
+  add_machine_and_commit(command, options);
+  add_repeats(command, run, "Measured runs");
+  add_flush(command, run);
+}
+
+void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
+  add_selection(command, options);
   command.add_option("--ops", options.ops, "Also times by kind of operation, for 'tritax validate --ops'")
       ->type_name("FILE.csv")
       ->check(no_standard_output());
@@ -78,10 +101,7 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 1024));
-  command
-      .add_option("--machine", options.selection.machine, "Machine whose compute units shape the schedules")
-      ->type_name("NAME|FILE");
-  command.add_option("--commit", options.commit, "Source revision, for the heads of the files");
+  add_machine_and_commit(command, options);
   add_run_options(command, run);
 }
 

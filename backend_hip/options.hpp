@@ -16,6 +16,11 @@ namespace tritax::gpu {
 // How schedules are run: --repeat, --warmup, --seed, --spin-limit, --pace, --flush.
 void add_run_options(CLI::App& command, RunOptions& run);
 
+// Of a vendor's library on the problems of scenarios: SCENARIO…, --id, --output, --machine, --commit,
+// --repeat, --warmup, --seed, --flush. What else schedules have no call of a library has: such options are
+// unknown to it.
+void add_library_options(CLI::App& command, MeasureOptions& options, RunOptions& run);
+
 // SCENARIO…, --id, --output, --gpus, --machine, --commit, --ops, --timeline, and those of add_run_options.
 void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions& run);
 

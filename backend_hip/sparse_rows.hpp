@@ -6,11 +6,13 @@
 //   thread(), threads()             place in the workgroup, its size, a multiple of kLanes
 //   barrier()                       of the workgroup
 //   below(v, d), above(v, d)        v of the lane d before or behind, of all lanes of the wave together
+//   from(v, l)                      v of lane l of the wave
+//   last_mark(l)                    the last lane up to this one that some lane of the wave names; -1: none.
+//                                   l below 0 names none
 //   any(b)                          whether it holds on any lane of the wave
 //   element<dtype>(address)         a number in memory
 //   store(y, v), add(y, v)          to y, the second atomically
-//   add_in_room(p, v)               to a number of the room, atomically
-//   room()                          of the workgroup: row ends, or row ends and sums of `group`
+//   room()                          of the workgroup: row ends
 //   row_carry(), sum_carry()        one of each for each wave
 #pragma once
 
@@ -70,37 +72,56 @@ class SparseRows {
     }
   }
 
-  // `lanes` lanes on as many rows, a power of two; each nonzero's row is looked up, and sums are in the room.
+  // `lanes` lanes on as many rows: a power of two, at most a wave. Sums stay in registers: each lane has that
+  // of its own row.
   TRITAX_ON_DEVICE void by_group(int lanes) {
-    std::int32_t* const ends = team_.room();
-    auto* const sums = reinterpret_cast<float*>(ends + team_.threads());
-    const int groups = team_.threads() / lanes;
-    const int group = team_.thread() / lanes;
-    const int slot = group * lanes;  // the first of the group, in the room
-    for (int first = 0; first < work_.rows; first += groups * lanes) {
+    for (int first = 0; first < work_.rows; first += team_.threads()) {
       const int row = first + team_.thread();
-      team_.barrier();
-      ends[team_.thread()] = row < work_.rows ? end_of(row) : work_.k_end;
-      sums[team_.thread()] = 0;
-      team_.barrier();
-      const bool has_rows = group < groups && first + slot < work_.rows;
-      const std::int32_t begin = has_rows ? begin_of(first + slot) : work_.k_end;
-      const std::int32_t end = has_rows ? ends[slot + lanes - 1] : work_.k_end;
-      for (std::int32_t k = begin + (team_.thread() & (lanes - 1)); team_.any(k < end);
-           k += kAtOnce * lanes) {
-        std::int32_t slots[kAtOnce];
-        float products[kAtOnce];
-        TRITAX_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
-          const std::int32_t at = k + i * lanes;
-          products[i] = at < end ? product(at) : 0.0F;
-          slots[i] = at < end ? slot + slot_of(ends + slot, lanes, at) : -1;
+      const bool has_row = row < work_.rows;
+      const float sum =
+          sum_rows(has_row ? begin_of(row) : work_.k_end, has_row ? end_of(row) : work_.k_end, lanes);
+      if (has_row) put(row, sum);
+    }
+  }
+
+  // Groups of several waves: each has an even share of the group's nonzeros and finds the rows of it among
+  // those of the group. Who has the last nonzero of a row writes it, with what the waves before have of it.
+  TRITAX_ON_DEVICE void by_wide_group(int lanes) {
+    const int lane = team_.thread() % Team::kLanes;
+    const int wave = team_.thread() / Team::kLanes;
+    const int waves = lanes / Team::kLanes;
+    const int groups = team_.threads() / lanes;
+    const int first_wave = wave / waves * waves;
+    for (int first = 0; first < work_.rows; first += groups * lanes) {
+      const int first_row = least(first + first_wave * Team::kLanes, work_.rows);
+      const int end_row = wave / waves < groups ? least(first_row + lanes, work_.rows) : first_row;
+      const std::int32_t begin = first_row < end_row ? begin_of(first_row) : work_.k_end;
+      const std::int32_t end = first_row < end_row ? end_of(end_row - 1) : work_.k_end;
+      const std::int32_t share = (end - begin + waves - 1) / waves;
+      const std::int32_t share_begin = least(begin + (wave - first_wave) * share, end);
+      const std::int32_t share_end = least(share_begin + share, end);
+      Part ends, stops;  // the row that waves before have begun, and the one that those behind go on with
+      for (int block = first_row; block < end_row; block += Team::kLanes) {
+        const int row = block + lane;
+        const std::int32_t row_begin = row < end_row ? begin_of(row) : end;
+        const std::int32_t row_end = row < end_row ? end_of(row) : end;
+        const std::int32_t from = least(most(row_begin, share_begin), share_end);
+        const std::int32_t to = least(most(row_end, share_begin), share_end);
+        const float sum = team_.any(from < to) ? sum_rows(from, to, Team::kLanes) : 0.0F;
+        if (from < to) {
+          if (to < row_end) {
+            stops = {row, sum};
+          } else if (row_begin < from) {
+            ends = {row, sum};
+          } else {
+            put(row, sum);
+          }
+        } else if (row < end_row && row_begin == row_end &&
+                   block - first_row == (wave - first_wave) * Team::kLanes) {
+          put(row, 0);
         }
-        TRITAX_UNROLL
-        for (int i = 0; i < kAtOnce; ++i) add_to_slots(sums, slots[i], products[i]);
       }
-      team_.barrier();
-      if (group < groups && row < work_.rows) put(row, sums[team_.thread()]);
+      add_parts(ends, stops, first_wave);
     }
   }
 
@@ -188,25 +209,96 @@ class SparseRows {
     return sum;
   }
 
-  // The first of `count` ends that lies behind k.
-  TRITAX_ON_DEVICE static int slot_of(const std::int32_t* ends, int count, std::int32_t k) {
-    int low = 0;
-    for (int half = count / 2; half > 0; half /= 2) {
-      if (ends[low + half - 1] <= k) low += half;
+  // A row, and what a wave has of it; no row: -1.
+  struct Part {
+    std::int32_t row = -1;
+    float sum = 0;
+  };
+
+  TRITAX_ON_DEVICE void add_parts(Part ends, const Part& stops, int first_wave) {
+    const int wave = team_.thread() / Team::kLanes;
+    const bool none = !team_.any(stops.row >= 0);
+    team_.barrier();  // who read the carries before has done so
+    if (stops.row >= 0 || (none && team_.thread() % Team::kLanes == 0)) {
+      team_.row_carry()[wave] = stops.row;
+      team_.sum_carry()[wave] = stops.sum;
     }
-    return low;
+    team_.barrier();
+    if (ends.row < 0) return;
+    for (int other = wave - 1; other >= first_wave && team_.row_carry()[other] == ends.row; --other) {
+      ends.sum += team_.sum_carry()[other];
+    }
+    put(ends.row, ends.sum);
   }
 
-  // Lanes of one slot lie side by side: the first of them adds for all.
-  TRITAX_ON_DEVICE void add_to_slots(float* sums, std::int32_t slot, float value) {
+  // Of rows side by side, one a lane, its nonzeros [begin, end): `lanes` lanes of the wave go through those
+  // of their rows together, and the sum of each comes to its lane. While one row goes on each lane adds up
+  // what it meets; where rows begin, products are summed up by segments.
+  TRITAX_ON_DEVICE float sum_rows(std::int32_t begin, std::int32_t end, int lanes) {
     const int lane = team_.thread() % Team::kLanes;
-    const std::int32_t before = team_.below(slot, 1);
-    for (int distance = 1; distance < Team::kLanes; distance *= 2) {
-      const std::int32_t other = team_.above(slot, distance);
-      const float more = team_.above(value, distance);
-      if (lane + distance < Team::kLanes && other == slot) value += more;
+    const int base = lane & ~(lanes - 1);  // the first of these lanes
+    const std::int32_t last = team_.from(end, base + lanes - 1);
+    float sum = 0;
+    float rest = 0;  // of the row that goes on
+    bool goes_on = false;
+    std::int32_t k = team_.from(begin, base);
+    for (; team_.any(k < last); k += kAtOnce * lanes) {
+      float products[kAtOnce];
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const std::int32_t at = k + i * lanes + lane - base;
+        products[i] = at < last ? product(at) : 0.0F;
+      }
+      if (!team_.any(begin < end && begin >= k && begin < k + kAtOnce * lanes)) {
+        TRITAX_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) rest += products[i];
+        goes_on = true;
+        continue;
+      }
+      if (goes_on) sum += of_own_row(rest, begin, end, least(k, last), lanes);
+      goes_on = false;
+      rest = 0;
+      add_segments(products, begin, end, k, lanes, sum);
     }
-    if (slot >= 0 && (lane == 0 || before != slot)) team_.add_in_room(sums + slot, value);
+    return goes_on ? sum + of_own_row(rest, begin, end, least(k, last), lanes) : sum;
+  }
+
+  // What all lanes have of the row that goes on until `stop`, on the lane whose row that is; else 0.
+  TRITAX_ON_DEVICE float of_own_row(float rest, std::int32_t begin, std::int32_t end, std::int32_t stop,
+                                    int lanes) {
+    const int lane = team_.thread() % Team::kLanes;
+    for (int distance = lanes / 2; distance > 0; distance /= 2) rest += team_.from(rest, lane ^ distance);
+    return begin < stop && stop <= end ? rest : 0.0F;
+  }
+
+  // Products of kAtOnce times `lanes` nonzeros from k on: a sum over those of a row, by a scan that goes back
+  // to where the row begins, then the last of each to the lane whose row it is.
+  TRITAX_ON_DEVICE void add_segments(float (&products)[kAtOnce], std::int32_t begin, std::int32_t end,
+                                     std::int32_t k, int lanes, float& sum) {
+    const int lane = team_.thread() % Team::kLanes;
+    const int base = lane & ~(lanes - 1);
+    int reach[kAtOnce];  // lanes before it that have the same row
+    TRITAX_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int32_t place = begin - (k + i * lanes);
+      const bool begins = begin < end && place >= 0 && place < lanes;
+      reach[i] = lane - most(base, team_.last_mark(begins ? base + place : -1));
+    }
+    for (int distance = 1; distance < lanes; distance *= 2) {
+      TRITAX_UNROLL
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float more = team_.below(products[i], distance);
+        if (distance <= reach[i]) products[i] += more;
+      }
+    }
+    TRITAX_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::int32_t first = k + i * lanes;
+      const std::int32_t stop = least(end, first + lanes);
+      const bool has_some = begin < stop && first < end;
+      const float of_row = team_.from(products[i], has_some ? base + (stop - 1 - first) : lane);
+      if (has_some) sum += of_row;
+    }
   }
 
   // Where a step of the merge path lies.
@@ -297,7 +389,7 @@ TRITAX_ON_DEVICE void sparse_rows(Team& team, const SparseWork& work, LaneSharin
     case LaneSharing::vector:
       return rows.by_vector(lanes);
     case LaneSharing::group:
-      return rows.by_group(lanes);
+      return lanes > Team::kLanes ? rows.by_wide_group(lanes) : rows.by_group(lanes);
     case LaneSharing::even:
       return rows.by_even_share(staged);
   }

@@ -26,6 +26,11 @@ class DeviceTeam {
   __device__ T above(T value, int distance) const {
     return lane_above(value, distance);
   }
+  template <class T>
+  __device__ T from(T value, int lane) const {
+    return of_lane(value, lane);
+  }
+  __device__ int last_mark(int lane) const { return last_marked_lane(lane); }
   __device__ bool any(bool holds) const { return any_lane(holds); }
   template <DType dtype>
   __device__ float element(const unsigned char* address) const {
@@ -33,7 +38,6 @@ class DeviceTeam {
   }
   __device__ void store(float* y, float value) const { *y = value; }
   __device__ void add(float* y, float value) const { atomic_add_element<DType::fp32>(y, value); }
-  __device__ void add_in_room(float* number, float value) const { add_in_workgroup(number, value); }
   __device__ std::int32_t* row_carry() const { return numbers(); }
   __device__ float* sum_carry() const { return reinterpret_cast<float*>(numbers() + kMostWaves); }
   __device__ std::int32_t* room() const { return numbers() + 2 * kMostWaves; }
@@ -47,8 +51,8 @@ class DeviceTeam {
 };
 
 // Called, not inlined, where the maker's calls are cheap: so that what the interpreter keeps between two
-// operations leaves its registers to the loops.
-template <DType dtype, LaneSharing sharing>
+// operations leaves its registers to the loops. So do groups of several waves apart from those of one.
+template <DType dtype, LaneSharing sharing, bool wide = false>
 __device__ TRITAX_CALLED void sparse_rows_of(const DeviceOp& op) {
   DeviceTeam team;
   const SparseWork work{reinterpret_cast<const std::int32_t*>(op.offsets),
@@ -62,7 +66,16 @@ __device__ TRITAX_CALLED void sparse_rows_of(const DeviceOp& op) {
                         op.k_begin,
                         op.k_end,
                         op.partial};
-  sparse_rows<DeviceTeam, dtype>(team, work, sharing, op.group, op.rows <= op.row);
+  if constexpr (sharing == LaneSharing::group) {
+    SparseRows<DeviceTeam, dtype> rows(team, work);
+    if constexpr (wide) {
+      rows.by_wide_group(op.group);
+    } else {
+      rows.by_group(op.group);
+    }
+  } else {
+    sparse_rows<DeviceTeam, dtype>(team, work, sharing, op.group, op.rows <= op.row);
+  }
 }
 
 class SparseEngine {
@@ -136,6 +149,7 @@ class SparseEngine {
       case LaneSharing::vector:
         return sparse_rows_of<dtype, LaneSharing::vector>(op);
       case LaneSharing::group:
+        if (op.group > kWaveLanes) return sparse_rows_of<dtype, LaneSharing::group, true>(op);
         return sparse_rows_of<dtype, LaneSharing::group>(op);
       case LaneSharing::even:
         return sparse_rows_of<dtype, LaneSharing::even>(op);

@@ -130,7 +130,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_measure_options(*line.scenarios, line.measure, line.run);
   line.sparse = app.add_subcommand("sparse-library",
                                    "measure the vendor's sparse product on the matrices of scenario files");
-  add_measure_options(*line.sparse, line.measure, line.run);
+  add_library_options(*line.sparse, line.measure, line.run);
   line.small = app.add_subcommand("microbench", "measure launches, flags and bandwidths");
   line.small->add_option("--output,-o", line.micro.output, "CSV file to write")->required();
   line.small->add_option("--only", line.micro.only, "groups to run; all when left out")->delimiter(',');

@@ -168,6 +168,7 @@ class Engine : private EngineState {
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
   bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
+  bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
   void find_busy_copies();
   double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);

@@ -205,6 +205,13 @@ bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, cons
   return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
 }
 
+// Whether an operation goes on with the search of the load right before it.
+bool Engine::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
+  const Op& op = schedule_.ops[op_index];
+  if (op.kind != OpKind::load || op_index == begin_of_program(wg, op_index)) return false;
+  return goes_on_search(schedule_.ops[op_index - 1], op);
+}
+
 // What a lone copy takes longer beside matmuls, by the number of compute units that are at one. In eighths of
 // these: every other value is another class of transfers.
 void Engine::find_busy_copies() {
@@ -223,6 +230,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = latency_of(path.source)};
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
              is_lone_copy(wg, op_index, path);
+  met.probes = is_next_probe(wg, op_index);
   met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   if (multiplies) met.clock_share = gpu.clock_share;

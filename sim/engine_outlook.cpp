@@ -28,7 +28,8 @@ double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
   const Move move = move_of(op, kernel.rank);
   const MoveConditions best{.gb_per_s = moves_.workgroup_gb_per_s(kernel, move.kind),
                             .read_ns = least_read_ns_,
-                            .lone = is_lone_copy(wg, op_index, move)};
+                            .lone = is_lone_copy(wg, op_index, move),
+                            .probes = is_next_probe(wg, op_index)};
   const double rate = moves_.gb_per_s_alone(kernel, op, move, best);
   if (rate <= 0) return 0;
   // What a port gives a store is known when the workgroup has a compute unit.

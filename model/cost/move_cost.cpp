@@ -101,7 +101,10 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   // A kernel that multiplies has the registers that let a copy overlap others.
   const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
   const bool asked_before = costs.asks_ahead && op.kind == OpKind::reduce;
-  const double op_ns = stores ? costs.store_op_ns : guarded ? costs.guarded_op_ns() : costs.copy_op_ns;
+  const double op_ns = stores       ? costs.store_op_ns
+                       : guarded    ? costs.guarded_op_ns()
+                       : met.probes ? 0
+                                    : costs.copy_op_ns;
   double latency = (move.reads_own() && !asked_before ? met.read_ns : 0) + op_ns;
   if (op.kind == OpKind::copy && costs.ragged_copy_ns > 0 && is_ragged(op)) latency += costs.ragged_copy_ns;
   if (met.lone) latency += costs.busy_copy_ns * met.busy_share;

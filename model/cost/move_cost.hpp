@@ -118,7 +118,18 @@ struct MoveConditions {
   double busy_share = 0;   // of the compute units, those at a matmul
   double clock_share = 1;  // of the boost clock
   bool lone = false;       // a copy out of own memory right behind anything but a copy, or behind nothing
+  bool probes = false;     // a load that goes on with a search, see goes_on_search()
 };
+
+// Whether a load goes on with a search: of one element, right behind a load of another out of the same
+// buffer of the same rank. Such loads wait for each other, and the interpreter carries them out as one
+// operation.
+inline bool goes_on_search(const Op& before, const Op& op) {
+  const auto is_probe = [](const Op& one) {
+    return one.kind == OpKind::load && one.rect.rows == 1 && one.rect.cols == 1;
+  };
+  return is_probe(op) && is_probe(before) && op.buffer == before.buffer && op.rank == before.rank;
+}
 
 // The moves of a schedule on a machine.
 class MoveCosts {

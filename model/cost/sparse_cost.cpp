@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "model/cost/lane_steps.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
@@ -15,69 +16,6 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kNever = -1;
-
-// Lanes that walk along `length` elements each: what L1 looks up, and asks of the L2.
-void add_walks(double walks, double length, double element, LaneSteps& found) {
-  const double batches = std::ceil(length / kStepsUnderWay);
-  for (const double bytes : {element, kIndexBytes}) {
-    found.lookups += walks * length * std::min(1.0, length * bytes / kLineBytes);
-    found.asked += walks * std::max(length * bytes, batches * std::min(kSectorBytes, length * bytes));
-  }
-}
-
-double probes_of(double things) { return std::ceil(std::log2(std::max(things, 1.0))); }
-
-// Visits the number of nonzeros of every row of an operation.
-template <typename Visit>
-void for_each_length(const SparseMatrix& matrix, const Op& op, Visit visit) {
-  for (std::int32_t i = 0; i < op.rect.rows; ++i) {
-    const std::int32_t begin = std::max(matrix.begin(op.rect.row + i), op.k_begin);
-    const std::int32_t end = std::min(matrix.end(op.rect.row + i), op.k_end);
-    visit(i, std::max(0, end - begin));
-  }
-}
-
-// Steps of the waves of a workgroup, whose tasks go in turn to as many groups of lanes as it has.
-class Waves {
- public:
-  Waves(std::int32_t threads, std::int32_t lanes_per_wave, std::int32_t lanes)
-      : groups_(std::max(1, threads / lanes)),
-        lanes_(lanes),
-        per_wave_(lanes_per_wave),
-        steps_(static_cast<std::size_t>((threads + lanes_per_wave - 1) / lanes_per_wave), 0.0),
-        work_(steps_),
-        round_(steps_) {}
-
-  void add(std::int32_t task, double steps, double atoms) {
-    const std::int32_t group = task % groups_;
-    if (group == 0) end_round();
-    const std::int32_t first = group * lanes_ / per_wave_;
-    const std::int32_t last =
-        std::min((group * lanes_ + lanes_ - 1) / per_wave_, static_cast<std::int32_t>(steps_.size()) - 1);
-    for (std::int32_t wave = first; wave <= last; ++wave) {
-      double& longest = round_[static_cast<std::size_t>(wave)];
-      longest = std::max(longest, steps);
-      work_[static_cast<std::size_t>(wave)] += atoms / (last - first + 1);
-    }
-  }
-
-  void finish(LaneSteps& found) {
-    end_round();
-    const auto longest = std::max_element(steps_.begin(), steps_.end());
-    found.longest = *longest;
-    const double work = work_[static_cast<std::size_t>(longest - steps_.begin())];
-    found.active = std::clamp(*longest > 0 ? work / *longest : 1, 1.0, static_cast<double>(per_wave_));
-    for (const double steps : steps_) found.all += steps;
-  }
-
- private:
-  void end_round() {
-    for (std::size_t wave = 0; wave < steps_.size(); ++wave) steps_[wave] += std::exchange(round_[wave], 0);
-  }
-
-  std::int32_t groups_, lanes_, per_wave_;
-  std::vector<double> steps_, work_, round_;
-};
 
 // Whether the cache of a die, or of the GPU, still has a sector.
 struct SectorCache {
@@ -165,70 +103,21 @@ double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, 
   const double x_ns = slowest_ns(gpu.l2_latency_ns, far_ns, misses, steps.active * kStepsUnderWay);
   const double chain_ns = gpu.hbm_latency_ns +
                           std::ceil(steps.longest / kStepsUnderWay) * (stream_ns + x_ns) +
-                          steps.probes * lds_ns;
+                          steps.waits * lds_ns + steps.cold * gpu.hbm_latency_ns;
   const double wave_clk = gpu.lanes_per_wave > 32 ? 4 : 1;  // of an instruction, see attend_cost.hpp
-  const double issue_ns =
-      wave_clk * steps.instructions / clock * std::max(steps.longest, steps.all * sharers / gpu.simds_per_cu);
+  const double longest = steps.longest * steps.instructions + steps.more_longest;
+  const double all = steps.all * steps.instructions + steps.more_all;
+  const double issue_ns = wave_clk / clock * std::max(longest, all * sharers / gpu.simds_per_cu);
+  const double exchange_clk = gpu.lanes_per_wave * kIndexBytes / kLdsBytesPerClk;
+  const double lds_port_ns = sharers * steps.exchanges * exchange_clk / clock;
   const double port_ns =
       gpu.cu_l2_bytes_per_clk > 0 ? sharers * cost.bytes / (gpu.cu_l2_bytes_per_clk * clock) : 0;
   const double of_x = std::max(cost.x_bytes / kSectorBytes, atoms / gpu.lanes_per_wave);
   const double lines_ns = sharers * (steps.lookups + of_x) / clock;
-  return std::max({chain_ns, issue_ns, lines_ns, port_ns});
+  return std::max({chain_ns, issue_ns, lds_port_ns, lines_ns, port_ns});
 }
 
 }  // namespace
-
-LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t threads,
-                     std::int32_t lanes_per_wave, double element) {
-  LaneSteps found;
-  found.instructions = kStepInstructions;
-  const auto sharing = static_cast<LaneSharing>(op.src_row);
-  const auto lanes = static_cast<double>(op.value);
-  const double atoms = op.k_end - op.k_begin;
-  found.asked = atoms * (element + kIndexBytes);
-  found.lookups = found.asked / std::min(kLineBytes, lanes_per_wave * kIndexBytes);
-  const bool by_lane = sharing == LaneSharing::row;
-  Waves waves(threads, lanes_per_wave, by_lane || sharing == LaneSharing::even ? 1 : op.value);
-  double group = 0;
-  switch (sharing) {
-    case LaneSharing::row:
-      found.asked = found.lookups = 0;
-      for_each_length(matrix, op, [&](std::int32_t row, std::int32_t length) {
-        waves.add(row, std::max(1, length), length);
-        add_walks(1, length, element, found);
-      });
-      break;
-    case LaneSharing::vector:
-      for_each_length(matrix, op, [&](std::int32_t row, std::int32_t length) {
-        waves.add(row, std::max(1.0, std::ceil(length / lanes)) + probes_of(lanes) / kStepInstructions,
-                  length);
-      });
-      break;
-    case LaneSharing::group:
-      for_each_length(matrix, op, [&](std::int32_t row, std::int32_t length) {
-        group += length;
-        if ((row + 1) % op.value != 0 && row + 1 < op.rect.rows) return;
-        waves.add(row / op.value, std::max(1.0, std::ceil(group / lanes)), group);
-        group = 0;
-      });
-      found.instructions += 4 * probes_of(lanes);
-      break;
-    case LaneSharing::even: {
-      const double things = op.rect.rows + atoms;
-      for (std::int32_t lane = 0; lane < threads; ++lane) {
-        waves.add(lane, std::ceil(things / threads), atoms / threads);
-      }
-      found.asked = found.lookups = 0;
-      add_walks(threads, atoms / threads, element, found);
-      found.instructions += kStepInstructions / 2;  // a step is a nonzero or the end of a row
-      break;
-    }
-  }
-  waves.finish(found);
-  if (sharing == LaneSharing::group) found.probes = found.longest * probes_of(lanes);
-  if (sharing == LaneSharing::even) found.probes = 2 * probes_of(op.rect.rows + atoms);
-  return found;
-}
 
 std::int32_t workgroups_on_unit(const Gpu& gpu, const Kernel& kernel) {
   const std::int32_t units = kernel.cu_end > 0 ? kernel.cu_end - kernel.cu_begin : gpu.cu_count();
@@ -259,7 +148,9 @@ SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {
         SparseCost cost;
         ask_for_x(matrix, op, static_cast<std::int32_t>(o), die, of_x, x, cost);
         const double atoms = op.k_end - op.k_begin;
-        const LaneSteps steps = lane_steps(matrix, op, kernel.resources.threads, gpu.lanes_per_wave, element);
+        const bool staged = kernel.resources.lds_bytes >= op.rect.rows * kIndexBytes;
+        const LaneSteps steps =
+            lane_steps(matrix, op, kernel.resources.threads, gpu.lanes_per_wave, element, staged);
         const double lost =
             lost_share(gpu, lanes_of_die, elements_of_walk(op, kernel.resources.threads), element);
         const double once = atoms * (element + kIndexBytes);

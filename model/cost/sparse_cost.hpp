@@ -1,23 +1,17 @@
 // Cost law of `sparse_product`: what rows of A·x take one workgroup alone on its share of a compute unit, and
 // what they ask of the memories.
 //
-// Lanes. The nonzeros of a range fall to T lanes in waves of W as LaneSharing says. A wave goes on until its
-// last lane is done, so it takes
+// With s the steps of its longest wave and n those of all (lane_steps.hpp), c the clocks of a step, U = 4
+// steps under way at a time, as compilers unroll loops of unknown length (CUDA C++ Programming Guide,
+// `#pragma unroll`; four is what nvcc does by itself), w the waits of the longest wave for LDS or shuffles, e
+// shuffles and accesses to LDS of all waves, and r workgroups on the compute unit
 //
-//   row     Σ over rounds of T rows: the most nonzeros of a row among its W
-//   vector  Σ over rounds of T/L rows: the most of ceil(length / L) among its W/L, and log2 L steps that add
-//   up group   Σ over rounds: ceil(nonzeros of L rows / L), each with a search of log2 L probes of LDS even
-//   ceil((rows + nonzeros) / T), behind a search of 2·log2(rows + nonzeros) probes of LDS
-//
-// steps (loops, arXiv:2301.04792 §5). U = 4 steps are under way at a time, as compilers unroll loops of
-// unknown length (CUDA C++ Programming Guide, `#pragma unroll`; four is what nvcc does by itself). With s the
-// steps of its longest wave, n those of all, c the clocks of a step, and r workgroups on the compute unit
-//
-//   chain = t_first + ceil(s / U)·(t_stream + t_x) + probes·t_lds
-//   issue = max(s·c, n·c·r / simds) / clock
+//   chain = t_first + ceil(s / U)·(t_stream + t_x) + w·t_lds + what a search finds in memory first
+//   issue = max(s·c, n·c·r / simds) / clock, with what is issued besides steps
+//   lds   = r·e·4·W / (128·clock)
 //   lines = r·lookups / clock
 //   port  = r·bytes / (cu_l2_bytes_per_clk·clock)
-//   alone = max(chain, issue, lines, port)
+//   alone = max(chain, issue, lds, lines, port)
 //
 // t_stream is the latency of memory with the probability that some lane of the wave begins a new sector in U
 // steps, else that of L1; t_x that of the slowest of W·U elements of x: from memory with probability
@@ -52,33 +46,11 @@
 
 namespace tritax {
 
-// Bytes that caches fetch at a time (32-byte sectors: CUDA C++ Best Practices Guide, §Coalesced access).
-inline constexpr double kSectorBytes = 32;
-// What an L1 looks up at a time.
-inline constexpr double kLineBytes = 128;
-// Of a column or an offset.
-inline constexpr double kIndexBytes = 4;
-// Steps of a lane under way.
-inline constexpr double kStepsUnderWay = 4;
 // Of L1 and of LDS, in clocks: 29 to 33 on H100 (arXiv:2402.13499 table 4), 28 on V100 (arXiv:1804.06826).
 inline constexpr double kLdsLatencyClk = 30;
-// Instructions of a step: column, value, element of x, multiply-add; address, count, compare and branch.
-inline constexpr double kStepInstructions = 8;
-
-// How many steps the waves of a workgroup take.
-struct LaneSteps {
-  double longest = 0;       // of one wave
-  double all = 0;           // of all waves together
-  double active = 1;        // lanes that have work in the mean step of the longest wave
-  double probes = 0;        // of LDS in the longest wave, one after the other
-  double instructions = 0;  // of a step
-  double asked = 0;         // bytes of values and columns that L1 asks of the L2
-  double lookups = 0;       // of lines of L1 for these
-};
-
-// `element`: bytes of a value.
-LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t threads,
-                     std::int32_t lanes_per_wave, double element);
+// What an LDS gives and takes a clock: 32 banks of 4 bytes (CUDA C++ Programming Guide, shared memory; CDNA 3
+// ISA §2).
+inline constexpr double kLdsBytesPerClk = 128;
 
 struct SparseCost {
   double alone_ns = 0;

@@ -114,7 +114,7 @@ enum class FlagChange : std::uint8_t { add, set };
 inline constexpr std::array<std::string_view, 2> kFlagChangeNames{"add", "set"};
 // How the lanes of a workgroup share the rows and nonzeros of a sparse_product (arXiv:2301.04792 §5): a lane
 // a row (thread-mapped); `lanes` lanes on a row, which they sum up at its end (CSR vector); `lanes` lanes on
-// as many rows, whose nonzeros they take in turn and look up the row of each (group-mapped); or an even share
+// as many rows, whose nonzeros they take in turn and add up by row (group-mapped); or an even share
 // of rows and nonzeros to every lane (merge-path, work-oriented).
 enum class LaneSharing : std::uint8_t { row, vector, group, even };
 inline constexpr std::array<std::string_view, 4> kLaneSharingNames{"row", "vector", "group", "even"};

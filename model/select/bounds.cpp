@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
+#include "model/cost/lane_steps.hpp"
 #include "model/cost/move_cost.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/cost/service_weights.hpp"
-#include "model/cost/sparse_cost.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/select/host_walk.hpp"

@@ -45,9 +45,21 @@ class EmulatedWorkgroup {
     T above(T value, int distance) const {
       return of_lane(value, lane() + distance < kLanes ? lane() + distance : lane());
     }
+    template <class T>
+    T from(T value, int lane) const {
+      return of_lane(value, lane);
+    }
+    int last_mark(int named) const {
+      int last = -1;
+      see_all(named, [&](std::uint32_t other) {
+        const auto place = static_cast<int>(other);
+        if (place <= lane() && place > last) last = place;
+      });
+      return last;
+    }
     bool any(bool holds) const {
       bool found = false;
-      for (int lane = 0; lane < kLanes; ++lane) found = of_lane(holds ? 1 : 0, lane) != 0 || found;
+      see_all(holds ? 1 : 0, [&](std::uint32_t other) { found = found || other != 0; });
       return found;
     }
     template <DType dtype>
@@ -59,7 +71,6 @@ class EmulatedWorkgroup {
     }
     void store(float* y, float value) const { *y = value; }
     void add(float* y, float value) const { *y += value; }
-    void add_in_room(float* number, float value) const { *number += value; }
     std::int32_t* room() const { return group_.room_.data(); }
     std::int32_t* row_carry() const { return group_.rows_.data(); }
     float* sum_carry() const { return group_.sums_.data(); }
@@ -69,13 +80,20 @@ class EmulatedWorkgroup {
     template <class T>
     T of_lane(T value, int lane) const {
       static_assert(sizeof(T) == sizeof(std::uint32_t));
+      std::uint32_t found = 0;
+      int at = 0;
+      see_all(value, [&](std::uint32_t other) { found = at++ == lane ? other : found; });
+      return std::bit_cast<T>(found);
+    }
+    // Values of all lanes of the wave, in their order.
+    template <class T, class Visit>
+    void see_all(T value, const Visit& visit) const {
       Meeting& wave = group_.waves_[static_cast<std::size_t>(thread_ / kLanes)];
       const auto first = static_cast<std::size_t>(thread_ / kLanes * kLanes);
       group_.exchanged_[static_cast<std::size_t>(thread_)] = std::bit_cast<std::uint32_t>(value);
       group_.wait(wave, kLanes);
-      const std::uint32_t found = group_.exchanged_[first + static_cast<std::size_t>(lane)];
+      for (std::size_t lane = 0; lane < kLanes; ++lane) visit(group_.exchanged_[first + lane]);
       group_.wait(wave, kLanes);
-      return std::bit_cast<T>(found);
     }
 
     EmulatedWorkgroup& group_;

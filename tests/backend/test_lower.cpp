@@ -604,6 +604,17 @@ TEST(LowerFp64, RefusesOtherTypesBesideItAndSumsWithoutIt) {
   vectors.builder.load(vectors.a, {0, 0, 16, 16}, 0);
   vectors.builder.store(vectors.c, {0, 0, 16, 16}, 0);
   EXPECT_NE(vectors.refusal(device_with_copy_engine()).find("does not multiply in fp64"), std::string::npos);
+TEST(SharedRoom, IsRefusedBeyondWhatTheDeviceGives) {
+  require_shared_room("merge_path", 232448, 232448, "NVIDIA H200");
+  try {
+    require_shared_room("merge_path", 263680, 232448, "NVIDIA H200");
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "kernel 'merge_path': a workgroup asks for 263680 bytes of LDS, NVIDIA H200 gives it at most "
+        "232448; use fewer threads or items, or smaller tiles");
+  }
 }
 
 }  // namespace

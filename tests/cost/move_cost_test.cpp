@@ -294,5 +294,21 @@ RC_GTEST_PROP(MoveCostLaw, NothingThatAMoveMeetsMakesItFasterThanItsBounds, ()) 
   RC_ASSERT(expected_ns <= bench.ns(op, met) * kRounding);
 }
 
+// The loads of a search are one operation: only the first is set up.
+TEST(MoveCosts, SetsUpASearchOnce) {
+  Bench bench(machine_of(example::amd_node()));
+  bench.machine.interpreter.copy_op_ns = 300;
+  bench.rect = {0, 3, 1, 1};
+  const Op first = bench.op(OpKind::load, 0);
+  bench.rect = {0, 700, 1, 1};
+  const Op next = bench.op(OpKind::load, 0);
+  EXPECT_TRUE(goes_on_search(first, next));
+  EXPECT_NEAR(bench.ns(next, {.read_ns = 500}) - bench.ns(next, {.read_ns = 500, .probes = true}), 300, 1e-6);
+  EXPECT_FALSE(goes_on_search(bench.op(OpKind::reduce, 0), next));
+  EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 1)));
+  bench.rect = {0, 0, 1, 2};
+  EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 0)));
+}
+
 }  // namespace
 }  // namespace tritax

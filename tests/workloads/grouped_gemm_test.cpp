@@ -138,6 +138,28 @@ TEST(GroupedGemm, TakesLowTilesForSmallGroups) {
   EXPECT_TRUE(std::is_sorted(heights.rbegin(), heights.rend()));
 }
 
+// A single row takes tiles of 16: in these all the others' tiles would be too many, but they have higher
+// ones.
+TEST(GroupedGemm, CountsTheTilesOfEveryBucketByItsOwnHeight) {
+  const Machine machine = find_machine("mi300x-8");
+  const auto refusal_of = [&](std::int32_t rows) {
+    const GroupedProducts products{
+        {rows, 1024, 32, DType::fp16}, {{0, rows - 1, 0}, {rows - 1, 1, 1024}}, 2048};
+    GroupedKnobs knobs{default_gemm_knobs(machine, DType::fp16)};
+    knobs.tile_m = 256;
+    knobs.tile_n = 16;
+    std::size_t workgroups = 0;
+    const std::string refusal = refusal_by([&] {
+      for (const Kernel& kernel : build_group_buckets(products, machine, knobs).kernels)
+        workgroups += kernel.workgroups.size();
+    });
+    return refusal.find("too many to schedule") == std::string::npos ? std::to_string(workgroups) : refusal;
+  };
+  EXPECT_EQ(refusal_of(1'150'000), std::to_string((1'150'000 / 256 + 1) * 64 + 64));
+  EXPECT_THAT(refusal_of(20'000'000),
+              testing::HasSubstr("tile: tiles of 256x16 and lower cut these products"));
+}
+
 TEST(GroupedGemm, RefusesAGridThatIsNotResident) {
   const Machine machine = grouped_machine();
   EXPECT_THAT(refusal_by([&] {

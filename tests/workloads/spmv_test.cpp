@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "model/cost/sparse_cost.hpp"
+#include "model/cost/lane_steps.hpp"
 #include "model/machine/find_machine.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/check.hpp"
@@ -130,7 +131,7 @@ Op product_of(const SparseMatrix& matrix, LaneSharing sharing, std::int32_t lane
 TEST(LaneSteps, AreThoseOfTheSlowestLaneOfEachWave) {
   const SparseMatrix matrix = two_rows(100, 10);
   const auto steps = [&](LaneSharing sharing, std::int32_t lanes) {
-    return lane_steps(matrix, product_of(matrix, sharing, lanes), 64, 32, 4);
+    return lane_steps(matrix, product_of(matrix, sharing, lanes), 64, 32, 4, true);
   };
   EXPECT_EQ(steps(LaneSharing::row, 1).longest, 100);
   // Values and columns of 4 bytes: a line of its own for each of 100, and 10 · 40 / 128 lines for the others.
@@ -140,6 +141,37 @@ TEST(LaneSteps, AreThoseOfTheSlowestLaneOfEachWave) {
   EXPECT_EQ(steps(LaneSharing::even, 1).longest, 2);    // ceil(112 / 64)
   EXPECT_EQ(steps(LaneSharing::even, 1).all, 4);
   EXPECT_NEAR(steps(LaneSharing::vector, 32).longest, 4 + 5.0 / 8, 1e-9);  // ceil(100 / 32), and log2 32
+}
+
+// By hand: batches of 4 steps of 32 lanes. A row of 1000 goes on over six batches without a beginning.
+TEST(LaneSteps, OfGroupsScanWhereRowsBeginAndAddUpTheRest) {
+  const auto steps = [](std::int32_t first, std::int32_t second, std::int32_t lanes) {
+    const SparseMatrix matrix = two_rows(first, second);
+    return lane_steps(matrix, product_of(matrix, LaneSharing::group, lanes), 64, 32, 4, false);
+  };
+  EXPECT_EQ(steps(100, 10, 32).waits, 1 + 5 + 1);
+  EXPECT_EQ(steps(100, 10, 32).exchanges, 4 * (2 + 5 + 1));
+  EXPECT_EQ(steps(1000, 10, 32).longest, 4 * 8);  // ceil(1010 / 128) batches
+  EXPECT_EQ(steps(1000, 10, 32).waits, 2 * (1 + 5 + 1) + 5);
+  // Two waves have 505 each: the first a row that goes on behind its end, which both add up.
+  EXPECT_EQ(steps(1000, 10, 64).longest, 4 * 4);
+  EXPECT_EQ(steps(1000, 10, 64).all, 2 * 4 * 4);
+  EXPECT_EQ(steps(1000, 10, 64).waits, (1 + 5 + 1) + 5 + 2);
+}
+
+// By hand: 64 lanes on 2 rows of 110 nonzeros. Row ends in LDS, or first to be fetched.
+TEST(LaneSteps, OfEvenSharesSearchAndWaitForTheEndsOfRows) {
+  const SparseMatrix matrix = two_rows(100, 10);
+  const Op op = product_of(matrix, LaneSharing::even, 1);
+  const LaneSteps staged = lane_steps(matrix, op, 64, 32, 4, true);
+  const double ends = 110.0 / 64 * (1 - std::pow(1 - 2.0 / 110, 32));
+  EXPECT_NEAR(staged.waits, 2 * 7 + ends + 5 + 1 + 2, 1e-9);
+  EXPECT_EQ(staged.cold, 0);
+  EXPECT_NEAR(staged.exchanges, 2 * (2 * 5 + 1 + 2 * 7 + ends), 1e-9);
+  const LaneSteps fetched = lane_steps(matrix, op, 64, 32, 4, false);
+  EXPECT_EQ(fetched.waits, staged.waits);
+  EXPECT_EQ(fetched.cold, 1);
+  EXPECT_EQ(fetched.exchanges, 2 * (2 * 5 + 1));
 }
 
 TEST(SparseMatrixCheck, RefusesWhatIsNoMatrix) {

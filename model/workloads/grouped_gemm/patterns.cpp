@@ -46,16 +46,20 @@ std::int64_t grid_for(const GroupedProducts& products, const Machine& machine, c
 
 // Tiles are multiplied and stored; parts of them, at most two a workgroup, are announced, waited for and
 // added.
+void check_tile_count(std::int64_t tiles, std::int64_t sharers, const std::string& which) {
+  const double operations = 2 * static_cast<double>(tiles) + 12 * static_cast<double>(sharers);
+  if (operations <= kMaxOperations) return;
+  throw UserError(
+      fmt::format("tile: {} cut these products into {}, too many to schedule (over {:.0f} tile operations); "
+                  "use larger ones",
+                  which, tiles, kMaxOperations));
+}
+
 void check_grouped(const GroupedProducts& products, const Machine& machine, const GroupedKnobs& knobs,
                    std::int64_t sharers = 0) {
   check(knobs, machine.gpu);
-  const auto tiles = static_cast<double>(products.tiled(matmul_tile(knobs)).tiles);
-  const double operations = 2 * tiles + 12 * static_cast<double>(sharers);
-  if (operations <= kMaxOperations) return;
-  throw UserError(fmt::format(
-      "tile: {}x{} tiles cut these products into {:.0f}, too many to schedule (over {:.0f} tile operations); "
-      "use larger ones",
-      knobs.tile_m, knobs.tile_n, tiles, kMaxOperations));
+  check_tile_count(products.tiled(matmul_tile(knobs)).tiles, sharers,
+                   fmt::format("{}x{} tiles", knobs.tile_m, knobs.tile_n));
 }
 
 Schedule build_plan(const GroupedProducts& products, const Machine& machine, const GroupedKnobs& knobs,
@@ -183,16 +187,17 @@ Schedule build_work_oriented(const GroupedProducts& products, const Machine& mac
 Schedule build_group_buckets(const GroupedProducts& products, const Machine& machine,
                              const GroupedKnobs& knobs) {
   const DType dtype = products.all.dtype;
-  GemmKnobs lowest = knobs;  // of all buckets, for an upper bound of the tiles
+  std::int64_t tiles = 0;
   std::map<std::int32_t, std::pair<GemmKnobs, std::vector<std::size_t>>, std::greater<>> buckets;
   for (const std::size_t group : all_groups(products)) {
     const GemmKnobs suited = with_tile_for(knobs, dtype, machine, products.groups[group].rows, knobs.tile_n);
-    if (suited.tile_m < lowest.tile_m) lowest = suited;
     auto& [tile, groups] = buckets[suited.tile_m];
+    if (groups.empty()) check(suited, machine.gpu);
     tile = suited;
     groups.push_back(group);
+    tiles += products.tiles_of(group, matmul_tile(suited));
   }
-  check_grouped(products, machine, {lowest, 0, {}});
+  check_tile_count(tiles, 0, fmt::format("tiles of {}x{} and lower", knobs.tile_m, knobs.tile_n));
   ScheduleBuilder builder("bucketing", 1);
   const ProductBuffers buffers = add_matrices(builder, products, matmul_tile(knobs), dtype);
   Graph kernels;

@@ -113,7 +113,7 @@ void SpmvDraft::add_search(std::int64_t diagonal) {
 std::int32_t SpmvDraft::add_mapped(std::string_view name, const std::vector<WorkRange>& ranges,
                                    std::int32_t threads, LaneSharing sharing, std::int32_t lanes,
                                    bool vendor) {
-  const std::int32_t kernel = add_kernel(name, threads, sharing == LaneSharing::group ? threads : 0, vendor);
+  const std::int32_t kernel = add_kernel(name, threads, 0, vendor);
   for (const WorkRange& range : ranges) {
     builder.workgroup(kernel);
     add_range(range, sharing, lanes);

@@ -55,7 +55,7 @@ Schedule build_spmv_thread_mapped(const Problem& problem, const Machine& machine
                                         draft.knobs.threads, LaneSharing::row)});
 }
 
-//   stream 0: ROWS: L lanes on L rows, T rows a workgroup; sums of rows in LDS
+//   stream 0: ROWS: L lanes on L rows, T rows a workgroup; sums of rows in registers
 Schedule build_spmv_group_mapped(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("group-mapped", problem, machine, knobs, spmv_matrix(problem));
   const std::int32_t lanes = std::min(draft.knobs.lanes, draft.knobs.threads);

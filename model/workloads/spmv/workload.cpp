@@ -107,7 +107,7 @@ const std::array<Pattern, 7> kPatterns{{
      .knobs = kThreads,
      .build = build_spmv_thread_mapped},
     {.name = "group-mapped",
-     .summary = "lanes of a group take as many rows together, and look up the row of each nonzero",
+     .summary = "lanes of a group take as many rows together, and add up by segments, one a row",
      .knobs = kGroup,
      .build = build_spmv_group_mapped},
     {.name = "work-oriented",
