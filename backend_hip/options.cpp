@@ -37,6 +37,9 @@ void add_repeats(CLI::App& command, RunOptions& run, const char* help) {
   command.add_option("--warmup", run.warmup, "Runs before them")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
+  command.add_option("--checks", run.checks, "Runs that are compared with the reference, each on fresh data")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   command.add_option("--seed", run.seed, "Of the random data")->check(zero_or_more())->capture_default_str();
 }
 

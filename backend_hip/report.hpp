@@ -17,6 +17,7 @@ struct RunOptions {
   int repeats = 30;    // at most; see measure()
   bool quiet = false;  // print nothing
   bool check = false;
+  int checks = 1;  // runs that are compared, each on fresh data
   std::uint64_t seed = 1;
   bool stamps = false;  // also make the timeline of a run
 };
@@ -45,7 +46,8 @@ struct Measurement {
   std::vector<Spread> clock_ghz;  // likewise: the mean clock while it ran
   int runs = 0;                   // behind these numbers
   bool right = true;              // the check passed, or was not asked for
-  double relative_error = 0;
+  double relative_error = 0;      // the largest of the checked runs
+  int checks = 0;                 // runs that were compared
   std::optional<StampedRun> stamped;
 };
 

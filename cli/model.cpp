@@ -29,6 +29,7 @@ namespace tritax::cli {
 namespace {
 
 constexpr std::int64_t kMostSequences = 1 << 16;
+constexpr std::int64_t kMostEngineUs = 10'000'000;
 constexpr std::int64_t kMostExpertGpus = kMaxGpus;
 
 struct ModelArguments {
@@ -42,6 +43,7 @@ struct ModelArguments {
   std::string ep;
   std::string dtype;
   std::optional<std::int64_t> pass_tokens;
+  std::optional<std::int64_t> engine_us;
   std::optional<int> threads;
   std::optional<std::int64_t> seed;
   const Selector* selector = nullptr;  // null: by the phase
@@ -103,9 +105,17 @@ std::vector<ModelPoint> points_asked(const ModelArguments& options, const Machin
                                                            : gpus_asked(options.tp, "--tp", machine);
   std::vector<std::int64_t> eps;
   if (!options.ep.empty()) eps = gpus_asked(options.ep, "--ep", machine);
+  const std::vector<std::int64_t> batches = counts_of(options.batch, "--batch", kMostSequences);
+  const std::vector<std::int64_t> contexts = counts_of(options.context, "--context", kMaxSize);
+  const std::size_t count =
+      batches.size() * contexts.size() * tps.size() * std::max<std::size_t>(eps.size(), 1);
+  if (count > kMostPoints) {
+    throw UserError(fmt::format("--batch --context --tp --ep: {} combinations are too many; give up to {}",
+                                count, kMostPoints));
+  }
   std::vector<ModelPoint> points;
-  for (const std::int64_t batch : counts_of(options.batch, "--batch", kMostSequences)) {
-    for (const std::int64_t context : counts_of(options.context, "--context", kMaxSize)) {
+  for (const std::int64_t batch : batches) {
+    for (const std::int64_t context : contexts) {
       for (const std::int64_t tp : tps) {
         const std::vector<std::int64_t> usual{experts ? tp : 1};
         for (const std::int64_t ep : eps.empty() ? usual : eps) {
@@ -114,9 +124,7 @@ std::vector<ModelPoint> points_asked(const ModelArguments& options, const Machin
       }
     }
   }
-  if (points.size() <= kMostPoints) return points;
-  throw UserError(fmt::format("--batch --context --tp --ep: {} combinations are too many; give up to {}",
-                              points.size(), kMostPoints));
+  return points;
 }
 
 ModelQuestion question_asked(const ModelArguments& options) {
@@ -137,6 +145,7 @@ ModelQuestion question_asked(const ModelArguments& options) {
                        : static_cast<DType>(parse_name(options.dtype, "--dtype", kCommonDTypeNames));
   question.points = points_asked(options, question.machine, question.model.experts > 0);
   question.pass_tokens = options.pass_tokens.value_or(question.pass_tokens);
+  question.engine_ns = 1e3 * static_cast<double>(options.engine_us.value_or(0));
   question.decode_selector = question.prefill_selector = options.selector;
   question.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   question.threads = options.threads.value_or(0);
@@ -237,6 +246,10 @@ Run add_model(CLI::App& program, const Workload& /*workload*/) {
   add_integer(command, "--pass-tokens", options->pass_tokens,
               "Tokens of a pass of prefill at most; longer prompts go in chunks (default: 8192)", 1,
               kMaxSize);
+  add_integer(command, "--engine-us", options->engine_us,
+              "Microseconds that a serving engine takes on the host between two passes, while GPUs wait "
+              "(default: 0)",
+              0, kMostEngineUs);
   command.add_flag("--blocks", options->blocks, "Every block of every row, as of a single one");
   add_machine_options(command, options->asked, false);
   add_sustained_option(command, options->sustained);

@@ -45,7 +45,7 @@ std::vector<Cell> model_row(const ModelAnswer& answer, std::size_t width) {
   std::vector<Cell> row{batch, context, std::int64_t{deployment.tp}, std::int64_t{deployment.ep}};
   if (!answer.prefill) {
     row.resize(width);
-    row[width - 2] = answer.memory.bytes() / 1e9;
+    if (answer.memory) row[width - 2] = answer.memory->bytes() / 1e9;
     row[width - 1] = answer.refusal;
     return row;
   }
@@ -64,20 +64,20 @@ std::vector<Cell> model_row(const ModelAnswer& answer, std::size_t width) {
   row.emplace_back(model_ms(decode.fused.sum_ns()));
   row.emplace_back(in_percent(decode.fused_change()));
   row.emplace_back(in_percent(answer.prefill->fused_change()));
-  row.emplace_back(answer.memory.bytes() / 1e9);
+  row.emplace_back(answer.memory->bytes() / 1e9);
   row.emplace_back(gain_text(decode));
   return row;
 }
 
-ordered_json block_json(const PhaseAnswer& phase, std::size_t index) {
+ordered_json block_json(const PhaseAnswer& phase, std::size_t index, const HostCosts& host) {
   const PassBlock& block = phase.pass.blocks[index];
   const BlockAnswer& answer = phase.blocks[index];
   ordered_json json{{"block", block.name},
                     {"times", block.times},
                     {"time_us", us(answer.usual_ns)},
                     {"share", share_of_block(phase, index)},
-                    {"account", json_of(answer.usual->account)},
-                    {"calls_us", us(answer.usual->calls_ns)}};
+                    {"account", json_of(account_of_block(phase, index))},
+                    {"calls_us", us(answer.usual->host_ns(host, phase.pass.gpus))}};
   if (!block.problem) {
     json["stream_bytes"] = block.stream_bytes;
     return json;
@@ -92,9 +92,9 @@ ordered_json block_json(const PhaseAnswer& phase, std::size_t index) {
   return json;
 }
 
-ordered_json phase_json(const PhaseAnswer& phase) {
+ordered_json phase_json(const PhaseAnswer& phase, const HostCosts& host) {
   ordered_json blocks = ordered_json::array();
-  for (std::size_t i = 0; i < phase.blocks.size(); ++i) blocks.push_back(block_json(phase, i));
+  for (std::size_t i = 0; i < phase.blocks.size(); ++i) blocks.push_back(block_json(phase, i, host));
   const TimeAccount& account = phase.account();
   return {{"time_us", us(phase.time_ns())},
           {"launched_as", kLaunchFormNames[static_cast<std::size_t>(phase.form)]},
@@ -111,16 +111,18 @@ ordered_json phase_json(const PhaseAnswer& phase) {
           {"blocks", std::move(blocks)}};
 }
 
-ordered_json point_json(const ModelAnswer& answer) {
+ordered_json point_json(const ModelAnswer& answer, const HostCosts& host) {
   const auto& [batch, context, deployment] = answer.point;
   ordered_json json{{"batch", batch},
                     {"context", context},
                     {"tp", deployment.tp},
                     {"ep", deployment.ep},
-                    {"gpus", deployment.gpus()},
-                    {"weight_bytes", answer.memory.weight_bytes},
-                    {"cache_bytes", answer.memory.cache_bytes},
-                    {"capacity_bytes", answer.memory.capacity_bytes}};
+                    {"gpus", deployment.gpus()}};
+  if (answer.memory) {
+    json["weight_bytes"] = answer.memory->weight_bytes;
+    json["cache_bytes"] = answer.memory->cache_bytes;
+    json["capacity_bytes"] = answer.memory->capacity_bytes;
+  }
   if (!answer.prefill) {
     json["refused"] = answer.refusal;
     return json;
@@ -128,8 +130,8 @@ ordered_json point_json(const ModelAnswer& answer) {
   json["ttft_ms"] = model_ms(answer.prefill->time_ns());
   json["tpot_ms"] = model_ms(answer.decode->time_ns());
   json["tokens_per_s_per_gpu"] = answer.tokens_per_s();
-  json["decode"] = phase_json(*answer.decode);
-  json["prefill"] = phase_json(*answer.prefill);
+  json["decode"] = phase_json(*answer.decode, host);
+  json["prefill"] = phase_json(*answer.prefill, host);
   return json;
 }
 
@@ -269,13 +271,15 @@ std::vector<std::string> model_sentences(const ModelQuestion& question, const Mo
         "Norms, rotation, activations, embedding and sampling are bounded by memory, not simulated.");
   }
   for (const std::string& caution : answers.cautions) sentences.push_back(caution);
-  sentences.push_back(fmt::format("Not modelled: {}.", fmt::join(left_out_of(question.model), ", ")));
+  sentences.push_back(
+      fmt::format("Not modelled: {}.", fmt::join(left_out_of(question.model, question.engine_ns > 0), ", ")));
   return sentences;
 }
 
 ordered_json model_json(const ModelQuestion& question, const ModelAnswers& answers) {
   ordered_json points = ordered_json::array();
-  for (const ModelAnswer& answer : answers.points) points.push_back(point_json(answer));
+  for (const ModelAnswer& answer : answers.points)
+    points.push_back(point_json(answer, question.machine.host));
   return {{"schema", "tritax.model/1"},
           {"version", version()},
           {"model", question.model.name},
@@ -283,13 +287,14 @@ ordered_json model_json(const ModelQuestion& question, const ModelAnswers& answe
           {"machine", question.machine.name},
           {"dtype", name_of(question.dtype)},
           {"pass_tokens", question.pass_tokens},
+          {"engine_us", us(question.engine_ns)},
           {"seed", question.seed},
           {"decode_selector", selector_used(question.decode_selector, Phase::decode).name},
           {"prefill_selector", selector_used(question.prefill_selector, Phase::prefill).name},
           {"problems", answers.problems},
           {"points", std::move(points)},
           {"cautions", answers.cautions},
-          {"not_modelled", left_out_of(question.model)},
+          {"not_modelled", left_out_of(question.model, question.engine_ns > 0)},
           {"interrupted", answers.interrupted}};
 }
 

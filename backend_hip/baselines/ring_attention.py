@@ -37,7 +37,8 @@ class Problem:
         if shape["context"] % (world * self.parts):
             raise ValueError(f"{shape}: tokens cannot be split over {world} GPUs in equal parts")
         self.tokens = shape["context"] // world
-        self.heads = {"q": shape["q_heads"], "k": shape["kv_heads"] or shape["q_heads"]}
+        # Sequences of a batch are further heads of a token (sequence first).
+        self.heads = {"q": shape["batch"] * shape["q_heads"], "k": shape["batch"] * (shape["kv_heads"] or shape["q_heads"])}
         self.heads["v"] = self.heads["k"]
         self.q, k, v = (self.drawn(name, rank) for name in "qkv")
         self.blocks = [(k, v), (torch.empty_like(k), torch.empty_like(v)), (torch.empty_like(k), torch.empty_like(v))]
@@ -117,7 +118,7 @@ class Problem:
 if __name__ == "__main__":
     harness.main(__doc__, {
         "workload": "ring-attention",
-        "fields": {"context": None, "q_heads": 32, "kv_heads": 0, "head_dim": 128, "causal": False, "dtype": "fp16"},
+        "fields": {"context": None, "batch": 1, "q_heads": 32, "kv_heads": 0, "head_dim": 128, "causal": False, "dtype": "fp16"},
         "forms": ("library", "streams"),
         "not_as_graph": (),
         "problem": Problem,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/parts/collectives.hpp"
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
@@ -126,19 +127,22 @@ void push_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBu
 }
 
 void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuffers& buffers, int source,
-                 bool from_owners, std::int32_t p, std::int32_t count) {
+                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most) {
   const std::vector<Routed>& all = routes.of(source);
   std::int32_t item = 0;
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     while (end < all.size() && all[end].token == all[begin].token) ++end;
-    const std::int32_t rows = all[begin].rows;
-    const auto width = static_cast<std::int32_t>(std::max<std::int64_t>(1, kMostOfReducer / rows));
-    for (std::int32_t col = 0; col < buffers.cols; col += width) {
+    const std::int32_t high = all[begin].rows;
+    const std::int32_t most_rows = most.rows > 0 ? std::min(most.rows, high) : high;
+    const auto holds = static_cast<std::int32_t>(std::max<std::int64_t>(1, kMostOfReducer / most_rows));
+    const std::int32_t most_cols = most.cols > 0 ? std::min(most.cols, holds) : holds;
+    for (const Rect& piece : cut(rows_at(0, high, buffers.cols), most_rows, most_cols)) {
       if (item++ % count != p) continue;
-      const std::int32_t cols = std::min(width, buffers.cols - col);
+      const auto moved = [&](std::int32_t row) {
+        return Rect{row + piece.row, piece.col, piece.rows, piece.cols};
+      };
       for (std::size_t i = begin; i < end; ++i) {
-        const std::int32_t row = from_owners ? all[i].at_owner : all[i].at_source;
-        const Rect rect{row, col, rows, cols};
+        const Rect rect = moved(from_owners ? all[i].at_owner : all[i].at_source);
         const int rank = from_owners ? routes.owner(all[i].target) : source;
         const std::int16_t buffer = from_owners ? buffers.results : buffers.back;
         if (i == begin) {
@@ -147,7 +151,7 @@ void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuf
           builder.reduce(buffer, rect, rank);
         }
       }
-      builder.store(buffers.sums, {all[begin].token, col, rows, cols}, source);
+      builder.store(buffers.sums, moved(all[begin].token), source);
     }
   }
 }

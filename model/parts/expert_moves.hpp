@@ -34,9 +34,15 @@ void pull_tokens(ScheduleBuilder& builder, const Routes& routes, const ExpertBuf
 void push_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuffers& buffers, int owner,
                   std::int32_t p, std::int32_t count);
 
+// The largest piece of rows that is added up at a time; 0: what a kernel without matrix tiles holds.
+struct SumPiece {
+  std::int32_t rows = 0;
+  std::int32_t cols = 0;
+};
+
 // … adds up, for its part of a source's tokens, what has come back; or what it reads at the owners.
 void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuffers& buffers, int source,
-                 bool from_owners, std::int32_t p, std::int32_t count);
+                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most = {});
 
 // Kernels of a way with the library, in the order in which they are launched. Results without sums.
 // `arrived`: flags (channel, rank). Copies into another order are a framework's.

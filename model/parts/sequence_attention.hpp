@@ -1,9 +1,13 @@
-// Attention of one sequence that GPUs share: what is computed, whichever way they share it.
+// Attention of one sequence that GPUs share, or of several of one length: what is computed, whichever way
+// they share it.
 //
 //   O[t, h] = softmax(Q[t, h]·K[h div G]ᵀ / √d)·V[h div G]     t token, h query head, G query heads to one of
 //                                                              keys; causal: keys up to t
 //
-// Fields: context, q_heads, kv_heads, head_dim, causal, dtype, gpus.
+// A row of Q, K, V and O is a token of all sequences, head by head (sequence first, as in Megatron), so that
+// further sequences are further heads.
+//
+// Fields: context, q_heads, kv_heads, head_dim, causal, dtype, gpus; where a workload has it, batch.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +20,9 @@
 namespace tritax {
 
 struct SequenceAttention {
-  std::int64_t context = 1;  // tokens of all ranks
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
+  std::int64_t context = 1;   // tokens of all ranks
+  std::int64_t heads = 1;     // of all sequences
+  std::int64_t kv_heads = 1;  // likewise
   std::int64_t depth = 128;
   bool causal = false;
   DType dtype = DType::fp16;
@@ -31,8 +35,9 @@ struct SequenceAttention {
 };
 SequenceAttention sequence_attention_of(const Problem& problem);
 
-// Row for tables of fields: context.
+// Rows for tables of fields: context, and how many sequences.
 Spec sequence_field();
+Spec sequences_field();
 
 // Gives kv_heads where nobody has. Throws UserError for fewer tokens than GPUs, and for wider matrices than
 // buffers can be.

@@ -55,13 +55,14 @@ std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view cal
 // rows.
 std::optional<std::string_view> form_of_program(const CsvRow& line, const Workload& workload);
 
-// Such a row of the form "library": a run of the pattern of that name, without host barriers. The row must
-// have all fields of the workload, as columns.
+// Such a row of the form "library": a run of the pattern of that name, without host barriers. Fields of the
+// workload are columns; one that may be left out need not be there.
 std::optional<LibraryCall> library_program(const CsvRow& line, const Workload& workload);
 // … of some form, as a run of `pattern`.
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern);
 
-// The problem of a row that has all fields of the workload, as columns.
+// The problem of a row that has the fields of the workload as columns; those that may be left out need not be
+// there.
 Problem problem_of_row(const CsvRow& line, const Workload& workload);
 
 // The fields m, n, k and dtype of a row, given to a problem that has them.

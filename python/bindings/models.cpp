@@ -1,4 +1,5 @@
 // Whole language models: prefill and decode by batch, context, tensor and expert parallelism.
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -20,6 +21,8 @@ namespace py = pybind11;
 namespace {
 
 using Counts = std::vector<std::int64_t>;
+
+constexpr double kMostEngineUs = 1e7;
 
 void require_counts(const Counts& counts, const std::string& what, std::int64_t most) {
   if (counts.empty()) throw UserError(what + ": empty; give one or more numbers");
@@ -67,8 +70,8 @@ py::dict row_of(const ModelAnswer& answer) {
   row["tp"] = answer.point.deployment.tp;
   row["ep"] = answer.point.deployment.ep;
   row["gpus"] = answer.point.deployment.gpus();
-  row["weight_bytes"] = answer.memory.weight_bytes;
-  row["cache_bytes"] = answer.memory.cache_bytes;
+  row["weight_bytes"] = answer.memory ? py::object(py::float_(answer.memory->weight_bytes)) : py::none();
+  row["cache_bytes"] = answer.memory ? py::object(py::float_(answer.memory->cache_bytes)) : py::none();
   row["refused"] = answer.refusal.empty() ? py::object(py::none()) : py::str(answer.refusal);
   if (!answer.prefill) return row;
   row["tokens_per_s_per_gpu"] = answer.tokens_per_s();
@@ -79,8 +82,8 @@ py::dict row_of(const ModelAnswer& answer) {
 
 py::object model_python(const std::string& name, const Machine& machine, const Counts& batch,
                         const Counts& context, Counts tp, const Counts& ep, const std::string& dtype,
-                        std::int64_t pass_tokens, const py::object& selector, std::uint64_t seed, int threads,
-                        const py::object& progress) {
+                        std::int64_t pass_tokens, double engine_us, const py::object& selector,
+                        std::uint64_t seed, int threads, const py::object& progress) {
   ModelQuestion question;
   question.model = find_model(name);
   question.machine = machine;
@@ -93,7 +96,12 @@ py::object model_python(const std::string& name, const Machine& machine, const C
   if (!ep.empty()) require_counts(ep, "ep", machine.gpu_count());
   parse_integer(std::to_string(pass_tokens), "pass_tokens", 1, kMaxSize);
   question.points = points_of(batch, context, tp, ep, question.model.experts > 0);
+  if (!(engine_us >= 0 && engine_us <= kMostEngineUs)) {
+    throw UserError(
+        fmt::format("engine_us: {} is no number of microseconds from 0 to {}", engine_us, kMostEngineUs));
+  }
   question.pass_tokens = pass_tokens;
+  question.engine_ns = 1e3 * engine_us;
   if (!selector.is_none()) {
     question.decode_selector = &find_selector(selector.cast<std::string>(), "selector");
     question.prefill_selector = question.decode_selector;
@@ -117,8 +125,8 @@ void add_models(py::module_& module) {
   module.def("model", &model_python, py::arg("model"), py::arg("machine"), py::kw_only(),
              py::arg("batch") = Counts{1, 8, 64}, py::arg("context") = Counts{1024, 8192},
              py::arg("tp") = Counts{}, py::arg("ep") = Counts{}, py::arg("dtype") = std::string(),
-             py::arg("pass_tokens") = 8192, py::arg("selector") = py::none(), py::arg("seed") = 1,
-             py::arg("threads") = 0, py::arg("progress") = py::none(),
+             py::arg("pass_tokens") = 8192, py::arg("engine_us") = 0.0, py::arg("selector") = py::none(),
+             py::arg("seed") = 1, py::arg("threads") = 0, py::arg("progress") = py::none(),
              "Time to first token and per output token of a language model as a pandas.DataFrame, a row a "
              "combination; what cannot be says why in `refused`");
 }

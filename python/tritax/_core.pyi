@@ -453,6 +453,7 @@ def model(
     ep: Sequence[int] = ...,
     dtype: str = "",
     pass_tokens: int = 8192,
+    engine_us: float = 0.0,
     selector: Optional[str] = None,
     seed: int = 1,
     threads: int = 0,

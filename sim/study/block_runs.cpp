@@ -35,6 +35,7 @@ Machine without_host_costs(Machine machine) {
 struct HostShare {
   std::map<std::int32_t, std::pair<double, double>> gaps_ns;  // by stream: alone, in a graph
   double calls_ns = 0;
+  std::int64_t launches = 0, graph_launches = 0;
   std::int64_t kernels = 0;
   bool waits = false;  // and then has work again
 };
@@ -69,13 +70,14 @@ class HostCount {
  private:
   void add_work(const HostOp& op, HostShare& share) const {
     const HostCosts& host = machine_.host;
-    const double turns_ns = static_cast<double>(schedule_.ranks) * host.launch_turn_ns;
     switch (op.kind) {
       case HostOpKind::launch:
-        share.calls_ns += std::max(host.launch_call_ns, turns_ns);
+        share.calls_ns += host.launch_call_ns;
+        ++share.launches;
         break;
       case HostOpKind::graph_launch:
-        share.calls_ns += std::max(host.graph_launch_call_ns, turns_ns);
+        share.calls_ns += host.graph_launch_call_ns;
+        ++share.graph_launches;
         break;
       case HostOpKind::host_work:
         share.calls_ns += host_work_ns(machine_.library, op);
@@ -106,6 +108,8 @@ void add_host(BlockRun& run, const Schedule& schedule, const Machine& machine) {
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
     const HostShare share = count.of(rank);
     run.calls_ns = std::max(run.calls_ns, share.calls_ns);
+    run.launches = std::max(run.launches, static_cast<double>(share.launches));
+    run.graph_launches = std::max(run.graph_launches, static_cast<double>(share.graph_launches));
     run.holds_host = run.holds_host || share.waits;
     kernels = std::max(kernels, share.kernels);
     for (const auto& [stream, gaps] : share.gaps_ns) {
@@ -117,6 +121,12 @@ void add_host(BlockRun& run, const Schedule& schedule, const Machine& machine) {
 }
 
 }  // namespace
+
+double BlockRun::host_ns(const HostCosts& host, int gpus) const {
+  const double turns_ns = gpus * host.launch_turn_ns;
+  return calls_ns + launches * std::max(0.0, turns_ns - host.launch_call_ns) +
+         graph_launches * std::max(0.0, turns_ns - host.graph_launch_call_ns);
+}
 
 const BlockRun& BlockRuns::of(std::string_view pattern) const {
   const auto found = std::find_if(runs.begin(), runs.end(),
@@ -179,6 +189,7 @@ BlockRun stream_run(const Machine& machine, DType dtype, int kernels, double byt
   run.gaps_ns = kernels * machine.host.kernel_gap_ns;
   run.graph_gaps_ns = kernels * machine.host.graph_node_gap_ns;
   run.calls_ns = kernels * machine.host.launch_call_ns;
+  run.launches = kernels;
   run.last_share = 1.0 / kernels;
   return run;
 }

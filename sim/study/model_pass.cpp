@@ -53,6 +53,7 @@ class PassWalk {
       : model_(model), deployment_(deployment), size_(size), dtype_(dtype) {}
 
   ModelPass pass() {
+    pass_.gpus = deployment_.gpus();
     pass_.sequences = size_.sequences;
     pass_.tokens = size_.rows;
     if (model_.vocabulary > 0)
@@ -284,8 +285,10 @@ ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deploy
   return pass;
 }
 
-std::vector<std::string> left_out_of(const LanguageModel& model) {
-  std::vector<std::string> left_out{"what a serving engine does between steps", "the exchange of logits"};
+std::vector<std::string> left_out_of(const LanguageModel& model, bool engine) {
+  std::vector<std::string> left_out;
+  if (!engine) left_out.emplace_back("what a serving engine does between steps (--engine-us)");
+  left_out.emplace_back("the exchange of logits");
   if (model.experts > 0) {
     left_out.emplace_back("activations of routed experts");
     left_out.emplace_back("experts that are chosen more often than others");

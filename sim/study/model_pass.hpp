@@ -75,11 +75,13 @@ struct PassSection {
 };
 
 struct ModelPass {
+  int gpus = 1;  // that run it at once
   std::vector<PassBlock> blocks;
   std::vector<PassSection> sections;
   std::int64_t sequences = 1;  // of a replica
   std::int64_t tokens = 1;     // of a replica
   std::int64_t passes = 1;     // until all prompts are done; 1 in decode
+  double engine_ns = 0;        // that hosts take between two passes, while the GPUs wait
 };
 
 // Both throw UserError, which begins with an option, for what the GPUs cannot share, and for sizes out of
@@ -92,8 +94,8 @@ ModelPass decode_pass(const LanguageModel& model, const ModelDeployment& deploym
 ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
                        std::int64_t context, std::int64_t most_tokens, DType dtype);
 
-// What of a model no pass has.
-std::vector<std::string> left_out_of(const LanguageModel& model);
+// What of a model no pass has. `engine`: passes say what hosts do between them.
+std::vector<std::string> left_out_of(const LanguageModel& model, bool engine);
 
 // Of attention, results, norms and the cache: 8-bit models keep 16-bit results.
 inline DType dtype_between(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }

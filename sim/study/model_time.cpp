@@ -24,12 +24,13 @@ void add_times(TimeAccount& sum, const TimeAccount& one, double times) {
 // A stream that a host fills and GPUs empty; see the header.
 class StreamClock {
  public:
-  explicit StreamClock(const HostCosts& host) : host_(host) {}
+  StreamClock(const HostCosts& host, int gpus) : host_(host), gpus_(gpus) {}
 
   void run(const BlockRun& run, double share) {
     const double gpu_ns = run.gpu_ns() * share;
-    const double first_call_ns = host_ns_ + run.calls_ns * run.last_share + host_.launch_latency_ns;
-    host_ns_ += run.calls_ns;
+    const double calls_ns = run.host_ns(host_, gpus_);
+    const double first_call_ns = host_ns_ + calls_ns * run.last_share + host_.launch_latency_ns;
+    host_ns_ += calls_ns;
     gpu_ns_ = std::max(std::max(gpu_ns_, first_call_ns) + gpu_ns + run.gaps_ns,
                        host_ns_ + host_.launch_latency_ns + run.last_share * gpu_ns);
     if (run.holds_host) host_ns_ = gpu_ns_ + host_.synchronize_ns;
@@ -38,23 +39,25 @@ class StreamClock {
 
  private:
   const HostCosts& host_;
+  int gpus_;
   double host_ns_ = 0;
   double gpu_ns_ = 0;
 };
 
 double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const HostCosts& host) {
-  StreamClock clock(host);
+  StreamClock clock(host, pass.gpus);
   for (const PassSection& section : pass.sections) {
     for (std::int64_t i = 0; i < section.repeats; ++i) {
       for (const std::size_t block : section.blocks) clock.run(*runs[block], pass.blocks[block].share);
     }
   }
-  return clock.end_ns();
+  return clock.end_ns() + pass.engine_ns;
 }
 
 double graph_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const HostCosts& host) {
-  const double launch_ns = host.graph_launch_call_ns + host.launch_latency_ns + host.synchronize_ns;
-  double sum_ns = launch_ns;
+  const double call_ns = std::max(host.graph_launch_call_ns, pass.gpus * host.launch_turn_ns);
+  const double launch_ns = call_ns + host.launch_latency_ns + host.synchronize_ns;
+  double sum_ns = launch_ns + pass.engine_ns;
   for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
     const PassBlock& block = pass.blocks[i];
     const BlockRun& run = *runs[i];
@@ -234,19 +237,20 @@ PlannedPoint plan_of(const ModelPoint& point, const ModelQuestion& question) {
   plan.answer.point = point;
   const auto& [batch, context, deployment] = point;
   try {
-    plan.answer.memory =
+    const ModelMemory memory =
         memory_of(question.model, deployment, batch, context, question.dtype, question.machine.gpu);
-    if (!plan.answer.memory.fits()) {
+    plan.answer.memory = memory;
+    if (!memory.fits()) {
       throw UserError(fmt::format(
           "does not fit: {} of weights and {} of cache a GPU, of {} ({:.0f} bytes over); give more GPUs by "
           "--tp or --ep, or less --batch or --context",
-          gigabytes(plan.answer.memory.weight_bytes), gigabytes(plan.answer.memory.cache_bytes),
-          gigabytes(plan.answer.memory.capacity_bytes),
-          plan.answer.memory.bytes() - plan.answer.memory.capacity_bytes));
+          gigabytes(memory.weight_bytes), gigabytes(memory.cache_bytes), gigabytes(memory.capacity_bytes),
+          memory.bytes() - memory.capacity_bytes));
     }
     plan.decode = decode_pass(question.model, deployment, batch, context, question.dtype);
     plan.prefill =
         prefill_pass(question.model, deployment, batch, context, question.pass_tokens, question.dtype);
+    plan.decode.engine_ns = plan.prefill.engine_ns = question.engine_ns;
   } catch (const UserError& error) {
     plan.answer.refusal = error.what();
   }
@@ -274,6 +278,12 @@ TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>
     gpu_ns += times * runs[i]->gpu_ns();
   }
   account.launch_ns += ns_of(pass, runs, form, host) - gpu_ns;
+  return account;
+}
+
+TimeAccount account_of_block(const PhaseAnswer& phase, std::size_t index) {
+  TimeAccount account;
+  add_times(account, phase.blocks[index].usual->account, phase.pass.blocks[index].share);
   return account;
 }
 

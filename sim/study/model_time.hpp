@@ -6,6 +6,9 @@
 //
 //   T = call + latency + Σ (gpu + gaps in a graph) + synchronisation
 //
+// The threads of the GPUs of a node begin at once and take turns to launch: a call takes no less than a turn
+// of each of them.
+//
 // A pattern in the midst of which a host waits cuts the graph in two, each with call, latency and
 // synchronisation. In a *stream* the host runs ahead as far as it can. With h when it has called block i and
 // g when the GPUs are done with it, f the first call of a block and last its last kernel's share:
@@ -16,6 +19,8 @@
 // so whichever of the two is slower decides. What T has beyond the GPUs' own time is launch tax. For example
 // 80 layers of 12 kernels of 2 us, 4 us a call, gaps of 1 us: 80·12·3 us = 2.9 ms in a graph, 80·12·4 us
 // = 3.8 ms in a stream, of which the GPUs idle half.
+//
+// Between two passes a serving engine may keep the GPUs waiting (engine_ns); that is launch tax, too.
 //
 // Communication is what links take along the critical path (TimeAccount::wire_ns): hidden transfers do not
 // count. A *roofline* is below every time: of each block its weights, cache and flops at the rates of HBM and
@@ -74,6 +79,9 @@ struct PhaseAnswer {
   double fused_change() const { return fused.sum_ns() / time_ns() - 1; }
 };
 
+// Of one time of a block with its usual pattern, on the GPUs.
+TimeAccount account_of_block(const PhaseAnswer& phase, std::size_t index);
+
 struct ModelPoint {
   std::int64_t batch = 1;
   std::int64_t context = 1;
@@ -82,8 +90,8 @@ struct ModelPoint {
 
 struct ModelAnswer {
   ModelPoint point;
-  ModelMemory memory;
-  std::string refusal;  // why there is no answer; "" if there is
+  std::optional<ModelMemory> memory;  // nothing where it could not be told
+  std::string refusal;                // why there is no answer; "" if there is
   std::optional<PhaseAnswer> decode;
   std::optional<PhaseAnswer> prefill;
 
@@ -97,6 +105,7 @@ struct ModelQuestion {
   DType dtype = DType::bf16;
   std::vector<ModelPoint> points;
   std::int64_t pass_tokens = 8192;             // of a pass of prefill
+  double engine_ns = 0;                        // of hosts between two passes
   const Selector* decode_selector = nullptr;   // null: `bounds`
   const Selector* prefill_selector = nullptr;  // null: `defaults`
   std::uint64_t seed = 1;

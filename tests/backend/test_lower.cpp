@@ -531,18 +531,6 @@ Problem even_problem(const Workload& workload) {
   return problem;
 }
 
-// Products beside rows that are wider than their tiles.
-bool has_no_kernel(const Schedule& schedule) {
-  for (const Kernel& kernel : schedule.kernels) {
-    for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
-        if (op.kind == OpKind::load && kernel.tile.n > 0 && op.rect.cols > kernel.tile.n) return true;
-      }
-    }
-  }
-  return false;
-}
-
 // What stands for a vendor's library is measured by scripts.
 TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
   const Machine machine = find_machine("h200-4");
@@ -564,14 +552,7 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
         const HeapLayout heap = lay_out_heap(schedule, device);
         std::vector<std::uint64_t> bases;
         for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
-        const bool refused = has_no_kernel(schedule);
-        for (int r = 0; r < schedule.ranks; ++r) {
-          if (refused) {
-            EXPECT_THROW(lower(schedule, heap, device, r, bases), UserError);
-          } else {
-            EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
-          }
-        }
+        for (int r = 0; r < schedule.ranks; ++r) EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
       }
     }
   }

@@ -20,7 +20,7 @@ TEST(ModelCommand, TellsEveryRowItsTimesOrWhyThereAreNone) {
   const ScratchDirectory scratch;
   const std::string arguments =
       "model --model " + scratch.write("small.toml", kSmallModel) +
-      " --machine h200-4 --batch 2:4:x2 --context 128 --tp 2 --ep 1,2 --selector defaults"
+      " --machine h200-4 --batch 2:4:x2 --context 128 --tp 2 --ep 1,2 --pass-tokens 64 --selector defaults"
       " --plot " +
       scratch.path("tpot.svg");
   const Outcome outcome = run_tritax(arguments + " --json -");
@@ -29,11 +29,17 @@ TEST(ModelCommand, TellsEveryRowItsTimesOrWhyThereAreNone) {
   EXPECT_EQ(result["schema"], "tritax.model/1");
   ASSERT_EQ(result["points"].size(), 4U);
   EXPECT_EQ(result["points"][1]["refused"], "--ep: small has no experts; give 1");
+  EXPECT_FALSE(result["points"][1].contains("weight_bytes"));  // nobody knows
   const auto& point = result["points"][0];
   const auto& decode = point["decode"];
   EXPECT_NEAR(point["tpot_ms"].get<double>(), decode["time_us"].get<double>() / 1e3, 1e-9);
   double share = 0;
   for (const auto& block : decode["blocks"]) share += block["share"].get<double>();
+  for (const auto& block : point["prefill"]["blocks"]) {
+    double sum = 0;
+    for (const auto& [part, time_us] : block["account"].items()) sum += time_us.get<double>();
+    EXPECT_LE(sum, block["time_us"].get<double>() * (1 + 1e-9)) << block["block"];  // which has gaps besides
+  }
   EXPECT_GT(share, 0.3);
   EXPECT_LT(share, 1);  // the launch of the graph is no block's
   EXPECT_THAT(read_file(scratch.path("tpot.svg")), HasSubstr("batch 4, context 128, TP 2"));
@@ -54,6 +60,8 @@ TEST(ModelCommand, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal("--model llama-3-70b"), HasSubstr("--machine: missing"));
   EXPECT_THAT(refusal(llama + "--tp 8"),
               HasSubstr("--tp: 8 is more than the machine 'h200-4' has; give 1 to 4"));
+  EXPECT_THAT(refusal(llama + "--batch 1:1000:+1 --context 1:1000:+1"),
+              HasSubstr("1000000 combinations are too many; give up to 10000"));
   EXPECT_THAT(refusal(llama + "--batch 1:8"),
               HasSubstr("--batch: '1:8' is no range; give FIRST:LAST:xFACTOR"));
   EXPECT_THAT(refusal(llama + "--batch 8:1:x2"), HasSubstr("the first value must not lie above the last"));

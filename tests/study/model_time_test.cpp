@@ -163,7 +163,7 @@ TEST(ModelTime, RefusesWhatCannotBeWithItsBytes) {
     answer_model(question);
     ADD_FAILURE() << "it does not fit";
   } catch (const UserError& error) {
-    const double over = answers.points[2].memory.bytes() - 1e6;
+    const double over = answers.points[2].memory->bytes() - 1e6;
     EXPECT_THAT(error.what(),
                 HasSubstr("(" + std::to_string(static_cast<std::int64_t>(over + 0.5)) + " bytes over)"));
   }
@@ -201,6 +201,36 @@ RC_GTEST_PROP(ModelTime, AStreamIsAsSlowAsTheSlowerOfHostAndGpu, ()) {
   const TimeAccount graph = account_of(pass, chosen, LaunchForm::graph, host);
   RC_ASSERT(std::abs(graph.launch_ns - repeats * gaps_ns / 2 - host.launch_latency_ns - host.synchronize_ns) <
             1e-6 * ns);
+}
+
+// Eight threads that take turns of 3 us launch no kernel in less than 24 us, also where a block is one of a
+// single GPU; a graph is one launch.
+TEST(ModelTime, ThreadsOfAllGpusTakeTurnsToLaunch) {
+  const Machine machine = find_machine("h200-4");
+  HostCosts host;
+  host.launch_call_ns = 4000;
+  host.graph_launch_call_ns = 10000;
+  host.launch_turn_ns = 3000;
+  Machine with = machine;
+  with.host = host;
+  const BlockRun run = stream_run(with, DType::bf16, 5, 1e6, 0);
+  ModelPass pass;
+  pass.blocks.push_back({});
+  pass.blocks.back().times = 100;
+  pass.sections.push_back({100, {0}});
+  for (const auto& [gpus, call_ns] : {std::pair{1, 4000.0}, {8, 24000.0}}) {
+    pass.gpus = gpus;
+    EXPECT_EQ(run.host_ns(host, gpus), 5 * call_ns);
+    const double stream_ns = account_of(pass, {&run}, LaunchForm::stream, host).sum_ns();
+    EXPECT_NEAR(stream_ns, 100 * 5 * call_ns, 0.01 * stream_ns);
+  }
+  const double eight_ns = account_of(pass, {&run}, LaunchForm::graph, host).sum_ns();
+  pass.engine_ns = 5e6;
+  const TimeAccount waiting = account_of(pass, {&run}, LaunchForm::graph, host);
+  EXPECT_NEAR(waiting.sum_ns() - eight_ns, 5e6, 1e-3);
+  pass.engine_ns = 0;
+  pass.gpus = 1;
+  EXPECT_NEAR(eight_ns - account_of(pass, {&run}, LaunchForm::graph, host).sum_ns(), 24000 - 10000, 1e-6);
 }
 
 // What a host does for a collective counts among its calls alone.

@@ -73,7 +73,7 @@ RC_GTEST_PROP(MoeLaw, AnySizeRoutingAndKnobsGiveTheSumOfTheExperts, ()) {
                                    {"lock", between(0, 2)},
                                    {"launch", between(0, 1)},
                                    {"host_barriers", between(0, 1)}});
-  const Pattern& pattern = moe().patterns[static_cast<std::size_t>(between(0, 4))];
+  const Pattern& pattern = moe().patterns[static_cast<std::size_t>(between(0, 5))];
   RC_LOG() << pattern.name << ' ' << key_of(problem.values) << ' ' << key_of(knobs) << '\n';
   RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs, 3, kErrorOfTwoProducts) == std::string());
 }

@@ -10,13 +10,14 @@ namespace tritax {
 namespace {
 
 struct Ring {
-  int context = 37, heads = 2, kv_heads = 1, depth = 16, gpus = 2;
+  int context = 37, heads = 2, kv_heads = 1, depth = 16, gpus = 2, batch = 1;
   bool causal = false;
   DType dtype = DType::fp16;
 
   Problem problem() const {
     Problem problem = problem_of(ring_attention());
     problem.values.give("context", context);
+    problem.values.give("batch", batch);
     problem.values.give("q_heads", heads);
     problem.values.give("kv_heads", kv_heads);
     problem.values.give("head_dim", depth);
@@ -36,7 +37,9 @@ TEST(RingAttention, IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus) {
       for (const int gpus : {1, 2, 3, 5, 8}) {
         if (dtype != DType::fp16 && gpus != 3) continue;
         const bool causal = (gpus + static_cast<int>(dtype)) % 2 == 1;
-        const Problem problem = Ring{.context = 35, .gpus = gpus, .causal = causal, .dtype = dtype}.problem();
+        const Problem problem =
+            Ring{.context = 35, .gpus = gpus, .batch = 1 + gpus % 2, .causal = causal, .dtype = dtype}
+                .problem();
         EXPECT_EQ(what_is_wrong(pattern, problem, machine, knobs_with(problem, machine, small)), "")
             << pattern.name << " on " << gpus << " GPUs in " << name_of(dtype);
       }
@@ -52,6 +55,7 @@ RC_GTEST_PROP(RingAttentionLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, 
   ring.context = between(ring.gpus, 70);
   ring.kv_heads = between(1, 2);
   ring.heads = ring.kv_heads * between(1, 2);
+  ring.batch = between(1, 2);
   ring.causal = between(0, 1) == 1;
   const Problem problem = ring.problem();
   const int transport = between(0, 1);
@@ -121,6 +125,17 @@ TEST(RingAttention, HidesSendsBesideAttention) {
   EXPECT_LT(time_with("fused", ring.problem(), machine), bulk_ns);
 }
 
+// Sequences are as independent as heads are.
+TEST(RingAttention, SeveralSequencesTakeWhatAsManyHeadsTake) {
+  const Machine machine = find_machine("h200-4");
+  const Ring four{.context = 4096, .heads = 4, .kv_heads = 2, .depth = 128, .gpus = 4, .batch = 4};
+  const Ring one{.context = 4096, .heads = 16, .kv_heads = 8, .depth = 128, .gpus = 4};
+  for (const Pattern& pattern : ring_attention().patterns)
+    EXPECT_EQ(time_with(pattern.name, four.problem(), machine),
+              time_with(pattern.name, one.problem(), machine));
+  EXPECT_EQ(ring_attention().work(four.problem()).flops, ring_attention().work(one.problem()).flops);
+}
+
 std::string ring_refusal(const Ring& ring, const Given& given = {}) {
   return refusal_by([&] { schedule_with("fused", ring.problem(), find_machine("mi300x-8"), given); });
 }
@@ -130,6 +145,8 @@ TEST(RingAttention, RefusesWhatCannotBe) {
             "test: context = 3 is less than a token for each of 4 GPUs");
   EXPECT_EQ(ring_refusal({.heads = 6, .kv_heads = 4}),
             "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
+  EXPECT_EQ(ring_refusal({.heads = 128, .kv_heads = 128, .depth = 128, .batch = 65}),
+            "test: batch = 65 times q_heads = 128 times head_dim = 128 are more than 1048576 columns");
   EXPECT_EQ(ring_refusal({}, {{"transport", 1}, {"route", 0}}).substr(0, 6), "route:");
   EXPECT_EQ(ring_refusal({}, {{"comm_cus", 1000}}).substr(0, 8), "comm_cus");
   EXPECT_NE(

@@ -71,7 +71,7 @@ RC_GTEST_PROP(UlyssesLaw, AnySizeAndKnobsGiveTheResultOfTheWholeSequence, ()) {
                                    {"lock", between(0, 2)},
                                    {"launch", between(0, 1)},
                                    {"host_barriers", between(0, 1)}});
-  const Pattern& pattern = ulysses().patterns[static_cast<std::size_t>(between(0, 3))];
+  const Pattern& pattern = ulysses().patterns[static_cast<std::size_t>(between(0, 4))];
   RC_LOG() << pattern.name << ' ' << key_of(problem.values) << ' ' << key_of(knobs) << '\n';
   RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs) == std::string());
 }
@@ -108,6 +108,9 @@ TEST(Ulysses, SendsEveryTokenOnceToEachGpuAndBack) {
           if (writes && op.rank != kernel.rank) bytes += 2.0 * op.rect.rows * op.rect.cols;
         }
       }
+    }
+    for (const Op& op : schedule.transfers) {
+      if (op.rank != op.src_rank) bytes += 2.0 * op.rect.rows * op.rect.cols;
     }
     // Q and O of 8 heads, K and V of 4, three quarters of all of them.
     EXPECT_EQ(bytes, 64 * (8 + 8 + 4 + 4) * 16 * 2 * 3 / 4) << pattern.name;

@@ -118,7 +118,9 @@ void multiply_down_and_sum(MoeDraft& draft, int rank, std::int32_t p, std::int32
   for (int peer = 0; peer < draft.ranks(); ++peer) {
     builder.wait(flags.returned, peer, count, Scope::system, draft.knobs.lock);
   }
-  sum_results(builder, draft.routes, draft.buffers, rank, false, p, count);
+  // The accumulator is that of the products.
+  sum_results(builder, draft.routes, draft.buffers, rank, false, p, count,
+              {draft.knobs.tile_m, draft.knobs.tile_n});
 }
 
 }  // namespace

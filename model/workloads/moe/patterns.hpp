@@ -4,9 +4,11 @@
 
 namespace tritax {
 
-// Patterns with a kernel for each step: separate.cpp; those that fuse some or all of them: fused.cpp.
+// Patterns with a kernel for each step: separate.cpp; those that fuse some or all of them: fused.cpp;
+// copy_engine.cpp.
 Schedule build_moe_library(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_direct(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
+Schedule build_moe_copy_engine(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_fused_dispatch(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_fused_combine(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_fused(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);

@@ -64,6 +64,7 @@ const std::array<Spec, 8> kKnobs{{
 
 using Names = std::string_view;
 constexpr std::array<Names, 3> kLibraryKnobs{"tile", "waves", "pipeline"};
+constexpr std::array<Names, 4> kEngineKnobs{"tile", "waves", "pipeline", "lock"};
 constexpr std::array<Names, 6> kDirectKnobs{"tile", "waves", "pipeline", "transport", "comm_cus", "lock"};
 constexpr std::array<Names, 6> kFusedKnobs{"tile", "waves", "pipeline", "comm_cus", "lock", "launch"};
 
@@ -74,7 +75,7 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
   return build(moe_of(problem), machine, moe_knobs_of(values));
 }
 
-const std::array<Pattern, 5> kPatterns{{
+const std::array<Pattern, 6> kPatterns{{
     {.name = "library",
      .summary = "sort, the library's all-to-all, grouped products, and the same way back",
      .knobs = kLibraryKnobs,
@@ -83,6 +84,10 @@ const std::array<Pattern, 5> kPatterns{{
      .summary = "own kernels move rows straight to their expert and back; grouped products between",
      .knobs = kDirectKnobs,
      .build = build_checked<build_moe_direct>},
+    {.name = "copy-engine",
+     .summary = "own kernels sort, copy engines move a block to each GPU and back; grouped products between",
+     .knobs = kEngineKnobs,
+     .build = build_checked<build_moe_copy_engine>},
     {.name = "fused-dispatch",
      .summary = "one kernel moves tokens and multiplies those of an expert once they are there",
      .knobs = kDirectKnobs,

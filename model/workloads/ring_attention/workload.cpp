@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::int64_t kMaxMovers = 1024;
 
-const std::array<Spec, 7> kFields{{
+const std::array<Spec, 8> kFields{{
     sequence_field(),
+    sequences_field(),
     q_heads_field(32),
     kv_heads_field(),
     head_dim_field(),

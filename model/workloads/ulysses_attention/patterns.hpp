@@ -4,11 +4,14 @@
 
 namespace tritax {
 
-// Each pattern stands in its function: library.cpp, own_kernels.cpp, fused.cpp.
+// Each pattern stands in its function: library.cpp, own_kernels.cpp, copy_engine.cpp,
+// fused.cpp.
 Schedule build_heads_library(const SequenceAttention& problem, const Machine& machine,
                              const UlyssesKnobs& knobs);
 Schedule build_heads_direct(const SequenceAttention& problem, const Machine& machine,
                             const UlyssesKnobs& knobs);
+Schedule build_heads_copy_engine(const SequenceAttention& problem, const Machine& machine,
+                                 const UlyssesKnobs& knobs);
 Schedule build_heads_fused_results(const SequenceAttention& problem, const Machine& machine,
                                    const UlyssesKnobs& knobs);
 Schedule build_heads_fused(const SequenceAttention& problem, const Machine& machine,

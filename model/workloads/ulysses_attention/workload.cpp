@@ -54,6 +54,7 @@ const std::array<Spec, 11> kKnobs{{
 
 using Names = std::string_view;
 constexpr std::array<Names, 4> kLibraryKnobs{"tile", "waves", "pipeline", "kernel"};
+constexpr std::array<Names, 6> kEngineKnobs{"tile", "waves", "pipeline", "kernel", "peer_order", "lock"};
 constexpr std::array<Names, 9> kKernelKnobs{"tile",      "waves",    "pipeline",   "kernel", "transport",
                                             "comm_tile", "comm_cus", "peer_order", "lock"};
 constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",    "pipeline",   "kernel", "transport",
@@ -67,7 +68,7 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
   return build(heads, machine, ulysses_knobs_of(values, heads));
 }
 
-const std::array<Pattern, 4> kPatterns{{
+const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
      .summary = "all-to-alls of the collective library for Q, K and V, attention, and one for the results",
      .knobs = kLibraryKnobs,
@@ -76,6 +77,10 @@ const std::array<Pattern, 4> kPatterns{{
      .summary = "the same with own kernels, which move heads straight into their places",
      .knobs = kKernelKnobs,
      .build = build_checked<build_heads_direct>},
+    {.name = "copy-engine",
+     .summary = "copy engines move heads straight into their places; one launch of attention between",
+     .knobs = kEngineKnobs,
+     .build = build_checked<build_heads_copy_engine>},
     {.name = "fused-results",
      .summary = "an own kernel moves heads; attention stores results straight to who has the tokens",
      .knobs = kKernelKnobs,
