@@ -6,6 +6,7 @@
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
+#include "model/parts/library_nodes.hpp"
 
 namespace tritax {
 
@@ -35,18 +36,6 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan, std::int32_t
   return kernel;
 }
 
-// What a channel has of a block, in at most `most` chunks.
-struct ChannelShare {
-  Rect share;
-  std::int32_t chunks = 0;
-};
-
-ChannelShare share_of_channel(const LibraryReduce& plan, int owner, std::int32_t channel,
-                              std::int32_t channels, std::int32_t most) {
-  const Rect share = piece_of(plan.blocks[static_cast<std::size_t>(owner)], channel, channels);
-  return {share, std::min(most, share.rows)};
-}
-
 void send_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
                  std::int32_t channels, std::int32_t most_chunks) {
   const int peers = plan.ranks - 1;
@@ -54,7 +43,7 @@ void send_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32
     for (int step = 0; step < peers; ++step) {
       const int peer = (plan.rank + 1 + (channel + step) % peers) % plan.ranks;
       const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
-      const auto [share, chunks] = share_of_channel(plan, peer, channel, channels, most_chunks);
+      const auto [share, chunks] = channel_share(block, channel, channels, most_chunks);
       if (i >= chunks) continue;
       const Rect chunk = piece_of(share, i, chunks);
       const Rect to{chunk.row - block.row + plan.rank * plan.slot_rows, chunk.col - block.col, chunk.rows,
@@ -69,7 +58,7 @@ void add_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_
                 std::int32_t channels, std::int32_t most_chunks) {
   const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel);
   const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
-  const auto [share, chunks] = share_of_channel(plan, plan.rank, channel, channels, most_chunks);
+  const auto [share, chunks] = channel_share(block, channel, channels, most_chunks);
   for (std::int32_t i = 0; i < chunks; ++i) {
     const Rect chunk = piece_of(share, i, chunks);
     const Rect local{chunk.row - block.row, chunk.col - block.col, chunk.rows, chunk.cols};
@@ -95,7 +84,7 @@ void add_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_
 void pass_sums_on(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
                   std::int32_t channels, std::int32_t most_chunks) {
   const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
-  const auto [share, chunks] = share_of_channel(plan, plan.rank, channel, channels, most_chunks);
+  const auto [share, chunks] = channel_share(block, channel, channels, most_chunks);
   for (std::int32_t i = 0; i < chunks; ++i) {
     Rect sum = piece_of(share, i, chunks);
     sum.row += plan.place.row - block.row;
@@ -147,6 +136,13 @@ void broadcast_channel(ScheduleBuilder& builder, const LibraryBroadcast& plan, s
 
 }  // namespace
 
+// Who adds follows who sends; more of them would make the last one, whose sum nothing hides, a little
+// shorter.
+std::int32_t chunks_of_reduce(double bytes) {
+  constexpr std::int32_t kMostChunks = 4;
+  return std::min(kMostChunks, chunks_of_channel(bytes));
+}
+
 std::int32_t broadcast_flags(const Machine& machine, double bytes) {
   return library_channels(machine) * chunks_of_broadcast(machine, bytes);
 }
@@ -175,12 +171,19 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
   return id;
 }
 
-std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
+void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, LibraryReduce& plan) {
   const std::int32_t channels = library_channels(machine);
-  // Who adds follows who sends; more of them would make the last one, whose sum nothing hides, a little
-  // shorter.
-  constexpr std::int32_t kMostChunks = 4;
-  const std::int32_t chunks = std::min(kMostChunks, chunks_of_channel(plan.widest_bytes / channels));
+  const NodeGrid grid = node_grid(machine, plan.ranks);
+  plan.arrived = builder.flags("arrived", channels * plan.ranks);
+  plan.done = builder.flags("done", channels * plan.ranks);
+  plan.summed = builder.flags("summed", channels);
+  if (grid.several()) plan.passed = builder.flags("passed", channels * grid.nodes);
+}
+
+std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
+  if (node_grid(machine, plan.ranks).several()) return add_reduce_over_nodes(builder, machine, plan);
+  const std::int32_t channels = library_channels(machine);
+  const std::int32_t chunks = chunks_of_reduce(plan.widest_bytes / channels);
   const std::int32_t id = builder.kernel(kernel_of(machine, plan, chunks));
   const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {

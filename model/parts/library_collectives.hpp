@@ -23,6 +23,8 @@
 // the all-gather's: both run the same protocol, and what adding takes more is memory's. Sums are in the
 // accumulator, in fp32.
 //
+// Over several nodes sums go another way: library_nodes.hpp.
+//
 // Those times were taken from whole calls on messages of nearly nothing, whose flags are in them; what the
 // flags of this kernel take comes off again.
 #pragma once
@@ -46,6 +48,7 @@ struct LibraryReduce {
   std::int16_t arrived = -1;   // flags (channel, rank)
   std::int16_t done = -1;      // the same of an all-reduce
   std::int16_t summed = -1;    // flags (channel) of an all-reduce
+  std::int16_t passed = -1;    // the same over several nodes: flags (channel, node)
   std::int16_t opened = -1;    // the same of runs that no host keeps apart: nobody sends before all are there
   std::vector<Rect> blocks;    // of the ranks, in `own`
   Rect place;                  // of the own block in `result`
@@ -53,7 +56,13 @@ struct LibraryReduce {
   double widest_bytes = 0;     // of the widest block: all ranks take one protocol
 };
 
-// Adds the kernel and gives its number.
+// Adds the flags of an all-reduce.
+void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, LibraryReduce& plan);
+
+// In how many chunks a channel adds up so many bytes of a block.
+std::int32_t chunks_of_reduce(double bytes);
+
+// Adds the kernel and gives its number; over several nodes that of library_nodes.hpp.
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan);
 
 // The broadcast of a vendor's collective library, in place: every rank ends with what the root has.

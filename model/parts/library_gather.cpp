@@ -7,6 +7,7 @@
 #include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
+#include "model/parts/library_nodes.hpp"
 
 namespace tritax {
 
@@ -24,6 +25,12 @@ Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count) {
   const std::int32_t col = cut(whole.cols, col_parts, j);
   return {whole.row + row, whole.col + col, cut(whole.rows, row_parts, i + 1) - row,
           cut(whole.cols, col_parts, j + 1) - col};
+}
+
+ChannelShare channel_share(const Rect& block, std::int32_t channel, std::int32_t channels,
+                           std::int32_t most) {
+  const Rect share = piece_of(block, channel, channels);
+  return {share, std::min(most, share.rows)};
 }
 
 std::int32_t library_channels(const Machine& machine) {
@@ -56,19 +63,24 @@ void copy_share(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer,
                 std::int32_t channels) {
   const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
   const Rect& place = plan.places[static_cast<std::size_t>(peer)];
-  const Rect share = piece_of(block, channel, channels);
-  const std::int32_t chunks = std::min(chunks_of_channel(plan.widest_bytes / channels), share.rows);
-  for (std::int32_t i = 0; i < chunks; ++i) {
-    const Rect chunk = piece_of(share, i, chunks);
+  const ChannelShare part =
+      channel_share(block, channel, channels, chunks_of_channel(plan.widest_bytes / channels));
+  for (std::int32_t i = 0; i < part.chunks; ++i) {
+    const Rect chunk = part.chunk(i);
     const Rect to{place.row + chunk.row - block.row, place.col + chunk.col - block.col, chunk.rows,
                   chunk.cols};
     builder.copy(plan.received, to, peer, plan.own, chunk.row, chunk.col, plan.rank);
   }
 }
 
-std::int32_t add_copies(ScheduleBuilder& builder, const LibraryAllToAll& plan, Kernel kernel,
-                        std::int32_t channels, const std::function<void(std::int32_t)>& end_channel) {
+// Node by node, so that ranks that are at the same step all have another peer, also where links between nodes
+// keep them longer than others (NVIDIA/nccl src/init.cc, p2pSchedule).
+std::int32_t add_copies(ScheduleBuilder& builder, const NodeGrid& grid, const LibraryAllToAll& plan,
+                        Kernel kernel, std::int32_t channels,
+                        const std::function<void(std::int32_t)>& end_channel) {
   const std::int32_t id = builder.kernel(std::move(kernel));
+  const int node = grid.node_of(plan.rank);
+  const int local = grid.local_of(plan.rank);
   const int peers = plan.ranks - 1;
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     const bool idle = std::all_of(plan.blocks.begin(), plan.blocks.end(), [&](const Rect& block) {
@@ -76,8 +88,11 @@ std::int32_t add_copies(ScheduleBuilder& builder, const LibraryAllToAll& plan, K
     });
     if (idle && !end_channel) continue;
     builder.workgroup(id);
-    for (int step = 0; step < peers; ++step)
-      copy_share(builder, plan, (plan.rank + 1 + (channel + step) % peers) % plan.ranks, channel, channels);
+    for (int step = 0; step < peers; ++step) {
+      const int on = 1 + (channel + step) % peers;
+      const int peer = grid.rank_of(node + on / grid.gpus, local + on % grid.gpus);
+      copy_share(builder, plan, peer, channel, channels);
+    }
     copy_share(builder, plan, plan.rank, channel, channels);
     if (end_channel) end_channel(channel);
   }
@@ -88,6 +103,7 @@ std::int32_t add_copies(ScheduleBuilder& builder, const LibraryAllToAll& plan, K
 
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t)>& end_channel) {
+  if (gather.nodes.passed >= 0) return add_gather_over_nodes(builder, machine, gather, end_channel);
   const std::int32_t channels = library_channels(machine);
   const auto ranks = static_cast<std::size_t>(gather.ranks);
   const Rect block{0, 0, gather.slot.rows, gather.slot.cols};
@@ -102,13 +118,15 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
   const CollectiveProtocol protocol =
       collective_protocol(machine.library, gather.ranks, gather.widest_bytes * (gather.ranks - 1), channels);
   Kernel kernel = sending_kernel(same_for_all, protocol, ring_gb_per_s(machine, gather.ranks, channels));
-  return add_copies(builder, same_for_all, std::move(kernel), channels, end_channel);
+  return add_copies(builder, node_grid(machine, gather.ranks), same_for_all, std::move(kernel), channels,
+                    end_channel);
 }
 
 double flag_ns(const Fabric& fabric) { return std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns); }
 
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange) {
+  if (exchange.nodes.staged >= 0) return add_exchange_over_nodes(builder, machine, exchange);
   constexpr int steps = 1;
   const std::int32_t channels = library_channels(machine);
   const CollectiveProtocol protocol = collective_protocol(
@@ -116,10 +134,11 @@ std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& mac
   Kernel kernel = sending_kernel(exchange, protocol, std::numeric_limits<double>::max());
   kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
-  return add_copies(builder, exchange, std::move(kernel), channels, [&](std::int32_t channel) {
-    exchange_arrivals(builder, peers, exchange.ranks, exchange.rank, channel, exchange.arrived,
-                      LockProtocol::load_store);
-  });
+  return add_copies(builder, node_grid(machine, exchange.ranks), exchange, std::move(kernel), channels,
+                    [&](std::int32_t channel) {
+                      exchange_arrivals(builder, peers, exchange.ranks, exchange.rank, channel,
+                                        exchange.arrived, LockProtocol::load_store);
+                    });
 }
 
 std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, const SliceCopy& copy) {

@@ -3,6 +3,8 @@
 //   one workgroup a channel, all resident:
 //       for peers, then here: for chunks of the channel: copy chunk of the block for them -> its place there
 //
+// Over several nodes they go another way: library_nodes.hpp.
+//
 // Channels start at different peers, so that all links are busy from the start. Frameworks gather into other
 // memory than they gather from, so that the own block is copied as well; only what crosses a link keeps the
 // pace of the protocol (model/cost/collective_cost.hpp). An all-gather goes around rings; the blocks of an
@@ -30,6 +32,20 @@ std::int32_t library_channels(const Machine& machine);
 // What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
 double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels);
 
+// What a channel has of a block, in at most `most` chunks.
+struct ChannelShare {
+  Rect share;
+  std::int32_t chunks = 0;
+  Rect chunk(std::int32_t i) const { return piece_of(share, i, chunks); }
+};
+ChannelShare channel_share(const Rect& block, std::int32_t channel, std::int32_t channels, std::int32_t most);
+
+// What an all-gather needs where it goes over several nodes (library_nodes.hpp); nothing on one.
+struct GatherNodes {
+  std::int16_t passed = -1;  // flags (channel, node): chunks that have come from there
+  std::vector<Rect> slots;   // of the blocks of all ranks in `gathered`
+};
+
 struct LibraryGather {
   std::string kernel;  // name
   int rank = 0;
@@ -38,12 +54,29 @@ struct LibraryGather {
   std::int16_t gathered = -1;  // buffer that holds the blocks of all ranks
   Rect slot;                   // of the rank's block in `gathered`
   double widest_bytes = 0;     // of the largest block of all ranks: they take one protocol
+  GatherNodes nodes{};
 };
+
+// Adds the flags that it needs and says where the block of each rank comes to lie.
+GatherNodes gather_nodes(ScheduleBuilder& builder, const Machine& machine, int ranks,
+                         const std::function<Rect(int rank)>& slot_of);
 
 // Adds the kernel and gives its number. `end_channel` adds what a channel does at last; without it channels
 // that have nothing to copy are left out.
 std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine, const LibraryGather& gather,
                                 const std::function<void(std::int32_t channel)>& end_channel = {});
+
+// What an all-to-all needs where it goes over several nodes (library_nodes.hpp); nothing on one.
+struct BlockMove {
+  Rect block;  // of `own` of the rank that sends it
+  Rect place;  // in `received` of the rank that gets it
+};
+struct ExchangeNodes {
+  std::int16_t staged = -1;  // buffer of slots for blocks on their way, of (node, GPU of the own node)
+  std::int16_t handed = -1;  // flags (channel, GPU of the node): chunks that it has put there
+  std::int32_t slot_rows = 0;
+  std::function<BlockMove(int from, int to)> move;
+};
 
 struct LibraryAllToAll {
   std::string kernel;  // name
@@ -55,7 +88,13 @@ struct LibraryAllToAll {
   std::vector<Rect> places;    // of those in `received` there
   double widest_bytes = 0;     // of the largest block of all ranks: they take one protocol
   std::int16_t arrived = -1;   // flags (channel, rank), with which it ends: all blocks are there
+  ExchangeNodes nodes{};
 };
+
+// Adds the buffer and the flags that it needs; `largest` of all blocks. Only where a
+// vendor's library hands them over (NVIDIA's, on rails).
+ExchangeNodes exchange_nodes(ScheduleBuilder& builder, const Machine& machine, int ranks, DType dtype,
+                             const Rect& largest, std::function<BlockMove(int from, int to)> move);
 
 // The same for an all-to-all. What its flags take comes off the time before the first byte, which was taken
 // from whole calls on messages of nearly nothing.

@@ -308,6 +308,82 @@ TEST(MoveCosts, SetsUpASearchOnce) {
   EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 1)));
   bench.rect = {0, 0, 1, 2};
   EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 0)));
+// Two nodes of one GPU each.
+Bench across_nodes() {
+  Machine machine = machine_of(example::amd_node());
+  machine.nodes = 2;
+  machine.gpus_per_node = 1;
+  machine.fabric.network_gb_per_s = 50;
+  machine.network.message_ns = 4;
+  return Bench(machine);
+}
+
+double message_cost(const Bench& bench, const Op& op) {
+  const CostTable costs(bench.machine);
+  const Topology topology = build_topology(bench.machine, bench.schedule.ranks);
+  return MoveCosts(bench.schedule, bench.machine, costs, topology)
+      .message_cost(op, move_of(op, 0), KernelProfile::interpreter);
+}
+
+// Law: the bytes of a move times its cost, over the payload of a NIC, is the time of its bytes and of a
+// message for every row that does not lie behind the one before at its target.
+TEST(MessageCost, IsOneMessageForEveryRowThatLiesApartInTheRemoteMatrix) {
+  Bench bench = across_nodes();
+  for (const double efficiency : {0.0, 0.5, 0.98}) {
+    bench.machine.network.efficiency = efficiency;
+    const double payload = 50 * (efficiency > 0 ? efficiency : bench.machine.fabric.store_efficiency);
+    const auto expect = [&](const Op& op, double messages) {
+      EXPECT_NEAR(kTileBytes * message_cost(bench, op) / payload, kTileBytes / payload + messages * 4, 1e-6);
+    };
+    bench.rect = kTile;
+    expect(bench.op(OpKind::store, 1), 128);
+    expect(bench.op(OpKind::copy, 1), 128);
+    bench.rect = {0, 0, 16, 1024};  // as many bytes, as wide as the matrix
+    expect(bench.op(OpKind::store, 1), 1);
+  }
+}
+
+TEST(MessageCost, IsOfWhatNicsCarryAndOfMachinesThatKnowIt) {
+  Bench bench = across_nodes();
+  const auto is_message = [&](const Op& op) {
+    const CostTable costs(bench.machine);
+    const Topology topology = build_topology(bench.machine, bench.schedule.ranks);
+    return MoveCosts(bench.schedule, bench.machine, costs, topology).is_message(move_of(op, 0));
+  };
+  EXPECT_TRUE(is_message(bench.op(OpKind::store, 1)));
+  EXPECT_TRUE(is_message(bench.op(OpKind::copy, 0, 1)));
+  EXPECT_FALSE(is_message(bench.op(OpKind::store, 0)));
+  bench.machine.network.message_ns = 0;
+  EXPECT_FALSE(is_message(bench.op(OpKind::store, 1)));
+}
+
+// Payload on NICs is the network's, on links within the node the fabric's.
+TEST(LinksOfKernels, TakeThePayloadOfNicsFromTheNetwork) {
+  Bench bench = across_nodes();
+  bench.machine.network.efficiency = 0.98;
+  bench.machine.network.atomic_efficiency = 0.05;
+  TopologyEdge nic, link;
+  nic.network = true;
+  const LinkRates stores = bench.links(KernelProfile::interpreter, Traffic::stores);
+  EXPECT_EQ(stores.efficiency_on(nic), 0.98);
+  EXPECT_EQ(stores.efficiency_on(link), 0.75);
+  EXPECT_EQ(bench.links(KernelProfile::interpreter, Traffic::loads).efficiency_on(nic), 0.98);
+  EXPECT_EQ(bench.links(KernelProfile::interpreter, Traffic::atomics).efficiency_on(nic), 0.05);
+  bench.machine.network.efficiency = 0;
+  EXPECT_EQ(bench.links(KernelProfile::interpreter, Traffic::stores).efficiency_on(nic), 0.75);
+}
+
+TEST(BetweenNodes, TakesTheNetworkAndTheSpineOnlyWhereLeavesDiffer) {
+  Machine machine = machine_of(example::amd_node());
+  machine.nodes = 2;
+  machine.gpus_per_node = 2;
+  machine.network.kind = NetworkKind::rails;
+  machine.fabric.network_latency_ns = 2000;
+  machine.network.spine_latency_ns = 500;
+  EXPECT_EQ(between_nodes_ns(machine, 0, 0), 0);
+  EXPECT_EQ(between_nodes_ns(machine, 0, 1), 0);
+  EXPECT_EQ(between_nodes_ns(machine, 0, 2), 2000);
+  EXPECT_EQ(between_nodes_ns(machine, 0, 3), 2500);
 }
 
 }  // namespace

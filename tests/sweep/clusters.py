@@ -30,6 +30,21 @@ def has_module(name):
         return False
 
 
+def condor_jobs(submit):
+    """The calls that a submit file stands for: its macros replaced, a job an item of `queue NAME in (…)`."""
+    said = dict(re.findall(r"^(\w+) *= *(.*)$", submit, re.MULTILINE))
+    name, items = re.search(r"^queue (\w+) in \((.*)\)$", submit, re.MULTILINE).groups()
+
+    def replaced(text, item):
+        macro = re.compile(r"\$\((\w+)\)")
+        while macro.search(text):
+            text = macro.sub(lambda found: item if found[1] == name else said[found[1]], text)
+        return text
+
+    program = Path(said["executable"]).name
+    return [[program, *replaced(said["arguments"], item).strip('"').split()] for item in items.split()]
+
+
 def main():
     programs = Path(sys.argv[1]).resolve()
     files = {found["name"]: found["text"] for found in FILE.finditer(Path(sys.argv[2]).read_text(encoding="utf-8"))}
@@ -43,6 +58,7 @@ def main():
         "Slurm array": (True, [["env", f"SLURM_ARRAY_TASK_ID={i}", "SLURM_ARRAY_TASK_COUNT=4", "SLURM_CPUS_PER_TASK=1",
                                 "bash", "-e", "array.sh"] for i in range(1, 5)]
                         + [["bash", "-e", "-c", "tritax merge links.db part-*.db"]]),
+        "calls of HTCondor": (True, condor_jobs(files["condor.sub"]) + [["bash", "-e", "-c", "tritax merge links.db part-*.db"]]),
     }
 
     def export(name, commands):

@@ -35,10 +35,24 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
   const std::int16_t gathered =
       builder.buffer({"gathered", gather.dtype, rows * gather.gpus, cols, rows, cols});
   const double bytes = static_cast<double>(rows) * cols * bytes_of(gather.dtype);
+  const GatherNodes nodes = gather_nodes(builder, machine, gather.gpus, [&](int rank) {
+    return Rect{rank * rows, 0, rows, cols};
+  });
+  // Who passes on what others have sent has to have done so before they send again.
+  const bool passes_on = nodes.passed >= 0;
+  const std::int16_t arrived =
+      passes_on ? builder.flags("arrived", library_channels(machine) * gather.gpus) : std::int16_t{-1};
   for (int rank = 0; rank < gather.gpus; ++rank) {
-    const std::int32_t kernel = add_library_gather(
-        builder, machine,
-        {"library_all_gather", rank, gather.gpus, shard, gathered, {rank * rows, 0, rows, cols}, bytes});
+    const LibraryGather plan{"library_all_gather",         rank,  gather.gpus, shard, gathered,
+                             {rank * rows, 0, rows, cols}, bytes, nodes};
+    const std::vector<int> peers = peers_of(PeerOrder::rotated, gather.gpus, rank, 0);
+    std::function<void(std::int32_t)> tell_all;
+    if (passes_on) {
+      tell_all = [&](std::int32_t channel) {
+        exchange_arrivals(builder, peers, gather.gpus, rank, channel, arrived, LockProtocol::load_store);
+      };
+    }
+    const std::int32_t kernel = add_library_gather(builder, machine, plan, tell_all);
     builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
     builder.launch(rank, kernel);
     builder.host(rank, HostOpKind::device_synchronize);

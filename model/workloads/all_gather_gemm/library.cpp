@@ -39,18 +39,18 @@ Rect slot_of(const AllGatherGemm& problem, int rank, bool in_place) {
 }
 
 std::int32_t all_gather_kernel(GatherDraft& draft, int rank, std::int16_t shard, std::int16_t gathered,
-                               std::int16_t arrived) {
+                               std::int16_t arrived, const GatherNodes& nodes) {
   const bool in_place = gathered == draft.a;
   const Rect widest = slice_of(draft.problem, 0);
   const double bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
   const std::vector<int> peers = peers_of(PeerOrder::fixed, draft.ranks(), rank, 0);
-  return add_library_gather(
-      draft.builder, draft.machine,
-      {"all_gather", rank, draft.ranks(), shard, gathered, slot_of(draft.problem, rank, in_place), bytes},
-      [&](std::int32_t channel) {
-        exchange_arrivals(draft.builder, peers, draft.ranks(), rank, channel, arrived,
-                          LockProtocol::load_store);
-      });
+  return add_library_gather(draft.builder, draft.machine,
+                            {"all_gather", rank, draft.ranks(), shard, gathered,
+                             slot_of(draft.problem, rank, in_place), bytes, nodes},
+                            [&](std::int32_t channel) {
+                              exchange_arrivals(draft.builder, peers, draft.ranks(), rank, channel, arrived,
+                                                LockProtocol::load_store);
+                            });
 }
 
 std::int32_t copy_into_slices(GatherDraft& draft, int rank, std::int16_t gathered) {
@@ -90,9 +90,14 @@ Schedule build_library(const AllGatherGemm& problem, const Machine& machine, con
   const std::int16_t parts = add_buffer_of_parts(builder, library, problem.m, n);
   const std::int16_t arrived =
       gathers ? builder.flags("arrived", library_channels(machine) * draft.ranks()) : std::int16_t{-1};
+  GatherNodes nodes;
+  if (gathers) {
+    nodes = gather_nodes(builder, machine, draft.ranks(),
+                         [&](int rank) { return slot_of(problem, rank, gathered == draft.a); });
+  }
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     std::vector<std::int32_t> kernels;
-    if (gathers) kernels.push_back(all_gather_kernel(draft, rank, shard, gathered, arrived));
+    if (gathers) kernels.push_back(all_gather_kernel(draft, rank, shard, gathered, arrived, nodes));
     if (gathers && by_k) kernels.push_back(copy_into_slices(draft, rank, gathered));
     for (const std::int32_t kernel : add_library_gemm(
              builder, machine,

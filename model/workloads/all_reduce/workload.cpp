@@ -75,7 +75,6 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   draft.add_slots();
   LibraryReduce reduce;
   const Rect widest = block_of(draft.problem, 0);
-  const std::int32_t flags = library_channels(machine) * draft.ranks();
   reduce.kernel = "all_reduce";
   reduce.ranks = draft.ranks();
   reduce.everywhere = true;
@@ -84,9 +83,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   reduce.result = draft.c;
   reduce.slot_rows = widest.rows;
   reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
-  reduce.arrived = builder.flags("arrived", flags);
-  reduce.done = builder.flags("done", flags);
-  reduce.summed = builder.flags("summed", library_channels(machine));
+  add_all_reduce_flags(builder, machine, reduce);
   for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     reduce.rank = rank;

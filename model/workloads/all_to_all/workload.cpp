@@ -191,6 +191,10 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   const Rect widest = draft.block_for(0);
   all.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.collective.dtype);
   all.arrived = builder.flags("arrived", library_channels(machine) * draft.ranks());
+  all.nodes =
+      exchange_nodes(builder, machine, draft.ranks(), draft.collective.dtype, widest, [&](int from, int to) {
+        return BlockMove{draft.block_for(to), draft.slot_of(from, to)};
+      });
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     all.rank = rank;
     all.blocks.clear();

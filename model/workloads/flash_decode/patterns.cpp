@@ -46,6 +46,8 @@ Schedule build_decode_library(const FlashDecode& problem, const Machine& machine
     const std::int16_t arrived =
         draft.sends() ? draft.builder.flags("arrived", library_channels(machine) * draft.ranks())
                       : std::int16_t{-1};
+    const GatherNodes nodes =
+        gather_nodes(draft.builder, machine, draft.ranks(), [&](int rank) { return draft.shard(rank); });
     for (int rank = 0; rank < draft.ranks(); ++rank) {
       draft.launch(rank, draft.add_split(rank));
       draft.launch(rank, add_local_combine(draft, rank));
@@ -53,7 +55,7 @@ Schedule build_decode_library(const FlashDecode& problem, const Machine& machine
         const std::vector<int> peers = peers_of(PeerOrder::fixed, draft.ranks(), rank, 0);
         const std::int32_t gather = add_library_gather(
             draft.builder, machine,
-            {"all_gather", rank, draft.ranks(), draft.local, draft.gathered, draft.shard(rank), bytes},
+            {"all_gather", rank, draft.ranks(), draft.local, draft.gathered, draft.shard(rank), bytes, nodes},
             [&](std::int32_t channel) {
               exchange_arrivals(draft.builder, peers, draft.ranks(), rank, channel, arrived,
                                 LockProtocol::load_store);

@@ -61,10 +61,7 @@ Schedule build_all_reduce_library(const PartialSums& problem, const Machine& mac
     reduce.slots = builder.buffer(
         {"slots", dtype, widest.rows * draft.ranks(), widest.cols, draft.tile.m, draft.tile.n});
     reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(dtype);
-    const std::int32_t flags = library_channels(machine) * draft.ranks();
-    reduce.arrived = builder.flags("arrived", flags);
-    reduce.done = builder.flags("done", flags);
-    reduce.summed = builder.flags("summed", library_channels(machine));
+    add_all_reduce_flags(builder, machine, reduce);
     for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
   }
   for (int rank = 0; rank < draft.ranks(); ++rank) {

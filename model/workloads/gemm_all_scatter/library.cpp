@@ -81,12 +81,12 @@ Schedule gemm_alone(PatternDraft& draft, const LibraryTile& library) {
 }
 
 std::int32_t all_gather(PatternDraft& draft, int rank, std::int16_t own, std::int16_t gathered,
-                        std::int16_t arrived) {
+                        std::int16_t arrived, const GatherNodes& nodes) {
   const Rect slot = slot_of(draft.workload, rank);
   const double widest_bytes =
       static_cast<double>(slot.rows) * widest_block(draft.workload) * bytes_of(draft.workload.dtype);
   return add_library_gather(draft.builder, draft.machine,
-                            {"all_gather", rank, draft.ranks(), own, gathered, slot, widest_bytes},
+                            {"all_gather", rank, draft.ranks(), own, gathered, slot, widest_bytes, nodes},
                             [&](std::int32_t channel) {
                               exchange_arrivals(draft.builder, draft.peers_of(rank, channel), draft.ranks(),
                                                 rank, channel, arrived, LockProtocol::load_store);
@@ -119,11 +119,13 @@ Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const
       {"own", gemm.dtype, static_cast<std::int32_t>(gemm.m), widest_block(gemm), draft.tile.m, draft.tile.n});
   const std::int16_t parts = add_buffer_of_parts(draft.builder, library, gemm.m, widest_block(gemm));
   const std::int16_t arrived = draft.builder.flags("arrived", library_channels(machine) * draft.ranks());
+  const GatherNodes nodes =
+      gather_nodes(draft.builder, machine, draft.ranks(), [&](int rank) { return slot_of(gemm, rank); });
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     ScheduleBuilder& builder = draft.builder;
     const std::vector<std::int32_t> products =
         add_library_gemm(builder, machine, plan_of(draft, rank, library, own, parts));
-    const std::int32_t gather = all_gather(draft, rank, own, gathered, arrived);
+    const std::int32_t gather = all_gather(draft, rank, own, gathered, arrived, nodes);
     const std::int32_t copy = copy_into_slices(draft, rank, gathered);
     if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     for (const std::int32_t kernel : products) builder.launch(rank, kernel, 0);

@@ -55,7 +55,7 @@ Rect received_block(const GemmAllToAll& problem, int source, int owner) {
 
 // Copy into blocks and all-to-all of a rank.
 std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std::int16_t product,
-                                             std::int16_t blocks) {
+                                             std::int16_t blocks, const ExchangeNodes& nodes) {
   const GemmAllToAll& problem = draft.problem;
   BlockCopy copy{rank, product, blocks, {}, {}};
   LibraryAllToAll exchange;
@@ -67,6 +67,7 @@ std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std
   exchange.arrived = draft.arrived;
   exchange.widest_bytes = static_cast<double>(own_rows(problem, 0).size() * own_columns(problem, 0).size()) *
                           bytes_of(dtype_of_product(problem.dtype));
+  exchange.nodes = nodes;
   for (int owner = 0; owner < draft.ranks(); ++owner) {
     copy.blocks.push_back(block_of_product(problem, rank, owner));
     copy.places.push_back(contiguous_block(problem, rank, owner));
@@ -94,11 +95,17 @@ Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& mach
   const std::int16_t parts = add_buffer_of_parts(builder, library, rows, n);
   std::int16_t product = draft.c;
   std::int16_t blocks = -1;
+  ExchangeNodes nodes;
   if (draft.sends()) {
     product = builder.buffer({"product", dtype, rows, n, draft.tile.m, draft.tile.n});
     const auto columns = static_cast<std::int32_t>(own_columns(problem, 0).size());
     blocks = builder.buffer({"blocks", dtype, rows * draft.ranks(), columns, draft.tile.m, draft.tile.n});
     draft.arrived = builder.flags("arrived", library_channels(machine) * draft.ranks());
+    nodes = exchange_nodes(
+        builder, machine, draft.ranks(), dtype, contiguous_block(problem, 0, 0),
+        [&problem](int source, int owner) {
+          return BlockMove{contiguous_block(problem, source, owner), received_block(problem, source, owner)};
+        });
   }
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const Rect rect{0, 0, static_cast<std::int32_t>(own_rows(problem, rank).size()), n};
@@ -107,7 +114,7 @@ Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& mach
                          {rank, draft.a, draft.b, static_cast<std::int32_t>(problem.k), product, rect, parts,
                           problem.dtype, library});
     std::vector<std::int32_t> collective;
-    if (draft.sends()) collective = collective_kernels(draft, rank, product, blocks);
+    if (draft.sends()) collective = collective_kernels(draft, rank, product, blocks, nodes);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     for (const std::int32_t kernel : gemm) builder.launch(rank, kernel, 0);
     if (draft.sends()) builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);

@@ -38,6 +38,9 @@ Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine&
   builder.input(builder.whole(a));
   builder.input(builder.whole(b));
   builder.expect_gathered_rows(block, x);
+  const GatherNodes nodes = gather_nodes(builder, machine, problem.gpus, [&](int rank) {
+    return Rect{rank * rows, 0, rows, cols};
+  });
   for (int rank = 0; rank < problem.gpus; ++rank) {
     builder.expect_product(builder.whole(c, rank), builder.whole(a, rank), builder.whole(b, rank));
     const std::vector<int> peers = peers_of(PeerOrder::fixed, problem.gpus, rank, 0);
@@ -49,7 +52,8 @@ Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine&
          block,
          x,
          {rank * rows, 0, rows, cols},
-         static_cast<double>(rows) * cols * bytes_of(dtype)},
+         static_cast<double>(rows) * cols * bytes_of(dtype),
+         nodes},
         [&](std::int32_t channel) {
           exchange_arrivals(builder, peers, problem.gpus, rank, channel, arrived, LockProtocol::load_store);
         });
