@@ -53,6 +53,7 @@ class Lowering {
   bool runs_sparse(const Kernel& kernel) const;
   std::int32_t sparse_shared_bytes(const Kernel& kernel) const;
   void lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp& out);
+  void lower_rms_norm(const Op& op, std::uint32_t number, DeviceOp& out);
   // What writes its rows: the operation behind the last of them.
   std::uint32_t lower_sparse_writes(const Op& op, std::uint32_t number, DeviceOp& out);
   // A load or reduce of one element, and the loads behind it.
