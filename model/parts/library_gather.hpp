@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cost/collective_cost.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -62,8 +63,9 @@ struct LibraryAllToAll {
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange);
 
-// From a release to its sight by the waiting peer.
-double flag_ns(const Fabric& fabric);
+// From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
+// of a word.
+double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol);
 
 // A framework's copy of gathered blocks into slices of columns of one matrix.
 struct SliceCopy {
