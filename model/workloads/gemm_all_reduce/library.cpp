@@ -1,95 +1,13 @@
-// Library baseline: the vendor's GEMM, then the all-reduce of the collective library, in place.
-//
-//   stream 0, GEMM:        the vendor's kernel: C = A_r·B_r
-//   stream 0, ALL-REDUCE:  model/parts/library_collectives.hpp
-//
-// Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
-// GEMM in bf16, in which they are added: libraries multiply fp8 into bf16.
-#include <vector>
-
-#include "model/parts/library_collectives.hpp"
-#include "model/parts/library_gather.hpp"
-#include "model/parts/library_gemm.hpp"
+// Library baseline: model/parts/library_sum.hpp.
+#include "model/parts/library_sum.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 
 namespace tritax {
 
-namespace {
-
-DType dtype_of_sums(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
-
-SumKnobs knobs_of(const LibraryTile& library, const SumKnobs& asked) {
-  SumKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
-}
-
-// A collective takes C as one array and cuts it as it likes: along the longer side.
-PartialSums as_array(PartialSums problem) {
-  problem.blocks = problem.m >= problem.n ? Blocks::rows : Blocks::columns;
-  return problem;
-}
-
-}  // namespace
-
-LibraryTile all_reduce_library_tile(const PartialSums& problem, const Machine& machine) {
-  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, machine);
-}
-
 Schedule build_all_reduce_library(const PartialSums& problem, const Machine& machine, const SumKnobs& asked) {
-  const LibraryTile library = all_reduce_library_tile(problem, machine);
-  const DType dtype = dtype_of_sums(problem.dtype);
-  SumDraft draft("library", as_array(problem), machine, knobs_of(library, asked), true, dtype);
-  ScheduleBuilder& builder = draft.builder;
-  const auto m = static_cast<std::int32_t>(problem.m);
-  const auto n = static_cast<std::int32_t>(problem.n);
-  const std::int16_t parts = add_buffer_of_parts(builder, library, problem.m, n);
-  LibraryReduce reduce;
-  if (draft.sends()) {
-    const Rect widest = block_of(draft.problem, 0);
-    reduce.kernel = "all_reduce";
-    reduce.ranks = draft.ranks();
-    reduce.everywhere = true;
-    reduce.own = draft.c;
-    reduce.result = draft.c;
-    reduce.slot_rows = widest.rows;
-    reduce.slots = builder.buffer(
-        {"slots", dtype, widest.rows * draft.ranks(), widest.cols, draft.tile.m, draft.tile.n});
-    reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(dtype);
-    const std::int32_t flags = library_channels(machine) * draft.ranks();
-    reduce.arrived = builder.flags("arrived", flags);
-    reduce.done = builder.flags("done", flags);
-    reduce.summed = builder.flags("summed", library_channels(machine));
-    for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
-  }
-  for (int rank = 0; rank < draft.ranks(); ++rank) {
-    const std::vector<std::int32_t> gemm = add_library_gemm(builder, machine,
-                                                            {rank,
-                                                             draft.a,
-                                                             draft.b,
-                                                             depth_of(problem, rank),
-                                                             draft.c,
-                                                             {0, 0, m, n},
-                                                             parts,
-                                                             problem.dtype,
-                                                             library});
-    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
-    for (const std::int32_t kernel : gemm) builder.launch(rank, kernel, 0);
-    if (draft.sends()) {
-      reduce.rank = rank;
-      reduce.place = reduce.blocks[static_cast<std::size_t>(rank)];
-      builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
-      builder.launch(rank, add_library_reduce(builder, machine, reduce), 0);
-    }
-    builder.host(rank, HostOpKind::device_synchronize);
-    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
-  }
-  return builder.finish();
+  SumDraft draft = library_sum_draft("library", problem, machine, asked);
+  add_library_sum(draft);
+  return draft.builder.finish();
 }
 
 }  // namespace tritax
