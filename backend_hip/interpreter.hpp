@@ -10,7 +10,8 @@
 //   stamps(op)            whether the team's first thread notes when this operation begins and ends
 //   kCopiesInFlight       16-byte words of a copy that a thread holds at once
 //   matmul, accumulate, store, atomic_add, signal, finish
-//   attend, combine, sparse_product, search   if it has them; lowering gives such operations to no other
+//   attend, combine, rms_norm, sparse_product, search   if it has them; lowering gives such operations to no
+//   other
 //
 // No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
 // failure board, and all workgroups of all ranks leave at their next wait.
@@ -438,6 +439,9 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
         break;
       case OpKind::combine:
         if constexpr (requires { engine.combine(op); }) engine.combine(op);
+        break;
+      case OpKind::rms_norm:
+        if constexpr (requires { engine.rms_norm(op); }) engine.rms_norm(op);
         break;
       case OpKind::sparse_product:
         if constexpr (requires { engine.sparse_product(op); }) {

@@ -248,6 +248,26 @@ unsigned int grid_for(std::int64_t elements) {
   return static_cast<unsigned int>(blocks < 1 ? 1 : blocks > 4096 ? 4096 : blocks);
 }
 
+// A workgroup a row.
+__global__ void __launch_bounds__(kThreads)
+    normalise_fp64(const float* a, const float* weights, std::int32_t cols, float* reference) {
+  __shared__ double sums[kThreads];
+  const float* const row = a + static_cast<std::int64_t>(blockIdx.x) * cols;
+  double sum = 0;
+  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < cols; i += kThreads)
+    sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+  sums[threadIdx.x] = sum;
+  for (unsigned int half = kThreads / 2; half > 0; half /= 2) {
+    workgroup_barrier();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  workgroup_barrier();
+  const double root = sqrt(sums[0] / cols + kNormEpsilon);
+  float* const to = reference + static_cast<std::int64_t>(blockIdx.x) * cols;
+  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < cols; i += kThreads)
+    to[i] = static_cast<float>(row[i] / root * weights[i]);
+}
+
 }  // namespace
 
 void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
@@ -276,6 +296,12 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
 
 void launch_attention_reference(const AttentionOperands& operands, double* reference, hipStream_t stream) {
   attend_fp64<<<static_cast<unsigned int>(operands.query_count), kThreads, 0, stream>>>(operands, reference);
+  TRITAX_GPU_CHECK(hipGetLastError());
+}
+
+void launch_norm_reference(const float* a, const float* weights, std::int32_t rows, std::int32_t cols,
+                           float* reference, hipStream_t stream) {
+  normalise_fp64<<<static_cast<unsigned int>(rows), kThreads, 0, stream>>>(a, weights, cols, reference);
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 

@@ -269,8 +269,25 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
     case OpKind::combine:
       lower_combine(op, number, out);
       break;
+    case OpKind::rms_norm:
+      lower_rms_norm(op, number, out);
+      break;
   }
   return out;
+}
+
+// The threads of a workgroup have a row in their registers, and add up its squares through LDS.
+void Lowering::lower_rms_norm(const Op& op, std::uint32_t number, DeviceOp& out) {
+  if (tile_ != nullptr || attend_ != nullptr || sparse_)
+    refuse(number, "normalises in a kernel that multiplies or attends; only a kernel without either can");
+  if (op.rect.rows != 1)
+    refuse(number, fmt::format("normalises {} rows at once; one is possible", op.rect.rows));
+  require_content(number);
+  require_fits(op, number);
+  place(op.buffer, op.rect.row, op.rect.col, op.rank, out);
+  set_width(out, false);
+  touch({tile_of(op), false}, out);
+  accumulator_ = {.empty = false, .stored = false, .staged = false};
 }
 
 void Lowering::lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {

@@ -54,6 +54,7 @@ class Lowering {
   DeviceOp lower_op(std::uint32_t number);
   bool runs_sparse(const Kernel& kernel) const;
   void lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp& out);
+  void lower_rms_norm(const Op& op, std::uint32_t number, DeviceOp& out);
   // What writes its rows: the operation behind the last of them.
   std::uint32_t lower_sparse_writes(const Op& op, std::uint32_t number, DeviceOp& out);
   // A load or reduce of one element, and the loads behind it.

@@ -95,6 +95,22 @@ class VectorEngine {
     }
   }
 
+  // Of an accumulator of one row.
+  __device__ __forceinline__ void rms_norm(const DeviceOp& op) {
+    const float scale =
+        rsqrtf(sum_of_squares(op) / static_cast<float>(op.cols) + static_cast<float>(kNormEpsilon));
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return scale_as<DType::fp32>(op, scale);
+      case DType::fp16:
+        return scale_as<DType::fp16>(op, scale);
+      case DType::bf16:
+        return scale_as<DType::bf16>(op, scale);
+      case DType::fp8:
+        return scale_as<DType::fp8>(op, scale);
+    }
+  }
+
   __device__ __forceinline__ void atomic_add(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
@@ -126,6 +142,37 @@ class VectorEngine {
     }
 #pragma unroll
     for (int j = 0; j < kGroupCols; ++j) numbers[j] = j < count ? number_at(from + j * 4) : 0.0F;
+  }
+
+  // Of all that the threads hold of the row.
+  __device__ __forceinline__ float sum_of_squares(const DeviceOp& op) {
+    __shared__ float sums[max_threads / kWaveLanes];
+    const int total = (op.cols + kGroupCols - 1) / kGroupCols;
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      if (i * threads() + thread() >= total) continue;
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) sum += values_[i][j] * values_[i][j];  // 0 behind the end
+    }
+    for (int distance = kWaveLanes / 2; distance > 0; distance /= 2) sum += lane_above(sum, distance);
+    workgroup_barrier();  // nobody reads the sums of a row before any more
+    if (thread() % kWaveLanes == 0) sums[thread() / kWaveLanes] = sum;
+    workgroup_barrier();
+    float all = 0;
+    for (int wave = 0; wave < threads() / kWaveLanes; ++wave) all += sums[wave];
+    return all;
+  }
+
+  // Times a number, and a tile of weights.
+  template <DType dtype>
+  __device__ __forceinline__ void scale_as(const DeviceOp& op, float scale) {
+    for_each_group<dtype>(op, [&](float(&values)[kGroupCols], const unsigned char* from, int count) {
+#pragma unroll
+      for (int j = 0; j < kGroupCols; ++j) {
+        if (j < count) values[j] *= scale * to_float<dtype>(load_element<dtype>(from + j * bytes_of(dtype)));
+      }
+    });
   }
 
   // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count`

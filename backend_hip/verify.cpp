@@ -131,6 +131,9 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
     case ReferenceKind::sparse_product:
       value = sparse_product_of(op, index, device);
       break;
+    case ReferenceKind::rms_norm:
+      value = rms_norm_of(op, index, device);
+      break;
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;
@@ -187,6 +190,16 @@ DeviceMemory ReferenceOnGpus::sparse_product_of(const ReferenceOp& op, std::size
                           product.as<double>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return product;
+}
+
+DeviceMemory ReferenceOnGpus::rms_norm_of(const ReferenceOp& op, std::size_t index, int device) const {
+  DeviceMemory normalised = values_for(op.to.rect, device);
+  const DeviceMemory a = read(op.a, op.a.rank, index, device);
+  const DeviceMemory weights = read(op.b, op.b.rank, index, device);
+  launch_norm_reference(a.as<float>(), weights.as<float>(), op.to.rect.rows, op.to.rect.cols,
+                        normalised.as<float>(), nullptr);
+  TRITAX_GPU_CHECK(hipDeviceSynchronize());
+  return normalised;
 }
 
 // Of one rank, or those of all ranks.

@@ -39,6 +39,7 @@ class ReferenceOnGpus {
  private:
   DeviceMemory value_of(std::size_t op, int device) const;
   DeviceMemory product_of(const ReferenceOp& op, std::size_t index, int device) const;
+  DeviceMemory rms_norm_of(const ReferenceOp& op, std::size_t index, int device) const;
   DeviceMemory sparse_product_of(const ReferenceOp& op, std::size_t index, int device) const;
   DeviceMemory attention_of(const ReferenceOp& op, std::size_t index, int device) const;
   DeviceMemory read_below_each_other(const Region& region, std::size_t before, int device) const;

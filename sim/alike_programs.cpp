@@ -17,8 +17,8 @@ constexpr std::int32_t kUnpaired = -1;
 // Of a kernel, all that a clock asks besides its programs.
 auto form_of_kernel(const Kernel& k) {
   return std::tuple(std::string_view(k.name), k.resources, k.tile, k.placement, k.profile, k.cu_begin,
-                    k.cu_end, k.workgroup_gb_per_s, k.remote_store_gb_per_s, k.matmul_share, k.start_ns,
-                    k.workgroups.size(), k.items.size());
+                    k.cu_end, k.workgroup_gb_per_s, k.remote_store_gb_per_s, k.payload_share, k.matmul_share,
+                    k.start_ns, k.workgroups.size(), k.items.size());
 }
 
 // Of an operation, all that is the same for those that are alike: kinds, buffers, sizes.

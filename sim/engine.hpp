@@ -192,6 +192,7 @@ class Engine : private EngineState {
 
   // engine_flags.cpp
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
+  bool publishes(const WorkgroupState& wg, const Op& op) const;
   double begin_signal(WorkgroupState& wg, const Op& op, double now);
   void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
   void deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now);

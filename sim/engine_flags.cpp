@@ -13,13 +13,18 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
+// Whether a signal is a release. What travels in the words of the data comes after none of it.
+bool Engine::publishes(const WorkgroupState& wg, const Op& op) const {
+  return !is_relaxed(op) && (op.rank == wg.rank || schedule_.kernels[wg.kernel].payload_share == 1);
+}
+
 // Time until the counter can be set: what the workgroup stored and signalled to peers must be there before,
 // unless the signal is relaxed.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = 0;
-  if (!is_relaxed(op)) {
+  if (publishes(wg, op)) {
     cost = machine_.gpu.release_ns;
     if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
     if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
@@ -65,7 +70,7 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
   }
   const double between_ns = between_nodes_ns(machine_, rank, op.rank);
   const double latency = machine_.fabric.flag_latency_ns + between_ns;
-  if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op)) {
+  if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op) && publishes(wg, op)) {
     sender_of(wg).signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;
   }
   queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});

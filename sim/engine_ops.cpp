@@ -79,6 +79,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::load:
     case OpKind::reduce:
     case OpKind::combine:
+    case OpKind::rms_norm:
       begin_transfer(wg, id, wg.pc, now);
       return true;
     case OpKind::store:

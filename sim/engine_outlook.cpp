@@ -102,7 +102,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
-      const double release = is_free(op) || is_relaxed(op) ? 0 : machine_.gpu.release_ns;
+      const double release = is_free(op) || !publishes(state, op) ? 0 : machine_.gpu.release_ns;
       if (!sent) rest += release;
       if (flags != nullptr)
         rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));

@@ -264,6 +264,7 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   } else if (path.traffic() == Traffic::stores) {
     path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store);
   }
+  if (path.traffic() == Traffic::stores) path.link_cost /= kernel.payload_share;
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = written_back(op, costs_of(wg), path.bytes);
   if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;

@@ -273,7 +273,11 @@ void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::
   } else {
     const auto& held = accumulator_for(place, static_cast<std::int32_t>(values.rows()),
                                        static_cast<std::int32_t>(values.cols()));
-    workgroup.accumulator = merges(kind) ? merged_partials(held, values) : held + values;
+    if (kind == OpKind::rms_norm) {
+      workgroup.accumulator = normalised_rows(held).cwiseProduct(values);
+    } else {
+      workgroup.accumulator = merges(kind) ? merged_partials(held, values) : held + values;
+    }
   }
   workgroup.stored = false;
 }

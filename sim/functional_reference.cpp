@@ -51,6 +51,11 @@ void fill_inputs(const Schedule& schedule, std::uint64_t seed, FunctionalMemory&
   }
 }
 
+Eigen::MatrixXd normalised_rows(const Eigen::MatrixXd& values) {
+  const Eigen::ArrayXd roots = (values.array().square().rowwise().mean() + kNormEpsilon).sqrt();
+  return values.array().colwise() / roots;
+}
+
 FunctionalReference::FunctionalReference(const Schedule& schedule, const FunctionalMemory& memory)
     : schedule_(schedule) {
   for (const ReferenceOp& op : schedule.reference) {
@@ -80,6 +85,11 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
           matrix.rows, matrix.cols, matrix.nonzeros(), matrix.offsets.data(), matrix.columns.data(),
           values.data());
       value = a * read(op.b, op.b.rank, index, memory);
+      break;
+    }
+    case ReferenceKind::rms_norm: {
+      const Eigen::RowVectorXd weights = read(op.b, op.b.rank, index, memory);
+      value = normalised_rows(read(op.a, op.a.rank, index, memory)).array().rowwise() * weights.array();
       break;
     }
     case ReferenceKind::copy:

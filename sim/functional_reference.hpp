@@ -13,6 +13,9 @@ namespace tritax {
 // Fills the inputs of all ranks, the same from the same seed on every platform.
 void fill_inputs(const Schedule& schedule, std::uint64_t seed, FunctionalMemory& memory);
 
+// Rows divided by the root of the mean of their squares, as rms_norm does before it multiplies with weights.
+Eigen::MatrixXd normalised_rows(const Eigen::MatrixXd& values);
+
 // What the buffers must hold at the end. `schedule` must outlive it and have passed check_schedule.
 class FunctionalReference {
  public:

@@ -17,7 +17,7 @@ CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, d
   if (steps == 0) steps = ranks - 1;
   const CollectiveProtocol full{library.collective_start_ns, library.channel_gb_per_s};
   const CollectiveProtocol small{library.small_start_ns + std::max(0, steps - 1) * library.small_step_ns,
-                                 library.small_channel_gb_per_s};
+                                 library.small_channel_gb_per_s, kLowLatencyPayload};
   if (small.channel_gb_per_s <= 0) return full;
   const auto time_ns = [&](const CollectiveProtocol& protocol) {
     return protocol.start_ns + bytes / (channels * protocol.channel_gb_per_s);

@@ -13,7 +13,11 @@ namespace tritax {
 struct CollectiveProtocol {
   double start_ns = 0;          // before the first byte moves
   double channel_gb_per_s = 0;  // one channel, to all its peers together
+  double payload_share = 1;     // of the bytes on links (Kernel::payload_share)
 };
+
+// Of LL, whose words of 8 bytes are 4 of data and 4 of flag (arXiv:2507.04786 §II).
+inline constexpr double kLowLatencyPayload = 0.5;
 
 // Into how many chunks a schedule cuts what a channel sends to one peer: enough to follow its pace, few
 // enough to simulate fast, and none so small that the latency of a copy, which the library hides, would

@@ -104,6 +104,7 @@ void run_by_interpreter(Schedule& schedule) {
     kernel.matmul_share = 1;
     kernel.workgroup_gb_per_s = 0;
     kernel.remote_store_gb_per_s = 0;
+    kernel.payload_share = 1;
   }
 }
 

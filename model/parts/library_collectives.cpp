@@ -4,6 +4,7 @@
 
 #include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_all_pairs.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_nodes.hpp"
@@ -27,7 +28,8 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan, std::int32_t
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol));
+  kernel.payload_share = protocol.payload_share;
   const double pace =
       std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));
   // Both halves of an all-reduce, side by side but for the first chunk of one and the last of the other, take
@@ -158,7 +160,8 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric));
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol));
+  kernel.payload_share = protocol.payload_share;
   kernel.remote_store_gb_per_s =
       std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, channels));
   const std::int32_t id = builder.kernel(std::move(kernel));
@@ -172,6 +175,8 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
 }
 
 void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, LibraryReduce& plan) {
+std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
+  if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const NodeGrid grid = node_grid(machine, plan.ranks);
   plan.arrived = builder.flags("arrived", channels * plan.ranks);

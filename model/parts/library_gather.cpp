@@ -55,6 +55,7 @@ Kernel sending_kernel(const LibraryAllToAll& plan, const CollectiveProtocol& pro
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   kernel.start_ns = protocol.start_ns;
+  kernel.payload_share = protocol.payload_share;
   kernel.remote_store_gb_per_s = std::min(protocol.channel_gb_per_s, most_gb_per_s);
   return kernel;
 }
@@ -122,7 +123,11 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
                     end_channel);
 }
 
-double flag_ns(const Fabric& fabric) { return std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns); }
+double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
+  const bool travels_in_data = protocol.payload_share < 1;
+  return travels_in_data ? fabric.flag_latency_ns
+                         : std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns);
+}
 
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange) {
@@ -132,7 +137,7 @@ std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& mac
   const CollectiveProtocol protocol = collective_protocol(
       machine.library, exchange.ranks, exchange.widest_bytes * (exchange.ranks - 1), channels, steps);
   Kernel kernel = sending_kernel(exchange, protocol, std::numeric_limits<double>::max());
-  kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric));
+  kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric, protocol));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
   return add_copies(builder, node_grid(machine, exchange.ranks), exchange, std::move(kernel), channels,
                     [&](std::int32_t channel) {

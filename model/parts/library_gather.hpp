@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cost/collective_cost.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
 
@@ -101,8 +102,9 @@ ExchangeNodes exchange_nodes(ScheduleBuilder& builder, const Machine& machine, i
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange);
 
-// From a release to its sight by the waiting peer.
-double flag_ns(const Fabric& fabric);
+// From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
+// of a word.
+double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol);
 
 // A framework's copy of gathered blocks into slices of columns of one matrix.
 struct SliceCopy {

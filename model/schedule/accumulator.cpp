@@ -10,6 +10,8 @@ std::string Accumulator::after(const Op& op, std::size_t claim) {
   const AccumulatorUse use = traits_of(op.kind).accumulator;
   if (use == AccumulatorUse::written_out) return written_out(op, claim);
   if (holds_ == Holds::unknown && use != AccumulatorUse::replaced) return {};
+  if (op.kind == OpKind::rms_norm && holds_ != Holds::tile)
+    return "normalises rows that nothing has filled; a matmul, load or reduce must come before";
   const bool replaces = use == AccumulatorUse::replaced || holds_ != Holds::tile ||
                         (use == AccumulatorUse::multiplied_into && stored_);
   const std::int32_t rows = op.rect.rows;

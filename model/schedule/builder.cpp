@@ -130,6 +130,10 @@ void ScheduleBuilder::expect_attention(Region to, Region q, Region k, Region v, 
   schedule_.reference.push_back({ReferenceKind::attention, false, to, q, k, v, limit, group});
 }
 
+void ScheduleBuilder::expect_rms_norm(Region to, Region a, Region weights) {
+  schedule_.reference.push_back({ReferenceKind::rms_norm, false, to, a, weights});
+}
+
 void ScheduleBuilder::expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x) {
   ReferenceOp op{ReferenceKind::sparse_product, false, to, values, x};
   op.index = sparse;
@@ -235,6 +239,10 @@ void ScheduleBuilder::store(std::int16_t buffer, Rect rect, int rank) {
 
 void ScheduleBuilder::reduce(std::int16_t buffer, Rect rect, int rank) {
   add_tile(OpKind::reduce, buffer, rect, rank);
+}
+
+void ScheduleBuilder::rms_norm(std::int16_t weights, Rect rect, int rank) {
+  add_tile(OpKind::rms_norm, weights, rect, rank);
 }
 
 void ScheduleBuilder::atomic_add(std::int16_t buffer, Rect rect, int rank) {

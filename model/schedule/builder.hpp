@@ -47,6 +47,8 @@ class ScheduleBuilder {
                         std::int32_t group = 1);
   // to = A·x of a sparse matrix.
   void expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x);
+  // to = rms_norm(a) · weights, of one row.
+  void expect_rms_norm(Region to, Region a, Region weights);
   // With their inputs: C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; every rank's shard, one below
   // the other, on every rank.
   void expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c);
@@ -87,6 +89,7 @@ class ScheduleBuilder {
   void copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,
             std::int32_t src_col, int src_rank);
   void reduce(std::int16_t buffer, Rect rect, int rank);
+  void rms_norm(std::int16_t weights, Rect rect, int rank);
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
   void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
               LockProtocol protocol, MemoryOrder order = MemoryOrder::release);

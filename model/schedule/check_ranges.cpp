@@ -27,6 +27,7 @@ constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still reso
 // Below these, times overflow.
 constexpr double kLeastRateGbPerS = 1e-9;  // a byte a second
 constexpr double kLeastMatmulShare = 1e-3;
+constexpr double kLeastPayloadShare = 1e-3;
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -102,6 +103,10 @@ class RangeChecker {
     };
     check_rate("workgroup_gb_per_s", kernel.workgroup_gb_per_s);
     check_rate("remote_store_gb_per_s", kernel.remote_store_gb_per_s);
+    if (!(kernel.payload_share >= kLeastPayloadShare && kernel.payload_share <= 1)) {
+      refuse(Kind::out_of_range, fmt::format("payload_share is {}; give a share from {} to 1",
+                                             kernel.payload_share, kLeastPayloadShare));
+    }
     if (!(kernel.matmul_share >= kLeastMatmulShare && kernel.matmul_share <= 1)) {
       refuse(Kind::out_of_range, fmt::format("matmul_share is {}; give a share from {} to 1",
                                              kernel.matmul_share, kLeastMatmulShare));
@@ -148,6 +153,7 @@ class RangeChecker {
       case OpKind::load:
       case OpKind::reduce:
       case OpKind::combine:
+      case OpKind::rms_norm:
       case OpKind::store:
       case OpKind::atomic_add:
         if (check_rank(op.rank) && check_tile(op.buffer, op.rect)) {

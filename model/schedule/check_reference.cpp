@@ -132,6 +132,8 @@ class ReferenceChecker {
         return check_attention(op);
       case ReferenceKind::sparse_product:
         return check_sparse_product(op);
+      case ReferenceKind::rms_norm:
+        return check_rms_norm(op);
       case ReferenceKind::copy:
       case ReferenceKind::sum:
         if (!check_region("to: ", op.to) || !check_region("a: ", op.a)) return false;
@@ -192,6 +194,20 @@ class ReferenceChecker {
                                 "target of {}×1",
                                 matrix.rows, matrix.cols, matrix.nonzeros(), std::max(1, matrix.nonzeros()),
                                 matrix.cols, matrix.rows));
+    }
+    return check_one_rank("a", op.a) && check_one_rank("b", op.b);
+  }
+
+  bool check_rms_norm(const ReferenceOp& op) {
+    const Rect& to = op.to.rect;
+    const Rect& a = op.a.rect;
+    const Rect& b = op.b.rect;
+    if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b))
+      return false;
+    if (a.rows != to.rows || a.cols != to.cols || b.rows != 1 || b.cols != to.cols) {
+      return refuse(Kind::meaningless,
+                    fmt::format("normalises {}×{} with weights of {}×{} to {}×{}; give M×N, 1×N and M×N",
+                                a.rows, a.cols, b.rows, b.cols, to.rows, to.cols));
     }
     return check_one_rank("a", op.a) && check_one_rank("b", op.b);
   }

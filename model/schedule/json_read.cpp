@@ -136,7 +136,7 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 16> keys{"name",
+    static constexpr std::array<std::string_view, 17> keys{"name",
                                                            "rank",
                                                            "profile",
                                                            "threads",
@@ -147,6 +147,7 @@ class Reader {
                                                            "cus",
                                                            "workgroup_gb_per_s",
                                                            "remote_store_gb_per_s",
+                                                           "payload_share",
                                                            "start_ns",
                                                            "matmul_share",
                                                            "registers_filled",
@@ -180,6 +181,7 @@ class Reader {
     if (value.has("remote_store_gb_per_s")) {
       kernel.remote_store_gb_per_s = none_or_rate(value.at("remote_store_gb_per_s"));
     }
+    if (value.has("payload_share")) kernel.payload_share = value.at("payload_share").number(0);
     if (value.has("matmul_share")) kernel.matmul_share = value.at("matmul_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
     if (value.has("registers_filled")) kernel.registers_filled = value.at("registers_filled").boolean();

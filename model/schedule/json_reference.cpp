@@ -13,7 +13,7 @@ std::span<const std::string_view> keys_of(ReferenceKind kind) {
   static constexpr std::array<std::string_view, 4> other{"op", "to", "a", "add"};
   static constexpr std::array<std::string_view, 6> sparse{"op", "to", "a", "b", "sparse", "add"};
   if (kind == ReferenceKind::sparse_product) return sparse;
-  if (kind == ReferenceKind::product) return product;
+  if (kind == ReferenceKind::product || kind == ReferenceKind::rms_norm) return product;
   if (kind == ReferenceKind::attention) return attention;
   return other;
 }

@@ -206,6 +206,7 @@ class Writer {
     }
     write_unless("workgroup_gb_per_s", kernel.workgroup_gb_per_s, 0.0);
     write_unless("remote_store_gb_per_s", kernel.remote_store_gb_per_s, 0.0);
+    write_unless("payload_share", kernel.payload_share, 1.0);
     write_unless("matmul_share", kernel.matmul_share, 1.0);
     write_unless("start_ns", kernel.start_ns, 0.0);
     write_unless("registers_filled", kernel.registers_filled, false);

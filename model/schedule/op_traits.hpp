@@ -121,6 +121,7 @@ constexpr auto op_traits_table() {
                {},
                A::replaced,
                loads},
+      OpTraits{K::rms_norm, "rms_norm", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
   };
 }
 inline constexpr auto kOpTraits = op_traits_table();  // by OpKind
@@ -198,7 +199,7 @@ constexpr bool multiplies(OpKind kind) {
 }
 // It leaves log-sum-exps beside the accumulator, and goes on with them.
 constexpr bool merges(OpKind kind) { return kind == OpKind::attend || kind == OpKind::combine; }
-// Loads, reductions and combinations: a tile goes into the accumulator.
+// Loads, reductions, combinations and normalisations: a tile goes into the accumulator.
 constexpr bool loads_tile(OpKind kind) {
   return has(kind, [](auto& row) { return row.reads == Reads::tile; });
 }

@@ -21,6 +21,8 @@
 //
 //   sparse_product  to = A·b              A sparse matrix `index` with the values a, 1 × nonzeros; b a
 //                                         column; both on one rank
+//   rms_norm  to = rows of a / √(mean of their squares + kNormEpsilon), times b, a row of weights; a and b
+//                                         each on one rank
 //
 // each with `add`: to += … . With `to` on every rank the value is the same there and is computed once. All
 // that the operations write is expected: at the end of a run the buffers of the schedule must hold it, as far
@@ -70,13 +72,13 @@ struct Input {
   InputValues values = InputValues::own;
 };
 
-enum class ReferenceKind : std::uint8_t { product, copy, sum, attention, sparse_product };
-inline constexpr std::array<std::string_view, 5> kReferenceKindNames{"product", "copy", "sum", "attention",
-                                                                     "sparse_product"};
+enum class ReferenceKind : std::uint8_t { product, copy, sum, attention, sparse_product, rms_norm };
+inline constexpr std::array<std::string_view, 6> kReferenceKindNames{
+    "product", "copy", "sum", "attention", "sparse_product", "rms_norm"};
 
 constexpr bool has_b(ReferenceKind kind) {
   return kind == ReferenceKind::product || kind == ReferenceKind::attention ||
-         kind == ReferenceKind::sparse_product;
+         kind == ReferenceKind::sparse_product || kind == ReferenceKind::rms_norm;
 }
 
 struct ReferenceOp {
@@ -84,7 +86,7 @@ struct ReferenceOp {
   bool add = false;  // onto what `to` holds
   Region to;
   Region a;
-  Region b;                           // product, attention, sparse_product
+  Region b;                           // product, attention, sparse_product, rms_norm
   Region c{};                         // attention
   std::int32_t limit = 0, group = 1;  // attention
   std::int32_t index = 0;             // sparse_product: of Schedule::sparse

@@ -36,6 +36,10 @@
 // `attend` after a store starts anew, as `matmul` does; `combine` does not, so that a workgroup stores its
 // partial to others and then merges theirs into its own. A `matmul` or `reduce` adds to no such accumulator.
 //
+// Normalisation. `rms_norm` divides every row of the accumulator by the root of the mean of its squares and
+// multiplies it, element by element, with a tile of weights of the same shape (arXiv:1910.07467). What it
+// normalises is the accumulator as it is, in fp32, also behind a store: whole rows must be in it.
+//
 // Sparse matrices. `sparse_product` leaves rows of A·x in the accumulator, a column: row r of A is summed
 // over those of its nonzeros that lie in [k_begin, k_end), so that a row may be split over workgroups, its
 // parts added up by `atomic_add`. Such an accumulator knows which rows it holds: a `store` or `atomic_add`
@@ -99,7 +103,11 @@ enum class OpKind : std::uint8_t {
             // Without items (k_end 0): from `value` on skip the next `rect.rows` operations
   sparse_product,  // accumulator = rows `rect` of `sparse`[index] times x = `b_buffer`[0.., 0], with the
                    // values `src_buffer`[0, k], k in [k_begin, k_end); `value`, `src_row`: LaneSharing
+  rms_norm,  // accumulator = its rows / √(mean of their squares + kNormEpsilon) · `buffer`[rect] of `rank`
 };
+
+// Added to the mean of squares, so that a row of zeros stays one (rms_norm_eps of Llama 3 and Qwen3).
+inline constexpr double kNormEpsilon = 1e-6;
 
 enum class Scope : std::uint8_t { workgroup, gpu, system };
 inline constexpr std::array<std::string_view, 3> kScopeNames{"workgroup", "gpu", "system"};
@@ -210,8 +218,12 @@ struct Kernel {
   std::int32_t cu_end = 0;
   double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
   double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
-  double matmul_share = 1;           // of the rate of the matrix cores that its matmuls reach, up to 1
-  double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
+  // Of the bytes that it stores to peers, those that are data. Below 1 the others are flags that travel in
+  // the same words (of NCCL LL 4 of 8 bytes, LL128 120 of 128: arXiv:2507.04786 §II): links carry both, and
+  // its signals to peers, which such words stand for, wait for no release.
+  double payload_share = 1;
+  double matmul_share = 1;  // of the rate of the matrix cores that its matmuls reach, up to 1
+  double start_ns = 0;      // before the first operation of what starts with it, beyond what the machine says
   bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order
   std::vector<Item> items;            // that its claims draw; their operations lie behind its workgroups'

@@ -50,7 +50,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       const double rate = moves.workgroup_gb_per_s(kernel, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
-    } else if (op.kind == OpKind::signal && !is_relaxed(op)) {
+    } else if (op.kind == OpKind::signal && !is_relaxed(op) && kernel.payload_share == 1) {
       now += machine.gpu.release_ns;
     }
   }

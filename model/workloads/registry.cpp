@@ -11,6 +11,7 @@
 #include "model/workloads/all_gather/schedule.hpp"
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
+#include "model/workloads/all_reduce_norm/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
 #include "model/workloads/attention_forward/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
@@ -18,6 +19,7 @@
 #include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/gemm/patterns.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
+#include "model/workloads/gemm_all_reduce_norm/workload.hpp"
 #include "model/workloads/gemm_all_scatter/problem.hpp"
 #include "model/workloads/gemm_all_to_all/patterns.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
@@ -36,10 +38,11 @@
 namespace tritax {
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 24> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 26> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
+                                                   &gemm_all_reduce_norm(),
                                                    &gemm_all_to_all(),
                                                    &gemm_beside_all_gather(),
                                                    &gemm(),
@@ -48,6 +51,7 @@ std::span<const Workload* const> workloads() {
                                                    &all_gather(),
                                                    &reduce_scatter(),
                                                    &all_reduce(),
+                                                   &all_reduce_norm(),
                                                    &all_to_all(),
                                                    &broadcast(),
                                                    &expert_exchange(),

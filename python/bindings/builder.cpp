@@ -92,6 +92,9 @@ class PythonBuilder {
   void expect_copy(const Region& to, const Region& from, bool add) { builder().expect_copy(to, from, add); }
   void expect_sum(const Region& to, const Region& of, bool add) { builder().expect_sum(to, of, add); }
 
+  void expect_rms_norm(const Region& to, const Region& a, const Region& weights) {
+    builder().expect_rms_norm(to, a, weights);
+  }
   void expect_attention(const Region& to, const Region& q, const Region& k, const Region& v, Integer limit,
                         Integer group) {
     builder().expect_attention(to, q, k, v, number(limit, "limit"), number(group, "group", 1));
@@ -276,6 +279,7 @@ constexpr std::array<KernelOption, 16> kKernelOptions{{
     {"cu_end", [](Kernel& k, const OptionValue& v) { k.cu_end = v.integer(); }},
     {"workgroup_gb_per_s", [](Kernel& k, const OptionValue& v) { k.workgroup_gb_per_s = v.real(); }},
     {"remote_store_gb_per_s", [](Kernel& k, const OptionValue& v) { k.remote_store_gb_per_s = v.real(); }},
+    {"payload_share", [](Kernel& k, const OptionValue& v) { k.payload_share = v.real(); }},
     {"matmul_share", [](Kernel& k, const OptionValue& v) { k.matmul_share = v.real(); }},
     {"start_ns", [](Kernel& k, const OptionValue& v) { k.start_ns = v.real(); }},
     {"registers_filled", [](Kernel& k, const OptionValue& v) { k.registers_filled = v.value.cast<bool>(); }},
@@ -344,6 +348,7 @@ void add_data(PyBuilder& builder) {
            "What the run must end with")
       .def("expect_copy", &PythonBuilder::expect_copy, "to"_a, "a"_a, "add"_a = false)
       .def("expect_sum", &PythonBuilder::expect_sum, "to"_a, "a"_a, "add"_a = false, "Over the ranks of `a`")
+      .def("expect_rms_norm", &PythonBuilder::expect_rms_norm, "to"_a, "a"_a, "weights"_a)
       .def("expect_attention", &PythonBuilder::expect_attention, "to"_a, "q"_a, "k"_a, "v"_a, "limit"_a = 0,
            "group"_a = 1);
 }
@@ -364,6 +369,7 @@ void add_operations(PyBuilder& builder) {
       .def("load", &B::move_tile<&S::load>, "buffer"_a, "rect"_a, "rank"_a)
       .def("store", &B::move_tile<&S::store>, "buffer"_a, "rect"_a, "rank"_a)
       .def("reduce", &B::move_tile<&S::reduce>, "buffer"_a, "rect"_a, "rank"_a)
+      .def("rms_norm", &B::move_tile<&S::rms_norm>, "weights"_a, "rect"_a, "rank"_a)
       .def("atomic_add", &B::move_tile<&S::atomic_add>, "buffer"_a, "rect"_a, "rank"_a)
       .def("copy", &B::copy, "buffer"_a, "rect"_a, "rank"_a, "src_buffer"_a, "src"_a, "src_rank"_a)
       .def("signal", &B::change_flag<&S::signal>, "flag"_a, "index"_a, "rank"_a, "value"_a = 1,

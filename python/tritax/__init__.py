@@ -83,6 +83,7 @@ class OpKind(IntEnum):
     barrier = op_kinds.index("barrier")
     claim = op_kinds.index("claim")
     sparse_product = op_kinds.index("sparse_product")
+    rms_norm = op_kinds.index("rms_norm")
 
 
 class HostOpKind(IntEnum):

@@ -44,6 +44,8 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
                             {natural(), 1 + below(9)});
     case OpKind::combine:
       return builder.combine(buffer(), random_rect(), below(ranks));
+    case OpKind::rms_norm:
+      return builder.rms_norm(buffer(), random_rect(), below(ranks));
     case OpKind::atomic_add:
       return builder.atomic_add(buffer(), random_rect(), below(ranks));
     case OpKind::signal: {
@@ -87,6 +89,9 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
       case ReferenceKind::attention:
         builder.expect_attention(region(), region(), region(), region(), natural(), 1 + below(9));
         break;
+      case ReferenceKind::rms_norm:
+        builder.expect_rms_norm(region(), region(), region());
+        break;
       case ReferenceKind::sparse_product:
         builder.expect_sparse_product(region(), static_cast<std::int16_t>(below(9)), region(), region());
         break;
@@ -106,6 +111,7 @@ inline Kernel random_kernel(int ranks) {
   kernel.cu_end = below(300);
   kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
   kernel.remote_store_gb_per_s = *rc::gen::element(0.0, 7.45, 1e-7, 0.1);
+  kernel.payload_share = *rc::gen::element(1.0, 0.5, 0.9375);
   kernel.matmul_share = *rc::gen::element(1.0, 0.25);
   kernel.start_ns = *rc::gen::element(0.0, 7150.0, 0.1);
   kernel.registers_filled = below(2) == 1;

@@ -43,6 +43,33 @@ TEST(FlagForms, ARelaxedSignalDoesNotWaitForTheStoreBefore) {
   }
 }
 
+// Half of what crosses the link is flags, and the signal they stand for waits for no release.
+TEST(FlagForms, FlagsInTheWordsOfTheDataTakeLinksAndNoRelease) {
+  for (const double share : {1.0, 0.5}) {
+    Machine machine = hand::machine(2);
+    machine.gpu.release_ns = 10;
+    machine.fabric.link_raw_gb_per_s = kTileBytes / 1500;
+    Draft draft(2);
+    const std::int16_t flag = draft.builder.flags("ready", 1);
+    const auto sends = draft.gemm_kernel("sends", 0);
+    draft.builder.workgroup(sends);
+    draft.matmul(0);  // a step: 1000
+    draft.builder.store(draft.c, Draft::tile(0), 1);
+    draft.builder.signal(flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+    const auto waits = draft.data_kernel("waits", 1);
+    draft.builder.workgroup(waits);
+    draft.wait(flag, 0);
+    draft.builder.launch(0, sends);
+    draft.builder.launch(1, waits);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    draft.builder.host(1, HostOpKind::device_synchronize);
+    Schedule schedule = draft.builder.finish();
+    schedule.kernels[static_cast<std::size_t>(sends)].payload_share = share;
+    const auto out = run(schedule, machine);
+    EXPECT_NEAR((out.seen.ops.at({1, 0, 0}).end_ns), share < 1 ? 1000 + 3000 : 1000 + 1500 + 10, kExact);
+  }
+}
+
 // Rank 0 sends the tiles of A one by one through one tile of rank 1, which empties it and sets the flag back.
 Schedule mailbox(int rounds, MemoryOrder order) {
   ScheduleBuilder builder("mailbox", 2);

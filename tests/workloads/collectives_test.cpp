@@ -127,6 +127,23 @@ RC_GTEST_PROP(Collectives, AreSoundAndRightOnRaggedShapesWithAnyKnobs, ()) {
   }
 }
 
+// Eight columns on eight ranks: of the channels of an all-reduce of all pairs one has something to send.
+TEST(LibraryAllReduce, OfAFewBytesRaisesNoFlagsForNothing) {
+  const Machine machine = find_machine("mi300x-8");
+  const Problem few = collective_of(all_reduce(), 1, 8, DType::fp32, 8);
+  const Pattern& library = find_pattern(all_reduce(), "library", "test");
+  const Schedule schedule = sums::built(library, few, machine, Values(all_reduce().knobs));
+  EXPECT_EQ(schedule.kernels[0].payload_share, 0.5);
+  int to_peers = 0;
+  for (const Workgroup& workgroup : schedule.kernels[0].workgroups) {
+    for (const Op& op : ops_of(schedule, workgroup))
+      to_peers += op.kind == OpKind::signal && op.rank != 0 ? 1 : 0;
+  }
+  EXPECT_EQ(to_peers, 7 + 7);  // a summand and a sum for each
+  const Problem many = collective_of(all_reduce(), 1024, 256, DType::fp32, 8);
+  EXPECT_EQ(sums::built(library, many, machine, Values(all_reduce().knobs)).kernels[0].payload_share, 1);
+}
+
 constexpr double kMatrix = 256.0 * 192 * 2;
 
 TEST(ReduceScatter, EveryRankSendsAllButItsOwnRowsOnce) {

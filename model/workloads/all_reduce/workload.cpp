@@ -13,8 +13,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
-#include "model/parts/library_collectives.hpp"
-#include "model/parts/library_gather.hpp"
+#include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_reduce/one_shot.hpp"
@@ -92,6 +91,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
                     draft.knobs.host_barriers);
   }
   return builder.finish();
+  add_library_sum(draft);
+  return draft.builder.finish();
 }
 
 using Names = std::string_view;

@@ -1,45 +1,8 @@
-// Library baseline: the vendor's GEMM, then the all-reduce of the collective library, in place.
-//
-//   stream 0, GEMM:        the vendor's kernel: C = A_r·B_r
-//   stream 0, ALL-REDUCE:  model/parts/library_collectives.hpp
-//
-// Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
-// GEMM in bf16, in which they are added: libraries multiply fp8 into bf16.
-#include <vector>
-
-#include "model/parts/library_collectives.hpp"
-#include "model/parts/library_gather.hpp"
-#include "model/parts/library_gemm.hpp"
+// Library baseline: model/parts/library_sum.hpp.
+#include "model/parts/library_sum.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 
 namespace tritax {
-
-namespace {
-
-DType dtype_of_sums(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
-
-SumKnobs knobs_of(const LibraryTile& library, const SumKnobs& asked) {
-  SumKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
-}
-
-// A collective takes C as one array and cuts it as it likes: along the longer side.
-PartialSums as_array(PartialSums problem) {
-  problem.blocks = problem.m >= problem.n ? Blocks::rows : Blocks::columns;
-  return problem;
-}
-
-}  // namespace
-
-LibraryTile all_reduce_library_tile(const PartialSums& problem, const Machine& machine) {
-  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, machine);
-}
 
 Schedule build_all_reduce_library(const PartialSums& problem, const Machine& machine, const SumKnobs& asked) {
   const LibraryTile library = all_reduce_library_tile(problem, machine);
@@ -87,6 +50,9 @@ Schedule build_all_reduce_library(const PartialSums& problem, const Machine& mac
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   }
   return builder.finish();
+  SumDraft draft = library_sum_draft("library", problem, machine, asked);
+  add_library_sum(draft);
+  return draft.builder.finish();
 }
 
 }  // namespace tritax

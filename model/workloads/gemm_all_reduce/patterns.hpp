@@ -8,7 +8,6 @@
 // One builder a pattern that is this workload's own; those of model/parts/sum_patterns.hpp are the others'.
 #pragma once
 
-#include "model/parts/library_tile.hpp"
 #include "model/parts/partial_sums.hpp"
 #include "model/workload/workload.hpp"
 
@@ -17,9 +16,6 @@ namespace tritax {
 Schedule build_all_reduce_library(const PartialSums& problem, const Machine& machine, const SumKnobs& knobs);
 Schedule build_all_reduce_atomics(const PartialSums& problem, const Machine& machine, const SumKnobs& knobs);
 Schedule build_all_reduce_one_shot(const PartialSums& problem, const Machine& machine, const SumKnobs& knobs);
-
-// The tile of the library's GEMM, whatever the knobs say.
-LibraryTile all_reduce_library_tile(const PartialSums& problem, const Machine& machine);
 
 // The workload as the rest of the program sees it.
 const Workload& gemm_all_reduce();

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
+#include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/parts/sum_workload.hpp"
 #include "model/workload/library_call.hpp"
@@ -116,8 +117,7 @@ Schedule build_copy_engine(const Problem& problem, const Machine& machine, const
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  return with_tile(resolved_knobs(problem, machine, {}),
-                   all_reduce_library_tile(product_of(problem), machine).tile);
+  return with_tile(resolved_knobs(problem, machine, {}), library_sum_tile(product_of(problem), machine).tile);
 }
 
 using Names = std::string_view;

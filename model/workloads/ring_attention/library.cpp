@@ -54,7 +54,8 @@ std::int32_t add_send(RingDraft& draft, int rank, int step, std::int16_t arrived
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
   // What the flags take is in the time before the first byte.
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flag_ns(draft.machine.fabric));
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flag_ns(draft.machine.fabric, protocol));
+  kernel.payload_share = protocol.payload_share;
   kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
   const std::int32_t id = builder.kernel(std::move(kernel));
   for (std::int32_t channel = 0; channel < channels; ++channel) {

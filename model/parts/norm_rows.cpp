@@ -1,0 +1,172 @@
+#include "model/parts/norm_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/core/error.hpp"
+
+namespace tritax {
+
+namespace {
+
+// Of a row that is sent, columns: what fewer than 256 threads would move at once is not worth a workgroup,
+// and pieces begin at whole sectors.
+constexpr std::int32_t kLeastSentColumns = 512;
+constexpr std::int32_t kSentColumnsStep = 16;
+
+Rect row_of(const SumDraft& draft, std::int32_t row) {
+  return {row, 0, 1, static_cast<std::int32_t>(draft.problem.n)};
+}
+
+Rect slot_of_row(const SumDraft& draft, int source, std::int32_t row) {
+  return row_of(draft, source * static_cast<std::int32_t>(draft.problem.m) + row);
+}
+
+// A piece of a row after the other, in all workgroups: few rows would leave most of them idle.
+void push_pieces(SumDraft& draft, const OneShotRows& shot, int rank, std::int32_t p) {
+  ScheduleBuilder& builder = draft.builder;
+  const std::vector<int> peers = draft.peers_of(rank, p);
+  const auto m = static_cast<std::int32_t>(draft.problem.m);
+  const auto n = static_cast<std::int32_t>(draft.problem.n);
+  for (std::int32_t i = p; i < m * shot.pieces; i += shot.workgroups) {
+    const std::int32_t row = i / shot.pieces;
+    const std::int32_t col = i % shot.pieces * shot.width;
+    const Rect piece{row, col, 1, std::min(shot.width, n - col)};
+    builder.load(draft.partial, piece, rank);
+    for (const int peer : peers) {
+      if (i == p) await_opened(draft, peer);
+      builder.store(shot.slots, {rank * m + row, col, 1, piece.cols}, peer);
+    }
+    for (const int peer : peers) builder.signal(shot.arrived, row, 1, peer, Scope::system, draft.knobs.lock);
+  }
+}
+
+void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, int rank, std::int32_t p) {
+  ScheduleBuilder& builder = draft.builder;
+  const std::vector<int> peers = draft.peers_of(rank, p);
+  for (std::int32_t row = p; row < draft.problem.m; row += shot.workgroups) {
+    if (shot.arrived >= 0)
+      builder.wait(shot.arrived, row, (draft.ranks() - 1) * shot.pieces, Scope::system, draft.knobs.lock);
+    builder.load(norm.residual, row_of(draft, row), rank);
+    builder.reduce(draft.partial, row_of(draft, row), rank);
+    for (const int peer : peers) {
+      if (shot.slots >= 0) {
+        builder.reduce(shot.slots, slot_of_row(draft, peer, row), rank);
+      } else {
+        builder.reduce(draft.partial, row_of(draft, row), peer);
+      }
+    }
+    finish_norm_row(draft, norm, rank, row);
+  }
+}
+
+}  // namespace
+
+void check_norm_columns(std::int64_t cols, std::string_view field) {
+  if (cols <= kMostOfReducer) return;
+  throw UserError(
+      fmt::format("{} = {}: a row that is normalised must fit into the registers of one workgroup, "
+                  "at most {} elements",
+                  field, cols, kMostOfReducer));
+}
+
+void check_norm_rows(std::int64_t rows, int gpus, std::string_view field) {
+  const double operations = static_cast<double>(rows) * gpus * (4.0 * gpus + 8);
+  if (operations <= kMaxOperations) return;
+  throw UserError(
+      fmt::format("{} = {}: a row at a time on {} GPUs is too much to schedule (over {:.0f} tile "
+                  "operations)",
+                  field, rows, gpus, kMaxOperations));
+}
+
+NormRows add_norm(SumDraft& draft) {
+  ScheduleBuilder& builder = draft.builder;
+  const auto m = static_cast<std::int32_t>(draft.problem.m);
+  const auto n = static_cast<std::int32_t>(draft.problem.n);
+  const DType dtype = norm_dtype(draft.problem.dtype);
+  NormRows norm;
+  norm.residual = builder.buffer({"residual", dtype, m, n, 1, n});
+  norm.weights = builder.buffer({"weights", dtype, 1, n, 1, n});
+  norm.normed = builder.buffer({"normed", dtype, m, n, 1, n});
+  builder.result(norm.normed);
+  builder.input(builder.whole(norm.residual), InputValues::same);
+  builder.input(builder.whole(norm.weights), InputValues::same);
+  builder.expect_copy(builder.whole(draft.c), builder.whole(norm.residual, 0), true);
+  builder.expect_rms_norm(builder.whole(norm.normed), builder.whole(draft.c, 0),
+                          builder.whole(norm.weights, 0));
+  return norm;
+}
+
+void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row) {
+  ScheduleBuilder& builder = draft.builder;
+  builder.store(draft.c, row_of(draft, row), rank);
+  builder.rms_norm(norm.weights, row_of(draft, 0), rank);
+  builder.store(norm.normed, row_of(draft, row), rank);
+}
+
+std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank) {
+  Kernel kernel;
+  kernel.name = "residual_rms_norm";
+  kernel.rank = rank;
+  kernel.profile = KernelProfile::vendor;
+  kernel.resources = copy_resources();
+  kernel.start_ns = draft.machine.library.kernel_start_ns;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t row = 0; row < draft.problem.m; ++row) {
+    draft.builder.workgroup(id);
+    draft.builder.load(draft.c, row_of(draft, row), rank);
+    draft.builder.reduce(norm.residual, row_of(draft, row), rank);
+    finish_norm_row(draft, norm, rank, row);
+  }
+  return id;
+}
+
+OneShotRows add_one_shot_rows(SumDraft& draft, std::int32_t workgroups) {
+  ScheduleBuilder& builder = draft.builder;
+  const auto m = static_cast<std::int32_t>(draft.problem.m);
+  const auto n = static_cast<std::int32_t>(draft.problem.n);
+  OneShotRows shot;
+  shot.workgroups = std::min(workgroups, m);
+  if (!draft.sends()) return shot;
+  if (draft.knobs.transport == Transport::push) {
+    shot.pieces = std::clamp(workgroups / m, 1, ceil_div(n, kLeastSentColumns));
+    shot.width = ceil_div(ceil_div(n, shot.pieces), kSentColumnsStep) * kSentColumnsStep;
+    shot.pieces = ceil_div(n, shot.width);
+    shot.workgroups = std::min(workgroups, m * shot.pieces);
+    shot.slots = builder.buffer({"slots", draft.wire_dtype(), m * draft.ranks(), n, 1, n});
+    shot.arrived = builder.flags("arrived", m);
+    add_opened(draft);
+    return shot;
+  }
+  shot.ready = builder.flags("ready", shot.workgroups * draft.ranks());
+  // A GEMM kernel overwrites the partial sums of the run before, which peers may still be adding up.
+  if (!draft.alone()) add_opened(draft);
+  if (draft.alone() && draft.opens()) add_done(draft, shot.workgroups);
+  return shot;
+}
+
+std::int32_t add_one_shot_kernel(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, int rank) {
+  Kernel kernel;
+  kernel.name = "all_reduce_rms_norm";
+  kernel.rank = rank;
+  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t p = 0; p < shot.workgroups; ++p) {
+    draft.builder.workgroup(id);
+    if (draft.alone()) tell_opened(draft, rank, p == 0);  // else the GEMM kernel does
+    if (shot.ready >= 0) {
+      exchange_arrivals(draft.builder, draft.peers_of(rank, p), draft.ranks(), rank, p, shot.ready,
+                        draft.knobs.lock);
+    }
+    if (shot.slots >= 0) push_pieces(draft, shot, rank, p);
+    add_rows(draft, norm, shot, rank, p);
+    exchange_done(draft, rank, p);
+  }
+  return id;
+}
+
+}  // namespace tritax

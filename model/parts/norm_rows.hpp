@@ -1,0 +1,63 @@
+// What follows an all-reduce in a layer of a transformer: the residual stream is added, and the rows of the
+// new stream are normalised (RMSNorm, arXiv:1910.07467) for the product that comes next.
+//
+//   C = Σ over ranks of partial sums + residual,   normed = rms_norm(C) · weights      on every rank
+//
+// A workgroup has a row at a time, for the root of its squares needs all of it. Fused into an all-reduce in
+// one shot (TensorRT-LLM and FlashInfer: allreduce_fusion; lightseekorg/tokenspeed PR 1544), G workgroups:
+//
+//   push:  for pieces of rows p, p+G, …: load partial(piece); for peers: store -> slot there; arrived[row] +=
+//   1
+//          for rows p, p+G, …: wait arrived[row]; load residual; reduce partial; for peers: reduce slot
+//                              store C; rms_norm; store normed
+//   pull:  exchange arrivals;  for rows p, p+G, …: load residual; reduce partial; for peers: reduce theirs
+//                              store C; rms_norm; store normed; at the end exchange arrivals, or
+//                              behind a GEMM open the own partial sums with its next run
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/parts/partial_sums.hpp"
+
+namespace tritax {
+
+// Buffers of the residual stream, the weights and the normalised rows.
+struct NormRows {
+  std::int16_t residual = -1;
+  std::int16_t weights = -1;
+  std::int16_t normed = -1;
+};
+
+// Dtype of C, the residual stream and what is normalised: that of the operands, of fp8 bf16.
+constexpr DType norm_dtype(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
+
+// Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: their name.
+void check_norm_columns(std::int64_t cols, std::string_view field);
+
+// Throws UserError where normalising `rows` rows of sums of so many GPUs would be too much to schedule.
+void check_norm_rows(std::int64_t rows, int gpus, std::string_view field);
+
+// Adds buffers, inputs and reference to a draft whose sum goes everywhere; the normalised rows are the
+// result. The draft's C must be of norm_dtype().
+NormRows add_norm(SumDraft& draft);
+
+// Adds the end of a row whose sum with the residual is in the accumulator.
+void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row);
+
+// Adds a kernel of a vendor's framework that normalises C, which holds the sums, and gives its number.
+std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank);
+
+// The fused all-reduce of partial sums that are there: buffers and flags, once, before any kernel; then the
+// kernel of every rank, whose number comes back.
+struct OneShotRows {
+  std::int16_t slots = -1;    // pushed: of each source, all of C
+  std::int16_t arrived = -1;  // pushed: one a row
+  std::int16_t ready = -1;    // pulled: (workgroup, rank)
+  std::int32_t workgroups = 1;
+  std::int32_t pieces = 1, width = 0;  // pushed: of a row, and columns of one
+};
+OneShotRows add_one_shot_rows(SumDraft& draft, std::int32_t workgroups);
+std::int32_t add_one_shot_kernel(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, int rank);
+
+}  // namespace tritax

@@ -1,0 +1,124 @@
+// All-reduce with what follows it in a transformer's layer: model/parts/norm_rows.hpp.
+//
+//   library   the vendor's all-reduce, then a kernel that adds the residual and normalises
+//   one-shot  one kernel: every GPU adds up its rows from slots or from its peers, and normalises them
+#include "model/workloads/all_reduce_norm/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/core/error.hpp"
+#include "model/parts/collectives.hpp"
+#include "model/parts/library_sum.hpp"
+#include "model/parts/norm_rows.hpp"
+
+namespace tritax {
+
+namespace {
+
+const std::array<Spec, 4> kFields =
+    collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
+
+const std::array<Spec, 5> kKnobs{{
+    collective_knob("comm_cus"),
+    collective_knob("transport"),
+    collective_knob("peer_order"),
+    collective_knob("lock"),
+    collective_knob("host_barriers"),
+}};
+
+SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const Machine& machine,
+                       const Values& values, double copies) {
+  const Collective collective = collective_of(problem);
+  SumKnobs knobs = collective_knobs_of(values);
+  check_collective(collective, machine, knobs, copies);
+  check_norm_rows(collective.rows, collective.gpus, "rows");
+  knobs.comm_tile_m = 1;
+  knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
+  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
+  return {pattern, {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus},
+          machine, knobs,
+          true,    norm_dtype(collective.dtype)};
+}
+
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
+  SumDraft draft = draft_of_norm("library", problem, machine, values, 5);
+  const NormRows norm = add_norm(draft);
+  add_library_sum(draft,
+                  [&](int rank) { draft.builder.launch(rank, add_norm_kernel(draft, norm, rank), 0); });
+  return draft.builder.finish();
+}
+
+Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
+  SumDraft draft = draft_of_norm("one-shot", problem, machine, values, 4.0 + (slots ? problem.gpus() : 0));
+  const NormRows norm = add_norm(draft);
+  const OneShotRows shot = add_one_shot_rows(draft, all_cus(machine.gpu, draft.knobs.comm_cus));
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const std::int32_t kernel = add_one_shot_kernel(draft, norm, shot, rank);
+    host_program(draft.builder, rank, draft.knobs, {{kernel, 0}});
+  }
+  return draft.builder.finish();
+}
+
+constexpr std::array<std::string_view, 4> kShotKnobs{"comm_cus", "transport", "peer_order", "lock"};
+
+const std::array<Pattern, 2> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's all-reduce, then a kernel that adds the residual and normalises the rows",
+     .build = build_library,
+     .vendor = true},
+    {.name = "one-shot",
+     .summary =
+         "one kernel; every GPU adds up all rows itself, from slots or from its peers, and normalises them",
+     .knobs = kShotKnobs,
+     .build = build_one_shot},
+}};
+
+void complete(Problem& problem, const FieldPlace& place) {
+  check_norm_columns(problem["cols"], place("cols") + ": cols");
+  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
+  throw UserError(fmt::format(
+      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
+      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
+}
+
+// Both ways, as bus bandwidths count an all-reduce.
+Work work(const Problem& problem) {
+  const Collective collective = collective_of(problem);
+  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
+          .peers = collective.gpus - 1};
+}
+
+Values default_knobs(const Problem& problem, const Machine& machine) {
+  return default_collective_knobs(Values(kKnobs), problem, machine);
+}
+
+KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
+  return collective_space(pattern, problem, machine, Values(kKnobs), pins);
+}
+
+}  // namespace
+
+const Workload& all_reduce_norm() {
+  static const Workload workload{
+      .name = "all-reduce-norm",
+      .title = "All-reduce + RMSNorm",
+      .summary =
+          "every GPU has a matrix, and ends with the sum of all and a residual, and its normalised rows",
+      .fields = kFields,
+      .knobs = kKnobs,
+      .patterns = kPatterns,
+      .baseline = "library",
+      .complete = complete,
+      .work = work,
+      .size_text = collective_size_text,
+      .default_knobs = default_knobs,
+      .space = space,
+  };
+  return workload;
+}
+
+}  // namespace tritax

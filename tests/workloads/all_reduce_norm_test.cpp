@@ -1,0 +1,157 @@
+// All-reduces with residual and RMSNorm: every pattern leaves every rank the new residual stream and its
+// normalised rows, three times in a row.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/core/error.hpp"
+#include "model/schedule/builder.hpp"
+#include "model/workloads/all_reduce_norm/workload.hpp"
+#include "model/workloads/gemm_all_reduce_norm/workload.hpp"
+#include "sim/functional_reference.hpp"
+#include "sim/simulate.hpp"
+#include "tests/workloads/partial_sums.hpp"
+
+namespace tritax {
+namespace {
+
+namespace sums = partial_sums_test;
+
+bool multiplies(const Workload& workload) { return find_spec(workload.fields, "k") != nullptr; }
+
+Problem norm_problem(const Workload& workload, std::int64_t rows, std::int64_t cols, DType dtype, int gpus) {
+  Problem problem = problem_of(workload);
+  problem.values.give(multiplies(workload) ? "m" : "rows", rows);
+  problem.values.give(multiplies(workload) ? "n" : "cols", cols);
+  if (multiplies(workload)) problem.values.give("k", 70);
+  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
+  problem.values.give("gpus", gpus);
+  complete_problem(problem, "test");
+  return problem;
+}
+
+Machine norm_machine() {
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = 2;  // so that workgroups take turns
+  machine.gpu.cus_per_xcd = 3;
+  return machine;
+}
+
+Values norm_knobs(const Workload& workload, const Pattern& pattern, int transport) {
+  Values knobs = multiplies(workload) ? sums::small_tiles(workload) : Values(workload.knobs);
+  if (pattern.uses("transport")) knobs.give("transport", transport);
+  return knobs;
+}
+
+class EveryNorm : public testing::TestWithParam<const Workload*> {
+ protected:
+  const Workload& workload() const { return *GetParam(); }
+};
+
+TEST_P(EveryNorm, IsSoundAndRightOnUpToEightRanks) {
+  const Machine machine = norm_machine();
+  for (const int gpus : {1, 2, 3, 8}) {
+    for (const DType dtype : {DType::bf16, DType::fp8}) {
+      if (dtype == DType::fp8 && gpus != 2) continue;
+      const Problem asked = norm_problem(workload(), 35, 50, dtype, gpus);
+      for (const bool host_barriers : {false, true}) {
+        for (const Pattern& pattern : workload().patterns) {
+          for (int transport = 0; transport < (pattern.uses("transport") ? 2 : 1); ++transport) {
+            Values knobs = norm_knobs(workload(), pattern, transport);
+            knobs.give("host_barriers", host_barriers);
+            EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "")
+                << gpus << " ranks, transport " << transport;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryNorm, RefusesRowsThatNoWorkgroupHolds) {
+  try {
+    norm_problem(workload(), 16, 16385, DType::bf16, 2);
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("16385"), std::string::npos) << message;
+    EXPECT_NE(message.find("at most 16384 elements"), std::string::npos) << message;
+  }
+}
+
+// In one shot every rank sends all of its partial sums to every peer, or loads theirs.
+TEST_P(EveryNorm, SendsAllToAllInOneShot) {
+  const Machine machine = norm_machine();
+  const Problem asked = norm_problem(workload(), 48, 64, DType::bf16, 4);
+  for (const Pattern& pattern : workload().patterns) {
+    if (pattern.vendor) continue;
+    for (const int transport : {0, 1}) {
+      const auto bytes =
+          sums::sent_bytes(sums::built(pattern, asked, machine, norm_knobs(workload(), pattern, transport)));
+      ASSERT_EQ(bytes.size(), 4U) << pattern.name;
+      for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, 48.0 * 64 * 2 * 3) << pattern.name << rank;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryNorm, testing::Values(&all_reduce_norm(), &gemm_all_reduce_norm()),
+                         [](const auto& workload) {
+                           std::string name(workload.param->name);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Two launches and a reading of C less.
+TEST(AllReduceNorm, IsFasterInOneKernelForFewRows) {
+  const Machine machine = find_machine("h200-8");
+  const Problem asked = norm_problem(all_reduce_norm(), 4, 8192, DType::bf16, 8);
+  const auto time_ns = [&](std::string_view pattern) {
+    const Pattern& found = find_pattern(all_reduce_norm(), pattern, "test");
+    return simulate(sums::built(found, asked, machine, Values(all_reduce_norm().knobs)), machine).makespan_ns;
+  };
+  EXPECT_LT(time_ns("one-shot"), time_ns("library"));
+}
+
+TEST(NormalisedRows, AreDividedByTheRootOfTheMeanOfTheirSquares) {
+  Eigen::MatrixXd values(3, 2);
+  values << 3, 4, -6, 8, 0, 0;
+  const Eigen::MatrixXd normalised = normalised_rows(values);
+  EXPECT_NEAR(normalised(0, 0), 3 / std::sqrt(12.5), 1e-6);
+  EXPECT_NEAR(normalised(1, 1), 8 / std::sqrt(50.0), 1e-6);
+  EXPECT_EQ(normalised(2, 0), 0);
+}
+
+// Only what has been filled has a root.
+TEST(NormalisedRows, AreNotThoseOfAnEmptyAccumulator) {
+  for (const bool filled : {false, true}) {
+    ScheduleBuilder builder("norm", 1);
+    const std::int16_t x = builder.buffer({"x", DType::fp32, 1, 8, 1, 8});
+    const std::int16_t w = builder.buffer({"w", DType::fp32, 1, 8, 1, 8});
+    const std::int16_t y = builder.buffer({"y", DType::fp32, 1, 8, 1, 8});
+    builder.input(builder.whole(x));
+    builder.input(builder.whole(w));
+    builder.expect_rms_norm(builder.whole(y), builder.whole(x, 0), builder.whole(w, 0));
+    Kernel kernel;
+    kernel.name = "norm";
+    const std::int32_t id = builder.kernel(kernel);
+    builder.workgroup(id);
+    if (filled) builder.load(x, {0, 0, 1, 8}, 0);
+    builder.rms_norm(w, {0, 0, 1, 8}, 0);
+    builder.store(y, {0, 0, 1, 8}, 0);
+    builder.launch(0, id);
+    builder.host(0, HostOpKind::device_synchronize);
+    const Schedule schedule = builder.finish();
+    const std::vector<Finding> findings = check_schedule(schedule);
+    ASSERT_EQ(findings.empty(), filled);
+    if (filled) {
+      EXPECT_LT(execute_functionally(schedule, find_machine("mi300x-8"), 7).max_relative_error, 1e-12);
+    } else {
+      EXPECT_NE(findings.front().message.find("normalises rows that nothing has filled"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tritax
