@@ -69,12 +69,11 @@ struct AttentionOperands {
 // reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, 0 where a query sees nothing.
 void launch_attention_reference(const AttentionOperands& operands, double* reference, hipStream_t stream);
 
-// values = matrix, or values += matrix; a row of `values` is `values_cols` long.
 // reference[rows × cols] = rows of a / √(mean of their squares + kNormEpsilon) · weights, summed up in fp64.
-void launch_norm_reference(const float* a, const float* weights, std::int32_t rows, std::int32_t cols,
-                           float* reference, hipStream_t stream);
+void launch_norm_reference(const double* a, const double* weights, std::int32_t rows, std::int32_t cols,
+                           double* reference, hipStream_t stream);
 
-// values = matrix, or values += matrix, in fp32; a row of `values` is `values_cols` long.
+// values = matrix, or values += matrix; a row of `values` is `values_cols` long.
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
                   double* values, std::int32_t values_cols, bool add, hipStream_t stream);
 

@@ -250,12 +250,12 @@ unsigned int grid_for(std::int64_t elements) {
 
 // A workgroup a row.
 __global__ void __launch_bounds__(kThreads)
-    normalise_fp64(const float* a, const float* weights, std::int32_t cols, float* reference) {
+    normalise_fp64(const double* a, const double* weights, std::int32_t cols, double* reference) {
   __shared__ double sums[kThreads];
-  const float* const row = a + static_cast<std::int64_t>(blockIdx.x) * cols;
+  const double* const row = a + static_cast<std::int64_t>(blockIdx.x) * cols;
   double sum = 0;
   for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < cols; i += kThreads)
-    sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+    sum += row[i] * row[i];
   sums[threadIdx.x] = sum;
   for (unsigned int half = kThreads / 2; half > 0; half /= 2) {
     workgroup_barrier();
@@ -263,9 +263,9 @@ __global__ void __launch_bounds__(kThreads)
   }
   workgroup_barrier();
   const double root = sqrt(sums[0] / cols + kNormEpsilon);
-  float* const to = reference + static_cast<std::int64_t>(blockIdx.x) * cols;
+  double* const to = reference + static_cast<std::int64_t>(blockIdx.x) * cols;
   for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < cols; i += kThreads)
-    to[i] = static_cast<float>(row[i] / root * weights[i]);
+    to[i] = row[i] / root * weights[i];
 }
 
 }  // namespace
@@ -299,8 +299,8 @@ void launch_attention_reference(const AttentionOperands& operands, double* refer
   TRITAX_GPU_CHECK(hipGetLastError());
 }
 
-void launch_norm_reference(const float* a, const float* weights, std::int32_t rows, std::int32_t cols,
-                           float* reference, hipStream_t stream) {
+void launch_norm_reference(const double* a, const double* weights, std::int32_t rows, std::int32_t cols,
+                           double* reference, hipStream_t stream) {
   normalise_fp64<<<static_cast<unsigned int>(rows), kThreads, 0, stream>>>(a, weights, cols, reference);
   TRITAX_GPU_CHECK(hipGetLastError());
 }

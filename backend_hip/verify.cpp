@@ -196,8 +196,8 @@ DeviceMemory ReferenceOnGpus::rms_norm_of(const ReferenceOp& op, std::size_t ind
   DeviceMemory normalised = values_for(op.to.rect, device);
   const DeviceMemory a = read(op.a, op.a.rank, index, device);
   const DeviceMemory weights = read(op.b, op.b.rank, index, device);
-  launch_norm_reference(a.as<float>(), weights.as<float>(), op.to.rect.rows, op.to.rect.cols,
-                        normalised.as<float>(), nullptr);
+  launch_norm_reference(a.as<double>(), weights.as<double>(), op.to.rect.rows, op.to.rect.cols,
+                        normalised.as<double>(), nullptr);
   TRITAX_GPU_CHECK(hipDeviceSynchronize());
   return normalised;
 }

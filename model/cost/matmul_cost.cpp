@@ -78,6 +78,8 @@ double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRat
 
   const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
+  if (gpu.async_tile_copy) return std::max({t_mfma, t_read, t_port});  // mma.sync
+  const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
   switch (tile.pipeline) {
     case Pipeline::serial:
       return std::max(t_mfma + t_write + t_read, t_port);
@@ -89,10 +91,6 @@ double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRat
       break;
   }
   return std::max({t_mfma, t_write + t_read, t_port});
-  if (gpu.async_tile_copy) return std::max({t_mfma, t_read, t_port});  // mma.sync
-  const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;
-  return tile.pipeline == Pipeline::serial ? std::max(t_mfma + t_write + t_read, t_port)
-                                           : std::max({t_mfma, t_write + t_read, t_port});
 }
 
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {

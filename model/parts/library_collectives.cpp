@@ -175,8 +175,6 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
 }
 
 void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, LibraryReduce& plan) {
-std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
-  if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const NodeGrid grid = node_grid(machine, plan.ranks);
   plan.arrived = builder.flags("arrived", channels * plan.ranks);
@@ -187,6 +185,7 @@ std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine
 
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
   if (node_grid(machine, plan.ranks).several()) return add_reduce_over_nodes(builder, machine, plan);
+  if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks = chunks_of_reduce(plan.widest_bytes / channels);
   const std::int32_t id = builder.kernel(kernel_of(machine, plan, chunks));

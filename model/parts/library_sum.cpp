@@ -35,10 +35,7 @@ LibraryReduce plan_of_sum(SumDraft& draft, DType dtype) {
   reduce.slots =
       builder.buffer({"slots", dtype, widest.rows * draft.ranks(), widest.cols, draft.tile.m, draft.tile.n});
   reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(dtype);
-  const std::int32_t flags = library_channels(draft.machine) * draft.ranks();
-  reduce.arrived = builder.flags("arrived", flags);
-  reduce.done = builder.flags("done", flags);
-  reduce.summed = builder.flags("summed", library_channels(draft.machine));
+  add_all_reduce_flags(builder, draft.machine, reduce);
   for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
   return reduce;
 }

@@ -585,6 +585,8 @@ TEST(LowerFp64, RefusesOtherTypesBesideItAndSumsWithoutIt) {
   vectors.builder.load(vectors.a, {0, 0, 16, 16}, 0);
   vectors.builder.store(vectors.c, {0, 0, 16, 16}, 0);
   EXPECT_NE(vectors.refusal(device_with_copy_engine()).find("does not multiply in fp64"), std::string::npos);
+}
+
 TEST(SharedRoom, IsRefusedBeyondWhatTheDeviceGives) {
   require_shared_room("merge_path", 232448, 232448, "NVIDIA H200");
   try {

@@ -308,6 +308,8 @@ TEST(MoveCosts, SetsUpASearchOnce) {
   EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 1)));
   bench.rect = {0, 0, 1, 2};
   EXPECT_FALSE(goes_on_search(first, bench.op(OpKind::load, 0)));
+}
+
 // Two nodes of one GPU each.
 Bench across_nodes() {
   Machine machine = machine_of(example::amd_node());

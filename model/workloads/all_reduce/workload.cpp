@@ -70,27 +70,6 @@ Schedule build_ring(const Problem& problem, const Machine& machine, const Values
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
   SumDraft draft = draft_of("library", problem, machine, values, 3);
-  ScheduleBuilder& builder = draft.builder;
-  draft.add_slots();
-  LibraryReduce reduce;
-  const Rect widest = block_of(draft.problem, 0);
-  reduce.kernel = "all_reduce";
-  reduce.ranks = draft.ranks();
-  reduce.everywhere = true;
-  reduce.own = draft.partial;
-  reduce.slots = draft.slots;
-  reduce.result = draft.c;
-  reduce.slot_rows = widest.rows;
-  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
-  add_all_reduce_flags(builder, machine, reduce);
-  for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
-  for (int rank = 0; rank < draft.ranks(); ++rank) {
-    reduce.rank = rank;
-    reduce.place = reduce.blocks[static_cast<std::size_t>(rank)];
-    library_program(builder, machine, rank, add_library_reduce(builder, machine, reduce),
-                    draft.knobs.host_barriers);
-  }
-  return builder.finish();
   add_library_sum(draft);
   return draft.builder.finish();
 }
