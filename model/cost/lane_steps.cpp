@@ -28,8 +28,8 @@ double log2_of(double things) { return std::ceil(std::log2(std::max(things, 1.0)
 void add_walks(double walks, double length, double element, LaneSteps& found) {
   const double batches = std::ceil(length / kStepsUnderWay);
   for (const double bytes : {element, kIndexBytes}) {
-    found.lookups += walks * length * std::min(1.0, length * bytes / kLineBytes);
-    found.asked += walks * std::max(length * bytes, batches * std::min(kSectorBytes, length * bytes));
+    found.lookups += walks * length * std::min(1.0, length * bytes / kMemoryLineBytes);
+    found.asked += walks * std::max(length * bytes, batches * std::min(kMemorySectorBytes, length * bytes));
   }
 }
 
@@ -214,7 +214,7 @@ LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t thre
   const auto lanes = static_cast<double>(op.value);
   const double atoms = op.k_end - op.k_begin;
   found.asked = atoms * (element + kIndexBytes);
-  found.lookups = found.asked / std::min(kLineBytes, lanes_per_wave * kIndexBytes);
+  found.lookups = found.asked / std::min(kMemoryLineBytes, lanes_per_wave * kIndexBytes);
   Waves waves(threads, lanes_per_wave, sharing == LaneSharing::vector ? op.value : 1);
   switch (sharing) {
     case LaneSharing::row:

@@ -32,9 +32,9 @@
 namespace tritax {
 
 // Bytes that caches fetch at a time (32-byte sectors: CUDA C++ Best Practices Guide, §Coalesced access).
-inline constexpr double kSectorBytes = 32;
+inline constexpr double kMemorySectorBytes = 32;
 // What an L1 looks up at a time.
-inline constexpr double kLineBytes = 128;
+inline constexpr double kMemoryLineBytes = 128;
 // Of a column or an offset.
 inline constexpr double kIndexBytes = 4;
 // Steps of a lane under way.

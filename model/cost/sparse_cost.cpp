@@ -26,7 +26,7 @@ struct SectorCache {
   // Counts a request; true if the cache has it.
   bool ask(std::size_t sector) {
     const bool hit = touched[sector] >= 0 && entered - touched[sector] <= bytes;
-    if (!hit) entered += kSectorBytes;
+    if (!hit) entered += kMemorySectorBytes;
     touched[sector] = entered;
     return hit;
   }
@@ -47,18 +47,18 @@ struct XCaches {
 
 void ask_for_x(const SparseMatrix& matrix, const Op& op, std::int32_t number, std::size_t die, double element,
                XCaches& caches, SparseCost& cost) {
-  const auto per_sector = static_cast<std::int32_t>(kSectorBytes / element);
+  const auto per_sector = static_cast<std::int32_t>(kMemorySectorBytes / element);
   SectorCache& l2 = caches.l2[die];
   const bool has_llc = !caches.llc.touched.empty();
   for (std::int32_t k = op.k_begin; k < op.k_end; ++k) {
     const auto sector = static_cast<std::size_t>(matrix.columns[static_cast<std::size_t>(k)] / per_sector);
     if (caches.asked[sector] == number) continue;
     caches.asked[sector] = number;
-    cost.x_bytes += kSectorBytes;
+    cost.x_bytes += kMemorySectorBytes;
     if (l2.ask(sector)) continue;
-    cost.x_llc_bytes += kSectorBytes;
+    cost.x_llc_bytes += kMemorySectorBytes;
     if (has_llc && caches.llc.ask(sector)) continue;
-    cost.x_hbm_bytes += kSectorBytes;
+    cost.x_hbm_bytes += kMemorySectorBytes;
   }
 }
 
@@ -86,7 +86,8 @@ double elements_of_walk(const Op& op, std::int32_t threads) {
 // and one of columns. A line has one tag and so its whole room, however few of its sectors are there; lanes
 // whose walks are shorter than a line share one.
 double lost_share(const Gpu& gpu, double lanes, double walk, double element) {
-  const double room = std::min(kLineBytes, walk * element) + std::min(kLineBytes, walk * kIndexBytes);
+  const double room =
+      std::min(kMemoryLineBytes, walk * element) + std::min(kMemoryLineBytes, walk * kIndexBytes);
   return std::max(0.0, 1 - gpu.l2_bytes / std::max(lanes * room, gpu.l2_bytes));
 }
 
@@ -94,9 +95,9 @@ double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, 
                 std::int32_t sharers) {
   const double clock = gpu.boost_clock_ghz;
   const double lds_ns = kLdsLatencyClk / clock;
-  const double begins = std::min(1.0, kStepsUnderWay * element / kSectorBytes);
+  const double begins = std::min(1.0, kStepsUnderWay * element / kMemorySectorBytes);
   const double stream_ns = slowest_ns(lds_ns, gpu.hbm_latency_ns, begins, steps.active);
-  const double misses = atoms > 0 ? cost.x_llc_bytes / kSectorBytes / atoms : 0;
+  const double misses = atoms > 0 ? cost.x_llc_bytes / kMemorySectorBytes / atoms : 0;
   const double from_llc = cost.x_llc_bytes > 0 ? 1 - cost.x_hbm_bytes / cost.x_llc_bytes : 0;
   const double far_ns =
       gpu.hbm_latency_ns + from_llc * (std::min(gpu.llc_latency_ns, gpu.hbm_latency_ns) - gpu.hbm_latency_ns);
@@ -112,7 +113,7 @@ double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, 
   const double lds_port_ns = sharers * steps.exchanges * exchange_clk / clock;
   const double port_ns =
       gpu.cu_l2_bytes_per_clk > 0 ? sharers * cost.bytes / (gpu.cu_l2_bytes_per_clk * clock) : 0;
-  const double of_x = std::max(cost.x_bytes / kSectorBytes, atoms / gpu.lanes_per_wave);
+  const double of_x = std::max(cost.x_bytes / kMemorySectorBytes, atoms / gpu.lanes_per_wave);
   const double lines_ns = sharers * (steps.lookups + of_x) / clock;
   return std::max({chain_ns, issue_ns, lds_port_ns, lines_ns, port_ns});
 }
@@ -142,7 +143,7 @@ SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {
         if (op.kind != OpKind::sparse_product) continue;
         const SparseMatrix& matrix = *schedule.sparse[static_cast<std::size_t>(op.index)];
         const double element = dtype_bytes(op.src_buffer), of_x = dtype_bytes(op.b_buffer);
-        const auto sectors = static_cast<std::size_t>(std::ceil(matrix.cols * of_x / kSectorBytes)) + 1;
+        const auto sectors = static_cast<std::size_t>(std::ceil(matrix.cols * of_x / kMemorySectorBytes)) + 1;
         XCaches& x = caches.try_emplace({kernel.rank, op.b_buffer}, gpu, sectors).first->second;
         const std::size_t die = p % static_cast<std::size_t>(gpu.xcds);
         SparseCost cost;

@@ -44,12 +44,14 @@ struct NodePlace {
 
 // What flags and latencies of the network a schedule has one after the other is in the time of the whole
 // call.
-double start_besides(const Machine& machine, double start_ns, int flags, int crossings) {
+double start_besides(const Machine& machine, const CollectiveProtocol& protocol, int flags, int crossings) {
   const Fabric& fabric = machine.fabric;
-  return std::max(0.0, start_ns - flags * flag_ns(fabric) - crossings * fabric.network_latency_ns);
+  return std::max(
+      0.0, protocol.start_ns - flags * flag_ns(fabric, protocol) - crossings * fabric.network_latency_ns);
 }
 
-Kernel kernel_over_nodes(std::string name, int rank, double start_ns, double pace_gb_per_s) {
+Kernel kernel_over_nodes(std::string name, int rank, double start_ns, double pace_gb_per_s,
+                         double payload_share) {
   Kernel kernel;
   kernel.name = std::move(name);
   kernel.profile = KernelProfile::vendor;
@@ -58,6 +60,7 @@ Kernel kernel_over_nodes(std::string name, int rank, double start_ns, double pac
   kernel.placement = Placement::persistent;
   kernel.start_ns = start_ns;
   kernel.remote_store_gb_per_s = pace_gb_per_s;
+  kernel.payload_share = payload_share;
   return kernel;
 }
 
@@ -234,9 +237,9 @@ Kernel kernel_of_sums(const Machine& machine, const LibraryReduce& plan, const N
   const int crossings = (plan.everywhere ? 5 : 2) + opened;
   // As on one node both halves of an all-reduce share the pace.
   const double halves = plan.everywhere ? (chunks + 1.0) / (2.0 * chunks) : 1;
-  return kernel_over_nodes(plan.kernel, plan.rank,
-                           start_besides(machine, protocol.start_ns, flags, crossings),
-                           protocol.channel_gb_per_s * share_within_node(grid) * halves);
+  return kernel_over_nodes(plan.kernel, plan.rank, start_besides(machine, protocol, flags, crossings),
+                           protocol.channel_gb_per_s * share_within_node(grid) * halves,
+                           protocol.payload_share);
 }
 
 void add_spread(ScheduleBuilder& builder, const SpreadPlan& plan, std::int32_t kernel) {
@@ -268,8 +271,8 @@ std::int32_t add_gather_over_nodes(ScheduleBuilder& builder, const Machine& mach
       protocol_of_nodes(machine, grid, gather.widest_bytes * (gather.ranks - 1), channels, false);
   const int crossings = end_channel ? 3 : 2;  // a copy and its flag, and that at the end
   const std::int32_t id = builder.kernel(
-      kernel_over_nodes(gather.kernel, gather.rank, start_besides(machine, protocol.start_ns, 1, crossings),
-                        protocol.channel_gb_per_s * share_within_node(grid)));
+      kernel_over_nodes(gather.kernel, gather.rank, start_besides(machine, protocol, 1, crossings),
+                        protocol.channel_gb_per_s * share_within_node(grid), protocol.payload_share));
   const std::int32_t chunks =
       fewer_chunks(chunks_of_channel(gather.widest_bytes / channels), gather.ranks, kMostOfAll);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
@@ -420,9 +423,9 @@ std::int32_t add_exchange_over_nodes(ScheduleBuilder& builder, const Machine& ma
   const std::int32_t channels = library_channels(machine);
   const CollectiveProtocol protocol = collective_protocol(
       machine.library, exchange.ranks, exchange.widest_bytes * (exchange.ranks - 1), channels, kOneStep);
-  const std::int32_t id = builder.kernel(kernel_over_nodes(exchange.kernel, exchange.rank,
-                                                           start_besides(machine, protocol.start_ns, 2, 1),
-                                                           protocol.channel_gb_per_s));
+  const std::int32_t id =
+      builder.kernel(kernel_over_nodes(exchange.kernel, exchange.rank, start_besides(machine, protocol, 2, 1),
+                                       protocol.channel_gb_per_s, protocol.payload_share));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
   const std::int32_t chunks =
       fewer_chunks(chunks_of_channel(exchange.widest_bytes / channels), exchange.ranks, kMostOfAll);
