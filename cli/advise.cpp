@@ -152,12 +152,13 @@ Record record_of(const Question& question, const Candidate* candidate, const Adv
   return record;
 }
 
-// What the baseline is worth; where the time of that is doubted, it says so.
+// Whether building pays; where the time of the baseline or of the first is doubted, it says so.
 std::string verdict_of(const Question& question, const Advice& advice, const Judged& judgement) {
-  std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band);
+  std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band,
+                                            judgement.standing.cautions.empty());
   for (std::size_t i = 0; i < advice.candidates.size() && !verdict.empty(); ++i) {
     const std::string_view name = advice.candidates[i].pattern->name;
-    if (name == question.problem.workload->baseline && judgement.doubts[i] != nullptr)
+    if ((i == 0 || name == question.problem.workload->baseline) && judgement.doubts[i] != nullptr)
       verdict += fmt::format(" But the time of {} is uncertain.", name);
   }
   return verdict;

@@ -123,7 +123,8 @@ RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pa
 
 std::string verdict_of(const PythonAdvice& advice) {
   const Answer& answer = *advice.answer;
-  return verdict_on_baseline(answer.advice.candidates, answer.problem, answer.judgement.band);
+  return verdict_on_baseline(answer.advice.candidates, answer.problem, answer.judgement.band,
+                             answer.judgement.standing.cautions.empty());
 }
 
 std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
@@ -165,7 +166,7 @@ void add_advice(py::module_& module) {
       .def_property_readonly("best", [](const A& advice) { return advice.at(0); })
       .def("__getitem__", &find_candidate, py::arg("pattern"))
       .def_property_readonly("verdict", &verdict_of,
-                             "Why to leave it to the baseline; empty where own kernels pay")
+                             "Whether own kernels pay against the baseline; empty where there is none")
       .def_property_readonly("explanation", [](const A& advice) { return advice.answer->advice.explanation; })
       .def_property_readonly("left_out", [](const A& advice) { return advice.answer->advice.left_out; })
       .def_property_readonly("evaluated", [](const A& advice) { return advice.answer->advice.evaluated; })

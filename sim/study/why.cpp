@@ -222,6 +222,20 @@ std::string tax_sentence(const Candidate& winner) {
   return text + ".";
 }
 
+// That `own` is ahead of the baseline, and whether by more than predictions are off.
+std::string what_pays(const Candidate& own, const Candidate& library, double band, bool compared) {
+  const std::string ahead =
+      fmt::format("{} takes {}, {} {}, {:.2f} times as long", own.pattern->name, time_text(own.time_ns),
+                  library.pattern->name, time_text(library.time_ns), library.time_ns / own.time_ns);
+  if (band > 0 && compared) {
+    return fmt::format("Building it pays: {}, further apart than predictions are off ({:.1f} %).", ahead,
+                       100 * band);
+  }
+  return fmt::format("Building it may pay: {}, but {}.", ahead,
+                     compared ? "how far such predictions are off is not known"
+                              : "nothing like it was ever compared with a measurement");
+}
+
 }  // namespace
 
 std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem) {
@@ -240,7 +254,8 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
   return sentences;
 }
 
-std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band) {
+std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band,
+                                bool compared) {
   const auto first = [&](bool of_baseline) {
     return std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& one) {
       const bool is_baseline = one.pattern->name == problem.workload->baseline;
@@ -251,7 +266,7 @@ std::string verdict_on_baseline(std::span<const Candidate> candidates, const Pro
   const auto own = first(false);
   if (library == candidates.end() || own == candidates.end()) return {};
   const bool tie = is_tie(own->time_ns, library->time_ns, band);
-  if (own->time_ns < library->time_ns && !tie) return {};
+  if (own->time_ns < library->time_ns && !tie) return what_pays(*own, *library, band, compared);
   const Differences more = differences(*library, *own, *problem.workload);
   const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
   const std::string reason = listed(more.begin(), end, kWorthSaying * own->time_ns);

@@ -19,12 +19,12 @@ namespace tritax {
 namespace {
 
 // What the rank's part of a tensor goes through.
-struct Blocks {
+struct HeadBlocks {
   std::int16_t buffer = -1;   // of contiguous blocks, one of each rank, one below the other
   std::int16_t arrived = -1;  // flags of its all-to-all
 };
 
-Blocks add_blocks(HeadsDraft& draft, const HeadTensor& tensor, std::string_view name) {
+HeadBlocks add_blocks(HeadsDraft& draft, const HeadTensor& tensor, std::string_view name) {
   const auto columns = static_cast<std::int32_t>(draft.columns(tensor, 0).size());
   const auto depth = static_cast<std::int32_t>(draft.problem.depth);
   return {
@@ -41,8 +41,8 @@ Rect block_at(const HeadsDraft& draft, const HeadTensor& tensor, int tokens_of, 
   return rect;
 }
 
-LibraryAllToAll exchange_of(const HeadsDraft& draft, const HeadTensor& tensor, const Blocks& blocks, int rank,
-                            std::string_view name) {
+LibraryAllToAll exchange_of(const HeadsDraft& draft, const HeadTensor& tensor, const HeadBlocks& blocks,
+                            int rank, std::string_view name) {
   LibraryAllToAll all;
   all.kernel = fmt::format("all_to_all {}", name);
   all.rank = rank;
@@ -58,7 +58,7 @@ void launch_collective(HeadsDraft& draft, int rank, const LibraryAllToAll& all) 
   draft.builder.launch(rank, add_library_all_to_all(draft.builder, draft.machine, all));
 }
 
-void to_heads(HeadsDraft& draft, const HeadTensor& tensor, const Blocks& blocks, int rank,
+void to_heads(HeadsDraft& draft, const HeadTensor& tensor, const HeadBlocks& blocks, int rank,
               std::string_view name) {
   BlockCopy copy{rank, tensor.own, blocks.buffer, {}, {}};
   LibraryAllToAll all = exchange_of(draft, tensor, blocks, rank, name);
@@ -74,7 +74,7 @@ void to_heads(HeadsDraft& draft, const HeadTensor& tensor, const Blocks& blocks,
   launch_collective(draft, rank, all);
 }
 
-void to_tokens(HeadsDraft& draft, const Blocks& blocks, int rank) {
+void to_tokens(HeadsDraft& draft, const HeadBlocks& blocks, int rank) {
   const HeadTensor& tensor = draft.results;
   LibraryAllToAll all = exchange_of(draft, tensor, blocks, rank, "O");
   all.own = tensor.by_heads;
@@ -97,8 +97,8 @@ Schedule build_heads_library(const SequenceAttention& problem, const Machine& ma
   HeadsDraft draft("library", problem, machine, knobs, true);
   ScheduleBuilder& builder = draft.builder;
   constexpr std::array<std::string_view, 3> kNames{"Q", "K", "V"};
-  std::array<Blocks, 3> blocks;
-  Blocks results;
+  std::array<HeadBlocks, 3> blocks;
+  HeadBlocks results;
   if (draft.sends()) {
     for (std::size_t i = 0; i < 3; ++i) blocks[i] = add_blocks(draft, draft.inputs[i], kNames[i]);
     results = add_blocks(draft, draft.results, "O");
