@@ -130,10 +130,12 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
 }
 
 // The adders are there before the copies have arrived that they wait for, and may take all registers of their
-// compute units: one unit is always left to the kernels that tell of copies.
+// compute units: one unit of every die is always left to the kernels that tell of copies, for the only
+// workgroup of a kernel goes to the first die, whichever has room.
 std::int32_t adding_workgroups(const SumDraft& draft) {
-  const std::int32_t adders = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
-  return draft.sends() ? std::clamp(draft.machine.gpu.cu_count() - 1, 1, adders) : adders;
+  const Gpu& gpu = draft.machine.gpu;
+  const std::int32_t adders = all_cus(gpu, draft.knobs.comm_cus);
+  return draft.sends() ? std::clamp(gpu.cu_count() - std::max(1, gpu.xcds), 1, adders) : adders;
 }
 
 void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tiles,

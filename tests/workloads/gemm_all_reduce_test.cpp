@@ -46,6 +46,19 @@ RC_GTEST_PROP(GemmAllReduce, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   }
 }
 
+// Adders that take whole compute units wait on every die for the kernels of one workgroup that tell of
+// copies.
+TEST(GemmAllReduce, CopiesAreToldOfThoughAddersWaitOnEveryDie) {
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = 2;
+  machine.gpu.cus_per_xcd = 3;
+  Values knobs = all_sums::small_tiles(gemm_all_reduce());
+  knobs.give("comm_tile_m", 16);
+  knobs.give("comm_tile_n", 32);
+  const Pattern& pattern = find_pattern(gemm_all_reduce(), "copy-engine", "test");
+  EXPECT_EQ(all_sums::what_is_wrong(pattern, reduced(96, 128, 90, DType::bf16, 2), machine, knobs), "");
+}
+
 class AllReduceDType : public testing::TestWithParam<DType> {};
 
 TEST_P(AllReduceDType, IsRightWithEveryPatternOnOneToEightRanks) {
