@@ -3,22 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 
 #include "cli/version.hpp"
 
 namespace tritax::cli {
-
-namespace {
-
-// The main job first.
-constexpr auto kCommands = std::to_array<Run (*)(CLI::App&, const Workload&)>(
-    {add_advise,  add_taxonomy,  add_layer,    add_model,     add_simulate, add_report,  add_compare,
-     add_explain, add_trace,     add_check,    add_evaluate,  add_schedule, add_sweep,   add_export,
-     add_merge,   add_patterns,  add_machines, add_scenarios, add_roofline, add_play,    add_reproduce,
-     add_measure, add_calibrate, add_validate, add_tune,      add_import,   add_describe});
-
-}  // namespace
 
 Program::Program() = default;
 Program::Program(Program&&) noexcept = default;
@@ -39,7 +27,7 @@ Program program_of(const Workload& workload) {
   program.app->set_version_flag("--version", fmt::format("tritax {}", version()));
   program.app->get_formatter()->column_width(32);
   program.app->require_subcommand(1);
-  for (const auto add : kCommands) {
+  for (const AddCommand add : all_commands()) {
     Run command = add(*program.app, workload);
     program.commands.emplace_back(program.app->get_subcommands({}).back(), std::move(command));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,14 @@ struct Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 };
+
+// Declares one command; see commands.hpp.
+using AddCommand = Run (*)(CLI::App&, const Workload&);
+
+// The commands of this program in the order in which help lists them, and those that stand below `report` as
+// well. A program of fewer commands has a table of its own in place of all_commands.cpp (wasm/commands.cpp).
+std::span<const AddCommand> all_commands();
+std::span<const AddCommand> reported_commands();
 
 // With the options of that workload.
 Program program_of(const Workload& workload);

@@ -1,17 +1,15 @@
 // tritax report: the answers of other commands as a page for a design review.
 #include <CLI/CLI.hpp>
-#include <array>
 #include <utility>
 #include <vector>
 
-#include "cli/commands.hpp"
+#include "cli/program.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax::cli {
 
 // Each of these commands once more, below `report`, where it has the options of a page (cli/page.hpp).
 Run add_report(CLI::App& program, const Workload& workload) {
-  constexpr std::array kReported{add_advise, add_simulate, add_layer, add_validate};
   CLI::App& report = *program.add_subcommand(
       "report", "A page for a design review: the answer of a command in figures, with timeline and sources");
   report.require_subcommand(1);
@@ -25,7 +23,7 @@ Run add_report(CLI::App& program, const Workload& workload) {
       "  tritax report layer --model llama-3-70b --machine mi300x-8 -o layer.html --svg layer.svg\n"
       "  tritax report validate -o parity.html\n");
   std::vector<std::pair<const CLI::App*, Run>> commands;
-  for (const auto add : kReported) {
+  for (const AddCommand add : reported_commands()) {
     Run command = add(report, workload);
     commands.emplace_back(report.get_subcommands({}).back(), std::move(command));
   }

@@ -21,9 +21,9 @@
 //          when the last word has been handed to the memory system.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "model/timeline/timeline.hpp"
@@ -36,7 +36,11 @@ struct OpGroup {
   OpKind kind = OpKind::barrier;
   bool remote = false;  // data, flag or source of another rank
   std::string size;     // rows x columns, of matmul x K: "128x256x4096"; "" for operations without a tile
-  friend auto operator<=>(const OpGroup&, const OpGroup&) = default;
+  friend bool operator==(const OpGroup&, const OpGroup&) = default;
+  friend bool operator<(const OpGroup& a,
+                        const OpGroup& b) {  // not every standard library orders strings by <=>
+    return std::tie(a.kernel, a.kind, a.remote, a.size) < std::tie(b.kernel, b.kind, b.remote, b.size);
+  }
 };
 
 struct OpTimes {

@@ -1,4 +1,4 @@
-// Whether every source of the page parses, and whether the committed bundle is made from these sources.
+// Whether every source of the page, and of that of wasm/, parses, and whether the committed bundle is made from these sources.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,8 @@ const { digestOfSources } = await import(join(folder, 'digest.mjs'));
 
 let faults = 0;
 const files = [...readdirSync(join(folder, 'src')).map((name) => join(folder, 'src', name)), join(folder, 'bundle.mjs'),
-  ...readdirSync(here).filter((name) => name.endsWith('.mjs')).map((name) => join(here, name))];
+  ...[here, join(here, '..', 'wasm'), join(here, '..', '..', 'wasm', 'page')].flatMap((place) => readdirSync(place)
+    .filter((name) => /\.m?js$/.test(name)).map((name) => join(place, name)))];
 for (const file of files) {
   try {
     execFileSync(process.execPath, ['--input-type=module', '--check'], { input: readFileSync(file), stdio: ['pipe', 'ignore', 'pipe'] });
