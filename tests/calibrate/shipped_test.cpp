@@ -1,6 +1,7 @@
 // The shipped h200-4, h200-8 and h100-4 are what `tritax calibrate` makes of data sheets and the stored
-// microbenchmarks. The two of H200 take minutes, in which they go through the code of h100-4 once more: they run where
-// TRITAX_ALL_MACHINES is set, as after a change of what calibrates, of the engine, or of one of their files.
+// microbenchmarks. The two of H200 take minutes, in which they go through the code of h100-4 once more: they
+// run where TRITAX_ALL_MACHINES is set, as after a change of what calibrates, of the engine, or of one of
+// their files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
