@@ -305,7 +305,7 @@ class Engine : private EngineState {
   void note_write(const WorkgroupState& wg, double now);
   double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
   double read_latency_ns(const DataPath& path) const {
-    return path.mixed == 0 ? latency_of(path.source) : mixed_latency_ns(path.mixed);
+    return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
   }
   double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
@@ -329,7 +329,7 @@ class Engine : private EngineState {
   void note_cells_copied(const Op& op, const Path& path, double now);
   double bytes_read(Level level) const { return read_bytes_[static_cast<std::size_t>(level)]; }
   void count_cells(CacheTraffic& read) const;
-  double mixed_latency_ns(std::uint16_t mixed) const;
+  double mixed_latency_ns(const DataPath& path) const;
 
   // engine_write_back.cpp
   double bytes_touched(bool results) const;

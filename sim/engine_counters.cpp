@@ -34,7 +34,7 @@ void Engine::tell_transfer(const WorkgroupState& wg, std::uint32_t op, const Dat
   if (served.level == Level::chip) return;
   const ReadBytes mixed{bytes_read(Level::l2), bytes_read(Level::llc), bytes_read(Level::hbm)};
   counters_->op_reads(place_of(wg, op), served.rank,
-                      path.mixed != 0 ? mixed : bytes_from(served.level, path.bytes));
+                      path.mixed ? mixed : bytes_from(served.level, path.bytes));
 }
 
 void Engine::tell_copy(const TransferState& transfer, const DataPath& path) const {

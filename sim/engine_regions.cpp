@@ -1,8 +1,5 @@
 // What is found in the caches of a region that overlaps others without being the same; see region_cells.hpp.
 // Of each cell a record says what else one says of a tile.
-#include <algorithm>
-#include <cmath>
-
 #include "sim/engine.hpp"
 
 namespace tritax {
@@ -38,22 +35,20 @@ void Engine::read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rec
   });
   blame_boundary(wg, *written_last);
   path.rereads = 2 * reread_bytes > path.bytes;
-  const auto parts_below = [&](double bytes) { return std::lround(kSourceParts * bytes / path.bytes); };
-  const double hbm = bytes_read(Level::hbm), llc = bytes_read(Level::llc), l2 = bytes_read(Level::l2);
-  const long from_hbm = parts_below(hbm), to_llc = parts_below(hbm + llc),
-             to_l2 = parts_below(hbm + llc + l2);
-  path.source = hbm > 0 ? Level::hbm : llc > 0 ? Level::llc : l2 > 0 ? Level::l2 : Level::chip;
-  if (bytes_read(path.source) == path.bytes) return;
-  path.mixed =
-      static_cast<std::uint16_t>(kIsMixed | from_hbm | (to_llc - from_hbm) << 4 | (to_l2 - to_llc) << 8);
+  const auto any_from = [&](Level level) { return bytes_read(level) > 0; };
+  path.source = any_from(Level::hbm)   ? Level::hbm
+                : any_from(Level::llc) ? Level::llc
+                : any_from(Level::l2)  ? Level::l2
+                                       : Level::chip;
+  path.mixed = bytes_read(path.source) < path.bytes;
 }
 
-double Engine::mixed_latency_ns(std::uint16_t mixed) const {
+double Engine::mixed_latency_ns(const DataPath& path) const {
   double sum = 0;
   for (const Level level : {Level::chip, Level::l2, Level::llc, Level::hbm}) {
-    sum += parts_from(mixed, level) * latency_of(level);
+    sum += bytes_read(level) * latency_of(level);
   }
-  return sum / kSourceParts;
+  return sum / path.bytes;
 }
 
 void Engine::count_cells(CacheTraffic& read) const {

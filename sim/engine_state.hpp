@@ -409,23 +409,11 @@ struct EngineState {
     }
   };
 
-  // What part of a read comes from which Level, in kSourceParts: four bits each, from hbm down to l2; the
-  // rest is on the chip. Never 0.
-  static constexpr int kSourceParts = 8;
-  static constexpr std::uint16_t kIsMixed = 1u << 12;
-  static constexpr int parts_from(std::uint16_t mixed, Level level) {
-    const int hbm = mixed & 15, llc = mixed >> 4 & 15, l2 = mixed >> 8 & 15;
-    return level == Level::hbm   ? hbm
-           : level == Level::llc ? llc
-           : level == Level::l2  ? l2
-                                 : kSourceParts - hbm - llc - l2;
-  }
-
   struct DataPath : Move {  // what a data operation loads, and how fast one workgroup can drive it
     KernelProfile profile = KernelProfile::interpreter;
     Level source = Level::chip;
-    std::uint16_t mixed = 0;  // of several sources, the farthest is `source`: see parts_from(); else 0
-    bool rereads = false;     // the source is a tile that was written before, not an input
+    bool mixed = false;    // of several sources, the farthest is `source`; Engine::read_bytes_ has all
+    bool rereads = false;  // the source is a tile that was written before, not an input
     double bytes = 0;
     double cap_gb_per_s = 0;
     double link_cost = 1;  // bytes on a link per byte stored

@@ -294,7 +294,7 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   if (served.level != Level::chip) {
     const std::int32_t buffer = op.kind == OpKind::copy ? op.src_buffer : op.buffer;
     CacheTraffic& read = traffic_.at(served.rank, served.die, buffer, op.kind);
-    if (path.mixed != 0) {
+    if (path.mixed) {
       count_cells(read);
     } else {
       read.asked_bytes += path.bytes;
@@ -329,9 +329,9 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   // Reading what was loaded or written before: from the last-level cache or from HBM.
   double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
   double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
-  if (path.mixed != 0) {
-    from_hbm = static_cast<double>(parts_from(path.mixed, Level::hbm)) / kSourceParts;
-    from_llc = from_hbm + static_cast<double>(parts_from(path.mixed, Level::llc)) / kSourceParts;
+  if (path.mixed) {
+    from_hbm = bytes_read(Level::hbm) / path.bytes;
+    from_llc = from_hbm + bytes_read(Level::llc) / path.bytes;
   }
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
@@ -372,9 +372,13 @@ std::int32_t Engine::data_class(const DataPath& path) {
           static_cast<std::uint64_t>(path.rank) << 24 | static_cast<std::uint64_t>(path.peer) << 8 |
           static_cast<std::uint64_t>(path.written_back) << 2 | static_cast<std::uint64_t>(path.source),
       std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
-  if (path.mixed != 0) {  // in place of the last bits of the cap, which rounding decides
+  if (path.mixed) {
+    const auto with = [](std::uint64_t hash, double bytes) {
+      return mix(hash ^ std::bit_cast<std::uint64_t>(bytes));
+    };
     key.what |= 1ULL << 62;
-    key.cap_bits = (key.cap_bits & ~0xffffULL) | path.mixed;
+    key.cap_bits = with(with(mix(key.cap_bits), bytes_read(Level::hbm) / path.bytes),
+                        bytes_read(Level::llc) / path.bytes);
   }
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();

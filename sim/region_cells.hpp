@@ -1,19 +1,22 @@
-// Cells of buffers of which operations use parts that overlap without being the same.
+// Cells of buffers of which operations read parts that overlap without being the same.
 //
 // What caches have of a buffer is known by rectangle, of those that workgroups read or write in the memory of
-// their own GPU. Where any two of a GPU are equal or disjoint, and no two begin in the same tile of the
-// buffer, that tile names them, and nothing is needed here. Else their edges cut the buffer into cells, rows
-// by columns, so that each of them is a whole number of cells: the coarsest such grid. What is read is then
-// looked up, counted and noted cell by cell, row by row, which is the same as reading its parts one by one.
+// their own GPU. As long as any two that are read are equal or disjoint, the tile of the buffer that one
+// begins in names it, and nothing is needed here. Else the edges of all that is read and written cut the
+// buffer into cells, rows by columns, so that each rectangle is a whole number of them: the coarsest such
+// grid. What is read is then looked up, counted and noted cell by cell, row by row, which is the same as
+// reading its parts one by one.
 //
-//   Example: tiles of 128 x 128 that are stored one by one, and then read by strips of 64 rows and 1024
+//   Example: tiles of 128 x 128 that are stored, read one by one, and read by strips of 64 rows and 1024
 //   columns: cells of 64 x 128. A store writes two of them, a strip reads eight.
 //
-// A buffer whose cells would be far more than the operations that use them has none: who reads it finds what
-// the tile has in which the rectangle begins.
+// A buffer that is written by other rectangles than it is read by, each of which is read alone, has no cells:
+// of a strip over many tiles it is known where the first of them is. Nor has one whose cells would be far
+// more than the operations that use them.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,11 +27,13 @@ namespace tritax {
 
 class RegionCells {
  public:
-  explicit RegionCells(const std::vector<Buffer>& buffers);
+  explicit RegionCells(const std::vector<Buffer>& buffers) : buffers_(buffers.size()) {}
 
   // Before the run: all operations of kernels, each with the rank of its kernel.
   void see(const Op& op, std::int32_t rank) {
-    for_each_own_use(op, rank, [&](const Region& use, bool reads) { see_use(use, reads); });
+    if (!reads_own(op, rank)) return;
+    const Region read = op.kind == OpKind::copy ? source_of(op) : tile_of(op);
+    if (reads_.empty() || !same(reads_.back(), read)) reads_.push_back(read);
   }
   // Then once, of the ranks that are simulated: the first, for which the others behave alike.
   void finish(const Schedule& schedule, std::int32_t ranks);
@@ -57,25 +62,25 @@ class RegionCells {
   }
 
  private:
-  struct Seen {  // of a buffer
-    std::int32_t rows = 0, cols = 0;
-    std::int32_t tile_rows = 1, tile_cols = 1;
-    bool is_read = false;
-    bool by_parts = false;  // something is no tile
-  };
   class Axis {  // rows or columns
    public:
-    void begin(std::int32_t length) { cell_at_.assign(static_cast<std::size_t>(length) + 1, 0); }
-    void cut(std::int32_t at) { cell_at_[static_cast<std::size_t>(at)] = 1; }
+    void begin(std::int32_t length) { bits_.assign(static_cast<std::size_t>(length) / 64 + 1, 0); }
+    void cut(std::int32_t at) { bits_[static_cast<std::size_t>(at) / 64] |= std::uint64_t{1} << at % 64; }
     void finish();
 
     std::size_t count() const { return cuts_.size() - 1; }
-    std::size_t cell_at(std::int32_t at) const { return cell_at_[static_cast<std::size_t>(at)]; }
+    // The cell that begins there, or the one behind the last.
+    std::size_t cell_at(std::int32_t at) const {
+      const auto word = static_cast<std::size_t>(at) / 64;
+      const std::uint64_t below = (std::uint64_t{1} << at % 64) - 1;
+      return before_[word] + static_cast<std::size_t>(std::popcount(bits_[word] & below));
+    }
     double length(std::size_t cell) const { return cuts_[cell + 1] - cuts_[cell]; }
 
    private:
-    std::vector<std::uint32_t> cell_at_;  // by position; until finish(): 1 where it is cut
-    std::vector<std::int32_t> cuts_;      // the first position of every cell, and the end of the last
+    std::vector<std::uint64_t> bits_;    // by position: whether it is cut
+    std::vector<std::uint32_t> before_;  // by word of these: cuts before it
+    std::vector<std::int32_t> cuts_;
   };
   struct Grid {  // of a buffer of one GPU; empty where nothing uses it
     Axis rows, cols;
@@ -85,47 +90,33 @@ class RegionCells {
     bool any() const { return uses > 0; }
     bool has_too_many() const;
   };
-  struct Block {  // of cells or of tiles, which a rectangle is or begins in
+  struct Painted {  // of a cell: the first and the last of the rectangle that it is of
     std::size_t first = 0, last = 0;
-    bool taken = false;
+    bool by_one = false;
   };
 
-  // Calls `visit(region, reads)` for what an operation uses of the memory of its own GPU.
-  template <typename Visit>
-  static void for_each_own_use(const Op& op, std::int32_t rank, Visit&& visit) {
-    if (!moves_data(op.kind)) return;
-    for_each_read(op, rank, [&](const Region& region) {
-      if (region.rank == rank) visit(region, true);
-    });
-    for_each_write(op, [&](const Region& region, bool) {
-      if (region.rank == rank) visit(region, false);
-    });
+  static bool reads_own(const Op& op, std::int32_t rank) {
+    return op.kind == OpKind::copy ? op.src_rank == rank : loads_tile(op.kind) && op.rank == rank;
   }
-  void see_use(const Region& use, bool reads) {
-    Seen& seen = seen_[static_cast<std::size_t>(use.buffer)];
-    seen.is_read = seen.is_read || reads;
-    if (!seen.by_parts) seen.by_parts = !is_tile(seen, use.rect);
+  static bool same(const Region& a, const Region& b) {
+    return a.buffer == b.buffer && a.rank == b.rank && a.rect.row == b.rect.row && a.rect.col == b.rect.col &&
+           a.rect.rows == b.rect.rows && a.rect.cols == b.rect.cols;
   }
-  static bool is_tile(const Seen& seen, const Rect& rect) {
-    return rect.row % seen.tile_rows == 0 && rect.col % seen.tile_cols == 0 &&
-           rect.rows == std::min(seen.tile_rows, seen.rows - rect.row) &&
-           rect.cols == std::min(seen.tile_cols, seen.cols - rect.col);
-  }
-  template <typename Visit>
-  void for_each_use(const Schedule& schedule, const Visit& visit) const;
-  void cut(const Schedule& schedule, std::int32_t ranks);
+  void find_parts(const Schedule& schedule);
+  void cut(const Schedule& schedule, const Region& use);
+  void finish_cuts();
+  void keep_what_overlaps();
+  void cut_all(const Schedule& schedule, std::int32_t ranks);
   void drop_too_fine();
-  void keep_what_needs_them(const Schedule& schedule);
   static double cells_in(const Grid& grid, const Rect& rect);
-  bool names_another(std::size_t slot, const Rect& rect, std::vector<Block>& cells,
-                     std::vector<Block>& tiles);
 
   std::size_t slot_of(std::int32_t rank, std::int32_t buffer) const {
-    return static_cast<std::size_t>(rank) * seen_.size() + static_cast<std::size_t>(buffer);
+    return static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer);
   }
   const Grid& grid_of(std::int32_t rank, std::int32_t buffer) const { return grids_[slot_of(rank, buffer)]; }
 
-  std::vector<Seen> seen_;         // by buffer
+  std::size_t buffers_ = 0;
+  std::vector<Region> reads_;      // until finish(); once of those that follow each other
   std::vector<std::uint8_t> has_;  // by buffer; empty if none has cells
   std::vector<Grid> grids_;        // by rank and buffer, likewise
 };

@@ -20,15 +20,16 @@ constexpr double kBufferBytes = 2.0 * kSide * kSide;
 
 // One fp16 buffer "X" in tiles, and kernels of workgroups that do one thing after the other.
 struct Uses {
-  explicit Uses(std::int32_t tile_rows, std::int32_t tile_cols) : builder("uses", 1) {
+  explicit Uses(std::int32_t tile_rows, std::int32_t tile_cols, int ranks = 1) : builder("uses", ranks) {
     x = builder.buffer({"X", DType::fp16, kSide, kSide, tile_rows, tile_cols});
     y = builder.buffer({"Y", DType::fp16, kSide, kSide, tile_rows, tile_cols});
   }
-  void kernel() {
+  void kernel(int rank = 0) {
     Kernel next;
     next.name = "uses";
+    next.rank = rank;
     kernel_id = builder.kernel(next);
-    builder.launch(0, kernel_id);
+    builder.launch(rank, kernel_id);
   }
   void workgroup() { builder.workgroup(kernel_id); }
   void store(const Rect& rect) {
@@ -54,7 +55,9 @@ CacheTraffic read_of(const SimulationResult& result, std::int32_t buffer) {
   return sum;
 }
 
-// Tiles of 64 x 64 in two columns, one of each die, then strips of 32 rows read by the first.
+constexpr Rect kWhole{0, 0, kSide, kSide};
+
+// Tiles of 64 x 64 in two columns, one of each die, then strips of 32 rows and all of it read by the first.
 Schedule strips_over_tiles() {
   Uses uses(64, 64);
   uses.kernel();
@@ -65,19 +68,20 @@ Schedule strips_over_tiles() {
   uses.kernel();
   uses.workgroup();
   for (std::int32_t row = 0; row < kSide; row += 32) uses.load({row, 0, 32, kSide});
+  uses.load(kWhole);
   return uses.finish();
 }
 
 TEST(RegionCells, FindTheHalfOfAStripThatTheOwnDieHasWritten) {
   Machine machine = hand::machine();
   const CacheTraffic without = read_of(simulate(strips_over_tiles(), machine), 0);
-  EXPECT_EQ(without.asked_bytes, kBufferBytes);
-  EXPECT_EQ(without.l2_hit_bytes, kBufferBytes / 2);
+  EXPECT_EQ(without.asked_bytes, 2 * kBufferBytes);
+  EXPECT_EQ(without.l2_hit_bytes, kBufferBytes / 2 + kBufferBytes);
   EXPECT_EQ(without.hbm_read_bytes, kBufferBytes / 2);
   machine.gpu.llc_bytes = 1e6;
   machine.gpu.llc_gb_per_s = hand::kUnlimited;
   const CacheTraffic with = read_of(simulate(strips_over_tiles(), machine), 0);
-  EXPECT_EQ(with.l2_hit_bytes, kBufferBytes / 2);
+  EXPECT_EQ(with.l2_hit_bytes, kBufferBytes / 2 + kBufferBytes);
   EXPECT_EQ(with.llc_hit_bytes, kBufferBytes / 2);
 }
 
@@ -121,19 +125,20 @@ TEST(RegionCells, AreTheCoarsestGridOfWhatOverlaps) {
   EXPECT_FALSE(cells.has(1));  // nobody uses it
 }
 
-TEST(RegionCells, AreNotNeededWhereATileNamesWhatIsUsed) {
-  Uses strips(32, 64);  // each begins in a tile of its own
+TEST(RegionCells, AreNotNeededWhereNoTwoReadsOverlap) {
+  Uses strips(64, 64);
   strips.kernel();
   strips.workgroup();
-  for (std::int32_t row = 0; row < kSide; row += 32) strips.store({row, 0, 32, kSide});
+  for (const std::int32_t row : {0, 64}) strips.store({row, 0, 64, 64});
   for (std::int32_t row = 0; row < kSide; row += 32) strips.load({row, 0, 32, kSide});
   EXPECT_TRUE(cells_of(strips.finish()).empty());
-  Uses unread(64, 64);
-  unread.kernel();
-  unread.workgroup();
-  unread.store({0, 0, 64, 64});
-  unread.store({32, 32, 64, 64});
-  EXPECT_TRUE(cells_of(unread.finish()).empty());
+  Uses on_two(64, 64, 2);
+  for (const int rank : {0, 1}) {
+    on_two.kernel(rank);
+    on_two.workgroup();
+    on_two.builder.load(on_two.x, {32 * rank, 0, 64, 64}, rank);
+  }
+  EXPECT_TRUE(cells_of(on_two.finish()).empty());
 }
 
 TEST(RegionCells, AreNotMadeWhereTheyWouldBeFarMoreThanUses) {
@@ -153,9 +158,10 @@ TEST(RegionCells, TellHalvesOfATileApart) {
   uses.kernel();
   uses.workgroup();
   for (const std::int32_t row : {0, 0, 32}) uses.load({row, 0, 32, 64});
+  uses.load({0, 0, 64, 64});
   const CacheTraffic read = read_of(simulate(uses.finish(), hand::machine()), 0);
   EXPECT_EQ(read.hbm_read_bytes, 2 * 64 * 64);
-  EXPECT_EQ(read.l2_hit_bytes, 2 * 32 * 64);
+  EXPECT_EQ(read.l2_hit_bytes, 2 * 32 * 64 + 2 * 64 * 64);
 }
 
 TEST(RegionCells, AreFilledByCopyEnginesBehindTheL2) {
@@ -170,14 +176,15 @@ TEST(RegionCells, AreFilledByCopyEnginesBehindTheL2) {
   uses.kernel();
   uses.workgroup();
   uses.load({32, 0, 32, kSide});  // 16 of its rows have been copied
+  uses.load(kWhole);              // the first 32 have been copied, the next are in the L2
   const CacheTraffic read = read_of(simulate(uses.finish(), machine), 0);
-  EXPECT_EQ(read.l2_hit_bytes, 0);
-  EXPECT_EQ(read.llc_hit_bytes, 2 * 16 * kSide);
-  EXPECT_EQ(read.hbm_read_bytes, 2 * 16 * kSide);
+  EXPECT_EQ(read.l2_hit_bytes, 2 * 32 * kSide);
+  EXPECT_EQ(read.llc_hit_bytes, 2 * (16 + 32) * kSide);
+  EXPECT_EQ(read.hbm_read_bytes, 2 * (16 + 64) * kSide);
 }
 
 Machine with_small_caches() {
-  Machine machine = hand::machine();
+  Machine machine = hand::machine(2);
   machine.gpu.l2_bytes = *rc::gen::inRange(1, 80) * 512.0;
   machine.gpu.llc_bytes = *rc::gen::element(0.0, 1024.0, 8192.0, 20000.0, 65536.0);
   machine.gpu.llc_gb_per_s = 2000;
@@ -224,11 +231,12 @@ RC_GTEST_PROP(RegionCellsLaw, ARegionAsOneOrAsItsPartsHitsAndMissesTheSameBytes,
       uses->load({i / kSteps * kStep, i % kSteps * kStep, kStep, kStep});
     }
   }
+  for (Uses* uses : {&whole, &parts}) uses->load(kWhole);
   const Machine machine = with_small_caches();
   const CacheTraffic a = read_of(simulate(whole.finish(), machine), 0);
   const CacheTraffic b = read_of(simulate(parts.finish(), machine), 0);
   RC_ASSERT(equal_traffic(a, b));
-  RC_ASSERT(a.asked_bytes == read_bytes + kBufferBytes);
+  RC_ASSERT(a.asked_bytes == read_bytes + 2 * kBufferBytes);
   RC_ASSERT(a.asked_bytes == a.l2_hit_bytes + a.llc_hit_bytes + a.hbm_read_bytes);
 }
 
@@ -240,11 +248,19 @@ std::vector<std::int32_t> random_cuts() {
   return cuts;
 }
 
-// In tiles of one element each region begins in a tile of its own, which names it; in one tile they need
-// cells.
+// In tiles of one element each region begins in a tile of its own, which names it. What another GPU reads
+// gives them cells.
 RC_GTEST_PROP(RegionCellsLaw, EqualOrDisjointRegionsGiveTheSameToTheBitByTilesAndByCells, ()) {
   const std::vector<std::int32_t> rows = random_cuts(), cols = random_cuts();
-  Uses by_tiles(1, 1), by_cells(kSide, kSide);
+  Uses by_tiles(1, 1, 2), by_cells(1, 1, 2);
+  for (Uses* uses : {&by_tiles, &by_cells}) {
+    uses->kernel(1);
+    uses->workgroup();
+    for (const std::int16_t buffer : {uses->x, uses->y}) {
+      uses->builder.load(buffer, {0, 0, 64, kSide}, 1);
+      uses->builder.load(buffer, {uses == &by_cells ? 32 : 0, 0, 64, kSide}, 1);
+    }
+  }
   const std::int32_t kernels = *rc::gen::inRange(1, 3);
   for (std::int32_t k = 0; k < kernels; ++k) {
     for (Uses* uses : {&by_tiles, &by_cells}) uses->kernel();
@@ -267,10 +283,15 @@ RC_GTEST_PROP(RegionCellsLaw, EqualOrDisjointRegionsGiveTheSameToTheBitByTilesAn
     }
   }
   const Machine machine = with_small_caches();
-  const SimulationResult a = simulate(by_tiles.finish(), machine);
-  const SimulationResult b = simulate(by_cells.finish(), machine);
-  RC_ASSERT(std::bit_cast<std::uint64_t>(a.makespan_ns) == std::bit_cast<std::uint64_t>(b.makespan_ns));
-  RC_ASSERT(a.account.locality_ns == b.account.locality_ns);
+  const Schedule cells_schedule = by_cells.finish();
+  RC_ASSERT(cells_of(cells_schedule).has(0) && cells_of(cells_schedule).has(1));
+  SimulationResult a = simulate(by_tiles.finish(), machine), b = simulate(cells_schedule, machine);
+  RC_ASSERT(std::bit_cast<std::uint64_t>(a.ranks[0].makespan_ns) ==
+            std::bit_cast<std::uint64_t>(b.ranks[0].makespan_ns));
+  RC_ASSERT(a.ranks[0].account.locality_ns == b.ranks[0].account.locality_ns);
+  for (SimulationResult* result : {&a, &b}) {
+    std::erase_if(result->caches, [](const CacheRow& row) { return row.rank != 0; });
+  }
   RC_ASSERT(a.caches.size() == b.caches.size());
   for (std::size_t i = 0; i < a.caches.size(); ++i) {
     RC_ASSERT(equal_traffic(a.caches[i].traffic, b.caches[i].traffic));
