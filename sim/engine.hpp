@@ -200,7 +200,7 @@ class Engine : private EngineState {
   bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void raise_flag(const Arrival& arrival, double now);
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
-  double poll_ns(const Op& op) const;
+  double poll_ns(const WorkgroupState& wg, const Op& op) const;
   std::int32_t& residents_of(const WorkgroupState& wg);
   // Of a signal or wait: it stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag_; }

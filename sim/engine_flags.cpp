@@ -83,8 +83,10 @@ std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
   return gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
 }
 
-double Engine::poll_ns(const Op& op) const {
+// Where flags travel in the words of the data, the load that finds one is the load of the data.
+double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
   if (is_free(op)) return 0;
+  if (op.scope == Scope::system && schedule_.kernels[wg.kernel].payload_share < 1) return 0;
   return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
                                                        : machine_.gpu.poll_load_ns;
 }
@@ -96,7 +98,7 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
   if (flag.value >= op.value) {
     wg.op_part = &TimeAccount::memory_ns;
     wg.waiting = Waiting::time;
-    queue_.push(now + poll_ns(op), {EventKind::resume_workgroup, id});
+    queue_.push(now + poll_ns(wg, op), {EventKind::resume_workgroup, id});
     return true;
   }
   wg.waiting = Waiting::flag;
@@ -138,7 +140,7 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
     }
     // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.
     const double period =
-        poll_ns(op) * (op.protocol == LockProtocol::compare_and_swap ? std::max(1, flag.pollers) : 1);
+        poll_ns(wg, op) * (op.protocol == LockProtocol::compare_and_swap ? std::max(1, flag.pollers) : 1);
     --flag.pollers;
     const double polls = period > 0 ? std::ceil((visible - wg.op_start_ns) / period) : 0;
     const double seen = period > 0 ? wg.op_start_ns + polls * period : visible;

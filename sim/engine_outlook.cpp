@@ -109,7 +109,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       if (!sent && drains(op)) rest_of_drain = rest;
     } else if (op.kind == OpKind::wait) {
       // Of its own GPU it sees a flag with the first poll at the earliest.
-      if (op.scope != Scope::system) rest += poll_ns(op);
+      if (op.scope != Scope::system) rest += poll_ns(state, op);
     } else if (!sent) {
       const double ns = shortest_move_ns(kernel, state, o);
       rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;

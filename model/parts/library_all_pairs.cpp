@@ -19,10 +19,9 @@ double message_bytes(const LibraryReduce& plan) { return plan.widest_bytes * pla
 // The start of collectives is that of a whole all-reduce of nearly nothing by all GPUs of a node, less what
 // the steps of this kernel then take: two ways of words across a link, and the summands of all peers.
 double handshake_ns(const Machine& machine) {
-  const Gpu& gpu = machine.gpu;
-  const double read_ns = gpu.llc_bytes > 0 ? gpu.llc_latency_ns : gpu.l2_latency_ns;
-  const double steps_ns = 2 * (read_ns + machine.fabric.flag_latency_ns);
-  const double sums_ns = (machine.gpus_per_node - 1) * read_ns;
+  const double turn_ns = vendor_turn_ns(machine);
+  const double steps_ns = 2 * (turn_ns + machine.fabric.flag_latency_ns);
+  const double sums_ns = (machine.gpus_per_node - 1) * turn_ns;
   return std::max(0.0, machine.library.collective_start_ns - steps_ns - sums_ns);
 }
 

@@ -28,7 +28,9 @@ Kernel kernel_of(const Machine& machine, const LibraryReduce& plan, std::int32_t
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   kernel.placement = Placement::persistent;
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol));
+  // Who sends, adds up and sends the sum serves one peer after the other.
+  const double turns_ns = protocol.payload_share < 1 ? (phases + 1) * peers * vendor_turn_ns(machine) : 0;
+  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol) - turns_ns);
   kernel.payload_share = protocol.payload_share;
   const double pace =
       std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));

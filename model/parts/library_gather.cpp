@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/cost/collective_cost.hpp"
+#include "model/cost/kernel_costs.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_nodes.hpp"
@@ -121,6 +122,12 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
   Kernel kernel = sending_kernel(same_for_all, protocol, ring_gb_per_s(machine, gather.ranks, channels));
   return add_copies(builder, node_grid(machine, gather.ranks), same_for_all, std::move(kernel), channels,
                     end_channel);
+}
+
+double vendor_turn_ns(const Machine& machine) {
+  const Gpu& gpu = machine.gpu;
+  const double read_ns = gpu.llc_bytes > 0 ? gpu.llc_latency_ns : gpu.l2_latency_ns;
+  return read_ns + CostTable(machine)[KernelProfile::vendor].copy_op_ns;
 }
 
 double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {

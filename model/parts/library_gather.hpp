@@ -102,6 +102,9 @@ ExchangeNodes exchange_nodes(ScheduleBuilder& builder, const Machine& machine, i
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange);
 
+// What a workgroup of a vendor's kernel takes to copy or to add up next to nothing that lies in a cache.
+double vendor_turn_ns(const Machine& machine);
+
 // From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
 // of a word.
 double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol);

@@ -219,8 +219,9 @@ struct Kernel {
   double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
   double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
   // Of the bytes that it stores to peers, those that are data. Below 1 the others are flags that travel in
-  // the same words (of NCCL LL 4 of 8 bytes, LL128 120 of 128: arXiv:2507.04786 §II): links carry both, and
-  // its signals to peers, which such words stand for, wait for no release.
+  // the same words (of NCCL LL 4 of 8 bytes, LL128 120 of 128: arXiv:2507.04786 §II): links carry both, its
+  // signals to peers, which such words stand for, wait for no release, and its waits of system scope take no
+  // poll, for the load that finds a flag is that of the data.
   double payload_share = 1;
   double matmul_share = 1;  // of the rate of the matrix cores that its matmuls reach, up to 1
   double start_ns = 0;      // before the first operation of what starts with it, beyond what the machine says
