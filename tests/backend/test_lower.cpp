@@ -565,7 +565,7 @@ TEST(LowerFp64, NeedsNoCopyEngine) {
   OneKernel one(DType::fp64);
   one.builder.matmul(one.a, one.b, {0, 0, 128, 128}, 1, 256);  // K may begin anywhere
   one.builder.store(one.c, {0, 0, 128, 128}, 0);
-  one.builder.signal(one.flag, 0, 1, 0, Scope::gpu);
+  one.builder.signal(one.flag, 0, 1, 0, Scope::gpu, LockProtocol::load_store);
   const RankProgram program = one.lowered(device_with_copy_engine());
   EXPECT_TRUE(program.tensor_maps.empty());
   EXPECT_EQ(program.kernels[0].threads, 256);
