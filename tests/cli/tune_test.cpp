@@ -67,8 +67,6 @@ TEST(TuneCommand, SaysWhatDoesNotGoTogether) {
            {"llm --corpus stream-k", "--corpus: give either"},
            {"--corpus all", "shipped: stream-k"},
            {"llm --count 100", "--count: only a corpus has that"},
-           {"--corpus stream-k --dtype fp64 --machine gb200-72 --set gpu.matrix.fp64.flop_per_clk=0",
-            "gpu.matrix.fp64.flop_per_clk"},
            {"--corpus stream-k --tolerance 1", "--tolerance: '1' is not allowed"},
            {"--corpus stream-k --false-positives 0", "--false-positives: '0' is not allowed"}}) {
     const auto outcome = test::run_tritax("tune " + arguments);

@@ -137,7 +137,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Peak{"mi350x-8", DType::fp8, 2.2, 4613.7}, Peak{"a100-8", DType::fp16, 1.41, 312},
                     Peak{"a100-8", DType::bf16, 1.41, 312}, Peak{"a100-8", DType::fp32, 1.41, 19.5},
                     Peak{"pvc-1550", DType::fp16, 1.6, 839}, Peak{"pvc-1550", DType::bf16, 1.6, 839},
-                    Peak{"pvc-1550", DType::fp32, 1.6, 52.4}));
+                    Peak{"pvc-1550", DType::fp32, 1.6, 52.4}, Peak{"a100-8", DType::fp64, 1.41, 19.5},
+                    Peak{"h200-8", DType::fp64, 1.98, 66.9}, Peak{"mi300x-8", DType::fp64, 2.1, 163.4},
+                    Peak{"mi355x-8", DType::fp64, 2.4, 78.6}));
 
 // Stream-K was measured on an A100 whose clock was locked: 222.3 TFLOP/s are its peak (arXiv:2301.03598).
 TEST(ShippedMachines, AClockCanBeLockedBelowThatOfTheLoad) {
@@ -145,7 +147,8 @@ TEST(ShippedMachines, AClockCanBeLockedBelowThatOfTheLoad) {
       parse_change(ChangeKind::set, "gpu.boost_clock=1005MHz"),
       parse_change(ChangeKind::set, "gpu.matrix.fp16.load_clock=1005MHz"),
       parse_change(ChangeKind::set, "gpu.matrix.bf16.load_clock=1005MHz"),
-      parse_change(ChangeKind::set, "gpu.matrix.fp32.load_clock=1005MHz")};
+      parse_change(ChangeKind::set, "gpu.matrix.fp32.load_clock=1005MHz"),
+      parse_change(ChangeKind::set, "gpu.matrix.fp64.load_clock=1005MHz")};
   const Machine locked = changed(find_machine("a100-8"), lock);
   const MatrixRate& rate = locked.gpu.rate(DType::fp16);
   EXPECT_NEAR(locked.gpu.cu_count() * rate.flop_per_clk_per_cu * rate.load_clock_ghz * 1e-3, 222.3, 0.1);

@@ -142,7 +142,7 @@ TEST(FunctionalReference, KeepsAllDigitsOfFp64) {
   const std::int16_t c = builder.buffer({"C", DType::fp64, 5, 9, 5, 9});
   builder.input(builder.whole(a));
   builder.input(builder.whole(b));
-  builder.expect_product(builder.whole(c), builder.whole(a), builder.whole(b));
+  builder.expect_product(builder.whole(c), builder.whole(a, 0), builder.whole(b, 0));
   const Schedule schedule = builder.finish();
   FunctionalMemory memory(schedule);
   fill_inputs(schedule, 3, memory);
