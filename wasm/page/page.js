@@ -62,7 +62,7 @@ function fieldInput(field) {
     const values = field.kind === 'name' ? field.names : ['on', 'off'];
     const select = element('select', {}, ...values.map((value) => element('option', { value, textContent: value })));
     const usual = { true: 'on', false: 'off' }[field.usual] ?? field.usual;
-    select.value = field.example ?? usual ?? values[0];
+    select.value = usual ?? field.example ?? values[0];
     if (field.usual !== null) select.dataset.usual = usual;
     return select;
   }

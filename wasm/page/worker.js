@@ -5,7 +5,9 @@ importScripts('tritax.js');
 
 let printed = [];
 let told = [];
-const start = () => createTritax({ print: (line) => printed.push(line), printErr: (line) => told.push(line) });
+// Byte by byte, since what takes lines is a terminal to the program, on which it would draw how far it is.
+const start = () => createTritax({ stdout: (byte) => printed.push(byte), stderr: (byte) => told.push(byte) });
+const textOf = (bytes) => new TextDecoder().decode(Uint8Array.from(bytes)).trimEnd();
 let program = start();
 
 function take(tritax, path) {
@@ -21,6 +23,7 @@ function take(tritax, path) {
 self.onmessage = async ({ data: { id, words, files = [], results = [] } }) => {
   printed = [];
   told = [];
+  let failure = '';
   const answer = { id, code: 1, output: '', errors: '', results: {}, seconds: 0 };
   try {
     const tritax = await program;
@@ -30,11 +33,11 @@ self.onmessage = async ({ data: { id, words, files = [], results = [] } }) => {
     answer.seconds = (performance.now() - begin) / 1000;
     for (const path of results) answer.results[path] = take(tritax, path);
   } catch (error) {
-    told.push(/memory/i.test(error.message)
-      ? 'out of memory; give a smaller problem or larger tiles' : `the program failed: ${error.message}`);
+    failure = /memory/i.test(error.message)
+      ? 'out of memory; give a smaller problem or larger tiles' : `the program failed: ${error.message}`;
     program = start(); // what is left of the old one is not to be trusted
   }
-  answer.output = printed.join('\n');
-  answer.errors = told.join('\n');
+  answer.output = textOf(printed);
+  answer.errors = failure || textOf(told);
   self.postMessage(answer);
 };
