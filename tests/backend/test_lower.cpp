@@ -552,7 +552,15 @@ TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
         const HeapLayout heap = lay_out_heap(schedule, device);
         std::vector<std::uint64_t> bases;
         for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
-        for (int r = 0; r < schedule.ranks; ++r) EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
+        // It normalises whole rows of C, which its tiles do not hold, in the kernel that multiplies.
+        const bool rows_are_wider = workload->name == "gemm-all-reduce-norm" && pattern.name == "fused";
+        for (int r = 0; r < schedule.ranks; ++r) {
+          if (rows_are_wider) {
+            EXPECT_THROW(lower(schedule, heap, device, r, bases), UserError);
+          } else {
+            EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
+          }
+        }
       }
     }
   }

@@ -63,7 +63,7 @@ TEST(ReadMicrobench, names_place_value_and_what_is_allowed) {
 
 TEST(ReadMicrobench, refuses_rows_that_come_twice_and_files_without_rows) {
   expect_says(kRow + kRow, {"m.csv:4", "once", "m.csv:3"});
-  expect_says("", {"m.csv:1", "the file ends without column names"});
+  expect_says("", {"m.csv:2", "the file ends behind its column names"});
 }
 
 TEST(ReadMicrobench, refuses_rows_that_need_more_gpus) {
