@@ -106,8 +106,11 @@ PatternOption parse_pattern_option(const Workload& workload, const std::string& 
                                   word, fmt::join(names, ", ")));
     }
     const auto at = static_cast<std::size_t>(spec - workload.knobs.data());
-    const std::vector<std::int64_t> numbers =
-        parse_value(word.substr(equals + 1), place + std::string(spec->name), *spec);
+    std::string value = word.substr(equals + 1);
+    if (spec->kind == ValueKind::boolean) {  // as PatternOption::name() writes it
+      value = value == "true" ? "on" : value == "false" ? "off" : value;
+    }
+    const std::vector<std::int64_t> numbers = parse_value(value, place + std::string(spec->name), *spec);
     for (std::size_t part = 0; part < numbers.size(); ++part) {
       option.knobs.give_at(option.knobs.first_column(at) + part, numbers[part]);
     }

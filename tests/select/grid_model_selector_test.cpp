@@ -1,5 +1,6 @@
 // Grid models of files: which schedules they are of, their JSON form, and the grids that the selector picks.
 #include "model/select/select_by_grid_model.hpp"
+#include "model/select/select_by_tree.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -131,6 +132,11 @@ class GridTrials final : public Trials {
   void settled(std::size_t) override {}
   bool stopped() const override { return false; }
 };
+
+TEST(GridModels, OptionsAreReadAsTheirNamesAreWritten) {
+  const std::string text = "stream-k tile=128x128x64 xcd_remap=true";
+  EXPECT_EQ(parse_pattern_option(*product(128, 256, 64).workload, text, "test: ").name(), text);
+}
 
 std::vector<Proposal> proposed_for(const GridModels& models, const Problem& problem, const Values& pins) {
   const Machine machine = find_machine("h100-4");
