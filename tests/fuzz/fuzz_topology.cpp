@@ -1,5 +1,5 @@
-// Fuzz target of the reader of topologies: any text is either a topology or a UserError, and that is a machine
-// on a base with links of its kind or a UserError.
+// Fuzz target of the reader of topologies: any text is either a topology or a UserError, and that is a
+// machine on a base with links of its kind or a UserError.
 #include <array>
 #include <cstddef>
 #include <cstdint>
