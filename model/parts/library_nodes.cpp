@@ -304,7 +304,7 @@ std::int32_t add_reduce_over_nodes(ScheduleBuilder& builder, const Machine& mach
   const std::int32_t chunks =
       fewer_chunks(chunks_of_reduce(plan.widest_bytes / channels), plan.ranks, kMostOfAll);
   const std::int32_t id = builder.kernel(kernel_of_sums(machine, plan, grid, chunks));
-  const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
+  const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     const SumPlan sums{plan, {grid, plan.rank, channel}, channels, chunks};
     builder.workgroup(id);

@@ -25,7 +25,7 @@ Machine two_nodes() {
 }
 
 // How long rank 0 takes to store a tile of C, or of a matrix that is wider, to `target`.
-double store_ns(const Machine& machine, int target, bool wide = false) {
+double nic_store_ns(const Machine& machine, int target, bool wide = false) {
   Draft draft(kRanks);
   const std::int16_t matrix =
       wide ? draft.builder.buffer({"W", DType::fp16, kTile, 4 * kTile, kTile, kTile}) : draft.c;
@@ -39,26 +39,26 @@ double store_ns(const Machine& machine, int target, bool wide = false) {
 
 TEST(Network, ATileTakesWhatItsPayloadNeedsOfANic) {
   Machine machine = two_nodes();
-  EXPECT_NEAR(store_ns(machine, 1), 0, kExact);  // stays in the node
-  EXPECT_NEAR(store_ns(machine, 2), kNicNs, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 1), 0, kExact);  // stays in the node
+  EXPECT_NEAR(nic_store_ns(machine, 2), kNicNs, kExact);
   machine.network.efficiency = 0.8;
-  EXPECT_NEAR(store_ns(machine, 2), kNicNs / 0.8, kExact);
-  EXPECT_NEAR(store_ns(machine, 1), 0, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2), kNicNs / 0.8, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 1), 0, kExact);
   machine.network.efficiency = 0;  // as in a node
   machine.fabric.store_efficiency = 0.5;
-  EXPECT_NEAR(store_ns(machine, 2), kNicNs / 0.5, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2), kNicNs / 0.5, kExact);
 }
 
 // Rows that lie apart at the target go as messages of their own; a tile as wide as the matrix is one.
 TEST(Network, EveryRowThatLiesApartIsAMessage) {
   Machine machine = two_nodes();
   machine.network.message_ns = 10;
-  EXPECT_NEAR(store_ns(machine, 2), kNicNs + 10, kExact);
-  EXPECT_NEAR(store_ns(machine, 2, true), kNicNs + kTile * 10, kExact);
-  EXPECT_NEAR(store_ns(machine, 1, true), 0, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2), kNicNs + 10, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2, true), kNicNs + kTile * 10, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 1, true), 0, kExact);
   // It is the NIC that takes the time, whatever of its rate is payload.
   machine.network.efficiency = 0.5;
-  EXPECT_NEAR(store_ns(machine, 2, true), kNicNs / 0.5 + kTile * 10, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2, true), kNicNs / 0.5 + kTile * 10, kExact);
 }
 
 // When the waiting rank sees the signal of a rank that has stored a tile to it.
@@ -98,7 +98,7 @@ TEST(Network, StoreAndSignalPassTheNetworkOnceEachAndTheSpineWhereRailsDiffer) {
 TEST(Network, UplinksHoldBackThoseWhoCrossTheSpineTogether) {
   Machine machine = two_nodes();
   machine.network.uplink_share = 0.5;  // of a rail's 2 NICs: one
-  EXPECT_NEAR(store_ns(machine, 3), kNicNs, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 3), kNicNs, kExact);
   Draft draft(kRanks);
   for (const auto& [rank, target] : {std::pair{0, 3}, std::pair{2, 1}}) {  // both from rail 0 to rail 1
     const auto kernel = draft.data_kernel("stores", rank);

@@ -43,7 +43,8 @@ std::int32_t all_gather_kernel(GatherDraft& draft, int rank, std::int16_t shard,
   const bool in_place = gathered == draft.a;
   const Rect widest = slice_of(draft.problem, 0);
   const double bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
-  const std::vector<int> peers = peers_of(PeerOrder::fixed, draft.ranks(), rank, 0);
+  const PeerOrder order = nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+  const std::vector<int> peers = peers_of(order, draft.ranks(), rank, 0);
   return add_library_gather(draft.builder, draft.machine,
                             {"all_gather", rank, draft.ranks(), shard, gathered,
                              slot_of(draft.problem, rank, in_place), bytes, nodes},

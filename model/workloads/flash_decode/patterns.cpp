@@ -52,7 +52,9 @@ Schedule build_decode_library(const FlashDecode& problem, const Machine& machine
       draft.launch(rank, draft.add_split(rank));
       draft.launch(rank, add_local_combine(draft, rank));
       if (draft.sends()) {
-        const std::vector<int> peers = peers_of(PeerOrder::fixed, draft.ranks(), rank, 0);
+        const PeerOrder order =
+            nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+        const std::vector<int> peers = peers_of(order, draft.ranks(), rank, 0);
         const std::int32_t gather = add_library_gather(
             draft.builder, machine,
             {"all_gather", rank, draft.ranks(), draft.local, draft.gathered, draft.shard(rank), bytes, nodes},

@@ -43,7 +43,9 @@ Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine&
   });
   for (int rank = 0; rank < problem.gpus; ++rank) {
     builder.expect_product(builder.whole(c, rank), builder.whole(a, rank), builder.whole(b, rank));
-    const std::vector<int> peers = peers_of(PeerOrder::fixed, problem.gpus, rank, 0);
+    const PeerOrder order =
+        nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+    const std::vector<int> peers = peers_of(order, problem.gpus, rank, 0);
     const std::int32_t gather = add_library_gather(
         builder, machine,
         {"all_gather",
