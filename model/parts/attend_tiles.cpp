@@ -35,6 +35,7 @@ const std::array<Spec, 4>& attend_knobs() {
       {.name = "pipeline",
        .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions "
                "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or producer-waves",
+               "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or specialised",
        .kind = ValueKind::name,
        .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
        .names = kPipelineNames,

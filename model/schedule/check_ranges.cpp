@@ -185,6 +185,7 @@ class RangeChecker {
       refuse(Kind::meaningless, fmt::format("{} producers; {}", tile.producers,
                                             has_roles ? fmt::format("give 0 to {}", kMaxWaves)
                                                       : "only the pipeline producer-waves has any"));
+                                                      : "only the pipeline specialised has any"));
       return false;
     }
     if (is_edge(tile.m) && is_edge(tile.n) && is_edge(tile.k) && tile.waves >= 1 && tile.waves <= kMaxWaves) {

@@ -174,6 +174,7 @@ enum class Pipeline : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 5> kPipelineNames{"serial", "overlapped", "ping-pong",
                                                                 "interleaved", "producer-waves"};
+                                                                "interleaved", "specialised"};
 
 // Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul` and `attend`. Of `attend`: m
 // rows of queries, and n keys at a time, of heads of k columns.
