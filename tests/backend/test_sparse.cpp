@@ -125,6 +125,39 @@ TEST(SparseRows, EveryRowComesOnceInEverySharingOfItsRanges) {
   }
 }
 
+// Whatever the lengths of rows: none, one that goes on over many batches, and several in one.
+RC_GTEST_PROP(SparseRows, GroupsLeaveEveryRowToTheLaneThatHasIt, ()) {
+  if (!kLanesCanTakeTurns) return;  // sanitizers
+  using Workgroup = EmulatedWorkgroup<4>;
+  const auto lengths = *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(
+      rc::gen::weightedOneOf<int>({{3, rc::gen::inRange(0, 4)}, {1, rc::gen::inRange(0, 90)}})));
+  SparseMatrix matrix{"any", static_cast<std::int32_t>(lengths.size()), 7, {0}, {}};
+  for (const int length : lengths) {
+    for (int k = 0; k < length; ++k) matrix.columns.push_back(k % matrix.cols);
+    matrix.offsets.push_back(matrix.nonzeros());
+  }
+  const std::vector<float> values = random_numbers(matrix.columns.size(), 1);
+  const std::vector<float> x = random_numbers(static_cast<std::size_t>(matrix.cols), 2);
+  std::vector<float> y(lengths.size(), std::nanf(""));
+  const int lanes = 1 << *rc::gen::inRange(0, 5);
+  Workgroup workgroup(16, 16);
+  workgroup.run([&](Workgroup::Team& team) {
+    const SparseWork work{matrix.offsets.data(),
+                          matrix.columns.data(),
+                          reinterpret_cast<const unsigned char*>(values.data()),
+                          reinterpret_cast<const unsigned char*>(x.data()),
+                          reinterpret_cast<unsigned char*>(y.data()),
+                          4,
+                          4,
+                          matrix.rows,
+                          0,
+                          matrix.nonzeros(),
+                          0};
+    sparse_rows<Workgroup::Team, DType::fp32>(team, work, LaneSharing::group, lanes, false);
+  });
+  RC_ASSERT(largest_error(right_product(matrix, values.data(), x.data()), y.data()) < 1e-4);
+}
+
 // Memory of one rank, with the schedule's structure and random values and x in it.
 struct Memory {
   explicit Memory(const Schedule& schedule) : heap(lay_out_heap(schedule, small_device())) {
