@@ -14,10 +14,10 @@
 // engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (what the power limit
 // leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
 // that share operands), engine_attend.cpp (what is found of keys and values), engine_sparse.cpp (rows of
-// sparse matrices), engine_traffic.cpp (which resources an operation uses), engine_write_back.cpp (when
-// memory gets what was written), engine_links.cpp (what an operation takes of the links), engine_outlook.cpp
-// (when to give up), engine_counters.cpp (what counters of a timeline are told), engine_result.cpp (results,
-// stalls).
+// sparse matrices), engine_traffic.cpp (which resources an operation uses), engine_regions.cpp (what is found
+// of regions that overlap others), engine_write_back.cpp (when memory gets what was written),
+// engine_links.cpp (what an operation takes of the links), engine_outlook.cpp (when to give up),
+// engine_counters.cpp (what counters of a timeline are told), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -38,6 +38,7 @@
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
+#include "sim/region_cells.hpp"
 #include "sim/simulate.hpp"
 #include "sim/slab_overlaps.hpp"
 
@@ -301,6 +302,9 @@ class Engine : private EngineState {
                  double now);
   void note_write(const WorkgroupState& wg, double now);
   double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
+  double read_latency_ns(const DataPath& path) const {
+    return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
+  }
   double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   // Of all that behave alike, the one whose luck they have.
@@ -315,6 +319,15 @@ class Engine : private EngineState {
     return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(schedule_.ranks) +
                        static_cast<std::size_t>(last)];
   }
+
+  // engine_regions.cpp
+  std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
+  void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect, DataPath& path, double now);
+  void note_cells_written(const WorkgroupState& wg, double now);
+  void note_cells_copied(const Op& op, const Path& path, double now);
+  double bytes_read(Level level) const { return read_bytes_[static_cast<std::size_t>(level)]; }
+  void count_cells(CacheTraffic& read) const;
+  double mixed_latency_ns(const DataPath& path) const;
 
   // engine_write_back.cpp
   double bytes_touched(bool results) const;
@@ -410,11 +423,13 @@ class Engine : private EngineState {
   std::vector<double> tail_ns_;                   // by kernel, likewise
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
-  std::vector<std::uint8_t> is_read_;             // by buffer: something loads or copies from it
+  std::vector<std::uint8_t> by_tile_;             // by buffer: something reads it, and it has no cells
   std::vector<std::uint8_t> of_item_;             // by operation; empty if no kernel has items
   std::vector<TileGrid> tile_grid_;               // by buffer
-  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer]
-  std::vector<Path> write_paths_;                 // apart: few reads of a record need it
+  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], of tiles or of cells
+  RegionCells region_cells_;
+  std::array<double, 4> read_bytes_{};  // by Level, of the last read of cells
+  std::vector<Path> write_paths_;       // apart: few reads of a record need it
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<RecentClass> recent_classes_ =
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash

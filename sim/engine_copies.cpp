@@ -128,7 +128,8 @@ void Engine::note_copied(const Op& op, const Path& path, double now) {
   GpuState& gpu = gpu_of(op.rank);
   const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
   if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
-  if (is_read_[static_cast<std::size_t>(op.buffer)] == 0) return;
+  if (region_cells_.has(op.buffer)) return note_cells_copied(op, path, now);
+  if (by_tile_[static_cast<std::size_t>(op.buffer)] == 0) return;
   const TileGrid& grid = tile_grid_[static_cast<std::size_t>(op.buffer)];
   const auto writer = static_cast<std::uint32_t>(write_paths_.size());
   write_paths_.push_back(path);

@@ -32,7 +32,9 @@ void Engine::tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const
 void Engine::tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const {
   const Served served = served_by(path, schedule_.ops[op], wg.die);
   if (served.level == Level::chip) return;
-  counters_->op_reads(place_of(wg, op), served.rank, bytes_from(served.level, path.bytes));
+  const ReadBytes mixed{bytes_read(Level::l2), bytes_read(Level::llc), bytes_read(Level::hbm)};
+  counters_->op_reads(place_of(wg, op), served.rank,
+                      path.mixed ? mixed : bytes_from(served.level, path.bytes));
 }
 
 void Engine::tell_copy(const TransferState& transfer, const DataPath& path) const {

@@ -220,7 +220,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const KernelCosts& costs = costs_of(wg);
   const GpuState& gpu = gpus_[path.rank];
   const bool multiplies = gpu.busy_matrix_cus > 0;
-  MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = latency_of(path.source)};
+  MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = read_latency_ns(path)};
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
              is_lone_copy(wg, op_index, path);
   met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
@@ -241,7 +241,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const std::int32_t class_id = data_class(path);
   const double alone = bytes / path.cap_gb_per_s;
   // A load exists only to fetch its tile, a copy waits for its first bytes.
-  const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, latency_of(path.source)) : alone;
+  const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, read_latency_ns(path)) : alone;
   const bool remote = path.peer != path.rank;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   if (asynchronous) {
@@ -256,7 +256,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.store_crowds = counts;
     wg.store_bytes = bytes;
     wg.stored = nullptr;
-    if (op.rank == path.rank && is_read_[static_cast<std::size_t>(op.buffer)] != 0) {
+    if (op.rank == path.rank && by_tile_[static_cast<std::size_t>(op.buffer)] != 0) {
       wg.stored = &record_of(op.rank, op.buffer, op.rect.row, op.rect.col);
       __builtin_prefetch(wg.stored, 1);
     }

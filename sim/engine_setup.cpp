@@ -52,6 +52,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine_.gpu),
+      region_cells_(schedule.buffers),
       traffic_(simulated_ranks_, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
   if (options_.counterfactual.free_launches) {
@@ -191,9 +192,9 @@ void Engine::index_schedule() {
   }
   records_.resize(ranks * schedule_.buffers.size());
   for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));
-  is_read_.assign(schedule_.buffers.size(), 0);
+  by_tile_.assign(schedule_.buffers.size(), 0);
 
-  for (const Op& op : schedule_.transfers) is_read_[static_cast<std::size_t>(op.src_buffer)] = 1;
+  for (const Op& op : schedule_.transfers) by_tile_[static_cast<std::size_t>(op.src_buffer)] = 1;
   hosts_.resize(ranks);
   harness_barriers_ = harness_barriers(schedule_);
   launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
@@ -228,6 +229,10 @@ void Engine::index_schedule() {
     }
   }
   slab_overlaps_.finish();
+  region_cells_.finish(schedule_, simulated_ranks_);
+  for (std::size_t b = 0; b < by_tile_.size(); ++b) {
+    if (region_cells_.has(static_cast<std::int32_t>(b))) by_tile_[b] = 0;
+  }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
@@ -293,7 +298,8 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
       const Op& op = schedule_.ops[o];
       if (!multiplies(op.kind)) {
         for_each_read(op, kernel.rank,
-                      [&](const Region& read) { is_read_[static_cast<std::size_t>(read.buffer)] = 1; });
+                      [&](const Region& read) { by_tile_[static_cast<std::size_t>(read.buffer)] = 1; });
+        region_cells_.see(op, kernel.rank);
         continue;
       }
       MatmulInputs& inputs = inputs_of_op_[o];

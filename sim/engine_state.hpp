@@ -411,6 +411,7 @@ struct EngineState {
   struct DataPath : Move {  // what a data operation loads, and how fast one workgroup can drive it
     KernelProfile profile = KernelProfile::interpreter;
     Level source = Level::chip;
+    bool mixed = false;    // of several sources, the farthest is `source`; Engine::read_bytes_ has all
     bool rereads = false;  // the source is a tile that was written before, not an input
     double bytes = 0;
     double cap_gb_per_s = 0;

@@ -227,7 +227,10 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
   const std::int32_t die = wg.die;
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   l2.insert(bytes, now);
-  if (wg.stored == nullptr) return;
+  if (wg.stored == nullptr) {
+    if (!region_cells_.empty()) note_cells_written(wg, now);
+    return;
+  }
   TileRecord& record = *wg.stored;
   record.die = die;
   record.l2_mark = l2.mark(now);
@@ -248,6 +251,10 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   DataPath path{move_of(op, rank), wg.profile};
   path.bytes = tile_bytes(schedule_, op);
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
+    if (by_tile_[static_cast<std::size_t>(buffer)] == 0) {
+      read_cells(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
+      return;
+    }
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
     path.rereads = record.written() && path.source != Level::chip;
@@ -286,10 +293,14 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   if (served.level != Level::chip) {
     const std::int32_t buffer = op.kind == OpKind::copy ? op.src_buffer : op.buffer;
     CacheTraffic& read = traffic_.at(served.rank, served.die, buffer, op.kind);
-    read.asked_bytes += path.bytes;
-    (served.level == Level::l2    ? read.l2_hit_bytes
-     : served.level == Level::llc ? read.llc_hit_bytes
-                                  : read.hbm_read_bytes) += path.bytes;
+    if (path.mixed) {
+      count_cells(read);
+    } else {
+      read.asked_bytes += path.bytes;
+      (served.level == Level::l2    ? read.l2_hit_bytes
+       : served.level == Level::llc ? read.llc_hit_bytes
+                                    : read.hbm_read_bytes) += path.bytes;
+    }
   }
   const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
   if (share == 0) return;
@@ -315,8 +326,12 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
     if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.
-  const double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
-  const double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
+  double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
+  double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
+  if (path.mixed) {
+    from_hbm = bytes_read(Level::hbm) / path.bytes;
+    from_llc = from_hbm + bytes_read(Level::llc) / path.bytes;
+  }
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
   const double to_hbm = write_cost() * path.written_back / kWrittenBackParts;
@@ -350,12 +365,20 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
 std::int32_t Engine::data_class(const DataPath& path) {
   static_assert((kWrittenBackParts << 2 | 3) < 1 << 8,
                 "the source and what is written back share a byte of the key");
-  const ClassKey key{
+  ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
           static_cast<std::uint64_t>(path.profile) << 44 | static_cast<std::uint64_t>(path.kind) << 40 |
           static_cast<std::uint64_t>(path.rank) << 24 | static_cast<std::uint64_t>(path.peer) << 8 |
           static_cast<std::uint64_t>(path.written_back) << 2 | static_cast<std::uint64_t>(path.source),
       std::bit_cast<std::uint64_t>(path.cap_gb_per_s), std::bit_cast<std::uint64_t>(path.link_cost)};
+  if (path.mixed) {
+    const auto with = [](std::uint64_t hash, double bytes) {
+      return mix(hash ^ std::bit_cast<std::uint64_t>(bytes));
+    };
+    key.what |= 1ULL << 62;
+    key.cap_bits = with(with(mix(key.cap_bits), bytes_read(Level::hbm) / path.bytes),
+                        bytes_read(Level::llc) / path.bytes);
+  }
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
   const std::int32_t id = fluid_.add_class(uses_of(path), cap);

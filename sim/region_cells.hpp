@@ -1,0 +1,124 @@
+// Cells of buffers of which operations read parts that overlap without being the same.
+//
+// What caches have of a buffer is known by rectangle, of those that workgroups read or write in the memory of
+// their own GPU. As long as any two that are read are equal or disjoint, the tile of the buffer that one
+// begins in names it, and nothing is needed here. Else the edges of all that is read and written cut the
+// buffer into cells, rows by columns, so that each rectangle is a whole number of them: the coarsest such
+// grid. What is read is then looked up, counted and noted cell by cell, row by row, which is the same as
+// reading its parts one by one.
+//
+//   Example: tiles of 128 x 128 that are stored, read one by one, and read by strips of 64 rows and 1024
+//   columns: cells of 64 x 128. A store writes two of them, a strip reads eight.
+//
+// A buffer that is written by other rectangles than it is read by, each of which is read alone, has no cells:
+// of a strip over many tiles it is known where the first of them is. Nor has one whose cells would be far
+// more than the operations that use them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/schedule/op_traits.hpp"
+
+namespace tritax {
+
+class RegionCells {
+ public:
+  explicit RegionCells(const std::vector<Buffer>& buffers) : buffers_(buffers.size()) {}
+
+  // Before the run: all operations of kernels, each with the rank of its kernel.
+  void see(const Op& op, std::int32_t rank) {
+    if (!reads_own(op, rank)) return;
+    const Region read = op.kind == OpKind::copy ? source_of(op) : tile_of(op);
+    if (reads_.empty() || !same(reads_.back(), read)) reads_.push_back(read);
+  }
+  // Then once, of the ranks that are simulated: the first, for which the others behave alike.
+  void finish(const Schedule& schedule, std::int32_t ranks);
+
+  bool empty() const { return has_.empty(); }
+  bool has(std::int32_t buffer) const { return !empty() && has_[static_cast<std::size_t>(buffer)] != 0; }
+
+  // Of a buffer that has cells. Their number, on one GPU:
+  std::size_t count(std::int32_t rank, std::int32_t buffer) const {
+    const Grid& grid = grid_of(rank, buffer);
+    return grid.rows.count() * grid.cols.count();
+  }
+  // Calls `visit(cell, bytes)` for the cells of a rectangle that was seen, row by row.
+  template <typename Visit>
+  void for_each(std::int32_t rank, std::int32_t buffer, const Rect& rect, Visit&& visit) const {
+    const Grid& grid = grid_of(rank, buffer);
+    const std::size_t end = grid.rows.cell_at(rect.row + rect.rows);
+    const std::size_t first_col = grid.cols.cell_at(rect.col),
+                      end_col = grid.cols.cell_at(rect.col + rect.cols);
+    for (std::size_t row = grid.rows.cell_at(rect.row); row < end; ++row) {
+      const double bytes = grid.rows.length(row) * grid.element_bytes;
+      for (std::size_t col = first_col; col < end_col; ++col) {
+        visit(row * grid.cols.count() + col, bytes * grid.cols.length(col));
+      }
+    }
+  }
+
+ private:
+  class Axis {  // rows or columns
+   public:
+    void begin(std::int32_t length) { bits_.assign(static_cast<std::size_t>(length) / 64 + 1, 0); }
+    void cut(std::int32_t at) { bits_[static_cast<std::size_t>(at) / 64] |= std::uint64_t{1} << at % 64; }
+    void finish();
+
+    std::size_t count() const { return cuts_.size() - 1; }
+    // The cell that begins there, or the one behind the last.
+    std::size_t cell_at(std::int32_t at) const {
+      const auto word = static_cast<std::size_t>(at) / 64;
+      const std::uint64_t below = (std::uint64_t{1} << at % 64) - 1;
+      return before_[word] + static_cast<std::size_t>(std::popcount(bits_[word] & below));
+    }
+    double length(std::size_t cell) const { return cuts_[cell + 1] - cuts_[cell]; }
+
+   private:
+    std::vector<std::uint64_t> bits_;    // by position: whether it is cut
+    std::vector<std::uint32_t> before_;  // by word of these: cuts before it
+    std::vector<std::int32_t> cuts_;
+  };
+  struct Grid {  // of a buffer of one GPU; empty where nothing uses it
+    Axis rows, cols;
+    double element_bytes = 0;
+    double uses = 0;
+    double cells_used = 0;  // by all uses together
+    bool any() const { return uses > 0; }
+    bool has_too_many() const;
+  };
+  struct Painted {  // of a cell: the first and the last of the rectangle that it is of
+    std::size_t first = 0, last = 0;
+    bool by_one = false;
+  };
+
+  static bool reads_own(const Op& op, std::int32_t rank) {
+    return op.kind == OpKind::copy ? op.src_rank == rank : loads_tile(op.kind) && op.rank == rank;
+  }
+  static bool same(const Region& a, const Region& b) {
+    return a.buffer == b.buffer && a.rank == b.rank && a.rect.row == b.rect.row && a.rect.col == b.rect.col &&
+           a.rect.rows == b.rect.rows && a.rect.cols == b.rect.cols;
+  }
+  void find_parts(const Schedule& schedule);
+  void cut(const Schedule& schedule, const Region& use);
+  void finish_cuts();
+  void keep_what_overlaps();
+  void cut_all(const Schedule& schedule, std::int32_t ranks);
+  void drop_too_fine();
+  static double cells_in(const Grid& grid, const Rect& rect);
+
+  std::size_t slot_of(std::int32_t rank, std::int32_t buffer) const {
+    return static_cast<std::size_t>(rank) * buffers_ + static_cast<std::size_t>(buffer);
+  }
+  const Grid& grid_of(std::int32_t rank, std::int32_t buffer) const { return grids_[slot_of(rank, buffer)]; }
+
+  std::size_t buffers_ = 0;
+  std::vector<Region> reads_;      // until finish(); once of those that follow each other
+  std::vector<std::uint8_t> has_;  // by buffer; empty if none has cells
+  std::vector<Grid> grids_;        // by rank and buffer, likewise
+};
+
+}  // namespace tritax
