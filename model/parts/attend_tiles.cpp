@@ -34,7 +34,6 @@ const std::array<Spec, 4>& attend_knobs() {
       {.name = "waves", .help = "of a workgroup", .high = kMaxWaves, .usual = {4}, .shown = "{} waves"},
       {.name = "pipeline",
        .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions "
-               "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or producer-waves",
                "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or specialised",
        .kind = ValueKind::name,
        .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},

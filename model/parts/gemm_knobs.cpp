@@ -36,7 +36,6 @@ constexpr std::array<Spec, 13> kGemmKnobs{{
      .not_shown = 8},
     {.name = "pipeline",
      .help = "how a workgroup feeds its matrix cores: serial, as Triton's, overlapped, as the vendor's, or "
-             "by a wave schedule: ping-pong, interleaved or producer-waves",
              "by a wave schedule: ping-pong, interleaved or specialised",
      .kind = ValueKind::name,
      .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},

@@ -184,7 +184,6 @@ class RangeChecker {
     if (tile.producers < 0 || tile.producers > (has_roles ? kMaxWaves : 0)) {
       refuse(Kind::meaningless, fmt::format("{} producers; {}", tile.producers,
                                             has_roles ? fmt::format("give 0 to {}", kMaxWaves)
-                                                      : "only the pipeline producer-waves has any"));
                                                       : "only the pipeline specialised has any"));
       return false;
     }

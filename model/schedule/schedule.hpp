@@ -173,7 +173,6 @@ enum class Pipeline : std::uint8_t {
   producer_consumer,  // some waves only fill the LDS
 };
 inline constexpr std::array<std::string_view, 5> kPipelineNames{"serial", "overlapped", "ping-pong",
-                                                                "interleaved", "producer-waves"};
                                                                 "interleaved", "specialised"};
 
 // Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul` and `attend`. Of `attend`: m

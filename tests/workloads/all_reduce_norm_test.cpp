@@ -148,7 +148,6 @@ TEST(NormalisedRows, AreNotThoseOfAnEmptyAccumulator) {
     if (filled) {
       const FunctionalResult result = execute_functionally(schedule, find_machine("mi300x-8"), 7);
       EXPECT_LT(result.max_relative_error, result.right_within);
-      EXPECT_LT(execute_functionally(schedule, find_machine("mi300x-8"), 7).max_relative_error, 1e-6);
     } else {
       EXPECT_NE(findings.front().message.find("normalises rows that nothing has filled"), std::string::npos);
     }
