@@ -3,7 +3,7 @@
 //   node check.mjs CHROMIUM PAGE_FOLDER TRITAX [--seconds 10] [--only WORD] [--picture FILE.png]
 //
 // TRITAX is the native program of the same sources; its JSON and that of the page must be equal: every text, count and
-// knob, and every other number to 12 digits, since cube roots and logarithms of two C libraries differ in the last bit.
+// knob, and every other number to 12 digits, since some differ in the last bits, as functions of two C libraries do.
 // --only: of the questions those that have the word.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
