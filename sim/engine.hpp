@@ -324,12 +324,13 @@ class Engine : private EngineState {
 
   // engine_regions.cpp
   std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
-  void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect, DataPath& path, double now);
-  void note_cells_written(const WorkgroupState& wg, double now);
-  void note_cells_copied(const Op& op, const Path& path, double now);
+  [[gnu::noinline, gnu::cold]] void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect,
+                                               DataPath& path, double now);
+  [[gnu::noinline, gnu::cold]] void note_cells_written(const WorkgroupState& wg, double now);
+  [[gnu::noinline, gnu::cold]] void note_cells_copied(const Op& op, const Path& path, double now);
   double bytes_read(Level level) const { return read_bytes_[static_cast<std::size_t>(level)]; }
-  void count_cells(CacheTraffic& read) const;
-  double mixed_latency_ns(const DataPath& path) const;
+  [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
+  [[gnu::noinline, gnu::cold]] double mixed_latency_ns(const DataPath& path) const;
 
   // engine_write_back.cpp
   double bytes_touched(bool results) const;

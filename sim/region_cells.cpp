@@ -21,37 +21,42 @@ bool RegionCells::Grid::has_too_many() const {
   return std::max(cells, cells_used) > kMostByUse * uses + kAlways;
 }
 
+RegionCells::RegionCells(const std::vector<Buffer>& buffers)
+    : buffers_(buffers.size()), has_(buffers.size(), 0) {
+  for (const Buffer& buffer : buffers) {
+    Tiles tiles{std::max(1, buffer.tile_rows), std::max(1, buffer.tile_cols), buffer.rows, buffer.cols};
+    tiles.of_two = std::has_single_bit(static_cast<std::uint32_t>(tiles.rows)) &&
+                   std::has_single_bit(static_cast<std::uint32_t>(tiles.cols));
+    tiles_.push_back(tiles);
+  }
+}
+
 void RegionCells::finish(const Schedule& schedule, std::int32_t ranks) {
-  find_parts(schedule);
   if (std::find(has_.begin(), has_.end(), 1) != has_.end()) {
+    collect_reads(schedule);
     grids_.resize(static_cast<std::size_t>(ranks) * buffers_);
-    for (const Region& read : reads_) {
-      if (has(read.buffer)) cut(schedule, read);
-    }
+    for (const Region& read : reads_) cut(schedule, read);
     finish_cuts();
     drop_too_fine();
     keep_what_overlaps();
     cut_all(schedule, ranks);
     drop_too_fine();
+    reads_ = {};
   }
-  reads_ = {};
   if (std::find(has_.begin(), has_.end(), 1) != has_.end()) return;
   has_.clear();
   grids_.clear();
 }
 
-// Only what is read by other parts than its tiles can overlap.
-void RegionCells::find_parts(const Schedule& schedule) {
-  has_.assign(buffers_, 0);
-  for (const Region& read : reads_) {
-    std::uint8_t& by_parts = has_[static_cast<std::size_t>(read.buffer)];
-    if (by_parts != 0) continue;
-    const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(read.buffer)];
-    const std::int32_t rows = std::max(1, buffer.tile_rows), cols = std::max(1, buffer.tile_cols);
-    const bool tile = read.rect.row % rows == 0 && read.rect.col % cols == 0 &&
-                      read.rect.rows == std::min(rows, buffer.rows - read.rect.row) &&
-                      read.rect.cols == std::min(cols, buffer.cols - read.rect.col);
-    by_parts = tile ? 0 : 1;
+void RegionCells::collect_reads(const Schedule& schedule) {
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
+        if (!reads_own(op, kernel.rank)) continue;
+        const Region read = op.kind == OpKind::copy ? source_of(op) : tile_of(op);
+        if (has(read.buffer) && (reads_.empty() || !same(reads_.back(), read))) reads_.push_back(read);
+      }
+    }
   }
 }
 

@@ -27,13 +27,20 @@ namespace tritax {
 
 class RegionCells {
  public:
-  explicit RegionCells(const std::vector<Buffer>& buffers) : buffers_(buffers.size()) {}
+  explicit RegionCells(const std::vector<Buffer>& buffers);
 
-  // Before the run: all operations of kernels, each with the rank of its kernel.
+  // Before the run: all operations of kernels, each with the rank of its kernel. Only what is read by other
+  // parts than its tiles can overlap.
   void see(const Op& op, std::int32_t rank) {
     if (!reads_own(op, rank)) return;
-    const Region read = op.kind == OpKind::copy ? source_of(op) : tile_of(op);
-    if (reads_.empty() || !same(reads_.back(), read)) reads_.push_back(read);
+    const bool copies = op.kind == OpKind::copy;
+    const auto buffer = static_cast<std::size_t>(copies ? op.src_buffer : op.buffer);
+    if (has_[buffer] != 0) return;
+    const Tiles& tiles = tiles_[buffer];
+    const std::int32_t row = copies ? op.src_row : op.rect.row, col = copies ? op.src_col : op.rect.col;
+    const bool tile = tiles.begins(row, col) && op.rect.rows == std::min(tiles.rows, tiles.all_rows - row) &&
+                      op.rect.cols == std::min(tiles.cols, tiles.all_cols - col);
+    if (!tile) has_[buffer] = 1;
   }
   // Then once, of the ranks that are simulated: the first, for which the others behave alike.
   void finish(const Schedule& schedule, std::int32_t ranks);
@@ -95,6 +102,15 @@ class RegionCells {
     bool by_one = false;
   };
 
+  struct Tiles {  // of a buffer
+    std::int32_t rows = 1, cols = 1, all_rows = 0, all_cols = 0;
+    bool of_two = false;  // both are powers of two
+    // Whether one begins there.
+    bool begins(std::int32_t row, std::int32_t col) const {
+      return of_two ? ((row & (rows - 1)) | (col & (cols - 1))) == 0 : row % rows == 0 && col % cols == 0;
+    }
+  };
+
   static bool reads_own(const Op& op, std::int32_t rank) {
     return op.kind == OpKind::copy ? op.src_rank == rank : loads_tile(op.kind) && op.rank == rank;
   }
@@ -102,7 +118,7 @@ class RegionCells {
     return a.buffer == b.buffer && a.rank == b.rank && a.rect.row == b.rect.row && a.rect.col == b.rect.col &&
            a.rect.rows == b.rect.rows && a.rect.cols == b.rect.cols;
   }
-  void find_parts(const Schedule& schedule);
+  void collect_reads(const Schedule& schedule);
   void cut(const Schedule& schedule, const Region& use);
   void finish_cuts();
   void keep_what_overlaps();
@@ -116,7 +132,8 @@ class RegionCells {
   const Grid& grid_of(std::int32_t rank, std::int32_t buffer) const { return grids_[slot_of(rank, buffer)]; }
 
   std::size_t buffers_ = 0;
-  std::vector<Region> reads_;      // until finish(); once of those that follow each other
+  std::vector<Tiles> tiles_;   // by buffer
+  std::vector<Region> reads_;  // in finish(): of what is read by parts; once of those that follow each other
   std::vector<std::uint8_t> has_;  // by buffer; empty if none has cells
   std::vector<Grid> grids_;        // by rank and buffer, likewise
 };
