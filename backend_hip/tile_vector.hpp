@@ -98,8 +98,10 @@ class VectorEngine {
   // Of an accumulator of one row.
   __device__ __forceinline__ void rms_norm(const DeviceOp& op) {
     const float scale =
-        rsqrtf(sum_of_squares(op) / static_cast<float>(op.cols) + static_cast<float>(kNormEpsilon));
+        inverse_root(sum_of_squares(op) / static_cast<float>(op.cols) + static_cast<float>(kNormEpsilon));
     switch (static_cast<DType>(op.dtype)) {
+      case DType::fp64:
+        return;  // refused by lowering
       case DType::fp32:
         return scale_as<DType::fp32>(op, scale);
       case DType::fp16:
