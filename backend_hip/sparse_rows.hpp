@@ -166,8 +166,6 @@ class SparseRows {
     return staged ? team_.room()[row] : end_of(row);
   }
 
-  // Loops ask for the last nonzero once more where they have come to its end: behind a condition loads would
-  // wait for those of the step before.
   TRITAX_ON_DEVICE float product(std::int32_t k) const {
     const float value =
         team_.template element<dtype>(work_.values + static_cast<std::int64_t>(k) * bytes_of(dtype));
@@ -340,11 +338,10 @@ class SparseRows {
     for (; k < k_end; k += kAtOnce) {
       float products[kAtOnce];
       TRITAX_UNROLL
-      for (int i = 0; i < kAtOnce; ++i) products[i] = product(least(k + i, k_end - 1));
+      for (int i = 0; i < kAtOnce; ++i) products[i] = k + i < k_end ? product(k + i) : 0.0F;
       TRITAX_UNROLL
       for (int i = 0; i < kAtOnce; ++i) {
-        if (k + i >= k_end) continue;
-        end_rows_before(k + i);
+        if (k + i < k_end) end_rows_before(k + i);
         walked.rest += products[i];
       }
     }
