@@ -79,8 +79,9 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
                    with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
     if (watch != nullptr) watch->expect(subject.schedule.ops.size());
     // Who watches wants to see all ranks.
-    const bool may_fold = options.symmetry == Symmetry::on || (options.symmetry == Symmetry::automatic &&
-                                                               subject.schedule.ranks > kMostRanksInFull);
+    const bool may_fold =
+        options.symmetry == Symmetry::on || options.symmetry == Symmetry::ranks ||
+        (options.symmetry == Symmetry::automatic && subject.schedule.ranks > kMostRanksInFull);
     options.observer = may_fold ? nullptr : watch;
     run.result = simulate(subject.schedule, subject.machine, options);
     options.observer = nullptr;
@@ -153,7 +154,9 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
     outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
   }
   if (const int simulated = result.simulated_ranks; simulated < run.gpus) {
-    outputs.print(fmt::format("\nsimulated GPUs 0 to {} of {}: nodes behave alike", simulated - 1, run.gpus));
+    outputs.print(simulated == 1 ? fmt::format("\nsimulated GPU 0 of {}: they behave alike", run.gpus)
+                                 : fmt::format("\nsimulated GPUs 0 to {} of {}: the others behave alike",
+                                               simulated - 1, run.gpus));
   }
   outputs.print("\n\n");
   outputs.print(account_table(result.account));
@@ -343,7 +346,8 @@ void add_symmetry_option(CLI::App& command, Symmetry& symmetry) {
             symmetry = static_cast<Symmetry>(found - kSymmetryNames.begin());
           },
           fmt::format("Whether nodes that behave alike are simulated once: auto, with more than {} GPUs; on; "
-                      "off; or same-luck, all of them, but with the luck of those (default: auto)",
+                      "off; ranks, GPUs of one node too, up to some per cent too fast; same-luck and "
+                      "ranks-same-luck, all of them, but with the luck of those (default: auto)",
                       kMostRanksInFull))
       ->type_name("NAME");
 }

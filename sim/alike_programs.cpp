@@ -1,7 +1,6 @@
 #include "sim/alike_programs.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
 
 #include "model/schedule/items.hpp"
@@ -14,11 +13,11 @@ namespace {
 
 constexpr std::int32_t kUnpaired = -1;
 
-// Of a kernel, all that a clock asks besides its programs.
+// Of a kernel, all that a clock asks besides its programs. Not its name, which may tell of a peer.
 auto form_of_kernel(const Kernel& k) {
-  return std::tuple(std::string_view(k.name), k.resources, k.tile, k.placement, k.profile, k.cu_begin,
-                    k.cu_end, k.workgroup_gb_per_s, k.remote_store_gb_per_s, k.payload_share, k.matmul_share,
-                    k.start_ns, k.workgroups.size(), k.items.size());
+  return std::tuple(k.resources, k.tile, k.placement, k.profile, k.cu_begin, k.cu_end, k.workgroup_gb_per_s,
+                    k.remote_store_gb_per_s, k.payload_share, k.matmul_share, k.start_ns, k.workgroups.size(),
+                    k.items.size());
 }
 
 // Of an operation, all that is the same for those that are alike: kinds, buffers, sizes.
@@ -93,9 +92,10 @@ bool AlikePrograms::same_launch(std::int32_t rank, std::int32_t a, std::int32_t 
          place_of_kernel_[first] == place_of_kernel_[second];
 }
 
-bool AlikePrograms::same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b) const {
-  if (std::tie(a.kind, a.stream, a.event, a.label, a.duration_ns) !=
-      std::tie(b.kind, b.stream, b.event, b.label, b.duration_ns)) {
+bool AlikePrograms::same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b,
+                                 HostNames& names) const {
+  if (std::tie(a.kind, a.label, a.duration_ns) != std::tie(b.kind, b.label, b.duration_ns) ||
+      !names.streams.pair(a.stream, b.stream) || !names.events.pair(a.event, b.event)) {
     return false;
   }
   if (a.kind == HostOpKind::launch) return same_launch(rank, a.kernel, b.kernel);
@@ -104,7 +104,8 @@ bool AlikePrograms::same_host_op(std::int32_t rank, const HostOp& a, const HostO
     const Graph& second = schedule_.graphs[static_cast<std::size_t>(b.graph)];
     return std::equal(first.begin(), first.end(), second.begin(), second.end(),
                       [&](const GraphNode& x, const GraphNode& y) {
-                        return x.stream == y.stream && same_launch(rank, x.kernel, y.kernel);
+                        return names.streams.pair(x.stream, y.stream) &&
+                               same_launch(rank, x.kernel, y.kernel);
                       });
   }
   if (a.kind != HostOpKind::copy) return true;
@@ -112,11 +113,13 @@ bool AlikePrograms::same_host_op(std::int32_t rank, const HostOp& a, const HostO
                  schedule_.transfers[static_cast<std::size_t>(b.transfer)], rank - home(rank));
 }
 
+// Hosts may number streams and events by peers.
 bool AlikePrograms::same_hosts(std::int32_t rank) const {
+  HostNames names;
   const auto& like = schedule_.host[static_cast<std::size_t>(home(rank))];
   const auto& own = schedule_.host[static_cast<std::size_t>(rank)];
   return std::equal(like.begin(), like.end(), own.begin(), own.end(),
-                    [&](const HostOp& a, const HostOp& b) { return same_host_op(rank, a, b); });
+                    [&](const HostOp& a, const HostOp& b) { return same_host_op(rank, a, b, names); });
 }
 
 bool AlikePrograms::same_kernels(std::int32_t rank) {

@@ -46,14 +46,17 @@ class AlikePrograms {
   const Op& transfer_towards_home(std::int32_t rank, std::int32_t owner, std::size_t host_op) const;
 
  private:
-  using Cell = std::uint64_t;                     // buffer, row and column of a tile
+  using Cell = std::uint64_t;  // buffer, row and column of a tile
+  struct HostNames {
+    GrowingBijection<std::int32_t> streams, events;
+  };
   using SlabPlace = std::array<std::int32_t, 5>;  // buffer, first row or column, number, range of K
 
   std::int32_t moved(std::int32_t rank, std::int32_t by) const {
     return (rank + by + schedule_.ranks) % schedule_.ranks;
   }
   bool same_hosts(std::int32_t rank) const;
-  bool same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b) const;
+  bool same_host_op(std::int32_t rank, const HostOp& a, const HostOp& b, HostNames& names) const;
   bool same_launch(std::int32_t rank, std::int32_t a, std::int32_t b) const;
   bool same_kernels(std::int32_t rank);
   bool same_programs(const Kernel& a, const Kernel& b);

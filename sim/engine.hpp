@@ -390,7 +390,8 @@ class Engine : private EngineState {
   const SimulationOptions options_;
   CounterObserver* const counters_;  // null: nobody records them
   const Alike alike_;
-  const std::int32_t simulated_ranks_;  // the first; all unless nodes are alike
+  const std::int32_t simulated_ranks_;  // the first; all unless nodes or ranks are alike
+  const std::int32_t alike_of_node_;    // ranks of a node that each of these stands for: 1 unless ranks are
   HostCosts host_costs_;                // with free launches: all zero but barrier and first turns
   Topology topology_;
   const MoveCosts moves_;

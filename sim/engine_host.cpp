@@ -36,17 +36,20 @@ void Engine::host_step(std::int32_t rank, double now) {
 
 // When the driver lets a host thread launch that wants to at `now`: one thread of a node after the other.
 // Where launches are free each has its turn once: GPUs that all begin together would meet on links where
-// those that begin in turn do not, and that is not the launches' doing.
+// those that begin in turn do not, and that is not the launches' doing. A rank that stands for several of its
+// node is the last of them: the others begin before it, and launch as often.
 double Engine::turn_to_launch(std::int32_t rank, double now) {
+  HostState& host = hosts_[static_cast<std::size_t>(rank)];
+  const bool first = !host.has_launched;
+  host.has_launched = true;
+  const double ahead_ns = first ? (alike_of_node_ - 1) * host_costs_.launch_turn_ns : 0;
   if (options_.counterfactual.free_launches) {
-    HostState& host = hosts_[static_cast<std::size_t>(rank)];
-    const bool first = !host.has_launched;
-    host.has_launched = true;
-    return first ? now + (rank % machine_.gpus_per_node) * host_costs_.launch_turn_ns : now;
+    const std::int32_t place = rank % machine_.gpus_per_node;
+    return first ? now + ahead_ns + place * host_costs_.launch_turn_ns : now;
   }
   double& free_ns = launches_free_ns_[static_cast<std::size_t>(rank / machine_.gpus_per_node)];
-  const double turn_ns = std::max(free_ns, now);
-  free_ns = turn_ns + host_costs_.launch_turn_ns;
+  const double turn_ns = std::max(free_ns, now) + ahead_ns;
+  free_ns = turn_ns + alike_of_node_ * host_costs_.launch_turn_ns;
   return turn_ns;
 }
 
@@ -161,7 +164,9 @@ void Engine::post(std::int32_t rank, std::int32_t stream, StreamState::Pending p
   HostState& host = hosts_[rank];
   pending.synchronized_ns = host.synchronized_ns;
   pending.launch = host.path;
-  host.streams[static_cast<std::size_t>(stream)].queue.push_back(pending);
+  StreamState& state = host.streams[static_cast<std::size_t>(stream)];
+  if (state.queue.empty()) host.stream_order.push_back(stream);
+  state.queue.push_back(pending);
   start_next_in_stream(rank, stream);
 }
 
@@ -205,9 +210,8 @@ void Engine::start_next_in_stream(std::int32_t rank, std::int32_t stream) {
   }
   if (!recorded) return;
   // Other streams of the rank may have waited for the event.
-  for (std::size_t other = 0; other < hosts_[rank].streams.size(); ++other) {
-    if (static_cast<std::int32_t>(other) != stream)
-      start_next_in_stream(rank, static_cast<std::int32_t>(other));
+  for (const std::int32_t other : hosts_[rank].stream_order) {
+    if (other != stream) start_next_in_stream(rank, other);
   }
 }
 
@@ -233,6 +237,7 @@ void Engine::arrive_at_barrier(std::int32_t rank, double now) {
     host.path = path;
     host.wait = HostWait::nothing;
     host.busy_op = host.pc++;
+    host.has_launched = host.has_launched && alike_of_node_ == 1;  // those it stands for go on together again
     queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(waiting)});
   }
   at_barrier_.clear();

@@ -46,6 +46,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       alike_(alike),
       simulated_ranks_(alike.simulated_ranks > 0 ? alike.simulated_ranks : schedule.ranks),
+      alike_of_node_(std::max(1, std::min(schedule.ranks, machine.gpus_per_node) / simulated_ranks_)),
       host_costs_(machine_.host),
       topology_(build_topology(machine, schedule.ranks)),
       moves_(schedule, machine_, costs_, topology_),

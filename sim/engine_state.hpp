@@ -272,6 +272,7 @@ struct EngineState {
     double synchronized_ns = -1;      // kernels up to this time were waited for by the host
     bool has_launched = false;
     std::vector<StreamState> streams;
+    std::vector<std::int32_t> stream_order;  // as they were first posted to: whatever their numbers are
     std::vector<std::uint32_t> last_record;  // by event: into event_records_
     Path path;
   };

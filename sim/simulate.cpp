@@ -113,14 +113,17 @@ class PowerLimited {
   const Alike& alike_;
 };
 
-// What an engine runs in place of a schedule: the nodes that stand for all, or all.
+// What an engine runs in place of a schedule: the nodes or ranks that stand for all, or all.
 class MaybeFolded {
  public:
   MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
-      : whole_(whole), same_luck_(options.symmetry == Symmetry::same_luck) {
+      : whole_(whole),
+        same_luck_(options.symmetry == Symmetry::same_luck || options.symmetry == Symmetry::ranks_same_luck) {
     if (options.symmetry == Symmetry::off || options.observer != nullptr) return;  // who wants to see all
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
-    folded_ = fold_nodes(whole, machine);
+    const bool ranks = options.symmetry == Symmetry::ranks || options.symmetry == Symmetry::ranks_same_luck;
+    if (ranks) folded_ = fold_ranks(whole, machine);
+    if (!folded_) folded_ = fold_nodes(whole, machine);
     if (folded_) alike_ = same_luck_ ? folded_->in_full() : folded_->once();
   }
   const Schedule& schedule() const { return folded_ && !same_luck_ ? folded_->schedule : whole_; }

@@ -47,14 +47,17 @@ struct Counterfactual {
   bool intermediates_on_chip = false;  // re-reads of written tiles cost no memory traffic
 };
 
-// Whether nodes that behave alike are simulated once (sim/symmetry.hpp).
+// Whether nodes, or GPUs, that behave alike are simulated once (sim/symmetry.hpp).
 enum class Symmetry : std::uint8_t {
-  automatic,  // where a run has more than kMostRanksInFull
+  automatic,  // nodes, where a run has more than kMostRanksInFull
   off,        // every rank is simulated
-  on,         // of runs of any size
+  on,         // nodes, of runs of any size
   same_luck,  // every rank is simulated, but those that behave alike draw the same: what `on` gives
+  ranks,  // GPUs of one node as well: some per cent too fast, for the slowest of many has worse luck than one
+  ranks_same_luck,  // every rank is simulated, with the luck of `ranks`
 };
-inline constexpr std::array<std::string_view, 4> kSymmetryNames{"auto", "off", "on", "same-luck"};
+inline constexpr std::array<std::string_view, 6> kSymmetryNames{"auto",      "off",   "on",
+                                                                "same-luck", "ranks", "ranks-same-luck"};
 inline constexpr int kMostRanksInFull = 16;
 
 struct SimulationOptions {

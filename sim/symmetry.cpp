@@ -197,6 +197,21 @@ std::optional<std::vector<AlikeLink>> alike_links(const Topology& topology, std:
   return cycles_of(topology, next, static_cast<std::int32_t>(ranks) / shift);
 }
 
+namespace {
+
+std::optional<FoldedRun> fold(const Schedule& schedule, const Machine& machine, const Topology& topology,
+                              std::int32_t shift) {
+  std::optional<std::vector<AlikeLink>> links = alike_links(topology, shift);
+  if (!links) return std::nullopt;
+  AlikePrograms programs(schedule, machine, shift);
+  if (!programs.hold() || operands_overlap(schedule, shift)) return std::nullopt;
+  FoldedRun folded = Folding(schedule, programs, shift).fold();
+  folded.links = std::move(*links);
+  return folded;
+}
+
+}  // namespace
+
 std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine) {
   const std::int32_t per_node = machine.gpus_per_node;
   const std::int32_t nodes = schedule.ranks / per_node;
@@ -204,14 +219,17 @@ std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& mac
   const Topology topology = build_topology(machine, schedule.ranks);
   for (std::int32_t of = 1; of < nodes; ++of) {
     if (nodes % of != 0) continue;
-    std::optional<std::vector<AlikeLink>> links = alike_links(topology, of * per_node);
-    if (!links) continue;
-    AlikePrograms programs(schedule, machine, of * per_node);
-    if (!programs.hold()) continue;
-    if (operands_overlap(schedule, of * per_node)) return std::nullopt;
-    FoldedRun folded = Folding(schedule, programs, of * per_node).fold();
-    folded.links = std::move(*links);
-    return folded;
+    if (auto folded = fold(schedule, machine, topology, of * per_node)) return folded;
+  }
+  return std::nullopt;
+}
+
+std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine) {
+  if (schedule.ranks < 2) return std::nullopt;
+  const Topology topology = build_topology(machine, schedule.ranks);
+  for (std::int32_t shift = 1; shift < std::min(schedule.ranks, machine.gpus_per_node); ++shift) {
+    if (schedule.ranks % shift != 0) continue;
+    if (auto folded = fold(schedule, machine, topology, shift)) return folded;
   }
   return std::nullopt;
 }

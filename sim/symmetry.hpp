@@ -1,7 +1,7 @@
-// Nodes that behave alike, simulated once.
+// Nodes, or ranks of one node, that behave alike, simulated once.
 //
-// Ranks 0 … W-1 fill the nodes in order. Let s be the ranks of a few whole nodes, a divisor of W. The shift
-// r -> r + s (mod W) is a *symmetry* of a run if
+// Ranks 0 … W-1 fill the nodes in order. Let s be the ranks of a few whole nodes, or a few ranks of one node,
+// a divisor of W. The shift r -> r + s (mod W) is a *symmetry* of a run if
 //
 //   links      one bijection of the machine's links takes every route a -> b to the route a+s -> b+s, each
 //              link to one of the same rate
@@ -23,6 +23,9 @@
 // All of this is compared, for all ranks, before anything is left out; what cannot be shown is simulated in
 // full. Not shown: operands that overlap in part (Stream-K), masks and sparse matrices that depend on the
 // rank.
+//
+// Turns. Hosts of one node launch in turn, so ranks of a node are alike only where that takes no time. A rank
+// that stands for several of its node takes the last turn of them.
 //
 // Luck. Service, and the rate of equal matmuls, are drawn for each operation, so in a full run nodes are
 // alike up to chance. Simulated once they have one luck: Symmetry::same_luck gives a full run that draws so,
@@ -58,6 +61,9 @@ struct FoldedRun {
 
 // With the fewest nodes that stand for all; nothing where there is one node, or no symmetry is found.
 std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine);
+
+// With the fewest ranks, less than a node has, that stand for all; nothing where no symmetry is found.
+std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine);
 
 // By link the first that is alike under a shift of all ranks by `shift`; nothing if that is no symmetry.
 std::optional<std::vector<AlikeLink>> alike_links(const Topology& topology, std::int32_t shift);

@@ -15,9 +15,10 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Where the time of the best of a pattern goes; known, or being computed once `begun`.
+// The best of a pattern and where its time goes; known, or being computed once `begun`.
 struct PatternAccount {
   bool begun = false;
+  std::optional<Evaluator::Best> best;  // with all GPUs simulated
   CounterfactualMakespans makespans{kUnknown, kUnknown, kUnknown, kUnknown};
   std::optional<Rounds> rounds;
   std::vector<OtherTime> others;
@@ -37,8 +38,14 @@ class Study {
   bool impossible(std::size_t pattern) const {
     return !evaluator_.best(pattern) && !evaluator_.refusal(pattern).empty();
   }
+  // As far as it is known.
+  const Evaluator::Best& best_of(std::size_t pattern) const {
+    const std::optional<Evaluator::Best>& confirmed = accounts_[pattern].best;
+    return confirmed ? *confirmed : *evaluator_.best(pattern);
+  }
   void require_an_answer() const;
   void account(std::size_t pattern);
+  void account_of_best(std::size_t pattern);
   void find_others(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
   void complete_rounds();
   void find_spreads(std::vector<Candidate>& candidates);
@@ -75,16 +82,23 @@ void Study::require_an_answer() const {
   if (refusal != nullptr) throw UserError(*refusal);
 }
 
-// Starts to find out where the time of the pattern's best goes. Two tasks, so that the slowest pattern does
-// not keep the others waiting.
+// Starts to find out what the pattern's best is, and where its time goes.
 void Study::account(std::size_t pattern) {
+  if (std::exchange(accounts_[pattern].begun, true)) return;
+  evaluator_.in_background([this, pattern, finalists = evaluator_.finalists(pattern)] {
+    accounts_[pattern].best = evaluator_.confirm(pattern, finalists);
+    if (!evaluator_.stopped()) account_of_best(pattern);
+  });
+}
+
+// Two tasks, so that the slowest pattern does not keep the others waiting.
+void Study::account_of_best(std::size_t pattern) {
   PatternAccount& account = accounts_[pattern];
-  if (std::exchange(account.begun, true)) return;
   SimulationOptions options;
   options.seed = options_.seed;
   options.stop = options_.stop;
   const bool counterfactual = options_.counterfactual;
-  const Values knobs = evaluator_.best(pattern)->knobs;
+  const Values knobs = best_of(pattern).knobs;
   if (counterfactual) {
     evaluator_.in_background([this, &account, options, pattern, knobs] {
       if (evaluator_.stopped()) return;
@@ -115,12 +129,12 @@ void Study::find_others(std::size_t pattern, const Values& knobs, const Simulati
 void Study::complete_rounds() {
   evaluator_.parallel(patterns(), [&](std::size_t p) {
     if (!evaluator_.best(p) || accounts_[p].rounds) return;
-    accounts_[p].rounds = gemm_rounds(evaluator_.build(p, evaluator_.best(p)->knobs), machine_);
+    accounts_[p].rounds = gemm_rounds(evaluator_.build(p, best_of(p).knobs), machine_);
   });
 }
 
 Candidate Study::candidate_of(std::size_t pattern) const {
-  const Evaluator::Best& best = *evaluator_.best(pattern);
+  const Evaluator::Best& best = best_of(pattern);
   const PatternAccount& account = accounts_[pattern];
   Candidate candidate;
   candidate.pattern = row(pattern).pattern;
@@ -166,8 +180,7 @@ std::vector<Candidate> Study::winners() {
   }
   for (std::size_t p = 0; p < patterns(); ++p) {
     if (!is_baseline(p) || !evaluator_.best(p)) continue;
-    for (Candidate& candidate : candidates)
-      candidate.speedup = evaluator_.best(p)->time_ns() / candidate.time_ns;
+    for (Candidate& candidate : candidates) candidate.speedup = best_of(p).time_ns() / candidate.time_ns;
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });

@@ -2,12 +2,19 @@
 
 #include <tbb/info.h>
 
+#include <algorithm>
+
 #include "model/core/error.hpp"
 #include "model/core/same_time.hpp"
 
 namespace tritax {
 
 namespace {
+
+// Two runs of a pattern that differ by less may change places once all GPUs are simulated; so many are looked
+// at.
+constexpr double kWithinLuck = 1.02;
+constexpr std::size_t kFinalists = 3;
 
 std::vector<std::int64_t> numbers_of(const Values& knobs) {
   std::vector<std::int64_t> numbers;
@@ -79,6 +86,7 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     options.seed = options_.seed;
     options.give_up_after_ns = proposal.give_up_after_ns;
     options.stop = options_.stop;
+    options.symmetry = Symmetry::ranks;
     evaluation.result = simulate(schedule, *choices_.machine, options);
     if (evaluation.result.gave_up && stopped()) return evaluation;
     trial.outcome = evaluation.result.gave_up ? Outcome::gave_up : Outcome::simulated;
@@ -100,11 +108,57 @@ void Evaluator::enter(const Proposal& proposal, Evaluation evaluation) {
   evaluated_ += trial.outcome == Outcome::gave_up || trial.outcome == Outcome::simulated;
   given_up_ += trial.outcome == Outcome::gave_up;
   if (trial.outcome == Outcome::refused) refuse(proposal.pattern, evaluation.refusal);
-  known_[{proposal.pattern, numbers_of(proposal.knobs)}] = {trial, proposal.give_up_after_ns};
+  known_.insert_or_assign({proposal.pattern, numbers_of(proposal.knobs)},
+                          Known{trial, proposal.give_up_after_ns, proposal.knobs});
   if (trial.outcome != Outcome::simulated) return;
   std::optional<Best>& best = best_[proposal.pattern];
   const bool faster = !best || later(best->time_ns(), trial.time_ns);  // rounding decides nothing
   if (faster) best = Best{proposal.knobs, trial.bound, std::move(evaluation.result)};
+}
+
+// Nothing was left out but nodes that are alike, as elsewhere.
+bool Evaluator::compared_in_full(const Best& best) const {
+  return best.result.simulated_ranks >= std::min(choices_.problem->gpus(), choices_.machine->gpus_per_node);
+}
+
+std::vector<Values> Evaluator::finalists(std::size_t pattern) const {
+  const Best& best = *best_[pattern];
+  std::vector<Values> finalists{best.knobs};
+  if (compared_in_full(best)) return finalists;
+  std::vector<const Known*> near;
+  for (const auto& [key, known] : known_) {
+    if (key.first == pattern && known.trial.outcome == Outcome::simulated &&
+        known.trial.time_ns <= kWithinLuck * best.time_ns() &&
+        numbers_of(known.knobs) != numbers_of(best.knobs)) {
+      near.push_back(&known);
+    }
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const Known* a, const Known* b) { return a->trial.time_ns < b->trial.time_ns; });
+  for (const Known* known : near) {
+    if (finalists.size() == kFinalists) break;
+    finalists.push_back(known->knobs);
+  }
+  return finalists;
+}
+
+std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
+                                                  const std::vector<Values>& finalists) const {
+  const Best& best = *best_[pattern];
+  if (compared_in_full(best)) return best;
+  std::optional<Best> confirmed;
+  for (const Values& knobs : finalists) {
+    const Schedule schedule = build(pattern, knobs);
+    SimulationOptions options;
+    options.seed = options_.seed;
+    options.stop = options_.stop;
+    if (confirmed) options.give_up_after_ns = confirmed->time_ns();
+    SimulationResult result = simulate(schedule, *choices_.machine, options);
+    if (stopped()) return std::nullopt;
+    if (result.gave_up || (confirmed && !later(confirmed->time_ns(), result.makespan_ns))) continue;
+    confirmed = Best{knobs, time_bound(schedule, *choices_.machine, topology_), std::move(result)};
+  }
+  return confirmed;
 }
 
 std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {

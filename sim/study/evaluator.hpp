@@ -2,6 +2,11 @@
 // knobs, bounds it, and simulates it unless the bound rules it out or it turns out too slow. What is known
 // already is not found out twice. Batches run in parallel; what is evaluated does not depend on the number of
 // threads. Of every pattern the fastest run is kept.
+//
+// Candidates are compared by runs in which GPUs that behave alike are simulated once (Symmetry::ranks): of
+// eight GPUs such a run takes a fourth to a tenth of the work, and leaves out only that the slowest of eight
+// has worse luck than one. What a pattern is said to take comes from a run of all GPUs: `confirm` gives the
+// best of the few that luck might put first.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -61,7 +66,13 @@ class Evaluator final : public Trials {
     return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
 
+  // By the runs that compare.
   const std::optional<Best>& best(std::size_t pattern) const { return best_[pattern]; }
+  // Of a pattern that has a best: what is within luck of it, the best first.
+  std::vector<Values> finalists(std::size_t pattern) const;
+  // The fastest of `finalists` when all GPUs are simulated; nothing once somebody has stopped it. On any
+  // thread.
+  std::optional<Best> confirm(std::size_t pattern, const std::vector<Values>& finalists) const;
   // Why nothing of it could be built, as far as was tried; "" if nothing was refused.
   const std::string& refusal(std::size_t pattern) const { return refusals_[pattern]; }
   std::int64_t evaluated() const { return evaluated_; }  // simulations that were started
@@ -116,9 +127,11 @@ class Evaluator final : public Trials {
   struct Known {
     Trial trial;
     double gave_up_after_ns = 0;
+    Values knobs;
   };
   using Key = std::pair<std::size_t, std::vector<std::int64_t>>;
 
+  bool compared_in_full(const Best& best) const;
   const Trial* known(const Proposal& proposal) const;
   Evaluation find_out(const Proposal& proposal) const;
   void enter(const Proposal& proposal, Evaluation evaluation);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/parts/gemm_knobs.hpp"
 #include "model/workload/workload.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/simulate.hpp"
@@ -71,6 +72,7 @@ struct Case {
 };
 
 const std::vector<std::pair<std::string_view, std::int64_t>> kProduct{{"m", 512}, {"n", 2048}, {"k", 256}};
+const std::vector<std::pair<std::string_view, std::int64_t>> kLarger{{"m", 2048}, {"n", 2048}, {"k", 512}};
 const std::vector<std::pair<std::string_view, std::int64_t>> kMatrix{{"rows", 512}, {"cols", 512}};
 
 // Law: nodes that behave alike, simulated once, take what all of them take that have the same luck.
@@ -116,6 +118,40 @@ INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRun,
                                          Case{"all-to-all", "library", kMatrix}),
                          name_of_case);
 
+// Likewise the GPUs of one node, also where hosts name streams, events and kernels by their peers.
+class SymmetricRanks : public testing::TestWithParam<Case> {};
+
+TEST_P(SymmetricRanks, AreTheFullRunWithTheSameLuck) {
+  const Case& one = GetParam();
+  for (const char* name : {"mi300x-8", "h200-8"}) {
+    SCOPED_TRACE(name);
+    Machine machine = find_machine(name);
+    const Schedule schedule = schedule_of(one.workload, one.pattern, machine, one.fields);
+    // Where launches take turns it is not the same: who stands for all is the last of them. And the slowest
+    // of eight has worse luck than one. Neither is much.
+    const double full_ns = run(schedule, machine, Symmetry::off).makespan_ns;
+    EXPECT_NEAR(run(schedule, machine, Symmetry::ranks).makespan_ns, full_ns, 0.15 * full_ns);
+    machine.host.launch_turn_ns = 0;
+    const SimulationResult once = run(schedule, machine, Symmetry::ranks);
+    EXPECT_EQ(once.simulated_ranks, 1);
+    const SimulationResult all = run(schedule, machine, Symmetry::ranks_same_luck);
+    EXPECT_EQ(all.simulated_ranks, 8);
+    expect_equal(once, all);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRanks,
+                         testing::Values(Case{"gemm-all-scatter", "bulk-synchronous", kProduct},
+                                         Case{"gemm-all-scatter", "fused-sequential", kProduct},
+                                         Case{"gemm-all-scatter", "producer-consumer", kProduct},
+                                         Case{"gemm-all-scatter", "workgroup-specialised", kProduct},
+                                         Case{"all-gather-gemm", "bulk-synchronous", kLarger},
+                                         Case{"all-gather-gemm", "copy-engine", kLarger},
+                                         Case{"gemm-reduce-scatter", "copy-engine", kLarger},
+                                         Case{"gemm-all-reduce", "two-shot", kLarger},
+                                         Case{"gemm-all-reduce", "fused-atomics", kProduct}),
+                         name_of_case);
+
 // So do the runs without boundaries, whose dependences are alike as well.
 TEST(Symmetry, HoldsWithoutBoundaries) {
   Machine machine = nodes_of_two("mi300x-8x8", 4);
@@ -129,6 +165,19 @@ TEST(Symmetry, HoldsWithoutBoundaries) {
   EXPECT_LT(once.simulated_ranks, 8);
   options.symmetry = Symmetry::off;
   expect_equal(once, simulate(schedule, machine, options));
+}
+
+TEST(Symmetry, OfRanksIsNotFoundWherePeersComeInTheOrderOfTheirNumbers) {
+  const Machine machine = find_machine("mi300x-8");
+  Problem problem = problem_of(find_workload("gemm-all-scatter", "test"));
+  for (const auto& [name, value] : kProduct) problem.values.give(name, value);
+  problem.values.give("gpus", 8);
+  complete_problem(problem, "test");
+  Values knobs = resolved_knobs(problem, machine, {});
+  knobs.give("peer_order", static_cast<std::int64_t>(PeerOrder::fixed));
+  const Schedule schedule =
+      build_schedule(find_pattern(*problem.workload, "fused-sequential", "test"), problem, machine, knobs);
+  EXPECT_FALSE(fold_ranks(schedule, machine).has_value());
 }
 
 TEST(Symmetry, IsNotFoundWhereTheLastRankHasLess) {
