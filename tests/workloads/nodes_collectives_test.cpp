@@ -180,6 +180,32 @@ TEST(NodesProtocol, TakesRingsOrTreesByStepsAndBytes) {
   EXPECT_DOUBLE_EQ(protocol_of_nodes(machine, node_grid(machine, 16), 1e9, 10, true).channel_gb_per_s, 40);
 }
 
+// Half of what NICs carry are flags where these travel in the words of the data, and the kernels know it.
+TEST(NodesProtocol, CarriesFlagsOverNicsWhereTheyTravelInTheData) {
+  Machine machine = nodes_of("h200-8x8", 8, 8);
+  machine.library.channels = 10;
+  LibraryCosts& library = machine.library;
+  library.collective_start_ns = 1e6;  // nobody takes the other protocol
+  library.channel_gb_per_s = 40;
+  library.small_start_ns = 5e3;
+  library.small_step_ns = 1e3;
+  library.small_channel_gb_per_s = 40;
+  machine.fabric.network_gb_per_s = 25;
+  machine.fabric.network_latency_ns = 2e3;
+  machine.network.efficiency = 1;
+  const NodeGrid grid = node_grid(machine, 64);
+  const CollectiveProtocol ring = protocol_of_nodes(machine, grid, 1, 10, false);
+  EXPECT_DOUBLE_EQ(ring.start_ns, 5e3 + 6 * 1e3 + 56e3 + 7 * 2e3);
+  EXPECT_DOUBLE_EQ(ring.channel_gb_per_s, 10);  // 8 NICs of 25 GB/s: 20 of words a channel
+  EXPECT_EQ(ring.payload_share, kLowLatencyPayload);
+  EXPECT_DOUBLE_EQ(protocol_of_nodes(machine, grid, 1, 10, true).channel_gb_per_s, 0.92 * 10);
+  machine.gpu.cus_per_xcd = 10;
+  for (const char* workload : {"all-gather", "all-reduce"}) {
+    const Schedule schedule = library_on(machine, matrix_on(machine, workload, 64, 64));
+    for (const Kernel& kernel : schedule.kernels) EXPECT_EQ(kernel.payload_share, 0.5) << workload;
+  }
+}
+
 TEST(NodesProtocol, IsThatOfOneNodeWithoutWholeNodes) {
   const Machine machine = nodes_of("h200-8x8", 2, 8);
   EXPECT_FALSE(node_grid(machine, 8).several());
