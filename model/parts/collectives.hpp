@@ -43,6 +43,16 @@ void check_collective(const Collective& collective, const Machine& machine, cons
 // Workload::complete where every GPU has a block of rows: refuses fewer rows than GPUs.
 void require_rows(Problem& problem, const FieldPlace& place);
 
+// The same where what a GPU owns are rows or columns: refuses fewer of both than GPUs.
+void require_rows_or_columns(Problem& problem, const FieldPlace& place);
+
+// The matrices as summands that are one array, of which a GPU owns rows, or columns where there are fewer
+// rows than GPUs.
+PartialSums array_of(const Collective& collective);
+
+// What a GPU sends of an all-reduce: both ways, as bus bandwidths count it.
+Work all_reduce_work(const Problem& problem);
+
 std::string collective_size_text(const Problem& problem);
 
 // The table at the knobs that suit the machine: all rings that a mesh has, and staggered peers.

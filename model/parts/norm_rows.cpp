@@ -86,7 +86,7 @@ NormRows add_norm(SumDraft& draft) {
   ScheduleBuilder& builder = draft.builder;
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
-  const DType dtype = norm_dtype(draft.problem.dtype);
+  const DType dtype = product_dtype(draft.problem.dtype);
   NormRows norm;
   norm.residual = builder.buffer({"residual", dtype, m, n, 1, n});
   norm.weights = builder.buffer({"weights", dtype, 1, n, 1, n});

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/core/error.hpp"
+#include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
 
 namespace tritax {
@@ -85,6 +86,17 @@ void check_partial_sums(const PartialSums& sums, const Machine& machine, const S
   const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(wire_dtype(sums, knobs)) : 0;
   check_memory("this problem", operands + c + copies, machine.gpu);
   check_operations(sums, knobs);
+}
+
+Work product_work(const PartialSums& sums) {
+  return {
+      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
+      .peers = sums.gpus - 1};
+}
+
+double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
+                    const Values& knobs) {
+  return gemm_bound_ns(pattern, shape_of(sums), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine) {

@@ -4,12 +4,8 @@
 //   one-shot  one kernel: every GPU adds up its rows from slots or from its peers, and normalises them
 #include "model/workloads/all_reduce_norm/workload.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 
-#include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/norm_rows.hpp"
@@ -37,10 +33,7 @@ SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const M
   check_norm_rows(collective.rows, collective.gpus, "rows");
   knobs.comm_tile_m = 1;
   knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
-  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
-  return {pattern, {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus},
-          machine, knobs,
-          true,    norm_dtype(collective.dtype)};
+  return {pattern, array_of(collective), machine, knobs, true, product_dtype(collective.dtype)};
 }
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
@@ -79,17 +72,7 @@ const std::array<Pattern, 2> kPatterns{{
 
 void complete(Problem& problem, const FieldPlace& place) {
   check_norm_columns(problem["cols"], place("cols") + ": cols");
-  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
-  throw UserError(fmt::format(
-      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
-      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
-}
-
-// Both ways, as bus bandwidths count an all-reduce.
-Work work(const Problem& problem) {
-  const Collective collective = collective_of(problem);
-  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
-          .peers = collective.gpus - 1};
+  require_rows_or_columns(problem, place);
 }
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
@@ -113,7 +96,7 @@ const Workload& all_reduce_norm() {
       .patterns = kPatterns,
       .baseline = "library",
       .complete = complete,
-      .work = work,
+      .work = all_reduce_work,
       .size_text = collective_size_text,
       .default_knobs = default_knobs,
       .space = space,

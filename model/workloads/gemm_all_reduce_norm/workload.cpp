@@ -73,7 +73,7 @@ SumDraft draft_of_norm_gemm(std::string_view pattern, const Problem& problem, co
   check_all_of_norm(problem, machine, values);
   return {pattern, sums_of(problem),
           machine, sum_knobs_of(values),
-          true,    norm_dtype(static_cast<DType>(problem["dtype"]))};
+          true,    product_dtype(static_cast<DType>(problem["dtype"]))};
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
@@ -133,12 +133,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   check_norm_columns(problem["n"], place("n") + ": n");
 }
 
-Work work(const Problem& problem) {
-  const PartialSums sums = sums_of(problem);
-  return {
-      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
-      .peers = sums.gpus - 1};
-}
+Work work(const Problem& problem) { return product_work(sums_of(problem)); }
 
 std::string size_text(const Problem& problem) { return product_text(problem); }
 
@@ -153,12 +148,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(sums_of(problem)), machine, gemm_knobs_of(knobs),
-                       work_sharing_of(knobs));
-}
-
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+  return sum_bound_ns(pattern, sums_of(problem), machine, knobs);
 }
 
 }  // namespace
@@ -180,7 +170,7 @@ const Workload& gemm_all_reduce_norm() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .timed_by_host = true,
       .computes_and_sends = true,
   };
