@@ -123,11 +123,11 @@ SumKnobs collective_knobs_of(const Values& values) {
 }
 
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
-                      double copies) {
+                      double needed_bytes) {
   check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
-  check_memory("this collective", copies * collective.bytes(), machine.gpu);
+  check_memory("this collective", needed_bytes, machine.gpu);
   const TileIndex piece = piece_size(knobs);
   const auto pieces = [&](std::int64_t size, std::int32_t of) {
     return std::ceil(static_cast<double>(size) / of);

@@ -36,9 +36,9 @@ const Spec& collective_knob(std::string_view name);
 // Every compute unit has a workgroup where the knobs do not say how many.
 SumKnobs collective_knobs_of(const Values& values);
 
-// Refuses knobs, memory and sizes that cannot be. `copies`: buffers of rows × cols that a GPU needs.
+// Refuses knobs, memory and sizes that cannot be. `needed_bytes`: of all buffers of a GPU.
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
-                      double copies);
+                      double needed_bytes);
 
 // Workload::complete where every GPU has a block of rows: refuses fewer rows than GPUs.
 void require_rows(Problem& problem, const FieldPlace& place);

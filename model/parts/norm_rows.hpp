@@ -35,6 +35,9 @@ void check_norm_columns(std::int64_t cols, std::string_view field);
 // Throws UserError where normalising `rows` rows of sums of so many GPUs would be too much to schedule.
 void check_norm_rows(std::int64_t rows, int gpus, std::string_view field);
 
+// Bytes that a rank needs of C, the residual stream, the weights and the normalised rows.
+double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands);
+
 // Adds buffers, inputs and reference to a draft whose sum goes everywhere; the normalised rows are the
 // result. C, the residual stream and the normalised rows are of
 // product_dtype(); the draft's C must be.

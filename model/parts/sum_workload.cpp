@@ -76,15 +76,20 @@ void require_parts(const Problem& problem, const FieldPlace& place, std::string_
 
 void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                         double copies_of_c) {
+  const double elements = static_cast<double>(sums.m) * static_cast<double>(sums.n);
+  const double c = elements * bytes_of(knobs.result.value_or(sums.dtype));
+  const double copies = sums.gpus > 1 ? copies_of_c * elements * bytes_of(wire_dtype(sums, knobs)) : 0;
+  check_sums_in_memory(sums, machine, knobs, c + copies);
+}
+
+void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
+                          double more_bytes) {
   check_dtype(sums.dtype, machine);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
-  const auto m = static_cast<double>(sums.m);
-  const auto n = static_cast<double>(sums.n);
-  const double operands = (m + n) * depth_of(sums, 0) * bytes_of(sums.dtype);
-  const double c = m * n * bytes_of(knobs.result.value_or(sums.dtype));
-  const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(wire_dtype(sums, knobs)) : 0;
-  check_memory("this problem", operands + c + copies, machine.gpu);
+  const double sides = static_cast<double>(sums.m) + static_cast<double>(sums.n);
+  const double operands = sides * depth_of(sums, 0) * bytes_of(sums.dtype);
+  check_memory("this problem", operands + more_bytes, machine.gpu);
   check_operations(sums, knobs);
 }
 

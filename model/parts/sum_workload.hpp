@@ -20,6 +20,10 @@ void require_parts(const Problem& problem, const FieldPlace& place, std::string_
 void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                         double copies_of_c);
 
+// The same where a rank needs `more_bytes` beside its operands, of C too.
+void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
+                          double more_bytes);
+
 // The flops of the product, and the peers that a rank exchanges sums with.
 Work product_work(const PartialSums& sums);
 

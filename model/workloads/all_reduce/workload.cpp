@@ -36,7 +36,7 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
                   const Values& values, double copies) {
   const Collective collective = collective_of(problem);
   const SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, copies);
+  check_collective(collective, machine, knobs, copies * collective.bytes());
   return {pattern, array_of(collective), machine, knobs, true};
 }
 

@@ -25,11 +25,15 @@ const std::array<Spec, 5> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
+// `slots`: elements of those of a GPU, for summands that come from its peers.
 SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const Machine& machine,
-                       const Values& values, double copies) {
+                       const Values& values, double slots) {
   const Collective collective = collective_of(problem);
   SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, copies);
+  const double slots_bytes = collective.gpus > 1 ? slots * bytes_of(collective.dtype) : 0;
+  check_collective(
+      collective, machine, knobs,
+      collective.bytes() + norm_bytes(collective.rows, collective.cols, collective.dtype) + slots_bytes);
   check_norm_rows(collective.rows, collective.gpus, "rows");
   knobs.comm_tile_m = 1;
   knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
@@ -37,7 +41,9 @@ SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const M
 }
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
-  SumDraft draft = draft_of_norm("library", problem, machine, values, 5);
+  const Rect widest = block_of(array_of(collective_of(problem)), 0);
+  const double slots = static_cast<double>(problem.gpus()) * widest.rows * widest.cols;
+  SumDraft draft = draft_of_norm("library", problem, machine, values, slots);
   const NormRows norm = add_norm(draft);
   add_library_sum(draft,
                   [&](int rank) { draft.builder.launch(rank, add_norm_kernel(draft, norm, rank), 0); });
@@ -45,8 +51,9 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
-  const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
-  SumDraft draft = draft_of_norm("one-shot", problem, machine, values, 4.0 + (slots ? problem.gpus() : 0));
+  const bool pushes = static_cast<Transport>(values["transport"]) == Transport::push;
+  const double of_each = static_cast<double>(problem["rows"] * problem["cols"]);
+  SumDraft draft = draft_of_norm("one-shot", problem, machine, values, pushes ? problem.gpus() * of_each : 0);
   const NormRows norm = add_norm(draft);
   const OneShotRows shot = add_one_shot_rows(draft, all_cus(machine.gpu, draft.knobs.comm_cus));
   for (int rank = 0; rank < draft.ranks(); ++rank) {

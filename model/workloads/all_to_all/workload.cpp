@@ -64,7 +64,7 @@ Draft draft_of(std::string name, const Problem& problem, const Machine& machine,
   const Collective collective = collective_of(problem);
   Draft draft{collective, machine, collective_knobs_of(values),
               ScheduleBuilder(std::move(name), collective.gpus)};
-  check_collective(collective, machine, draft.knobs, 2);
+  check_collective(collective, machine, draft.knobs, 2 * collective.bytes());
   ScheduleBuilder& builder = draft.builder;
   const TileIndex piece = piece_size(draft.knobs);
   const Rect widest = draft.block_for(0);

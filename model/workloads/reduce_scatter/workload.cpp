@@ -34,7 +34,8 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
                   const Values& values) {
   const Collective collective = collective_of(problem);
   const SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, 3);  // summands, slots or what arrives, and the sum
+  // Summands, slots or what arrives, and the sum.
+  check_collective(collective, machine, knobs, 3 * collective.bytes());
   return {pattern,
           {collective.rows, collective.cols, 0, collective.dtype, Blocks::rows, collective.gpus},
           machine,
