@@ -60,20 +60,42 @@ TEST(NodesCollectives, AreSoundAndRightOnRaggedShapes) {
   }
 }
 
+// What is wrong with three runs of a pattern over two nodes that hosts keep apart, or only flags do.
+std::string wrong_over_nodes(const Problem& problem, const Machine& machine, const char* pattern,
+                             bool host_barriers) {
+  Values knobs(problem.workload->knobs);
+  knobs.give("host_barriers", host_barriers);
+  return sums::what_is_wrong(find_pattern(*problem.workload, pattern, "test"), problem, machine, knobs);
+}
+
+// Who reads what was gathered does not tell those who send again: those baselines need the hosts.
 TEST(NodesCollectives, AreSoundAndRightAsThoseOfBaselines) {
+  constexpr std::array<std::pair<const char*, bool>, 6> kNeedHosts{{{"gemm-all-reduce", false},
+                                                                    {"gemm-reduce-scatter", false},
+                                                                    {"gemm-all-to-all", false},
+                                                                    {"gemm-all-reduce-norm", false},
+                                                                    {"gemm-all-scatter", true},
+                                                                    {"all-gather-gemm", true}}};
   const Machine machine = nodes_of("h200-8x8", 2, 2);
-  for (const char* workload :
-       {"gemm-all-reduce", "gemm-reduce-scatter", "gemm-all-to-all", "gemm-all-scatter", "all-gather-gemm"}) {
+  for (const auto& [workload, needs_hosts] : kNeedHosts) {
     Problem problem = problem_of(find_workload(workload, "test"));
     problem.values.give("m", 67);
     problem.values.give("n", 130);
     problem.values.give("k", 48);
     problem.values.give("gpus", machine.gpu_count());
     complete_problem(problem, "test");
-    const Pattern& library = find_pattern(*problem.workload, "library", "test");
-    Values knobs(problem.workload->knobs);
-    knobs.give("host_barriers", 1);  // who reads what was gathered does not tell those who send again
-    EXPECT_EQ(sums::what_is_wrong(library, problem, machine, knobs), "") << workload;
+    EXPECT_EQ(wrong_over_nodes(problem, machine, "library", true), "") << workload;
+    const std::string without = wrong_over_nodes(problem, machine, "library", false);
+    EXPECT_EQ(!without.empty(), needs_hosts) << workload << ": " << without;
+  }
+}
+
+TEST(NodesCollectives, WithNormsAreSoundAndRightByLibraryAndInOneShot) {
+  const Machine machine = nodes_of("h200-8x8", 2, 2);
+  const Problem problem = matrix_on(machine, "all-reduce-norm", 37, 50);
+  for (const char* pattern : {"library", "one-shot"}) {
+    for (const bool host_barriers : {false, true})
+      EXPECT_EQ(wrong_over_nodes(problem, machine, pattern, host_barriers), "") << pattern << host_barriers;
   }
 }
 
