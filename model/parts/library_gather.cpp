@@ -7,6 +7,7 @@
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_all_pairs.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_nodes.hpp"
 
@@ -139,6 +140,7 @@ double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange) {
   if (exchange.nodes.staged >= 0) return add_exchange_over_nodes(builder, machine, exchange);
+  if (takes_all_pairs(machine, exchange)) return add_all_pairs_exchange(builder, machine, exchange);
   constexpr int steps = 1;
   const std::int32_t channels = library_channels(machine);
   const CollectiveProtocol protocol = collective_protocol(

@@ -190,6 +190,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   all.received = draft.received;
   const Rect widest = draft.block_for(0);
   all.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.collective.dtype);
+  all.equal_blocks = draft.collective.rows % draft.ranks() == 0;
   all.arrived = builder.flags("arrived", library_channels(machine) * draft.ranks());
   all.nodes =
       exchange_nodes(builder, machine, draft.ranks(), draft.collective.dtype, widest, [&](int from, int to) {

@@ -52,6 +52,7 @@ std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std
   exchange.own = blocks;
   exchange.received = draft.c;
   exchange.arrived = draft.arrived;
+  exchange.equal_blocks = problem.m % draft.ranks() == 0 && problem.n % draft.ranks() == 0;
   exchange.widest_bytes = static_cast<double>(own_rows(problem, 0).size() * own_columns(problem, 0).size()) *
                           bytes_of(product_dtype(problem.dtype));
   exchange.nodes = nodes;
