@@ -417,7 +417,8 @@ struct EngineState {
     bool rereads = false;  // the source is a tile that was written before, not an input
     double bytes = 0;
     double cap_gb_per_s = 0;
-    double link_cost = 1;  // bytes on a link per byte stored
+    double link_cost = 1;   // bytes on a link per byte stored
+    double with_flags = 1;  // bytes sent per byte of data, where flags travel in the words of the data
     // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
     std::uint8_t crowd_out = 0, crowd_in = 0;
     std::uint8_t written_back = 0;  // of what it writes, before that fits the caches, in kWrittenBackParts

@@ -266,12 +266,13 @@ Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = gpus_[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
   path.cap_gb_per_s = moves_.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
+  const double payload_share = path.traffic() == Traffic::stores ? kernel.payload_share : 1;
+  path.with_flags = 1 / payload_share;
   if (moves_.is_message(path)) {
-    path.link_cost = moves_.message_cost(op, path, path.profile);
+    path.link_cost = moves_.message_cost(op, path, path.profile, payload_share);
   } else if (path.traffic() == Traffic::stores) {
-    path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store);
+    path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
   }
-  if (path.traffic() == Traffic::stores) path.link_cost /= kernel.payload_share;
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = written_back(op, costs_of(wg), path.bytes);
   if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
@@ -322,8 +323,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   };
   const auto through = [&](const auto& ports, const auto& share) {
     const auto port = static_cast<std::size_t>(links.ports);
-    // What a NIC takes for messages is no matter of the GPU's ports.
-    const double cost = moves_.is_message(path) ? 1 : path.link_cost;
+    // What a NIC takes for messages is no matter of the GPU's ports; flags in the words of the data are.
+    const double cost = moves_.is_message(path) ? path.with_flags : path.link_cost;
     if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.
@@ -380,6 +381,8 @@ std::int32_t Engine::data_class(const DataPath& path) {
     key.cap_bits = with(with(mix(key.cap_bits), bytes_read(Level::hbm) / path.bytes),
                         bytes_read(Level::llc) / path.bytes);
   }
+  if (path.with_flags != 1 && moves_.is_message(path))
+    key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
   const std::int32_t id = fluid_.add_class(uses_of(path), cap);

@@ -38,6 +38,11 @@ constexpr int bytes_of(DType dtype) {
 // In which products are summed, and partial sums kept: no matrix unit rounds to less than fp32 on the way.
 constexpr DType accumulator_of(DType dtype) { return dtype == DType::fp64 ? DType::fp64 : DType::fp32; }
 
+// Of products of such operands as kernels store them: libraries accumulate products of 8-bit numbers in 32
+// bits and write them as 16-bit numbers (hipBLASLt's kernels F8BS_BH, HazyResearch/HipKittens
+// kernels/gemm/fp8fp32).
+constexpr DType product_dtype(DType operands) { return operands == DType::fp8 ? DType::bf16 : operands; }
+
 constexpr std::string_view name_of(DType dtype) { return kDTypeNames[static_cast<std::size_t>(dtype)]; }
 
 // Throws UserError that lists the known names; `where` is the file:line, key or flag to blame.

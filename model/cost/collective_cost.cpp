@@ -25,4 +25,11 @@ CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, d
   return time_ns(small) < time_ns(full) ? small : full;
 }
 
+CollectiveProtocol send_protocol(const LibraryCosts& library, double bytes) {
+  constexpr double kMostBytesOfLowLatency = 16384;
+  if (library.small_channel_gb_per_s <= 0 || bytes > kMostBytesOfLowLatency)
+    return {library.collective_start_ns, library.channel_gb_per_s};
+  return {library.small_start_ns, library.small_channel_gb_per_s, kLowLatencyPayload};
+}
+
 }  // namespace tritax

@@ -2,8 +2,8 @@
 //
 // It has one protocol that fills the links and one for small messages, which starts sooner and carries flags
 // with the data (NCCL and RCCL: Simple and LL). The library takes whichever is faster by its own model of
-// both; so does this one. A small message goes from GPU to GPU around a ring, in one step less than there are
-// GPUs, each of which has its latency.
+// both, or for sends and receives by their size; so does this one. A small message goes from GPU to GPU
+// around a ring, in one step less than there are GPUs, each of which has its latency.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -35,5 +35,12 @@ int ring_links(int ranks);
 // one less than there are GPUs. An all-reduce takes twice as many. Throws nothing.
 CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,
                                        int steps = 0);
+
+// The protocol of sends and receives, of which the widest has `bytes`. Their choice goes by size alone: the
+// one for small messages where the part of a channel has no more than 16 KiB, and a send has more channels
+// only from 64 KiB on, one each, so that none larger ever takes it (NVIDIA/nccl @5067397 src/enqueue.cc,
+// addP2pToPlan: NCCL_P2P_LL_THRESHOLD, minPartSize; ROCm/rccl @0cbce2a src/enqueue.cc, the same threshold).
+// Throws nothing.
+CollectiveProtocol send_protocol(const LibraryCosts& library, double bytes);
 
 }  // namespace tritax

@@ -114,11 +114,9 @@ std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtyp
   const double e = bytes_of(dtype);
   const double staging =
       stages_tiles(gpu, dtype) ? static_cast<double>(tile.m) * tile.n * e + costs.lds_bytes_of_senders : 0;
-  const std::int32_t most = dtype == DType::fp64 ? std::min(kMostStagesOfWaves, costs.most_operand_stages)
-                                                 : costs.most_operand_stages;
   const double stage = (static_cast<double>(tile.m) + tile.n) * step_depth(gpu, costs, dtype, tile) * e;
   const double room = (lds_bytes > 0 ? lds_bytes : gpu.lds_bytes_per_workgroup_max) - staging;
-  return std::clamp(static_cast<std::int32_t>(room / stage), 1, most);
+  return std::clamp(static_cast<std::int32_t>(room / stage), 1, most_stages(costs, dtype));
 }
 
 bool has_sender(const Schedule& schedule, const Kernel& kernel, const Gpu& gpu) {

@@ -52,6 +52,7 @@
 // pipeline.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "model/cost/kernel_costs.hpp"
@@ -90,6 +91,16 @@ inline double most_luck(const Gpu& gpu, const KernelCosts& costs) { return 1 + s
 // Elements of K that one step goes through: those of the tile, or of a stage that a copy engine fills.
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile);
 
+// Stages that kernels whose waves load operands have at most: what cuBLAS' have in fp64 (…_64x64_16x4), and
+// this project's.
+inline constexpr std::int32_t kMostStagesOfWaves = 4;
+
+// Stages that the kernels of a profile have at most; in fp64 waves load the operands.
+inline std::int32_t most_stages(const KernelCosts& costs, DType dtype) {
+  return dtype == DType::fp64 ? std::min(kMostStagesOfWaves, costs.most_operand_stages)
+                              : costs.most_operand_stages;
+}
+
 // Stages of operands that `lds_bytes` of a workgroup hold, 1 to as many as its profile has; 0: as many as it
 // can have. Asynchronous tile stores take the room of a finished tile, and of what its senders need, first:
 // CUTLASS 3 carves it out (StageCountAutoCarveout).
@@ -110,10 +121,6 @@ inline bool stages_tiles(const Gpu& gpu, DType dtype) { return gpu.async_tile_st
 
 // The same of a kernel of a schedule, by what its matmuls multiply.
 bool has_sender(const Schedule& schedule, const Kernel& kernel, const Gpu& gpu);
-
-// Stages that kernels whose waves load operands have at most: what cuBLAS' have in fp64 (…_64x64_16x4), and
-// this project's.
-inline constexpr std::int32_t kMostStagesOfWaves = 4;
 
 // Cost of `rows` × `cols` × `k` elements computed with tiles of shape `tile`, rows <= m and cols <= n.
 // Throws UserError if the GPU has no matrix instruction for the dtype.

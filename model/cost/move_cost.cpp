@@ -140,16 +140,17 @@ bool MoveCosts::is_ragged(const Op& op) const {
   return packets_of_row(op.rect.col * element, op.rect.cols * element, false).ragged_ends > 0;
 }
 
-double MoveCosts::message_cost(const Op& op, const Move& move, KernelProfile profile) const {
+double MoveCosts::message_cost(const Op& op, const Move& move, KernelProfile profile,
+                               double payload_share) const {
   const double bytes = tile_bytes(schedule_, op);
   const bool from_peer = op.kind == OpKind::copy && op.rank == move.rank;
   const Buffer& remote = schedule_.buffers[static_cast<std::size_t>(from_peer ? op.src_buffer : op.buffer)];
   const double messages = op.rect.cols == remote.cols ? 1 : op.rect.rows;
-  if (bytes == 0) return 1;
+  if (bytes == 0) return 1 / payload_share;
   const LinkRates& rates = links(profile, move.traffic());
   const double efficiency = rates.network_efficiency > 0 ? rates.network_efficiency : rates.efficiency;
   const double of_message = machine_.network.message_ns * machine_.fabric.network_gb_per_s * efficiency;
-  return 1 + messages * of_message / bytes;
+  return 1 / payload_share + messages * of_message / bytes;
 }
 
 double MoveCosts::link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const {

@@ -164,8 +164,9 @@ class MoveCosts {
   }
   // Bytes that could go over a NIC in the time of such a move, by byte that it moves. RDMA moves a run of
   // bytes of the remote matrix by one message: a row of a tile, or all of it where it is as wide as the
-  // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address a request).
-  double message_cost(const Op& op, const Move& move, KernelProfile profile) const;
+  // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address a request). Flags in the
+  // words of the data are bytes of the message: `payload_share` as of Kernel.
+  double message_cost(const Op& op, const Move& move, KernelProfile profile, double payload_share = 1) const;
 
  private:
   double way_gb_per_s(const Move& move, const LinkRates& links) const;

@@ -54,8 +54,9 @@ CollectiveProtocol protocol_of_nodes(const Machine& machine, const NodeGrid& gri
                              : std::max(machine.fabric.flag_latency_ns, machine.fabric.signal_round_trip_ns);
   const double small_ns =
       library.small_start_ns + std::max(0, phases * (grid.gpus - 1) - 1) * library.small_step_ns;
-  const std::array protocols{CollectiveProtocol{library.collective_start_ns, library.channel_gb_per_s},
-                             CollectiveProtocol{small_ns, library.small_channel_gb_per_s}};
+  const std::array protocols{
+      CollectiveProtocol{library.collective_start_ns, library.channel_gb_per_s},
+      CollectiveProtocol{small_ns, library.small_channel_gb_per_s, kLowLatencyPayload}};
   const std::array ways{ring_of(machine, grid, phases), trees_of(machine, grid)};
   CollectiveProtocol best;
   double best_ns = std::numeric_limits<double>::infinity();
@@ -65,10 +66,12 @@ CollectiveProtocol protocol_of_nodes(const Machine& machine, const NodeGrid& gri
       if (&way != ways.data() && !all_reduce) continue;
       const double start_ns = protocol.start_ns + way.more_steps * step_ns +
                               way.steps_between * machine.fabric.network_latency_ns;
-      const double pace = std::min(protocol.channel_gb_per_s, way.gb_per_s / channels);
+      // NICs carry flags as well as data.
+      const double pace =
+          std::min(protocol.channel_gb_per_s, way.gb_per_s * protocol.payload_share / channels);
       const double time_ns = start_ns + bytes / (channels * pace);
       if (time_ns >= best_ns) continue;
-      best = {start_ns, pace};
+      best = {start_ns, pace, protocol.payload_share};
       best_ns = time_ns;
     }
   }

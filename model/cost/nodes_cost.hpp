@@ -4,23 +4,23 @@
 // over the nodes with a chain through the GPUs of each (NCCL and RCCL), and takes whichever is faster by its
 // own model of steps and bytes; so does this. Of W GPUs in N nodes, with blocks of b bytes:
 //
-//            steps from GPU to GPU     of which between nodes   a GPU passes on       held to
-//   ring     W-1, all-reduce 2(W-1)    N-1, 2(N-1)              (W-1)·b, 2(W-1)·b     what the NICs of a node
-//   send trees    2(W/N-1) + 2·log2 N       2·log2 N                 2(W-1)·b              0.92 of that; of
-//   two nodes,
-//                                                                                     of which one sends up
-//                                                                                     and the other down,
-//                                                                                     nothing
+//          steps from GPU to GPU    of which between nodes   a GPU passes on     held to the NICs of a node
+//   ring   W-1, all-reduce 2(W-1)   N-1, all-reduce 2(N-1)   (W-1)·b, 2(W-1)·b   all that they send
+//   trees  2(W/N-1) + 2·log2 N      2·log2 N                 2(W-1)·b            0.92 of that
+//
+// Trees over two nodes are held to nothing: one of them sends up and the other down.
 //
 // A ring enters and leaves a node once, with all bytes that it carries: GPUs pass on no more together than
-// the NICs of their node do. The time before the first byte is that of a node, with its steps, and for each
-// further step one of the protocol for small messages, or, where the library has none, of a flag; between
-// nodes the latency of the network more.
+// the NICs of their node do, which carry the flags of a protocol with flags in the words of the data as well.
+// The time before the first byte is that of a node, with its steps, and for each further step one of the
+// protocol for small messages, or, where the library has none, of a flag; between nodes the latency of the
+// network more.
 // Source: NVIDIA/nccl @5067397 src/graph/tuning.cc (nsteps, nInterSteps, log2i(nNodes), bwIntra of two nodes,
 // .92 of trees), the same in ROCm/rccl @0cbce2a.
 //
-// Example: 2 nodes of 2 GPUs, a step of 1 us, 2 us of network: an all-reduce takes 4 us more around the ring
-// than one node's two steps (6 steps, 2 of them between nodes: + 4 + 2·2 us) and by trees + 2 + 2·2 us.
+// Example: 2 nodes of 2 GPUs, a step of 1 us, 2 us of network: beside one node's two steps an all-reduce
+// takes 8 us around the ring (of 6 steps 4 are further ones and 2 between nodes: 4·1 + 2·2 us) and 6 us by
+// trees (2·1 + 2·2 us).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -122,11 +123,11 @@ SumKnobs collective_knobs_of(const Values& values) {
 }
 
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
-                      double copies) {
+                      double needed_bytes) {
   check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
-  check_memory("this collective", copies * collective.bytes(), machine.gpu);
+  check_memory("this collective", needed_bytes, machine.gpu);
   const TileIndex piece = piece_size(knobs);
   const auto pieces = [&](std::int64_t size, std::int32_t of) {
     return std::ceil(static_cast<double>(size) / of);
@@ -144,6 +145,24 @@ void require_rows(Problem& problem, const FieldPlace& place) {
   if (problem["rows"] >= problem.gpus()) return;
   throw UserError(fmt::format("{}: rows = {} is less than there are GPUs ({}); every GPU must have a row",
                               place("rows"), problem["rows"], problem.gpus()));
+}
+
+void require_rows_or_columns(Problem& problem, const FieldPlace& place) {
+  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
+  throw UserError(fmt::format(
+      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
+      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
+}
+
+PartialSums array_of(const Collective& collective) {
+  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
+  return {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus};
+}
+
+Work all_reduce_work(const Problem& problem) {
+  const Collective collective = collective_of(problem);
+  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
+          .peers = collective.gpus - 1};
 }
 
 std::string collective_size_text(const Problem& problem) {

@@ -36,12 +36,22 @@ const Spec& collective_knob(std::string_view name);
 // Every compute unit has a workgroup where the knobs do not say how many.
 SumKnobs collective_knobs_of(const Values& values);
 
-// Refuses knobs, memory and sizes that cannot be. `copies`: buffers of rows × cols that a GPU needs.
+// Refuses knobs, memory and sizes that cannot be. `needed_bytes`: of all buffers of a GPU.
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
-                      double copies);
+                      double needed_bytes);
 
 // Workload::complete where every GPU has a block of rows: refuses fewer rows than GPUs.
 void require_rows(Problem& problem, const FieldPlace& place);
+
+// The same where what a GPU owns are rows or columns: refuses fewer of both than GPUs.
+void require_rows_or_columns(Problem& problem, const FieldPlace& place);
+
+// The matrices as summands that are one array, of which a GPU owns rows, or columns where there are fewer
+// rows than GPUs.
+PartialSums array_of(const Collective& collective);
+
+// What a GPU sends of an all-reduce: both ways, as bus bandwidths count it.
+Work all_reduce_work(const Problem& problem);
 
 std::string collective_size_text(const Problem& problem);
 

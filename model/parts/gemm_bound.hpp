@@ -33,4 +33,9 @@ double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKn
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
                      const GemmKnobs& knobs, WorkSharing sharing = WorkSharing::whole_tiles);
 
+// Workload::call_ns where only the vendor's patterns call a GEMM library through a framework.
+inline double gemm_call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
+  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+}
+
 }  // namespace tritax

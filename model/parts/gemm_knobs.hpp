@@ -67,6 +67,19 @@ void give(Values& values, const GemmKnobs& knobs);
 // The knobs with the tile of a library's kernel, which it has whatever they say.
 Values with_tile(Values knobs, const MatmulTile& tile);
 
+// Default knobs with such a tile: of those asked for only `host_barriers` counts.
+template <class Knobs>
+Knobs library_knobs(const MatmulTile& tile, const GemmKnobs& asked) {
+  Knobs knobs;
+  knobs.tile_m = tile.m;
+  knobs.tile_n = tile.n;
+  knobs.tile_k = tile.k;
+  knobs.waves = tile.waves;
+  knobs.pipeline = tile.pipeline;
+  knobs.host_barriers = asked.host_barriers;
+  return knobs;
+}
+
 // Knobs where the user says nothing, from which a search starts too: 128 bytes of K a step, a tile of 256×256
 // where waves feed the LDS (AMD) and 128×256 where copies are asynchronous (NVIDIA), or the largest halved
 // from it that fits a compute unit; the overlapped pipeline, since patterns are compared and not the skill of

@@ -1,20 +1,37 @@
 #include "model/parts/library_all_pairs.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 #include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
-#include "model/parts/library_gather.hpp"
 
 namespace tritax {
 
 namespace {
 
 constexpr LockProtocol kAllPairsLock = LockProtocol::load_store;
-constexpr double kMostAllPairsBytes = 1 << 20;
+constexpr double kMostReducedBytes = 1 << 20;
 constexpr double kManyChannelsBytes = 80 * 1024;
 
 double message_bytes(const LibraryReduce& plan) { return plan.widest_bytes * plan.ranks; }
+
+// Of the all-to-all: up to how many bytes it takes so many channels.
+struct ChannelsUpTo {
+  double most_bytes = 0;
+  std::int32_t channels = 0;
+};
+constexpr std::array<ChannelsUpTo, 3> kExchangeChannels{{{9216, 1}, {194560, 2}, {524288, 4}}};
+
+double message_bytes(const LibraryAllToAll& plan) { return plan.widest_bytes * plan.ranks; }
+
+// All GPUs of them have a link to each other, and nobody has measured what the library takes.
+bool all_pairs_are_there(const Machine& machine, int ranks) {
+  return ranks > 1 && ranks <= machine.gpus_per_node && machine.fabric.kind == LinkKind::mesh &&
+         machine.library.small_channel_gb_per_s <= 0;
+}
 
 // The start of collectives is that of a whole all-reduce of nearly nothing by all GPUs of a node, less what
 // the steps of this kernel then take: two ways of words across a link, and the summands of all peers.
@@ -23,6 +40,19 @@ double handshake_ns(const Machine& machine) {
   const double steps_ns = 2 * (turn_ns + machine.fabric.flag_latency_ns);
   const double sums_ns = (machine.gpus_per_node - 1) * turn_ns;
   return std::max(0.0, machine.library.collective_start_ns - steps_ns - sums_ns);
+}
+
+Kernel all_pairs_kernel(const Machine& machine, std::string name, int rank) {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.rank = rank;
+  kernel.profile = KernelProfile::vendor;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  kernel.start_ns = handshake_ns(machine);
+  kernel.payload_share = kLowLatencyPayload;
+  kernel.remote_store_gb_per_s = kLowLatencyPayload * machine.gpu.cu_remote_store_gb_per_s;
+  return kernel;
 }
 
 Rect share_of_block(const LibraryReduce& plan, int owner, std::int32_t channel, std::int32_t channels) {
@@ -82,28 +112,35 @@ void add_channel_sum(ScheduleBuilder& builder, const LibraryReduce& plan, std::i
   }
 }
 
+// Copies the channel's share of the block for `peer`; whether there is one.
+bool copy_to_place(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer, std::int32_t channel,
+                   std::int32_t channels) {
+  const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
+  const Rect& place = plan.places[static_cast<std::size_t>(peer)];
+  const Rect share = piece_of(block, channel, channels);
+  if (share.rows == 0) return false;
+  const Rect to{place.row + share.row - block.row, place.col + share.col - block.col, share.rows, share.cols};
+  builder.copy(plan.received, to, peer, plan.own, share.row, share.col, plan.rank);
+  return true;
+}
+
 }  // namespace
 
 bool takes_all_pairs(const Machine& machine, const LibraryReduce& plan) {
-  return plan.everywhere && plan.ranks > 1 && plan.ranks <= machine.gpus_per_node &&
-         machine.fabric.kind == LinkKind::mesh && machine.library.small_channel_gb_per_s <= 0 &&
-         message_bytes(plan) < kMostAllPairsBytes;
+  return plan.everywhere && all_pairs_are_there(machine, plan.ranks) &&
+         message_bytes(plan) < kMostReducedBytes;
+}
+
+bool takes_all_pairs(const Machine& machine, const LibraryAllToAll& exchange) {
+  return exchange.equal_blocks && all_pairs_are_there(machine, exchange.ranks) &&
+         message_bytes(exchange) <= kExchangeChannels.back().most_bytes;
 }
 
 std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machine,
                                   const LibraryReduce& plan) {
   const std::int32_t asked = message_bytes(plan) < kManyChannelsBytes ? 4 : 8;
   const std::int32_t channels = std::min(asked, library_channels(machine));
-  Kernel kernel;
-  kernel.name = plan.kernel;
-  kernel.rank = plan.rank;
-  kernel.profile = KernelProfile::vendor;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = handshake_ns(machine);
-  kernel.payload_share = kLowLatencyPayload;
-  kernel.remote_store_gb_per_s = kLowLatencyPayload * machine.gpu.cu_remote_store_gb_per_s;
-  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t id = builder.kernel(all_pairs_kernel(machine, plan.kernel, plan.rank));
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     for (const int peer : peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel)) {
       builder.workgroup(id);
@@ -111,6 +148,30 @@ std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machi
     }
     builder.workgroup(id);
     add_channel_sum(builder, plan, channel, channels);
+  }
+  return id;
+}
+
+std::int32_t add_all_pairs_exchange(ScheduleBuilder& builder, const Machine& machine,
+                                    const LibraryAllToAll& exchange) {
+  std::int32_t asked = 0;
+  for (const ChannelsUpTo& size : kExchangeChannels) {
+    asked = size.channels;
+    if (message_bytes(exchange) <= size.most_bytes) break;
+  }
+  const std::int32_t channels = std::min(asked, library_channels(machine));
+  const std::int32_t id = builder.kernel(all_pairs_kernel(machine, exchange.kernel, exchange.rank));
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
+    for (const int peer : peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, channel)) {
+      builder.workgroup(id);
+      // Blocks are alike: who has nothing for a peer gets nothing from it.
+      if (!copy_to_place(builder, exchange, peer, channel, channels)) continue;
+      const std::int32_t row = channel * exchange.ranks;
+      builder.signal(exchange.arrived, row + exchange.rank, 1, peer, Scope::system, kAllPairsLock);
+      builder.wait(exchange.arrived, row + peer, 1, Scope::system, kAllPairsLock);
+    }
+    builder.workgroup(id);
+    copy_to_place(builder, exchange, exchange.rank, channel, channels);
   }
   return id;
 }

@@ -1,27 +1,39 @@
-// Small all-reduces of a vendor's collective library over a full mesh: all pairs at once, flags in the words
-// of the data (NCCL's protocol LL: 8-byte words of 4 B data and 4 B flag, arXiv:2507.04786 §II).
+// Small all-reduces and all-to-alls of a vendor's collective library over a full mesh: all pairs at once,
+// flags in the words of the data (NCCL's protocol LL: 8-byte words of 4 B data and 4 B flag, arXiv:2507.04786
+// §II).
 //
-//   a channel, all resident; its part of every block of the own matrix:
+//   all-reduce, a channel, all resident; its part of every block of the own matrix:
 //     TO A PEER, a workgroup each:  copy the part of its block -> slot there; arrived += 1 there
 //                                   wait summed; copy the own sum -> there; done += 1 there
 //     ADD, a workgroup:             load the own block; for peers: wait arrived, reduce their slot; store the
 //                                   sum; summed += 1; wait for the done of all peers
+//   all-to-all, a channel, all resident; its part of every block:
+//     TO A PEER, a workgroup each:  copy the part of its block -> its place there; arrived += 1 there; wait
+//     for
+//                                   the arrived of the peer
+//     HERE, a workgroup:            copy the part of the own block
 //
 // These are the algorithms that RCCL has for 8 GPUs (ROCm/rccl tools/msccl-algorithms,
-// allreduce-allpairs-8n-ll-32tb.xml and -64tb.xml: 4 channels, and 8 from 80 KiB on, up to 1 MiB). Nobody is
-// served after somebody else, and a channel that has nothing to send raises no flag. Where a machine has
-// measured times of its library's protocol for small messages, those hold instead (collective_cost.hpp).
+// allreduce-allpairs-8n-ll-32tb.xml and -64tb.xml: 4 channels, and 8 from 80 KiB on, up to 1 MiB;
+// alltoall-8n-0-9kb.xml, -9kb-190kb.xml and -190kb-512kb.xml: 1, 2 and 4 channels; the sizes are those of all
+// that a GPU has). Nobody is served after somebody else, and a channel that has nothing to send raises no
+// flag. Where a machine has measured times of its library's protocol for small messages, those hold instead
+// (collective_cost.hpp).
 #pragma once
 
 #include "model/parts/library_collectives.hpp"
+#include "model/parts/library_gather.hpp"
 
 namespace tritax {
 
-// Whether the library takes them for such an all-reduce.
+// Whether the library takes them for such an all-reduce, or all-to-all.
 bool takes_all_pairs(const Machine& machine, const LibraryReduce& plan);
+bool takes_all_pairs(const Machine& machine, const LibraryAllToAll& exchange);
 
-// Adds the kernel and gives its number.
+// Add the kernel and give its number.
 std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machine,
                                   const LibraryReduce& plan);
+std::int32_t add_all_pairs_exchange(ScheduleBuilder& builder, const Machine& machine,
+                                    const LibraryAllToAll& exchange);
 
 }  // namespace tritax

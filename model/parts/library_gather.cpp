@@ -7,6 +7,7 @@
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_all_pairs.hpp"
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_nodes.hpp"
 
@@ -139,10 +140,9 @@ double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange) {
   if (exchange.nodes.staged >= 0) return add_exchange_over_nodes(builder, machine, exchange);
-  constexpr int steps = 1;
+  if (takes_all_pairs(machine, exchange)) return add_all_pairs_exchange(builder, machine, exchange);
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol = collective_protocol(
-      machine.library, exchange.ranks, exchange.widest_bytes * (exchange.ranks - 1), channels, steps);
+  const CollectiveProtocol protocol = send_protocol(machine.library, exchange.widest_bytes);
   Kernel kernel = sending_kernel(exchange, protocol, std::numeric_limits<double>::max());
   kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric, protocol));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);

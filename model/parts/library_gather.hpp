@@ -9,7 +9,7 @@
 // memory than they gather from, so that the own block is copied as well; only what crosses a link keeps the
 // pace of the protocol (model/cost/collective_cost.hpp). An all-gather goes around rings; the blocks of an
 // all-to-all are sends and receives of their own, each straight to its peer in one step (NCCL and RCCL:
-// ncclSend, ncclRecv).
+// ncclSend, ncclRecv). Small ones of blocks of one size go all pairs over a full mesh: library_all_pairs.hpp.
 #pragma once
 
 #include <cstdint>
@@ -89,6 +89,7 @@ struct LibraryAllToAll {
   std::vector<Rect> places;    // of those in `received` there
   double widest_bytes = 0;     // of the largest block of all ranks: they take one protocol
   std::int16_t arrived = -1;   // flags (channel, rank), with which it ends: all blocks are there
+  bool equal_blocks = false;   // all of all ranks: the library's all-to-all, else sends and receives
   ExchangeNodes nodes{};
 };
 

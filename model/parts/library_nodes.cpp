@@ -417,12 +417,10 @@ void send_along_rail(ScheduleBuilder& builder, const HandPlan& plan) {
 
 std::int32_t add_exchange_over_nodes(ScheduleBuilder& builder, const Machine& machine,
                                      const LibraryAllToAll& exchange) {
-  constexpr int kOneStep = 1;
   constexpr int kMostOfAll = 256;
   const NodeGrid grid = node_grid(machine, exchange.ranks);
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol = collective_protocol(
-      machine.library, exchange.ranks, exchange.widest_bytes * (exchange.ranks - 1), channels, kOneStep);
+  const CollectiveProtocol protocol = send_protocol(machine.library, exchange.widest_bytes);
   const std::int32_t id =
       builder.kernel(kernel_over_nodes(exchange.kernel, exchange.rank, start_besides(machine, protocol, 2, 1),
                                        protocol.channel_gb_per_s, protocol.payload_share));

@@ -1,46 +1,18 @@
 #include "model/parts/library_sum.hpp"
 
-#include <vector>
+#include <utility>
 
-#include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
 
 namespace tritax {
 
-namespace {
-
-SumKnobs knobs_of_library_sum(const LibraryTile& library, const SumKnobs& asked) {
-  SumKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
+LibraryTile library_sum_tile(const PartialSums& problem, const Machine& machine) {
+  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, machine);
 }
 
-// Behind a GEMM its C is summand and result.
-LibraryReduce plan_of_sum(SumDraft& draft, DType dtype) {
-  ScheduleBuilder& builder = draft.builder;
-  const Rect widest = block_of(draft.problem, 0);
-  LibraryReduce reduce;
-  reduce.kernel = "all_reduce";
-  reduce.ranks = draft.ranks();
-  reduce.everywhere = true;
-  reduce.own = draft.alone() ? draft.partial : draft.c;
-  reduce.result = draft.c;
-  reduce.slot_rows = widest.rows;
-  reduce.slots =
-      builder.buffer({"slots", dtype, widest.rows * draft.ranks(), widest.cols, draft.tile.m, draft.tile.n});
-  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(dtype);
-  add_all_reduce_flags(builder, draft.machine, reduce);
-  for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
-  return reduce;
-}
-
-void launch_library_product(SumDraft& draft, int rank, const LibraryTile& library, std::int16_t parts) {
+void launch_library_product(SumDraft& draft, int rank, const LibraryTile& library, std::int16_t target,
+                            std::int16_t parts) {
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
   const std::vector<std::int32_t> kernels = add_library_gemm(draft.builder, draft.machine,
@@ -48,7 +20,7 @@ void launch_library_product(SumDraft& draft, int rank, const LibraryTile& librar
                                                               draft.a,
                                                               draft.b,
                                                               depth_of(draft.problem, rank),
-                                                              draft.c,
+                                                              target,
                                                               {0, 0, m, n},
                                                               parts,
                                                               draft.problem.dtype,
@@ -57,19 +29,41 @@ void launch_library_product(SumDraft& draft, int rank, const LibraryTile& librar
   for (const std::int32_t kernel : kernels) draft.builder.launch(rank, kernel, 0);
 }
 
-}  // namespace
-
-LibraryTile library_sum_tile(const PartialSums& problem, const Machine& machine) {
-  return library_tile({problem.m, problem.n, depth_of(problem, 0), problem.dtype}, machine);
+LibraryReduce library_reduce_of(SumDraft& draft, std::string kernel, std::int16_t own, DType dtype,
+                                std::vector<Rect> blocks) {
+  ScheduleBuilder& builder = draft.builder;
+  const Rect widest = blocks.front();
+  LibraryReduce reduce;
+  reduce.kernel = std::move(kernel);
+  reduce.ranks = draft.ranks();
+  reduce.everywhere = draft.everywhere;
+  reduce.own = own;
+  reduce.result = draft.c;
+  reduce.slot_rows = widest.rows;
+  if (draft.sends()) {
+    reduce.slots = builder.buffer(
+        {"slots", dtype, widest.rows * draft.ranks(), widest.cols, draft.tile.m, draft.tile.n});
+  }
+  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(dtype);
+  reduce.blocks = std::move(blocks);
+  if (reduce.everywhere) {
+    add_all_reduce_flags(builder, draft.machine, reduce);
+    return reduce;
+  }
+  const std::int32_t flags = library_channels(draft.machine) * draft.ranks();
+  reduce.arrived = builder.flags("arrived", flags);
+  if (draft.opens()) reduce.opened = builder.flags("opened", flags);
+  return reduce;
 }
 
 SumDraft library_sum_draft(std::string_view pattern, const PartialSums& problem, const Machine& machine,
                            const SumKnobs& asked) {
   PartialSums array = problem;
   array.blocks = problem.m >= problem.n ? Blocks::rows : Blocks::columns;
+  const LibraryTile library = library_sum_tile(problem, machine);
   return {pattern, array,
-          machine, knobs_of_library_sum(library_sum_tile(problem, machine), asked),
-          true,    library_sum_dtype(problem.dtype)};
+          machine, library_knobs<SumKnobs>(library.tile, asked),
+          true,    product_dtype(problem.dtype)};
 }
 
 void add_library_sum(SumDraft& draft, const std::function<void(int rank)>& behind) {
@@ -83,11 +77,14 @@ void add_library_sum(SumDraft& draft, const std::function<void(int rank)>& behin
   // A summand alone is copied into the sum by the library too.
   const bool sums = draft.sends() || !multiplies;
   if (sums) {
-    reduce = plan_of_sum(draft, multiplies ? library_sum_dtype(draft.problem.dtype) : draft.problem.dtype);
+    // Behind a GEMM its C is summand and result.
+    reduce = library_reduce_of(draft, "all_reduce", multiplies ? draft.c : draft.partial,
+                               multiplies ? product_dtype(draft.problem.dtype) : draft.problem.dtype,
+                               blocks_of(draft.problem));
   }
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     if (multiplies) {
-      launch_library_product(draft, rank, library, parts);
+      launch_library_product(draft, rank, library, draft.c, parts);
     } else if (draft.knobs.host_barriers) {
       builder.host(rank, HostOpKind::barrier);
     }

@@ -4,24 +4,34 @@
 //   stream 0, GEMM:        the vendor's kernel: C = A_r·B_r
 //   stream 0, ALL-REDUCE:  model/parts/library_collectives.hpp; behind a GEMM in place
 //
-// Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
-// GEMM in bf16, in which they are added: libraries multiply fp8 into bf16.
+// Nothing waits for the host in between: a framework puts all of it into streams. Products leave the GEMM in
+// product_dtype(), in which they are added.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "model/parts/library_collectives.hpp"
 #include "model/parts/library_tile.hpp"
 #include "model/parts/partial_sums.hpp"
 
 namespace tritax {
 
-// Dtype of C behind the GEMM of a library, and of its sums.
-constexpr DType library_sum_dtype(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
-
 // The tile of the library's GEMM for the rank that has most of K.
 LibraryTile library_sum_tile(const PartialSums& problem, const Machine& machine);
+
+// Adds and launches the vendor's product of a rank, into the buffer `target`, behind a host barrier where the
+// knobs want them. `parts`: add_buffer_of_parts().
+void launch_library_product(SumDraft& draft, int rank, const LibraryTile& library, std::int16_t target,
+                            std::int16_t parts);
+
+// What is the same on all ranks of a collective that adds up the blocks of `own` into the draft's C: its
+// slots and flags are added. An all-reduce where sums go everywhere, else a reduce-scatter.
+LibraryReduce library_reduce_of(SumDraft& draft, std::string kernel, std::int16_t own, DType dtype,
+                                std::vector<Rect> blocks);
 
 // A draft with a product for add_library_sum(): C is cut as one array, along its longer side.
 SumDraft library_sum_draft(std::string_view pattern, const PartialSums& problem, const Machine& machine,

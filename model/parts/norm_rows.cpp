@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -74,19 +75,26 @@ void check_norm_columns(std::int64_t cols, std::string_view field) {
 }
 
 void check_norm_rows(std::int64_t rows, int gpus, std::string_view field) {
-  const double operations = static_cast<double>(rows) * gpus * (4.0 * gpus + 8);
-  if (operations <= kMaxOperations) return;
-  throw UserError(
-      fmt::format("{} = {}: a row at a time on {} GPUs is too much to schedule (over {:.0f} tile "
-                  "operations)",
-                  field, rows, gpus, kMaxOperations));
+  const double operations_of_row = gpus * (4.0 * gpus + 8);
+  const double most = std::floor(kMaxOperations / operations_of_row);
+  if (static_cast<double>(rows) <= most) return;
+  throw UserError(fmt::format(
+      "{} = {}: a row at a time on {} GPUs is too much to schedule (over {:.0f} tile operations); "
+      "give at most {:.0f} rows, or fewer GPUs",
+      field, rows, gpus, kMaxOperations, most));
+}
+
+double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands) {
+  constexpr double kMatrices = 3;  // C, residual and normalised rows; the weights are one more row
+  return (kMatrices * static_cast<double>(rows) + 1) * static_cast<double>(cols) *
+         bytes_of(product_dtype(operands));
 }
 
 NormRows add_norm(SumDraft& draft) {
   ScheduleBuilder& builder = draft.builder;
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
-  const DType dtype = norm_dtype(draft.problem.dtype);
+  const DType dtype = product_dtype(draft.problem.dtype);
   NormRows norm;
   norm.residual = builder.buffer({"residual", dtype, m, n, 1, n});
   norm.weights = builder.buffer({"weights", dtype, 1, n, 1, n});

@@ -29,17 +29,18 @@ struct NormRows {
   std::int16_t normed = -1;
 };
 
-// Dtype of C, the residual stream and what is normalised: that of the operands, of fp8 bf16.
-constexpr DType norm_dtype(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
-
 // Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: their name.
 void check_norm_columns(std::int64_t cols, std::string_view field);
 
 // Throws UserError where normalising `rows` rows of sums of so many GPUs would be too much to schedule.
 void check_norm_rows(std::int64_t rows, int gpus, std::string_view field);
 
+// Bytes that a rank needs of C, the residual stream, the weights and the normalised rows.
+double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands);
+
 // Adds buffers, inputs and reference to a draft whose sum goes everywhere; the normalised rows are the
-// result. The draft's C must be of norm_dtype().
+// result. C, the residual stream and the normalised rows are of
+// product_dtype(); the draft's C must be.
 NormRows add_norm(SumDraft& draft);
 
 // Adds the end of a row whose sum with the residual is in the accumulator.

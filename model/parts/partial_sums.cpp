@@ -120,6 +120,12 @@ Rect block_of(const PartialSums& sums, int rank) {
   return {0, begin, static_cast<std::int32_t>(sums.m), size};
 }
 
+std::vector<Rect> blocks_of(const PartialSums& sums) {
+  std::vector<Rect> blocks;
+  for (int rank = 0; rank < sums.gpus; ++rank) blocks.push_back(block_of(sums, rank));
+  return blocks;
+}
+
 std::int32_t depth_of(const PartialSums& sums, int rank) {
   return static_cast<std::int32_t>(share_of(sums.k, rank, sums.gpus).size());
 }

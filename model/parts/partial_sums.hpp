@@ -69,6 +69,7 @@ struct PartialSums {
 
 // The part of C that a rank owns, as evenly as possible; that of rank 0 is the widest.
 Rect block_of(const PartialSums& sums, int rank);
+std::vector<Rect> blocks_of(const PartialSums& sums);  // of all ranks
 
 // Columns of A and rows of B of a rank.
 std::int32_t depth_of(const PartialSums& sums, int rank);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/core/error.hpp"
+#include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
 
 namespace tritax {
@@ -75,16 +76,32 @@ void require_parts(const Problem& problem, const FieldPlace& place, std::string_
 
 void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                         double copies_of_c) {
+  const double elements = static_cast<double>(sums.m) * static_cast<double>(sums.n);
+  const double c = elements * bytes_of(knobs.result.value_or(sums.dtype));
+  const double copies = sums.gpus > 1 ? copies_of_c * elements * bytes_of(wire_dtype(sums, knobs)) : 0;
+  check_sums_in_memory(sums, machine, knobs, c + copies);
+}
+
+void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
+                          double more_bytes) {
   check_dtype(sums.dtype, machine);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
-  const auto m = static_cast<double>(sums.m);
-  const auto n = static_cast<double>(sums.n);
-  const double operands = (m + n) * depth_of(sums, 0) * bytes_of(sums.dtype);
-  const double c = m * n * bytes_of(knobs.result.value_or(sums.dtype));
-  const double copies = sums.gpus > 1 ? copies_of_c * m * n * bytes_of(wire_dtype(sums, knobs)) : 0;
-  check_memory("this problem", operands + c + copies, machine.gpu);
+  const double sides = static_cast<double>(sums.m) + static_cast<double>(sums.n);
+  const double operands = sides * depth_of(sums, 0) * bytes_of(sums.dtype);
+  check_memory("this problem", operands + more_bytes, machine.gpu);
   check_operations(sums, knobs);
+}
+
+Work product_work(const PartialSums& sums) {
+  return {
+      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
+      .peers = sums.gpus - 1};
+}
+
+double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
+                    const Values& knobs) {
+  return gemm_bound_ns(pattern, shape_of(sums), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine) {

@@ -20,6 +20,17 @@ void require_parts(const Problem& problem, const FieldPlace& place, std::string_
 void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                         double copies_of_c);
 
+// The same where a rank needs `more_bytes` beside its operands, of C too.
+void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
+                          double more_bytes);
+
+// The flops of the product, and the peers that a rank exchanges sums with.
+Work product_work(const PartialSums& sums);
+
+// Workload::bound_ns: a lower bound of the time, by the product of the rank that has most of K.
+double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
+                    const Values& knobs);
+
 // Knobs of the table that suit the machine.
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine);
 

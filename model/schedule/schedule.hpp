@@ -167,7 +167,7 @@ struct Resources {
 enum class Pipeline : std::uint8_t {
   serial,      // one wave group: LDS writes, LDS reads, matrix instructions in turn (Triton, 2 stages)
   overlapped,  // two wave groups or asynchronous copies: data movement hides behind matrix instructions
-  // Overlapped, by a given schedule of waves that fill the LDS themselves (model/cost/wave_schedule.hpp):
+  // Overlapped, by a given schedule of waves that fill the LDS themselves (model/schedule/wave_schedule.hpp):
   ping_pong,          // two waves a SIMD: one computes while the other moves data
   interleaved,        // one wave a SIMD, whose instructions alternate
   producer_consumer,  // some waves only fill the LDS

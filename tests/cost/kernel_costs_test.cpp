@@ -152,5 +152,20 @@ TEST(CollectiveProtocol, IsTheFasterOne) {
   EXPECT_EQ(collective_protocol(library, 8, 1e5, 10).start_ns, 11e3);
 }
 
+// NCCL_P2P_LL_THRESHOLD is 16384, whatever the times of the protocols are.
+TEST(CollectiveProtocol, OfSendsGoesBySizeAlone) {
+  LibraryCosts library;
+  library.collective_start_ns = 25e3;
+  library.channel_gb_per_s = 15;
+  EXPECT_EQ(send_protocol(library, 16384).start_ns, 25e3);  // the only one
+  library.small_start_ns = 5e3;
+  library.small_step_ns = 1e3;
+  library.small_channel_gb_per_s = 6;
+  EXPECT_EQ(send_protocol(library, 16384).start_ns, 5e3);
+  EXPECT_EQ(send_protocol(library, 16384).payload_share, 0.5);
+  EXPECT_EQ(send_protocol(library, 16385).start_ns, 25e3);
+  EXPECT_EQ(send_protocol(library, 16385).payload_share, 1);
+}
+
 }  // namespace
 }  // namespace tritax

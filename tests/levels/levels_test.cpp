@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/cost/kernel_costs.hpp"
+#include "model/cost/matmul_cost.hpp"
 #include "model/machine/machine.hpp"
 
 namespace tritax {
@@ -173,6 +175,21 @@ TEST(Levels, OfAmpereCopyIntoLds) {
   EXPECT_EQ(levels.feed, Feed::by_copies);
   EXPECT_EQ(levels.products.front().instructions(), 4 * 8 * 4);
   EXPECT_EQ(levels.prefetch_distance, levels.stages - 1);
+}
+
+// Waves load the operands of fp64 themselves, with as many stages as the cost law has.
+TEST(Levels, InFp64HaveTheStagesOfWavesThatLoad) {
+  const MatmulTile tile{64, 64, 16, 4, Pipeline::overlapped};
+  for (const char* name : {"a100-8", "h200-8"}) {
+    const Machine machine = find_machine(name);
+    for (const KernelCosts& costs : {machine.interpreter, CostTable(machine)[KernelProfile::vendor]}) {
+      const Levels levels = lower_matmul(machine.gpu, costs, DType::fp64, tile);
+      EXPECT_EQ(levels.feed, Feed::by_copies) << name;
+      EXPECT_EQ(levels.stages, kMostStagesOfWaves) << name;
+      EXPECT_EQ(levels.stages, operand_stages(machine.gpu, costs, DType::fp64, tile, 0)) << name;
+    }
+    EXPECT_GT(lower_matmul(machine.gpu, machine.interpreter, DType::fp16, tile).stages, kMostStagesOfWaves);
+  }
 }
 
 TEST(Levels, ThatDoNotFitAreRefusedWithTheReason) {

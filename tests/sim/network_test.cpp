@@ -25,7 +25,7 @@ Machine two_nodes() {
 }
 
 // How long rank 0 takes to store a tile of C, or of a matrix that is wider, to `target`.
-double nic_store_ns(const Machine& machine, int target, bool wide = false) {
+double nic_store_ns(const Machine& machine, int target, bool wide = false, double payload_share = 1) {
   Draft draft(kRanks);
   const std::int16_t matrix =
       wide ? draft.builder.buffer({"W", DType::fp16, kTile, 4 * kTile, kTile, kTile}) : draft.c;
@@ -34,7 +34,9 @@ double nic_store_ns(const Machine& machine, int target, bool wide = false) {
   draft.builder.store(matrix, Draft::tile(0), target);
   draft.builder.launch(0, kernel);
   draft.builder.host(0, HostOpKind::device_synchronize);
-  return run(draft.builder.finish(), machine).seen.kernels.at(0).length_ns();
+  Schedule schedule = draft.builder.finish();
+  schedule.kernels[static_cast<std::size_t>(kernel)].payload_share = payload_share;
+  return run(schedule, machine).seen.kernels.at(0).length_ns();
 }
 
 TEST(Network, ATileTakesWhatItsPayloadNeedsOfANic) {
@@ -59,6 +61,20 @@ TEST(Network, EveryRowThatLiesApartIsAMessage) {
   // It is the NIC that takes the time, whatever of its rate is payload.
   machine.network.efficiency = 0.5;
   EXPECT_NEAR(nic_store_ns(machine, 2, true), kNicNs / 0.5 + kTile * 10, kExact);
+}
+
+// Flags in the words of the data are bytes of the message, and no messages of their own; the GPU's port
+// carries them too.
+TEST(Network, FlagsInTheWordsOfTheDataTakeNicsAndPorts) {
+  Machine machine = two_nodes();
+  EXPECT_NEAR(nic_store_ns(machine, 2, false, 0.5), 2 * kNicNs, kExact);
+  machine.network.message_ns = 10;
+  EXPECT_NEAR(nic_store_ns(machine, 2, false, 0.5), 2 * kNicNs + 10, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2, true, 0.5), 2 * kNicNs + kTile * 10, kExact);
+  constexpr double kPortNs = 3 * kNicNs;
+  machine.fabric.store_egress_gb_per_s = kTileBytes / kPortNs;
+  EXPECT_NEAR(nic_store_ns(machine, 2, true), kPortNs, kExact);
+  EXPECT_NEAR(nic_store_ns(machine, 2, true, 0.5), 2 * kPortNs, kExact);
 }
 
 // When the waiting rank sees the signal of a rank that has stored a tile to it.

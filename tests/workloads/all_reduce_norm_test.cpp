@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "model/core/error.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workloads/all_reduce_norm/workload.hpp"
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
@@ -79,6 +83,96 @@ TEST_P(EveryNorm, RefusesRowsThatNoWorkgroupHolds) {
     EXPECT_NE(message.find("16385"), std::string::npos) << message;
     EXPECT_NE(message.find("at most 16384 elements"), std::string::npos) << message;
   }
+}
+
+double buffer_bytes(const Schedule& schedule) {
+  double bytes = 0;
+  for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
+  return bytes;
+}
+
+// What says before that memory does not do says so for what the buffers take, and for nothing that fits:
+// whatever is summed, sent and normalised in other types.
+TEST_P(EveryNorm, IsRefusedWhereItsBuffersDoNotFitAndOnlyThere) {
+  std::vector<std::int64_t> wires{0};
+  if (find_spec(workload().knobs, "wire_dtype") != nullptr) wires = {0, 1, 1 + std::int64_t(DType::fp8)};
+  for (const int gpus : {1, 2, 4}) {
+    for (const DType dtype : {DType::bf16, DType::fp8}) {
+      const Problem asked = norm_problem(workload(), 35, 50, dtype, gpus);
+      for (const Pattern& pattern : workload().patterns) {
+        for (const std::int64_t wire : pattern.uses("wire_dtype") ? wires : std::vector<std::int64_t>{0}) {
+          for (int transport = 0; transport < (pattern.uses("transport") ? 2 : 1); ++transport) {
+            Machine machine = norm_machine();
+            Values knobs = norm_knobs(workload(), pattern, transport);
+            if (wire > 0) knobs.give("wire_dtype", wire);
+            machine.gpu.hbm_bytes = buffer_bytes(sums::built(pattern, asked, machine, knobs));
+            EXPECT_NO_THROW(sums::built(pattern, asked, machine, knobs))
+                << pattern.name << ' ' << gpus << name_of(dtype) << wire << transport;
+            machine.gpu.hbm_bytes -= 1;
+            EXPECT_THROW(sums::built(pattern, asked, machine, knobs), UserError)
+                << pattern.name << ' ' << gpus << name_of(dtype) << wire << transport;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryNorm, RefusesRowsThatAreTooManyToScheduleAndSaysHowManyAreNot) {
+  const Machine machine = find_machine("mi300x-8");
+  constexpr std::int64_t kMost = (8 << 20) / (8 * (4 * 8 + 8));
+  const Problem asked = norm_problem(workload(), kMost + 1, 32, DType::bf16, 8);
+  for (const Pattern& pattern : workload().patterns) {
+    try {
+      sums::built(pattern, asked, machine, Values(workload().knobs));
+      FAIL() << pattern.name << " accepted";
+    } catch (const UserError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(" = 26215: "), std::string::npos) << message;
+      EXPECT_NE(message.find("give at most 26214 rows"), std::string::npos) << message;
+    }
+  }
+}
+
+// Few rows are sent in pieces, so that all workgroups send: each to every peer, once, none too narrow to be
+// worth it, from whole sectors on.
+TEST_P(EveryNorm, SendsFewRowsInPieces) {
+  const Machine machine = norm_machine();
+  constexpr int kRows = 2, kCols = 4000, kRanks = 3, kWorkgroups = 6;
+  const Problem asked = norm_problem(workload(), kRows, kCols, DType::bf16, kRanks);
+  const Pattern& pattern = find_pattern(workload(), "one-shot", "test");
+  const Values knobs = norm_knobs(workload(), pattern, static_cast<int>(Transport::push));
+  const Schedule schedule = sums::built(pattern, asked, machine, knobs);
+  std::map<std::pair<int, int>, std::vector<std::pair<int, int>>> sent;  // (rank, peer): columns from, to
+  for (const Kernel& kernel : schedule.kernels) {
+    if (kernel.name != "all_reduce_rms_norm") continue;
+    ASSERT_EQ(kernel.workgroups.size(), std::size_t{kWorkgroups});
+    for (const Workgroup& workgroup : kernel.workgroups) {
+      int stores = 0;
+      for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+        const Op& op = schedule.ops[workgroup.first_op + i];
+        if (op.kind != OpKind::store || op.rank == kernel.rank) continue;
+        ++stores;
+        const int row = op.rect.row - kRows * kernel.rank;
+        sent[{kernel.rank, op.rank}].emplace_back(row * kCols + op.rect.col,
+                                                  row * kCols + op.rect.col + op.rect.cols);
+        EXPECT_EQ(op.rect.col % 16, 0);
+        EXPECT_GE(op.rect.cols, 512);
+      }
+      EXPECT_EQ(stores, kRanks - 1);
+    }
+  }
+  ASSERT_EQ(sent.size(), std::size_t{kRanks * (kRanks - 1)});
+  for (auto& [ranks, pieces] : sent) {
+    std::sort(pieces.begin(), pieces.end());
+    int end = 0;
+    for (const auto& [from, to] : pieces) {
+      EXPECT_EQ(from, end);
+      end = to;
+    }
+    EXPECT_EQ(end, kRows * kCols);
+  }
+  EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "");
 }
 
 // In one shot every rank sends all of its partial sums to every peer, or loads theirs.

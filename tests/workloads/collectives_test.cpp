@@ -144,6 +144,35 @@ TEST(LibraryAllReduce, OfAFewBytesRaisesNoFlagsForNothing) {
   EXPECT_EQ(sums::built(library, many, machine, Values(all_reduce().knobs)).kernels[0].payload_share, 1);
 }
 
+// RCCL's algorithms for small all-to-alls: 1, 2 or 4 channels of all pairs, by all that a GPU has.
+TEST(LibraryAllToAll, OfSmallBlocksOfOneSizeGoesAllPairsWithFlagsInTheData) {
+  const Machine machine = find_machine("mi300x-8");
+  const Pattern& library = find_pattern(all_to_all(), "library", "test");
+  const auto kernel_of = [&](std::int64_t rows, std::int64_t cols) {
+    const Problem asked = collective_of(all_to_all(), rows, cols, DType::fp16, 8);
+    return sums::built(library, asked, machine, Values(all_to_all().knobs)).kernels[0];
+  };
+  for (const auto& [rows, channels] :
+       {std::pair{72, 1}, std::pair{80, 2}, std::pair{1520, 2}, std::pair{1528, 4}, std::pair{4096, 4}}) {
+    const Kernel kernel = kernel_of(rows, 64);  // 128 bytes a row: 9 KiB, 190 KiB and 512 KiB
+    EXPECT_EQ(kernel.payload_share, 0.5) << rows;
+    EXPECT_EQ(kernel.workgroups.size(), static_cast<std::size_t>(8 * channels)) << rows;
+  }
+  EXPECT_EQ(kernel_of(4104, 64).payload_share, 1);
+  EXPECT_EQ(kernel_of(73, 64).payload_share, 1);  // one block has a row more: sends and receives
+}
+
+// Sends of 7 peers after each other are replaced by one turn.
+TEST(LibraryAllToAll, OfAFewBytesTakesLessThanAnAllReduceOfThem) {
+  const Machine machine = find_machine("mi300x-8");
+  const auto time_ns = [&](const Workload& workload) {
+    const Problem few = collective_of(workload, 8, 64, DType::fp16, 8);
+    const Pattern& library = find_pattern(workload, "library", "test");
+    return simulate(sums::built(library, few, machine, Values(workload.knobs)), machine).makespan_ns;
+  };
+  EXPECT_LT(time_ns(all_to_all()), time_ns(all_reduce()));
+}
+
 constexpr double kMatrix = 256.0 * 192 * 2;
 
 TEST(ReduceScatter, EveryRankSendsAllButItsOwnRowsOnce) {

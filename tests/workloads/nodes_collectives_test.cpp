@@ -60,20 +60,42 @@ TEST(NodesCollectives, AreSoundAndRightOnRaggedShapes) {
   }
 }
 
+// What is wrong with three runs of a pattern over two nodes that hosts keep apart, or only flags do.
+std::string wrong_over_nodes(const Problem& problem, const Machine& machine, const char* pattern,
+                             bool host_barriers) {
+  Values knobs(problem.workload->knobs);
+  knobs.give("host_barriers", host_barriers);
+  return sums::what_is_wrong(find_pattern(*problem.workload, pattern, "test"), problem, machine, knobs);
+}
+
+// Who reads what was gathered does not tell those who send again: those baselines need the hosts.
 TEST(NodesCollectives, AreSoundAndRightAsThoseOfBaselines) {
+  constexpr std::array<std::pair<const char*, bool>, 6> kNeedHosts{{{"gemm-all-reduce", false},
+                                                                    {"gemm-reduce-scatter", false},
+                                                                    {"gemm-all-to-all", false},
+                                                                    {"gemm-all-reduce-norm", false},
+                                                                    {"gemm-all-scatter", true},
+                                                                    {"all-gather-gemm", true}}};
   const Machine machine = nodes_of("h200-8x8", 2, 2);
-  for (const char* workload :
-       {"gemm-all-reduce", "gemm-reduce-scatter", "gemm-all-to-all", "gemm-all-scatter", "all-gather-gemm"}) {
+  for (const auto& [workload, needs_hosts] : kNeedHosts) {
     Problem problem = problem_of(find_workload(workload, "test"));
     problem.values.give("m", 67);
     problem.values.give("n", 130);
     problem.values.give("k", 48);
     problem.values.give("gpus", machine.gpu_count());
     complete_problem(problem, "test");
-    const Pattern& library = find_pattern(*problem.workload, "library", "test");
-    Values knobs(problem.workload->knobs);
-    knobs.give("host_barriers", 1);  // who reads what was gathered does not tell those who send again
-    EXPECT_EQ(sums::what_is_wrong(library, problem, machine, knobs), "") << workload;
+    EXPECT_EQ(wrong_over_nodes(problem, machine, "library", true), "") << workload;
+    const std::string without = wrong_over_nodes(problem, machine, "library", false);
+    EXPECT_EQ(!without.empty(), needs_hosts) << workload << ": " << without;
+  }
+}
+
+TEST(NodesCollectives, WithNormsAreSoundAndRightByLibraryAndInOneShot) {
+  const Machine machine = nodes_of("h200-8x8", 2, 2);
+  const Problem problem = matrix_on(machine, "all-reduce-norm", 37, 50);
+  for (const char* pattern : {"library", "one-shot"}) {
+    for (const bool host_barriers : {false, true})
+      EXPECT_EQ(wrong_over_nodes(problem, machine, pattern, host_barriers), "") << pattern << host_barriers;
   }
 }
 
@@ -178,6 +200,32 @@ TEST(NodesProtocol, TakesRingsOrTreesByStepsAndBytes) {
   EXPECT_DOUBLE_EQ(protocol_of_nodes(machine, grid, 1e9, 10, true).start_ns, 20e3 + 112e3 + 14 * 2e3);
   // Between two nodes trees send half as much, and the NICs alone hold them back.
   EXPECT_DOUBLE_EQ(protocol_of_nodes(machine, node_grid(machine, 16), 1e9, 10, true).channel_gb_per_s, 40);
+}
+
+// Half of what NICs carry are flags where these travel in the words of the data, and the kernels know it.
+TEST(NodesProtocol, CarriesFlagsOverNicsWhereTheyTravelInTheData) {
+  Machine machine = nodes_of("h200-8x8", 8, 8);
+  machine.library.channels = 10;
+  LibraryCosts& library = machine.library;
+  library.collective_start_ns = 1e6;  // nobody takes the other protocol
+  library.channel_gb_per_s = 40;
+  library.small_start_ns = 5e3;
+  library.small_step_ns = 1e3;
+  library.small_channel_gb_per_s = 40;
+  machine.fabric.network_gb_per_s = 25;
+  machine.fabric.network_latency_ns = 2e3;
+  machine.network.efficiency = 1;
+  const NodeGrid grid = node_grid(machine, 64);
+  const CollectiveProtocol ring = protocol_of_nodes(machine, grid, 1, 10, false);
+  EXPECT_DOUBLE_EQ(ring.start_ns, 5e3 + 6 * 1e3 + 56e3 + 7 * 2e3);
+  EXPECT_DOUBLE_EQ(ring.channel_gb_per_s, 10);  // 8 NICs of 25 GB/s: 20 of words a channel
+  EXPECT_EQ(ring.payload_share, kLowLatencyPayload);
+  EXPECT_DOUBLE_EQ(protocol_of_nodes(machine, grid, 1, 10, true).channel_gb_per_s, 0.92 * 10);
+  machine.gpu.cus_per_xcd = 10;
+  for (const char* workload : {"all-gather", "all-reduce"}) {
+    const Schedule schedule = library_on(machine, matrix_on(machine, workload, 64, 64));
+    for (const Kernel& kernel : schedule.kernels) EXPECT_EQ(kernel.payload_share, 0.5) << workload;
+  }
 }
 
 TEST(NodesProtocol, IsThatOfOneNodeWithoutWholeNodes) {

@@ -66,7 +66,7 @@ void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, 
     case Feed::by_copy_engine:
       staging = stages_tiles(gpu, levels.dtype) ? out_bytes + costs.lds_bytes_of_senders : 0;
       levels.stages = std::clamp(static_cast<std::int32_t>((room - staging) / stage_bytes), 2,
-                                 std::max(2, costs.most_operand_stages));
+                                 std::max(2, most_stages(costs, levels.dtype)));
       levels.prefetch_distance = levels.stages - 1;
       break;
   }

@@ -18,17 +18,6 @@ namespace tritax {
 
 namespace {
 
-GatherKnobs knobs_of(const LibraryTile& library, const GatherKnobs& asked) {
-  GatherKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
-}
-
 // Where a rank's shard comes to lie: in A, or in a slot of `gathered`.
 Rect slot_of(const AllGatherGemm& problem, int rank, bool in_place) {
   Rect slot = slice_of(problem, rank);
@@ -71,7 +60,7 @@ LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine
 
 Schedule build_library(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& asked) {
   const LibraryTile library = tile_of_library(problem, machine);
-  GatherDraft draft("library", problem, machine, knobs_of(library, asked));
+  GatherDraft draft("library", problem, machine, library_knobs<GatherKnobs>(library.tile, asked));
   ScheduleBuilder& builder = draft.builder;
   const bool gathers = draft.ranks() > 1;
   const bool by_k = problem.sharding == Sharding::k;

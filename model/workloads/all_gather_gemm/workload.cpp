@@ -248,10 +248,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, shape_of(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
-}
-
 // all_gather_gemm.py: the whole program on the host's clock, or the product alone, launched as a graph,
 // between two events.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
@@ -293,7 +289,7 @@ const Workload& all_gather_gemm() {
       .left_out = left_out_cus,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,

@@ -6,12 +6,8 @@
 //   ring      the same: every piece goes once around all GPUs, the last of which stores the sum to all
 #include "model/workloads/all_reduce/workload.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 
-#include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
@@ -40,13 +36,8 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
                   const Values& values, double copies) {
   const Collective collective = collective_of(problem);
   const SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, copies);
-  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
-  return {pattern,
-          {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus},
-          machine,
-          knobs,
-          true};
+  check_collective(collective, machine, knobs, copies * collective.bytes());
+  return {pattern, array_of(collective), machine, knobs, true};
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
@@ -98,20 +89,6 @@ const std::array<Pattern, 4> kPatterns{{
      .build = build_ring},
 }};
 
-void complete(Problem& problem, const FieldPlace& place) {
-  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
-  throw UserError(fmt::format(
-      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
-      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
-}
-
-// Both ways, as bus bandwidths count them.
-Work work(const Problem& problem) {
-  const Collective collective = collective_of(problem);
-  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
-          .peers = collective.gpus - 1};
-}
-
 Values default_knobs(const Problem& problem, const Machine& machine) {
   return default_collective_knobs(Values(kKnobs), problem, machine);
 }
@@ -133,8 +110,8 @@ const Workload& all_reduce() {
       .knobs = kKnobs,
       .patterns = kPatterns,
       .baseline = "library",
-      .complete = complete,
-      .work = work,
+      .complete = require_rows_or_columns,
+      .work = all_reduce_work,
       .size_text = collective_size_text,
       .default_knobs = default_knobs,
       .space = space,

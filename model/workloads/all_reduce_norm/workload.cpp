@@ -4,12 +4,8 @@
 //   one-shot  one kernel: every GPU adds up its rows from slots or from its peers, and normalises them
 #include "model/workloads/all_reduce_norm/workload.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 
-#include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/norm_rows.hpp"
@@ -29,22 +25,25 @@ const std::array<Spec, 5> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
+// `slots`: elements of those of a GPU, for summands that come from its peers.
 SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const Machine& machine,
-                       const Values& values, double copies) {
+                       const Values& values, double slots) {
   const Collective collective = collective_of(problem);
   SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, copies);
+  const double slots_bytes = collective.gpus > 1 ? slots * bytes_of(collective.dtype) : 0;
+  check_collective(
+      collective, machine, knobs,
+      collective.bytes() + norm_bytes(collective.rows, collective.cols, collective.dtype) + slots_bytes);
   check_norm_rows(collective.rows, collective.gpus, "rows");
   knobs.comm_tile_m = 1;
   knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
-  const Blocks owned = collective.rows >= collective.gpus ? Blocks::rows : Blocks::columns;
-  return {pattern, {collective.rows, collective.cols, 0, collective.dtype, owned, collective.gpus},
-          machine, knobs,
-          true,    norm_dtype(collective.dtype)};
+  return {pattern, array_of(collective), machine, knobs, true, product_dtype(collective.dtype)};
 }
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
-  SumDraft draft = draft_of_norm("library", problem, machine, values, 5);
+  const Rect widest = block_of(array_of(collective_of(problem)), 0);
+  const double slots = static_cast<double>(problem.gpus()) * widest.rows * widest.cols;
+  SumDraft draft = draft_of_norm("library", problem, machine, values, slots);
   const NormRows norm = add_norm(draft);
   add_library_sum(draft,
                   [&](int rank) { draft.builder.launch(rank, add_norm_kernel(draft, norm, rank), 0); });
@@ -52,8 +51,9 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
-  const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
-  SumDraft draft = draft_of_norm("one-shot", problem, machine, values, 4.0 + (slots ? problem.gpus() : 0));
+  const bool pushes = static_cast<Transport>(values["transport"]) == Transport::push;
+  const double of_each = static_cast<double>(problem["rows"] * problem["cols"]);
+  SumDraft draft = draft_of_norm("one-shot", problem, machine, values, pushes ? problem.gpus() * of_each : 0);
   const NormRows norm = add_norm(draft);
   const OneShotRows shot = add_one_shot_rows(draft, all_cus(machine.gpu, draft.knobs.comm_cus));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
@@ -79,17 +79,7 @@ const std::array<Pattern, 2> kPatterns{{
 
 void complete(Problem& problem, const FieldPlace& place) {
   check_norm_columns(problem["cols"], place("cols") + ": cols");
-  if (std::max(problem["rows"], problem["cols"]) >= problem.gpus()) return;
-  throw UserError(fmt::format(
-      "{}: rows = {} and cols = {} are both less than there are GPUs ({}); every GPU must own a part",
-      place("rows"), problem["rows"], problem["cols"], problem.gpus()));
-}
-
-// Both ways, as bus bandwidths count an all-reduce.
-Work work(const Problem& problem) {
-  const Collective collective = collective_of(problem);
-  return {.bytes_per_gpu = 2 * collective.bytes() * (collective.gpus - 1) / collective.gpus,
-          .peers = collective.gpus - 1};
+  require_rows_or_columns(problem, place);
 }
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
@@ -113,7 +103,7 @@ const Workload& all_reduce_norm() {
       .patterns = kPatterns,
       .baseline = "library",
       .complete = complete,
-      .work = work,
+      .work = all_reduce_work,
       .size_text = collective_size_text,
       .default_knobs = default_knobs,
       .space = space,

@@ -64,7 +64,7 @@ Draft draft_of(std::string name, const Problem& problem, const Machine& machine,
   const Collective collective = collective_of(problem);
   Draft draft{collective, machine, collective_knobs_of(values),
               ScheduleBuilder(std::move(name), collective.gpus)};
-  check_collective(collective, machine, draft.knobs, 2);
+  check_collective(collective, machine, draft.knobs, 2 * collective.bytes());
   ScheduleBuilder& builder = draft.builder;
   const TileIndex piece = piece_size(draft.knobs);
   const Rect widest = draft.block_for(0);
@@ -190,6 +190,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   all.received = draft.received;
   const Rect widest = draft.block_for(0);
   all.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.collective.dtype);
+  all.equal_blocks = draft.collective.rows % draft.ranks() == 0;
   all.arrived = builder.flags("arrived", library_channels(machine) * draft.ranks());
   all.nodes =
       exchange_nodes(builder, machine, draft.ranks(), draft.collective.dtype, widest, [&](int from, int to) {

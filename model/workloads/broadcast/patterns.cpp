@@ -11,7 +11,7 @@ BroadcastDraft::BroadcastDraft(std::string_view pattern, const Problem& problem,
       knobs(collective_knobs_of(values)),
       builder(std::string(pattern), collective.gpus),
       workgroups(all_cus(machine_.gpu, knobs.comm_cus)) {
-  check_collective(collective, machine, knobs, 1);
+  check_collective(collective, machine, knobs, collective.bytes());
   const TileIndex piece = piece_size(knobs);
   const Rect whole{0, 0, static_cast<std::int32_t>(collective.rows),
                    static_cast<std::int32_t>(collective.cols)};

@@ -15,8 +15,7 @@ Schedule build_gemm_library(const GemmShape& gemm, const Machine& machine, const
   ScheduleBuilder builder("library", 1);
   const std::int16_t a = builder.buffer({"A", gemm.dtype, m, k, tile.m, tile.k});
   const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
-  const DType dtype = gemm.dtype == DType::fp8 ? DType::bf16 : gemm.dtype;
-  const std::int16_t c = builder.buffer({"C", dtype, m, n, tile.m, tile.n});
+  const std::int16_t c = builder.buffer({"C", product_dtype(gemm.dtype), m, n, tile.m, tile.n});
   builder.result(c);
   builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);

@@ -189,12 +189,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   require_parts(problem, place, problem["m"] >= problem["n"] ? "m" : "n");
 }
 
-Work work(const Problem& problem) {
-  const PartialSums sums = product_of(problem);
-  return {
-      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
-      .peers = sums.gpus - 1};
-}
+Work work(const Problem& problem) { return product_work(product_of(problem)); }
 
 std::string size_text(const Problem& problem) { return product_text(problem); }
 
@@ -217,12 +212,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(product_of(problem)), machine, gemm_knobs_of(knobs),
-                       work_sharing_of(knobs));
-}
-
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+  return sum_bound_ns(pattern, product_of(problem), machine, knobs);
 }
 
 // gemm_all_reduce.py: the whole program on the host's clock.
@@ -247,7 +237,7 @@ const Workload& gemm_all_reduce() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,

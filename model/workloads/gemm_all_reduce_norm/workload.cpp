@@ -51,16 +51,35 @@ PartialSums sums_of(const Problem& problem) {
   return partial_sums_of(problem, rows ? Blocks::rows : Blocks::columns);
 }
 
-// The residual stream, its normalised rows and partial sums beside C, and slots of all GPUs where sums are
-// pushed.
-void check_all_of_norm(const Problem& problem, const Machine& machine, const Values& values) {
-  const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
-  check_partial_sums(sums_of(problem), machine, sum_knobs_of(values), 4.0 + (slots ? problem.gpus() : 0));
+// `sums_bytes`: of what a rank needs for sums, beside C.
+void check_all_of_norm(const Problem& problem, const Machine& machine, const Values& values,
+                       double sums_bytes) {
+  const PartialSums sums = sums_of(problem);
+  check_sums_in_memory(sums, machine, sum_knobs_of(values),
+                       norm_bytes(sums.m, sums.n, sums.dtype) + sums_bytes);
   check_norm_rows(problem["m"], problem.gpus(), "m");
 }
 
+// Slots for what comes from the peers, and the parts where the library splits K.
+double sums_bytes_of_library(const PartialSums& sums, const Machine& machine) {
+  const LibraryTile library = library_sum_tile(sums, machine);
+  const Rect widest = block_of(sums, 0);
+  const double slots = sums.gpus > 1 ? static_cast<double>(sums.gpus) * widest.rows * widest.cols : 0;
+  const double parts =
+      library.parts > 1 ? static_cast<double>(library.parts * sums.m) * static_cast<double>(sums.n) : 0;
+  return slots * bytes_of(product_dtype(sums.dtype)) + parts * bytes_of(library.part_dtype);
+}
+
+// The own partial sums, which rows come out of on one GPU too, and slots of all GPUs where they are pushed.
+double sums_bytes_of_shots(const PartialSums& sums, const Values& values) {
+  const bool slots = sums.gpus > 1 && static_cast<Transport>(values["transport"]) == Transport::push;
+  const double matrices = 1.0 + (slots ? sums.gpus : 0);
+  return matrices * static_cast<double>(sums.m) * static_cast<double>(sums.n) *
+         bytes_of(wire_dtype(sums, sum_knobs_of(values)));
+}
+
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
-  check_all_of_norm(problem, machine, values);
+  check_all_of_norm(problem, machine, values, sums_bytes_of_library(sums_of(problem), machine));
   SumDraft draft = library_sum_draft("library", sums_of(problem), machine, sum_knobs_of(values));
   const NormRows norm = add_norm(draft);
   add_library_sum(draft,
@@ -70,10 +89,10 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 
 SumDraft draft_of_norm_gemm(std::string_view pattern, const Problem& problem, const Machine& machine,
                             const Values& values) {
-  check_all_of_norm(problem, machine, values);
+  check_all_of_norm(problem, machine, values, sums_bytes_of_shots(sums_of(problem), values));
   return {pattern, sums_of(problem),
           machine, sum_knobs_of(values),
-          true,    norm_dtype(static_cast<DType>(problem["dtype"]))};
+          true,    product_dtype(static_cast<DType>(problem["dtype"]))};
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
@@ -133,12 +152,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   check_norm_columns(problem["n"], place("n") + ": n");
 }
 
-Work work(const Problem& problem) {
-  const PartialSums sums = sums_of(problem);
-  return {
-      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
-      .peers = sums.gpus - 1};
-}
+Work work(const Problem& problem) { return product_work(sums_of(problem)); }
 
 std::string size_text(const Problem& problem) { return product_text(problem); }
 
@@ -153,12 +167,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(sums_of(problem)), machine, gemm_knobs_of(knobs),
-                       work_sharing_of(knobs));
-}
-
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+  return sum_bound_ns(pattern, sums_of(problem), machine, knobs);
 }
 
 }  // namespace
@@ -180,7 +189,7 @@ const Workload& gemm_all_reduce_norm() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .timed_by_host = true,
       .computes_and_sends = true,
   };

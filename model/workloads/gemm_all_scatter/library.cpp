@@ -32,18 +32,6 @@ LibraryTile choose(const GemmAllScatter& gemm, const Machine& machine) {
   return library_tile({gemm.m, widest_block(gemm), gemm.k, gemm.dtype, least}, machine);
 }
 
-// The draft with the library's tile; everything else at the default knobs.
-SharingKnobs knobs_of(const LibraryTile& library, const GemmKnobs& asked) {
-  SharingKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
-}
-
 // Slot of `rank` in the staging buffer, M rows high.
 Rect slot_of(const GemmAllScatter& gemm, int rank) {
   const auto m = static_cast<std::int32_t>(gemm.m);
@@ -110,7 +98,7 @@ MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine) {
 
 Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const SharingKnobs& knobs) {
   const LibraryTile library = choose(gemm, machine);
-  PatternDraft draft("library", gemm, machine, knobs_of(library, knobs));
+  PatternDraft draft("library", gemm, machine, library_knobs<SharingKnobs>(library.tile, knobs));
   if (draft.ranks() == 1) return gemm_alone(draft, library);
   const auto rows = static_cast<std::int32_t>(gemm.m * gemm.gpus);
   const std::int16_t gathered =

@@ -160,10 +160,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
-}
-
 // gemm_all_scatter.py with a host synchronisation behind the product, on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (!is_of_program(line, gemm_all_scatter(), false)) return std::nullopt;
@@ -198,7 +194,7 @@ const Workload& gemm_all_scatter() {
       .left_out = left_out_cus,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,

@@ -18,19 +18,6 @@ namespace tritax {
 
 namespace {
 
-DType dtype_of_product(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
-
-ExchangeKnobs knobs_of(const LibraryTile& library, const ExchangeKnobs& asked) {
-  ExchangeKnobs knobs;
-  knobs.tile_m = library.tile.m;
-  knobs.tile_n = library.tile.n;
-  knobs.tile_k = library.tile.k;
-  knobs.waves = library.tile.waves;
-  knobs.pipeline = library.tile.pipeline;
-  knobs.host_barriers = asked.host_barriers;
-  return knobs;
-}
-
 // What goes from `source` to `owner`: a block of the product, and where it lies before and after.
 Rect block_of_product(const GemmAllToAll& problem, int source, int owner) {
   const Share columns = own_columns(problem, owner);
@@ -65,8 +52,9 @@ std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std
   exchange.own = blocks;
   exchange.received = draft.c;
   exchange.arrived = draft.arrived;
+  exchange.equal_blocks = problem.m % draft.ranks() == 0 && problem.n % draft.ranks() == 0;
   exchange.widest_bytes = static_cast<double>(own_rows(problem, 0).size() * own_columns(problem, 0).size()) *
-                          bytes_of(dtype_of_product(problem.dtype));
+                          bytes_of(product_dtype(problem.dtype));
   exchange.nodes = nodes;
   for (int owner = 0; owner < draft.ranks(); ++owner) {
     copy.blocks.push_back(block_of_product(problem, rank, owner));
@@ -87,8 +75,8 @@ LibraryTile exchange_library_tile(const GemmAllToAll& problem, const Machine& ma
 Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& machine,
                                 const ExchangeKnobs& asked) {
   const LibraryTile library = exchange_library_tile(problem, machine);
-  const DType dtype = dtype_of_product(problem.dtype);
-  ExchangeDraft draft("library", problem, machine, knobs_of(library, asked), dtype);
+  const DType dtype = product_dtype(problem.dtype);
+  ExchangeDraft draft("library", problem, machine, library_knobs<ExchangeKnobs>(library.tile, asked), dtype);
   ScheduleBuilder& builder = draft.builder;
   const auto n = static_cast<std::int32_t>(problem.n);
   const auto rows = static_cast<std::int32_t>(own_rows(problem, 0).size());

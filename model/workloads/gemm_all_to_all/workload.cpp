@@ -176,10 +176,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs));
 }
 
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
-}
-
 // gemm_all_to_all.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   return library_program(line, gemm_all_to_all());
@@ -203,7 +199,7 @@ const Workload& gemm_all_to_all() {
       .left_out = left_out_cus,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,

@@ -7,7 +7,6 @@
 // One builder a pattern that is this workload's own; those of model/parts/sum_patterns.hpp are the others'.
 #pragma once
 
-#include "model/parts/library_tile.hpp"
 #include "model/parts/partial_sums.hpp"
 #include "model/workload/workload.hpp"
 
@@ -17,9 +16,6 @@ Schedule build_reduce_scatter_library(const PartialSums& problem, const Machine&
                                       const SumKnobs& knobs);
 Schedule build_reduce_scatter_atomics(const PartialSums& problem, const Machine& machine,
                                       const SumKnobs& knobs);
-
-// The tile of the library's GEMM, whatever the knobs say.
-LibraryTile reduce_scatter_library_tile(const PartialSums& problem, const Machine& machine);
 
 // The workload as the rest of the program sees it.
 const Workload& gemm_reduce_scatter();

@@ -7,6 +7,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
+#include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/parts/sum_workload.hpp"
 #include "model/workload/library_call.hpp"
@@ -84,8 +85,7 @@ Schedule build_copy_engine(const Problem& problem, const Machine& machine, const
 }
 
 Values library_choice(const Problem& problem, const Machine& machine) {
-  return with_tile(resolved_knobs(problem, machine, {}),
-                   reduce_scatter_library_tile(sums_of(problem), machine).tile);
+  return with_tile(resolved_knobs(problem, machine, {}), library_sum_tile(sums_of(problem), machine).tile);
 }
 
 using Names = std::string_view;
@@ -147,12 +147,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   require_parts(problem, place, static_cast<Blocks>(problem["scatter"]) == Blocks::rows ? "m" : "n");
 }
 
-Work work(const Problem& problem) {
-  const PartialSums sums = sums_of(problem);
-  return {
-      .flops = 2.0 * static_cast<double>(sums.m) * static_cast<double>(sums.n) * static_cast<double>(sums.k),
-      .peers = sums.gpus - 1};
-}
+Work work(const Problem& problem) { return product_work(sums_of(problem)); }
 
 std::string size_text(const Problem& problem) {
   return fmt::format("{}, {} scattered", product_text(problem),
@@ -168,12 +163,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(sums_of(problem)), machine, gemm_knobs_of(knobs),
-                       work_sharing_of(knobs));
-}
-
-double call_ns(const Pattern& pattern, const Problem&, const Machine& machine) {
-  return pattern.vendor ? machine.library.gemm_call_ns : 0;
+  return sum_bound_ns(pattern, sums_of(problem), machine, knobs);
 }
 
 // gemm_reduce_scatter.py: the whole program on the host's clock.
@@ -198,7 +188,7 @@ const Workload& gemm_reduce_scatter() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
-      .call_ns = call_ns,
+      .call_ns = gemm_call_ns,
       .library_call = library_call,
       .timed_by_host = true,
       .computes_and_sends = true,

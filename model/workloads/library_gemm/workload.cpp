@@ -69,10 +69,6 @@ void check_tile(const LibraryGemm& gemm, const LibraryTile& library, const Gpu& 
                   library.tile.m, library.tile.n, rows * cols, kMaxOperations));
 }
 
-// Libraries accumulate products of 8-bit numbers in 32 bits and write them as 16-bit numbers (hipBLASLt's
-// kernels F8BS_BH, HazyResearch/HipKittens kernels/gemm/fp8fp32).
-DType result_dtype(DType operands) { return operands == DType::fp8 ? DType::bf16 : operands; }
-
 Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   const LibraryGemm gemm = library_gemm_of(problem);
   check_dtype(gemm.dtype, machine);
@@ -88,7 +84,7 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   ScheduleBuilder builder(picks ? "library" : "gemm", 1);
   const std::int16_t a = builder.buffer({"A", gemm.dtype, m, k, tile.m, tile.k});
   const std::int16_t b = builder.buffer({"B", gemm.dtype, k, n, tile.k, tile.n});
-  const std::int16_t c = builder.buffer({"C", result_dtype(gemm.dtype), m, n, tile.m, tile.n});
+  const std::int16_t c = builder.buffer({"C", product_dtype(gemm.dtype), m, n, tile.m, tile.n});
   builder.result(c);
   builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);

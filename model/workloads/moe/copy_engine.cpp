@@ -138,7 +138,7 @@ Schedule build_moe_copy_engine(const Moe& problem, const Machine& machine, const
     draft.buffers.sorted =
         draft.add("sorted", problem.dtype, draft.routes.most_rows_of_source(), problem.hidden);
     draft.buffers.received = draft.add("received", problem.dtype, rows, problem.hidden);
-    draft.buffers.to_return = draft.add("to return", draft.result_dtype(), rows, problem.hidden);
+    draft.buffers.to_return = draft.add("to return", product_dtype(problem.dtype), rows, problem.hidden);
     there = builder.flags("arrived", draft.ranks());
     back = builder.flags("arrived back", draft.ranks());
   }

@@ -64,7 +64,7 @@ MoeDraft::MoeDraft(std::string_view pattern, const Moe& problem_, const Machine&
   check_size(*this);
   const std::int32_t rows = routes.most_rows_of_owner();
   const std::int64_t experts = routes.targets_of(0).size();
-  const DType result = result_dtype();
+  const DType result = product_dtype(problem.dtype);
   buffers.cols = narrow(problem.hidden);
   buffers.tokens = add("tokens", problem.dtype, narrow(problem.routing.tokens), problem.hidden);
   buffers.at_owner = add("at experts", problem.dtype, rows, problem.hidden);
@@ -91,15 +91,12 @@ MoeDraft::MoeDraft(std::string_view pattern, const Moe& problem_, const Machine&
   expect_summed(builder, routes, buffers);
 }
 
-// Libraries multiply fp8 into bf16.
-DType MoeDraft::result_dtype() const { return problem.dtype == DType::fp8 ? DType::bf16 : problem.dtype; }
-
 std::int16_t MoeDraft::add(const char* name, DType dtype, std::int32_t rows, std::int64_t cols) {
   return builder.buffer({name, dtype, rows, narrow(cols), knobs.tile_m, knobs.tile_n});
 }
 
 void MoeDraft::add_back() {
-  buffers.back = add("back", result_dtype(), routes.most_rows_of_source(), problem.hidden);
+  buffers.back = add("back", product_dtype(problem.dtype), routes.most_rows_of_source(), problem.hidden);
 }
 
 std::int32_t MoeDraft::up_columns() const { return narrow(problem.ffn) * (problem.gated ? 2 : 1); }

@@ -48,7 +48,6 @@ struct MoeDraft {
 
   int ranks() const { return problem.routing.gpus; }
   bool sends() const { return ranks() > 1; }
-  DType result_dtype() const;
   std::int16_t add(const char* name, DType dtype, std::int32_t rows, std::int64_t cols);
   void add_back();  // of results that are sent before they are added
 

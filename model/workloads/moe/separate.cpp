@@ -102,7 +102,7 @@ Schedule build_moe_library(const Moe& problem, const Machine& machine, const Moe
   ScheduleBuilder& builder = draft.builder;
   const Routes& routes = draft.routes;
   ExpertBuffers& buffers = draft.buffers;
-  const DType result = draft.result_dtype();
+  const DType result = product_dtype(draft.problem.dtype);
   buffers.sorted = draft.add("sorted", problem.dtype, routes.most_rows_of_source(), problem.hidden);
   buffers.received = draft.add("received", problem.dtype, routes.most_rows_of_owner(), problem.hidden);
   buffers.to_return = draft.add("to return", result, routes.most_rows_of_owner(), problem.hidden);

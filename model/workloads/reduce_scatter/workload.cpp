@@ -9,7 +9,7 @@
 
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_collectives.hpp"
-#include "model/parts/library_gather.hpp"
+#include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/workload/library_call.hpp"
 
@@ -34,7 +34,8 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
                   const Values& values) {
   const Collective collective = collective_of(problem);
   const SumKnobs knobs = collective_knobs_of(values);
-  check_collective(collective, machine, knobs, 3);  // summands, slots or what arrives, and the sum
+  // Summands, slots or what arrives, and the sum.
+  check_collective(collective, machine, knobs, 3 * collective.bytes());
   return {pattern,
           {collective.rows, collective.cols, 0, collective.dtype, Blocks::rows, collective.gpus},
           machine,
@@ -57,20 +58,8 @@ Schedule build_ring(const Problem& problem, const Machine& machine, const Values
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
   SumDraft draft = draft_of("library", problem, machine, values);
   ScheduleBuilder& builder = draft.builder;
-  draft.add_slots();
-  LibraryReduce reduce;
-  const Rect widest = block_of(draft.problem, 0);
-  const std::int32_t flags = library_channels(machine) * draft.ranks();
-  reduce.kernel = "reduce_scatter";
-  reduce.ranks = draft.ranks();
-  reduce.own = draft.partial;
-  reduce.slots = draft.slots;
-  reduce.result = draft.c;
-  reduce.slot_rows = widest.rows;
-  reduce.widest_bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
-  reduce.arrived = builder.flags("arrived", flags);
-  if (draft.opens()) reduce.opened = builder.flags("opened", flags);
-  for (int rank = 0; rank < draft.ranks(); ++rank) reduce.blocks.push_back(block_of(draft.problem, rank));
+  LibraryReduce reduce = library_reduce_of(draft, "reduce_scatter", draft.partial, draft.problem.dtype,
+                                           blocks_of(draft.problem));
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const Rect& block = reduce.blocks[static_cast<std::size_t>(rank)];
     reduce.rank = rank;

@@ -42,11 +42,10 @@ void copy_channel(RingDraft& draft, int rank, const Rect& rect, std::int32_t cha
 }
 
 std::int32_t add_send(RingDraft& draft, int rank, int step, std::int16_t arrived) {
-  constexpr int kTwo = 2, kOneStep = 1;  // GPUs of a send and its receive
+  constexpr double kSends = 2;  // keys and values, each for itself
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t channels = library_channels(draft.machine);
-  const CollectiveProtocol protocol =
-      collective_protocol(draft.machine.library, kTwo, draft.widest_bytes(), channels, kOneStep);
+  const CollectiveProtocol protocol = send_protocol(draft.machine.library, draft.widest_bytes() / kSends);
   Kernel kernel;
   kernel.name = fmt::format("send-{}", step);
   kernel.profile = KernelProfile::vendor;

@@ -48,6 +48,9 @@ LibraryAllToAll exchange_of(const HeadsDraft& draft, const HeadTensor& tensor, c
   all.rank = rank;
   all.ranks = draft.ranks();
   all.arrived = blocks.arrived;
+  const int last = draft.ranks() - 1;  // no share is smaller
+  all.equal_blocks = draft.problem.tokens(0).size() == draft.problem.tokens(last).size() &&
+                     draft.columns(tensor, 0).size() == draft.columns(tensor, last).size();
   all.widest_bytes = static_cast<double>(draft.own_rows()) *
                      static_cast<double>(draft.columns(tensor, 0).size()) * bytes_of(draft.problem.dtype);
   return all;
