@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "backend_hip/judge.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax::gpu {
@@ -50,14 +51,6 @@ struct RunTimes {
   std::vector<double> kernel_us;  // a kernel, as Schedule::kernels: likewise; 0: it did not run
   std::vector<double> clock_ghz;  // a kernel: the mean clock of its first workgroup's compute unit
   double longest_device_us() const;
-};
-
-struct CheckResult {
-  // A rank: ‖found − expected‖ / ‖expected‖ over all that is expected of a buffer, the largest; 0: nothing
-  // is.
-  std::vector<double> relative_error;
-  double largest_error = 0;  // of one element, in units of the root mean square of what is expected
-  bool passed = false;
 };
 
 struct StampedOp {

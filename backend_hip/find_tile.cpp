@@ -46,8 +46,8 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
   if (op == nullptr) return nullptr;
   if (is_wave_schedule(kernel.tile.pipeline)) {
     throw UserError(fmt::format(
-        "kernel '{}': no kernel of this program has {} waves on {}, they are all alike: use the pipeline "
-        "serial or overlapped",
+        "kernel '{}': its tiles have the pipeline {}, which is simulated and has no kernel on {}; serial and "
+        "overlapped are possible",
         kernel.name, kPipelineNames[static_cast<std::size_t>(kernel.tile.pipeline)], device.name));
   }
   const DType dtype = schedule.buffers[static_cast<std::size_t>(op->src_buffer)].dtype;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend_hip/gpu_api.hpp"
+#include "backend_hip/judge.hpp"
 #include "backend_hip/lower.hpp"
 
 namespace tritax::gpu {
@@ -76,17 +77,6 @@ void launch_norm_reference(const double* a, const double* weights, std::int32_t 
 // values = matrix, or values += matrix; a row of `values` is `values_cols` long.
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
                   double* values, std::int32_t values_cols, bool add, hipStream_t stream);
-
-// Sums over a comparison; NaN anywhere makes them NaN or raises `unordered`.
-struct Comparison {
-  double error_squared = 0;
-  double reference_squared = 0;
-  // Of a non-negative double, which is ordered like the number itself: the largest error of an element, in
-  // units of the root mean square of the reference, or of its row where that is larger: what few keys attend
-  // to is many times as large as the other rows of an attention, and so is what rounding leaves of it.
-  unsigned long long largest_error_bits = 0;
-  unsigned long long unordered = 0;  // elements that are NaN or infinite
-};
 
 // Adds the squares of a rectangle of values, of which a row is `reference_cols` long, to `*sums`,
 // which lies on the device.

@@ -279,7 +279,8 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
 // The threads of a workgroup have a row in their registers, and add up its squares through LDS.
 void Lowering::lower_rms_norm(const Op& op, std::uint32_t number, DeviceOp& out) {
   if (tile_ != nullptr || attend_ != nullptr || sparse_)
-    refuse(number, "normalises in a kernel that multiplies or attends; only a kernel without either can");
+    refuse(number,
+           "normalises in a kernel that multiplies, attends or has sparse products; GPUs run it apart");
   if (op.rect.rows != 1)
     refuse(number, fmt::format("normalises {} rows at once; one is possible", op.rect.rows));
   require_content(number);

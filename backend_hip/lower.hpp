@@ -121,13 +121,21 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 // listed).
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
 
-// Program of one rank. `heap_base[r]` is the address of rank r's heap as this rank sees it. Throws UserError
-// for what the device lacks: a tile or dtype that no kernel holds (see find_tile), sparse products that are
-// not written out at once (see lower_sparse.cpp), attention that is not on 16-byte grids or beside matmul,
-// load, reduce or atomic_add, partials that are not fp32, atomics on fp8, fp64 beside
-// another dtype in a kernel that multiplies, and summed in one that does not, an accumulator carried over a
-// claim that skips, operands that start off the copy engine's 16-byte grid, writes to an fp8 operand B, tiles
-// too large for a kernel's accumulator.
+// Program of one rank: of its kernels every workgroup and item, each operation as one DeviceOp. Host programs
+// are no part of it; the executor runs them from the schedule. `heap_base[r]` is the address of rank r's heap
+// as this rank sees it. Throws UserError, which names the operation, for what the device lacks:
+//
+//   tiles             that no kernel holds, or of a pipeline that is simulated only (see find_tile); more
+//   than
+//                     the accumulator of a kernel without matmul takes
+//   operands          that start off the copy engine's 16-byte grid; writes to an fp8 operand B
+//   dtypes            a copy that converts; atomic_add of fp8; fp64 beside another dtype in a kernel that
+//                     multiplies, and anything but copied in one that does not
+//   an accumulator    written while it is empty, or carried over a claim that skips
+//   attend, combine   off the 16-byte grid; attend beside matmul, load, reduce or atomic_add; combine beside
+//                     matmul or sparse products; partials that are not fp32
+//   rms_norm          of more than a row at once, or in a kernel that multiplies, attends or has sparse
+//   products sparse products   that are not written out at once (see lower_sparse.cpp)
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

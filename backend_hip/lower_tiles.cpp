@@ -27,6 +27,7 @@ bool Lowering::goes_to_senders(const Op& store) const {
 }
 
 void Lowering::lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
+  if (tile_ == nullptr) refuse(number, "multiplies in a kernel that attends; GPUs run them in kernels apart");
   const auto a = static_cast<std::size_t>(op.src_buffer);
   const auto b = static_cast<std::size_t>(op.b_buffer);
   const Buffer& buffer_a = schedule_.buffers[a];
@@ -91,6 +92,8 @@ void Lowering::add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
 
 // Queries, keys and values come 16 bytes at a time.
 void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
+  if (attend_ == nullptr)
+    refuse(number, "attends in a kernel that multiplies; GPUs run them in kernels apart");
   require_fits(op, number);
   const Buffer& queries = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
   if (queries.dtype != attend_->dtype) {

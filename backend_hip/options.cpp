@@ -37,9 +37,6 @@ void add_repeats(CLI::App& command, RunOptions& run, const char* help) {
   command.add_option("--warmup", run.warmup, "Runs before them")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
-  command.add_option("--checks", run.checks, "Runs that are compared with the reference, each on fresh data")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
   command.add_option("--seed", run.seed, "Of the random data")->check(zero_or_more())->capture_default_str();
 }
 
@@ -47,6 +44,13 @@ void add_flush(CLI::App& command, RunOptions& run) {
   command
       .add_option("--flush", run.executor.flush_bytes, "Bytes written on every GPU before each run; 0: none")
       ->check(zero_or_more());
+}
+
+CLI::Option* add_checks(CLI::App& command, RunOptions& run) {
+  return command
+      .add_option("--checks", run.checks, "Runs that are compared with the reference, each on fresh data")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
 }
 
 void add_selection(CLI::App& command, MeasureOptions& options) {
@@ -84,6 +88,12 @@ void add_run_options(CLI::App& command, RunOptions& run) {
   add_flush(command, run);
 }
 
+void add_check_options(CLI::App& command, RunOptions& run) {
+  CLI::Option* const check =
+      command.add_flag("--check", run.check, "Compare with an fp64 reference on fresh random data");
+  add_checks(command, run)->needs(check);
+}
+
 void add_library_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
   add_selection(command, options);
   add_machine_and_commit(command, options);
@@ -106,6 +116,7 @@ void add_measure_options(CLI::App& command, MeasureOptions& options, RunOptions&
       ->check(CLI::Range(1, 1024));
   add_machine_and_commit(command, options);
   add_run_options(command, run);
+  add_checks(command, run);
 }
 
 std::string command_line() {

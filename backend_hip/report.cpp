@@ -32,21 +32,17 @@ std::string driver_version() {
   return "unknown";
 }
 
-// Scenarios of a file have consecutive seeds.
-constexpr std::uint64_t kSeedsBetweenChecks = 100'003;
-
 // Each on data of its own, so that nothing that an earlier run has left is right. Stops at the first that is
 // wrong.
 void check_runs(const Schedule& schedule, Executor& executor, const RunOptions& options,
                 Measurement& measured) {
   CheckResult check;
   for (int i = 0; i < options.checks && measured.right; ++i) {
-    if (i > 0) executor.fill(options.seed + static_cast<std::uint64_t>(i) * kSeedsBetweenChecks);
+    executor.fill(seed_of_check(options.seed, i));
     executor.run();
     check = executor.check();
     measured.right = check.passed;
-    measured.relative_error = std::max(
-        measured.relative_error, *std::max_element(check.relative_error.begin(), check.relative_error.end()));
+    measured.relative_error = worst_of({measured.relative_error, worst_of(check.relative_error)});
     ++measured.checks;
   }
   if (options.quiet) return;
@@ -105,10 +101,11 @@ Measurement measure(const Schedule& schedule, const RunOptions& options) {
   if (!options.quiet) {
     for (const std::string& note : executor.notes()) fmt::print("note: {}\n", note);
   }
-  executor.fill(options.seed);
   if (options.check) {
     check_runs(schedule, executor, options, measured);
     std::this_thread::sleep_for(kRest);
+  } else {
+    executor.fill(options.seed);
   }
   for (int i = 0; i < options.warmup; ++i) executor.run();
   std::vector<double> wall;

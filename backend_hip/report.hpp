@@ -46,13 +46,19 @@ struct Measurement {
   std::vector<Spread> clock_ghz;  // likewise: the mean clock while it ran
   int runs = 0;                   // behind these numbers
   bool right = true;              // the check passed, or was not asked for
-  double relative_error = 0;      // the largest of the checked runs
+  double relative_error = 0;      // the largest of the checked runs; NaN or infinite if elements are
   int checks = 0;                 // runs that were compared
   std::optional<StampedRun> stamped;
 };
 
-// Runs `schedule` and prints times and errors to standard output. The data of the check is fresh in every
-// call with another seed. Throws what Executor throws.
+// The seed of the data of a checked run, which are counted from 0. Scenarios of a file have consecutive
+// seeds, none of which comes again.
+constexpr std::uint64_t seed_of_check(std::uint64_t seed, int check) {
+  return seed + static_cast<std::uint64_t>(check) * 100'003;
+}
+
+// Runs `schedule` and prints times and errors to standard output. Every checked run has data of its own
+// (seed_of_check). Throws what Executor throws.
 Measurement measure(const Schedule& schedule, const RunOptions& options);
 
 // "2026-11-21, NVIDIA H200 x 4, driver 580.159.04, CUDA driver 13.0, …": what a measurement must say about

@@ -139,9 +139,7 @@ class Operands {
     launch_squares(rows_, 1, right_.as<double>(), 1, sums.as<Comparison>(), nullptr);
     launch_compare(DType::fp32, y_.get(), kPitch, rows_, 1, right_.as<double>(), 1, rows_,
                    sums.as<Comparison>(), nullptr);
-    const Comparison found = download<Comparison>(sums)[0];
-    if (found.unordered > 0) return INFINITY;
-    return found.error_squared == 0 ? 0 : std::sqrt(found.error_squared / found.reference_squared);
+    return relative_error_of(download<Comparison>(sums)[0]);
   }
 
   void* csr = nullptr;

@@ -113,7 +113,7 @@ void add_gemm_options(CLI::App& command, GemmOptions& gemm) {
 
 void add_commands(CLI::App& app, CommandLine& line) {
   const auto add_check_and_timeline = [&](CLI::App* command) {
-    command->add_flag("--check", line.run.check, "Compare with an fp64 reference on fresh random data");
+    add_check_options(*command, line.run);
     command->add_option("--timeline", line.timeline, "Write a timeline of one more run, for Perfetto")
         ->type_name("FILE.json");
   };

@@ -8,19 +8,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend_hip/executor.hpp"
 #include "backend_hip/gpu_memory.hpp"
-#include "backend_hip/kernels.hpp"
+#include "backend_hip/judge.hpp"
 #include "backend_hip/lower.hpp"
 
 namespace tritax::gpu {
-
-// Comparison of all that is expected of one buffer on one rank.
-struct BufferComparison {
-  DType dtype = DType::bf16;
-  double elements = 0;
-  Comparison sums;
-};
 
 class ReferenceOnGpus {
  public:
@@ -53,8 +45,5 @@ class ReferenceOnGpus {
   std::vector<int> device_of_;
   std::vector<DeviceMemory> values_;
 };
-
-// `found[rank]` is what compare() gave.
-CheckResult judge(const std::vector<std::vector<BufferComparison>>& found);
 
 }  // namespace tritax::gpu

@@ -14,6 +14,7 @@ Times in microseconds, over ranks the maximum of every repetition, then median, 
 
 import argparse
 import datetime
+import math
 import os
 import statistics
 import subprocess
@@ -98,6 +99,11 @@ def time_calls(call, flush, token, repeats, warmup):
     device = table[:, :, 0].amax(0)
     wall = (table[:, :, 2].amax(0) - table[:, :, 1].amax(0)) * 1e-3
     return device.tolist(), wall.tolist()
+
+
+def worst(errors):
+    """The largest; NaN if one is NaN, which max() may drop."""
+    return math.nan if any(math.isnan(error) for error in errors) else max(errors)
 
 
 def spread(samples):

@@ -159,6 +159,20 @@ TEST(LoweringAttention, says_what_the_gpu_lacks) {
     a.builder.atomic_add(a.o, {0, 0, 64, 128}, 0);
     EXPECT_NE(a.refusal().find("adds what a kernel that attends holds"), std::string::npos);
   }
+  for (const bool attends_first : {true, false}) {
+    Attending a;
+    a.device.tiles.push_back({DType::fp16, 64, 128, 128, 100000, 0, 0, 0});
+    a.builder.workgroup(a.attends);
+    if (attends_first) a.builder.attend(a.q, {0, 0, 64, 128}, a.k, a.v, 0, 0, 512);
+    a.builder.matmul(a.q, a.k, {0, 0, 64, 64}, 0, 256);
+    if (!attends_first) a.builder.attend(a.q, {0, 0, 64, 64}, a.k, a.v, 0, 0, 512);
+    a.builder.store(a.o, {0, 0, 64, 64}, 0);
+    const std::string refusal = a.refusal();
+    EXPECT_NE(refusal.find(attends_first ? "operation 1 (matmul): multiplies in a kernel that attends"
+                                         : "operation 1 (attend): attends in a kernel that multiplies"),
+              std::string::npos)
+        << refusal;
+  }
 }
 
 }  // namespace

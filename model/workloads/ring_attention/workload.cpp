@@ -152,7 +152,7 @@ const Workload& ring_attention() {
       .name = "ring-attention",
       .title = "Ring attention",
       .summary =
-          "attention of one sequence that is sharded over the GPUs: queries stay, keys and values come",
+          "attention of sequences that are sharded over the GPUs: queries stay, keys and values come",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

@@ -1,0 +1,145 @@
+// Signals and claims in the GPU's program, and the items that are claimed.
+#include <gtest/gtest.h>
+
+#include "one_kernel.hpp"
+
+namespace tritax::gpu {
+namespace {
+
+TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.copy(test.c, {128, 0, 128, 128}, 1, test.a, 0, 0, 0);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 2, 1, 1, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[2], kTeamWrites));
+  EXPECT_TRUE(has(program.ops[4], kTeamWrites));
+  EXPECT_FALSE(has(program.ops[5], kTeamWrites));
+}
+
+TEST(Lowering, only_a_counter_with_one_signal_may_be_set_by_a_plain_store) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.signal(test.flag, 1, 1, 0, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_TRUE(has(program.ops[0], kAlone));
+  EXPECT_FALSE(has(program.ops[1], kAlone));
+  EXPECT_FALSE(has(program.ops[2], kAlone));
+  EXPECT_TRUE(has(program.ops[3], kAlone));
+}
+
+TEST(Lowering, a_signal_that_sets_its_counter_stores_whoever_else_changes_it) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.set_flag(test.flag, 0, 0, 1, Scope::system, LockProtocol::load_store);
+  test.builder.set_flag(test.flag, 0, 3, 1, Scope::system, LockProtocol::compare_and_swap);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[0], kAlone));
+  EXPECT_TRUE(has(program.ops[1], kAlone));
+  EXPECT_EQ(program.ops[1].value, 0);
+  EXPECT_TRUE(has(program.ops[2], kAlone));
+  EXPECT_EQ(static_cast<LockProtocol>(program.ops[2].protocol),
+            LockProtocol::exchange);  // it holds more than 0
+}
+
+TEST(Lowering, a_relaxed_signal_covers_nothing_and_leaves_it_to_the_next) {
+  OneKernel test;
+  test.builder.copy(test.c, {128, 0, 128, 128}, 1, test.a, 0, 0, 0);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store, MemoryOrder::relaxed);
+  test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_EQ(program.ops[1].relaxed, 1);
+  EXPECT_FALSE(has(program.ops[1], kTeamWrites));
+  EXPECT_EQ(program.ops[2].relaxed, 0);
+  EXPECT_TRUE(has(program.ops[2], kTeamWrites));
+}
+
+TEST(Lowering, a_kernel_that_is_launched_twice_has_no_lone_signals) {
+  OneKernel test;
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  test.builder.launch(0, test.kernel);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  EXPECT_FALSE(has(program.ops[0], kAlone));
+}
+
+// A workgroup whose two items compute tile 0 and load `loaded`; then it stores a tile of its own.
+RankProgram two_items(Rect loaded) {
+  OneKernel test;
+  test.builder.claim_items(test.flag, 1, 0, 2);
+  test.builder.matmul(test.a, test.b, {128, 0, 128, 128}, 0, 256);
+  test.builder.store(test.c, {128, 0, 128, 128}, 0);
+  test.builder.item(test.kernel);
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.store(test.c, kTile, 0);
+  test.builder.item(test.kernel);
+  test.builder.load(test.c, loaded, 1);
+  test.builder.atomic_add(test.c, {128, 128, 128, 128}, 0);
+  test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
+  return test.lowered(device_with_copy_engine());
+}
+
+TEST(Lowering, an_item_ends_with_a_claim_of_the_next) {
+  const RankProgram program = two_items(kTile);
+  ASSERT_EQ(program.items.size(), 2U);
+  EXPECT_EQ(program.workgroups[0].op_count, 3U);
+  EXPECT_EQ(program.items[0].first_op, 3U);
+  EXPECT_EQ(program.items[0].op_count, 3U);
+  EXPECT_EQ(program.items[1].first_op, 6U);
+  EXPECT_EQ(program.items[1].op_count, 4U);
+  const DeviceOp& own = program.ops[0];
+  EXPECT_EQ(own.row, 1);  // behind the claim
+  EXPECT_EQ(own.col, 3);
+  for (const std::size_t last : {5U, 9U}) {
+    const DeviceOp& claim = program.ops[last];
+    EXPECT_EQ(static_cast<OpKind>(claim.kind), OpKind::claim);
+    EXPECT_EQ(claim.address, own.address);
+    EXPECT_EQ(claim.k_begin, 0);
+    EXPECT_EQ(claim.k_end, 2);
+    EXPECT_EQ(claim.row, -1);
+    EXPECT_EQ(claim.number, last == 5 ? 8 : 9);  // behind the eight operations of the schedule
+  }
+  for (const std::size_t matmul : {1U, 3U}) EXPECT_TRUE(has(program.ops[matmul], kFresh));
+  // Another item may have left what its threads stored.
+  EXPECT_TRUE(has(program.ops[8], kTeamWrites));
+}
+
+TEST(Lowering, programs_that_touch_the_same_memory_meet_in_between) {
+  // Of rank 1 nothing is written here; of rank 0 tile 0.
+  for (const bool written : {false, true}) {
+    OneKernel test;
+    test.builder.claim_items(test.flag, 1, 0, 2);
+    test.builder.item(test.kernel);
+    test.builder.matmul(test.a, test.b, kTile, 0, 256);
+    test.builder.store(test.c, kTile, 0);
+    test.builder.item(test.kernel);
+    test.builder.load(test.c, {64, 64, 128, 128}, written ? 0 : 1);
+    test.builder.store(test.c, {128, 128, 128, 128}, 1);
+    const RankProgram program = test.lowered(device_with_copy_engine());
+    EXPECT_EQ(has(program.ops[1], kJoin), written);  // the matmul, which is the first to touch memory
+    EXPECT_EQ(has(program.ops[4], kJoin), written);
+    EXPECT_FALSE(has(program.ops[5], kJoin) && written);
+  }
+}
+
+TEST(Lowering, says_which_operation_a_number_is) {
+  OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.wait(test.flag, 3, 2, Scope::gpu, LockProtocol::load_store);
+  const Schedule schedule = test.builder.finish();
+  EXPECT_EQ(describe_operation(schedule, 1),
+            "kernel 'gemm' rank 0 workgroup 0 operation 1 (wait), flag 'ready'[3] >= 2");
+  OneKernel queue;
+  queue.builder.claim_items(queue.flag, 0, 0, 1);
+  queue.builder.item(queue.kernel);
+  queue.builder.barrier();
+  EXPECT_EQ(describe_operation(queue.builder.finish(), 1),
+            "kernel 'gemm' rank 0 item 0 operation 0 (barrier)");
+}
+
+}  // namespace
+}  // namespace tritax::gpu
