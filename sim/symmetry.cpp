@@ -210,6 +210,7 @@ std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& mac
     if (!programs.hold()) continue;
     if (operands_overlap(schedule, of * per_node)) return std::nullopt;
     FoldedRun folded = Folding(schedule, programs, of * per_node).fold();
+    if (!programs.same_cells(folded.schedule)) continue;
     folded.links = std::move(*links);
     return folded;
   }
