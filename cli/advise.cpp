@@ -29,7 +29,6 @@
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
-#include "sim/study/why.hpp"
 
 namespace tritax::cli {
 
@@ -152,18 +151,6 @@ Record record_of(const Question& question, const Candidate* candidate, const Adv
   return record;
 }
 
-// Whether building pays; where the time of the baseline or of the first is doubted, it says so.
-std::string verdict_of(const Question& question, const Advice& advice, const Judged& judgement) {
-  std::string verdict = verdict_on_baseline(advice.candidates, question.problem, judgement.band,
-                                            judgement.standing.cautions.empty());
-  for (std::size_t i = 0; i < advice.candidates.size() && !verdict.empty(); ++i) {
-    const std::string_view name = advice.candidates[i].pattern->name;
-    if ((i == 0 || name == question.problem.workload->baseline) && judgement.doubts[i] != nullptr)
-      verdict += fmt::format(" But the time of {} is uncertain.", name);
-  }
-  return verdict;
-}
-
 // Patterns that the selector has not tried.
 std::vector<std::string> skipped_patterns(const Question& question, const Advice& advice) {
   std::vector<std::string> skipped;
@@ -197,7 +184,7 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
   json["standing"] = json_of(judgement);
-  json["verdict"] = verdict_of(question, advice, judgement);
+  json["verdict"] = verdict_of(question.problem, advice.candidates, judgement);
   if (options.selector->why) {
     json["choice"] = options.selector->why(question.problem);
     json["not_simulated"] = skipped_patterns(question, advice);
@@ -235,7 +222,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
                   const Outputs& outputs) {
   outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
-  const std::string verdict = verdict_of(question, advice, judgement);
+  const std::string verdict = verdict_of(question.problem, advice.candidates, judgement);
   if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
   outputs.print(candidate_table(question, advice, has_harness(advice)));
   outputs.print("\n");

@@ -28,10 +28,6 @@ namespace tritax::cli {
 
 namespace {
 
-constexpr std::int64_t kMostSequences = 1 << 16;
-constexpr std::int64_t kMostEngineUs = 10'000'000;
-constexpr std::int64_t kMostExpertGpus = kMaxGpus;
-
 struct ModelArguments {
   OutputOptions output;
   Asked asked;  // the machine and its changes
@@ -68,7 +64,8 @@ std::vector<std::int64_t> counts_of_part(const std::string& part, const std::str
   std::vector<std::int64_t> counts;
   for (std::int64_t at = number(part.substr(0, middle)); at <= last; at = sign == 'x' ? at * by : at + by) {
     counts.push_back(at);
-    if (counts.size() > kMostPoints) throw UserError(fmt::format("{}: '{}' has too many values", flag, part));
+    if (counts.size() > kMostModelPoints)
+      throw UserError(fmt::format("{}: '{}' has too many values", flag, part));
   }
   if (counts.empty())
     throw UserError(fmt::format("{}: '{}': the first value must not lie above the last", flag, part));
@@ -89,7 +86,7 @@ std::vector<std::int64_t> counts_of(const std::string& text, const std::string& 
 std::vector<std::int64_t> gpus_asked(const std::string& text, const std::string& flag,
                                      const Machine& machine) {
   const std::int64_t most = machine.gpu_count();
-  const std::vector<std::int64_t> counts = counts_of(text, flag, kMostExpertGpus);
+  const std::vector<std::int64_t> counts = counts_of(text, flag, kMaxGpus);
   for (const std::int64_t count : counts) {
     if (count <= most) continue;
     throw UserError(fmt::format("{}: {} is more than the machine '{}' has; give 1 to {}", flag, count,
@@ -105,13 +102,13 @@ std::vector<ModelPoint> points_asked(const ModelArguments& options, const Machin
                                                            : gpus_asked(options.tp, "--tp", machine);
   std::vector<std::int64_t> eps;
   if (!options.ep.empty()) eps = gpus_asked(options.ep, "--ep", machine);
-  const std::vector<std::int64_t> batches = counts_of(options.batch, "--batch", kMostSequences);
+  const std::vector<std::int64_t> batches = counts_of(options.batch, "--batch", kMostModelSequences);
   const std::vector<std::int64_t> contexts = counts_of(options.context, "--context", kMaxSize);
   const std::size_t count =
       batches.size() * contexts.size() * tps.size() * std::max<std::size_t>(eps.size(), 1);
-  if (count > kMostPoints) {
+  if (count > kMostModelPoints) {
     throw UserError(fmt::format("--batch --context --tp --ep: {} combinations are too many; give up to {}",
-                                count, kMostPoints));
+                                count, kMostModelPoints));
   }
   std::vector<ModelPoint> points;
   for (const std::int64_t batch : batches) {

@@ -270,6 +270,8 @@ ordered_json caches_json(const SimulationResult& result, const std::vector<std::
   }
   return {{"l2_hit", l2_hit(result.caches)},
           {"llc_hit", llc_hit(result.caches)},
+          {"operand_l2_hit", result.l2_hit_fraction},
+          {"operand_llc_hit", result.llc_hit_fraction},
           {"hbm_bytes", hbm_bytes(result.caches)},
           {"rows", std::move(rows)}};
 }

@@ -84,8 +84,10 @@ std::string pace_text(std::size_t done, std::size_t total, double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string label) : label_(std::move(label)), start_(Clock::now()) {
-  if (isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()) drawer_ = std::thread([this] { keep_drawing(); });
+Progress::Progress(std::string label, std::chrono::milliseconds first_line)
+    : label_(std::move(label)), start_(Clock::now()) {
+  const bool bar = isatty(STDERR_FILENO) == 1 && !is_dumb_terminal();
+  drawer_ = std::thread([this, bar, first_line] { bar ? keep_drawing() : keep_writing(first_line); });
 }
 
 Progress::~Progress() {
@@ -123,18 +125,38 @@ void Progress::keep_drawing() {
   }
 }
 
+void Progress::keep_writing(std::chrono::milliseconds pause) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::minutes(5);
+  std::unique_lock lock(mutex_);
+  while (!end_.wait_for(lock, pause, [this] { return ended_; })) {
+    write_line();
+    pause = std::min(2 * pause, kLongest);
+  }
+}
+
+// "120/816, 40 s, 3/s, 232 s left"
+std::string Progress::text() const {
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (total_ == 0) return fmt::format("{} done, {} s", done_, whole);
+  return fmt::format("{}/{}, {} s{}", done_, total_, whole, pace_text(done_, total_, seconds));
+}
+
 void Progress::draw() {
   constexpr std::size_t kBarWidth = 30;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_).count();
   drawn_ = true;
   if (total_ == 0) {
-    tell(fmt::format("\r{}: {} done, {} s\x1b[K", label_, done_, seconds));
+    tell(fmt::format("\r{}: {}\x1b[K", label_, text()));
   } else {
     const std::size_t filled = kBarWidth * std::min(done_, total_) / total_;
-    tell(fmt::format("\r{} [{}{}] {}/{}, {} s{}\x1b[K", label_, std::string(filled, '#'),
-                     std::string(kBarWidth - filled, '.'), done_, total_, seconds,
-                     pace_text(done_, total_, std::chrono::duration<double>(Clock::now() - start_).count())));
+    tell(fmt::format("\r{} [{}{}] {}\x1b[K", label_, std::string(filled, '#'),
+                     std::string(kBarWidth - filled, '.'), text()));
   }
+  std::fflush(stderr);
+}
+
+void Progress::write_line() const {
+  tell(fmt::format("tritax: {}: {}\n", label_, text()));
   std::fflush(stderr);
 }
 

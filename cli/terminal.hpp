@@ -1,4 +1,4 @@
-// What only a terminal gets: colours and a progress bar.
+// What a terminal gets: colours and a progress bar, and what stands for them elsewhere.
 #pragma once
 
 #include <chrono>
@@ -37,12 +37,15 @@ std::string wrapped(std::string_view text, std::size_t width = 0);
 // Writes to standard error. A message that nobody can read is no reason to stop.
 void tell(std::string_view text);
 
-// A bar on standard error, drawn only if that is a terminal and the work takes over a second. A thread of its
-// own keeps it going, with the time that has passed, also while the work has nothing to tell. Any thread may
-// update it.
+// How far long work is, on standard error. On a terminal it is a bar, drawn once the work takes over a second;
+// elsewhere, as in a log, a line after ten seconds and then at pauses that double, up to five minutes. A
+// thread of its own keeps it going, with the time that has passed, also while the work has nothing to tell.
+// Any thread may update it.
 class Progress {
  public:
-  explicit Progress(std::string label);
+  // `first_line`: after how long the first line is written where there is no terminal.
+  explicit Progress(std::string label,
+                    std::chrono::milliseconds first_line = std::chrono::seconds(10));
   ~Progress();  // clears
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -56,7 +59,10 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   void draw();
+  void write_line() const;
+  std::string text() const;
   void keep_drawing();
+  void keep_writing(std::chrono::milliseconds pause);
 
   std::string label_;
   bool drawn_ = false;
@@ -66,7 +72,7 @@ class Progress {
   Clock::time_point start_;
   std::mutex mutex_;  // of all above
   std::condition_variable end_;
-  std::thread drawer_;  // none where nobody would see it
+  std::thread drawer_;
 };
 
 }  // namespace tritax::cli

@@ -277,7 +277,7 @@ TimedProblems problems_of_scenarios(const TreeTuning& tuning, const std::vector<
     values.clear();
     problems.rows[i].gather_ns = gather_ns;
     for (const std::string& feature : problems.features()) {
-      values.push_back(problem_feature(found.problems[i], feature, "--features: "));
+      values.push_back(problem_feature(found.scenarios[i].problem, feature, "--features: "));
     }
   }
   return problems;

@@ -49,7 +49,7 @@ DEFS = {
     "both_accounts": closed({"critical_path": ref("taxes")}, {"counterfactual": ref("savings")}),
     "spread": {"description": "times of other seeds of the arbitration",
                **closed({"seeds": several(WHOLE), "times_us": several(NUMBER), "relative": NUMBER})},
-    "caches": closed({"l2_hit": SHARE, "llc_hit": SHARE, "hbm_bytes": NUMBER, "rows": several(closed(
+    "caches": closed({"l2_hit": SHARE, "llc_hit": SHARE, "operand_l2_hit": SHARE, "operand_llc_hit": SHARE, "hbm_bytes": NUMBER, "rows": several(closed(
         {"gpu": SIZE, "die": nullable(SIZE), "buffer": TEXT, "operation": TEXT, "asked": NUMBER, "l2_hit": NUMBER,
          "llc_hit": NUMBER, "hbm_read": NUMBER, "hbm_written": NUMBER}))}),
     "inputs": several(closed({"input": TEXT, "value": TEXT, "effect": NUMBER, "variations": several(closed(

@@ -1,6 +1,7 @@
 #include "sim/alike_programs.hpp"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "model/schedule/items.hpp"
@@ -43,7 +44,8 @@ AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, s
       needs_alignment_(machine.interpreter.split_line_bytes > 0 || machine.interpreter.sector_end_bytes > 0 ||
                        machine.interpreter.ragged_end_bytes > 0 || machine.interpreter.ragged_copy_ns > 0),
       kernels_of_(static_cast<std::size_t>(schedule.ranks)),
-      cells_(static_cast<std::size_t>(schedule.ranks)) {
+      cells_(static_cast<std::size_t>(schedule.ranks)),
+      regions_(schedule.buffers) {
   for (std::uint32_t k = 0; k < schedule.kernels.size(); ++k) {
     auto& kernels = kernels_of_[static_cast<std::size_t>(schedule.kernels[k].rank)];
     place_of_kernel_.push_back(static_cast<std::int32_t>(kernels.size()));
@@ -66,6 +68,15 @@ bool AlikePrograms::hold() {
   flag_of_home_ = home_flag_;
   for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
     if (!same_counters(rank) || !same_targets(rank)) return false;
+  }
+  return same_overlaps();
+}
+
+bool AlikePrograms::same_cells(const Schedule& folded) const {
+  const RegionCells alone = region_cells_of(folded, shift_);
+  for (std::size_t buffer = 0; buffer < schedule_.buffers.size(); ++buffer) {
+    const auto id = static_cast<std::int32_t>(buffer);
+    if (alone.has(id) != regions_.has(id)) return false;
   }
   return true;
 }
@@ -255,6 +266,75 @@ bool AlikePrograms::same_targets(std::int32_t rank) {
     }
   }
   return true;
+}
+
+// Regions that overlap without being the same lie in the cells of a grid (region_cells.hpp), whatever tile
+// they begin in. One bijection of the cells of two ranks, each to one of as many bytes, that takes every
+// region of the one to the region of the other takes what two regions have in common along.
+bool AlikePrograms::same_overlaps() {
+  regions_ = region_cells_of(schedule_, schedule_.ranks);
+  if (regions_.empty()) return true;
+  paired_cells_.assign(static_cast<std::size_t>(schedule_.ranks), {});
+  for (std::int32_t rank = shift_; rank < schedule_.ranks; ++rank) {
+    if (!same_regions(rank)) return false;
+  }
+  for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+    if (!same_copied_regions(rank)) return false;
+  }
+  return true;
+}
+
+// Those of its own memory that the workgroups of a rank read and write.
+bool AlikePrograms::same_regions(std::int32_t rank) {
+  const std::vector<std::uint32_t>& like = kernels_of(home(rank));
+  const std::vector<std::uint32_t>& own = kernels_of(rank);
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    const Kernel& a = schedule_.kernels[like[k]];
+    const Kernel& b = schedule_.kernels[own[k]];
+    for (std::size_t p = 0; p < program_count(b); ++p) {
+      const std::span<const Op> first = ops_of(schedule_, program_of(a, p));
+      const std::span<const Op> second = ops_of(schedule_, program_of(b, p));
+      for (std::size_t i = 0; i < second.size(); ++i) {
+        const Op& x = first[i];
+        const Op& y = second[i];
+        if (!moves_data(y.kind)) continue;
+        if (y.rank == rank && !pair_regions(tile_of(x), tile_of(y))) return false;
+        const bool reads_own = y.kind == OpKind::copy && y.src_rank == rank;
+        if (reads_own && !pair_regions(source_of(x), source_of(y))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Those that the copy engines of a rank write.
+bool AlikePrograms::same_copied_regions(std::int32_t rank) {
+  const std::vector<HostOp>& program = schedule_.host[static_cast<std::size_t>(rank)];
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    if (program[i].kind != HostOpKind::copy) continue;
+    const Op& op = schedule_.transfers[static_cast<std::size_t>(program[i].transfer)];
+    if (op.rank < shift_) continue;
+    if (!pair_regions(tile_of(transfer_towards_home(rank, op.rank, i)), tile_of(op))) return false;
+  }
+  return true;
+}
+
+// `b` of any rank, `a` of the one that is alike.
+bool AlikePrograms::pair_regions(const Region& a, const Region& b) {
+  if (!regions_.has(b.buffer)) return true;
+  first_cells_.clear();
+  regions_.for_each(a.rank, a.buffer, a.rect,
+                    [&](std::size_t cell, double bytes) { first_cells_.emplace_back(cell, bytes); });
+  std::size_t next = 0;
+  bool alike = true;
+  GrowingBijection<Cell>& pairs = paired_cells_[static_cast<std::size_t>(b.rank)];
+  const auto name_of_cell = [&](std::size_t cell) { return static_cast<Cell>(b.buffer) << 48 | cell; };
+  regions_.for_each(b.rank, b.buffer, b.rect, [&](std::size_t cell, double bytes) {
+    alike = alike && next < first_cells_.size() && first_cells_[next].second == bytes &&
+            pairs.pair(name_of_cell(first_cells_[next].first), name_of_cell(cell));
+    ++next;
+  });
+  return alike && next == first_cells_.size();
 }
 
 }  // namespace tritax

@@ -4,10 +4,12 @@
 #include <array>
 #include <boost/unordered_map.hpp>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "sim/region_cells.hpp"
 
 namespace tritax {
 
@@ -44,9 +46,12 @@ class AlikePrograms {
   const Op& towards_home(std::int32_t rank, std::int32_t owner, std::uint32_t kernel, std::size_t program,
                          std::uint32_t op) const;
   const Op& transfer_towards_home(std::int32_t rank, std::int32_t owner, std::size_t host_op) const;
+  // Whether a schedule of the ranks below `shift` alone has cells (region_cells.hpp) of the same buffers as
+  // the whole one. Call it once they hold.
+  bool same_cells(const Schedule& folded) const;
 
  private:
-  using Cell = std::uint64_t;  // buffer, row and column of a tile
+  using Cell = std::uint64_t;  // buffer, row and column of a tile; or buffer and cell
   struct HostNames {
     GrowingBijection<std::int32_t> streams, events;
   };
@@ -69,6 +74,10 @@ class AlikePrograms {
   Cell cell_of(std::int32_t buffer, std::int32_t row, std::int32_t col) const;
   bool pair_tiles(std::int32_t rank, std::int32_t buffer, std::int32_t a_row, std::int32_t a_col,
                   std::int32_t b_row, std::int32_t b_col);
+  bool same_overlaps();
+  bool same_regions(std::int32_t rank);
+  bool same_copied_regions(std::int32_t rank);
+  bool pair_regions(const Region& a, const Region& b);
 
   const Schedule& schedule_;
   const std::int32_t shift_;
@@ -80,7 +89,10 @@ class AlikePrograms {
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
   std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
   std::array<Cell, 2> last_cells_{};
-  GrowingBijection<SlabPlace> slabs_;  // of the rank at hand
+  GrowingBijection<SlabPlace> slabs_;                 // of the rank at hand
+  RegionCells regions_;                               // of all ranks
+  std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these
+  std::vector<std::pair<std::size_t, double>> first_cells_;
 };
 
 }  // namespace tritax

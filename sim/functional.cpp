@@ -7,7 +7,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
@@ -69,13 +71,67 @@ const Schedule& executable(const Schedule& schedule) {
   return schedule;
 }
 
+// Which buffers numbers go from and to, and which of these keep fewer digits of them than came.
+class DigitsKept {
+ public:
+  explicit DigitsKept(const Schedule& schedule)
+      : schedule_(schedule), rounds_(schedule.buffers.size(), 0), counts_(schedule.buffers.size(), 0) {
+    for (const Kernel& kernel : schedule.kernels) {
+      for (std::size_t p = 0; p < program_count(kernel); ++p) add(kernel.rank, program_of(kernel, p));
+    }
+    for (const Op& op : schedule.transfers) add_copy(op);
+    for (const ReferenceOp& op : schedule.reference) count(op.to.buffer);
+  }
+
+  // Whether all that is expected comes out of fp64 alone.
+  bool all_of_fp64() const {
+    for (std::size_t b = 0; b < rounds_.size(); ++b) {
+      if (counts_[b] != 0 && rounds_[b] != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool is_wide(std::int16_t buffer) const {
+    return schedule_.buffers[static_cast<std::size_t>(buffer)].dtype == DType::fp64;
+  }
+  // What a program writes is made of what it reads.
+  void add(std::int32_t rank, const Workgroup& program) {
+    std::set<std::int16_t> read;
+    std::set<std::int16_t> written;
+    for (const Op& op : ops_of(schedule_, program)) {
+      if (op.kind == OpKind::copy) {
+        add_copy(op);
+        continue;
+      }
+      for_each_read(op, rank, [&](const Region& region) { read.insert(region.buffer); });
+      for_each_write(op, [&](const Region& region, bool) { written.insert(region.buffer); });
+    }
+    for (const std::int16_t to : written) {
+      if (!is_wide(to)) rounds_[static_cast<std::size_t>(to)] = 1;
+      for (const std::int16_t from : read) sources_[to].insert(from);
+    }
+  }
+  void add_copy(const Op& op) {
+    if (is_wide(op.src_buffer) && !is_wide(op.buffer)) rounds_[static_cast<std::size_t>(op.buffer)] = 1;
+    sources_[op.buffer].insert(op.src_buffer);
+  }
+  void count(std::int16_t buffer) {
+    char& counts = counts_[static_cast<std::size_t>(buffer)];
+    if (counts != 0) return;
+    counts = 1;
+    for (const std::int16_t source : sources_[buffer]) count(source);
+  }
+
+  const Schedule& schedule_;
+  std::map<std::int16_t, std::set<std::int16_t>> sources_;  // by buffer that is written
+  std::vector<char> rounds_;                                // by buffer: some write into it loses digits
+  std::vector<char> counts_;                                // by buffer: what is expected is made of it
+};
+
 // How far what a right schedule leaves is from its reference, at most.
 double right_within(const Schedule& schedule) {
-  const bool wide =
-      std::all_of(schedule.reference.begin(), schedule.reference.end(), [&](const ReferenceOp& op) {
-        return schedule.buffers[static_cast<std::size_t>(op.to.buffer)].dtype == DType::fp64;
-      });
-  return wide ? kRightInFp64 : kRightInFp32;
+  return DigitsKept(schedule).all_of_fp64() ? kRightInFp64 : kRightInFp32;
 }
 
 // What an operation that has started will do when it ends.

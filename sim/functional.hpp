@@ -6,8 +6,9 @@
 // written, is reported with the operation that made it, even if the timing happened to be lucky.
 //
 // Elements of buffers in fp64 are kept in fp64, all others in fp32, and sums in fp64: else the dtype decides
-// bytes, never results. A right schedule is therefore within 1e-6 of the reference, or 1e-12 where all that
-// is expected is in fp64, and a wrong one is not.
+// bytes, never results. A right schedule is therefore within 1e-6 of the reference, and a wrong one is not;
+// or within 1e-12, where no write on the way to what is expected rounds to fp32: neither into the buffers
+// that are compared nor into those that these are made of.
 #pragma once
 
 #include <atomic>

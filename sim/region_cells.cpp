@@ -145,4 +145,15 @@ void RegionCells::cut_all(const Schedule& schedule, std::int32_t ranks) {
   });
 }
 
+RegionCells region_cells_of(const Schedule& schedule, std::int32_t ranks) {
+  RegionCells cells(schedule.buffers);
+  for (const Kernel& kernel : schedule.kernels) {
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      for (const Op& op : ops_of(schedule, program_of(kernel, p))) cells.see(op, kernel.rank);
+    }
+  }
+  cells.finish(schedule, ranks);
+  return cells;
+}
+
 }  // namespace tritax

@@ -138,4 +138,7 @@ class RegionCells {
   std::vector<Grid> grids_;        // by rank and buffer, likewise
 };
 
+// Of a schedule, for the ranks 0 … `ranks`-1, whose kernels are all that it has.
+RegionCells region_cells_of(const Schedule& schedule, std::int32_t ranks);
+
 }  // namespace tritax

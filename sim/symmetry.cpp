@@ -206,6 +206,7 @@ std::optional<FoldedRun> fold(const Schedule& schedule, const Machine& machine, 
   AlikePrograms programs(schedule, machine, shift);
   if (!programs.hold() || operands_overlap(schedule, shift)) return std::nullopt;
   FoldedRun folded = Folding(schedule, programs, shift).fold();
+  if (!programs.same_cells(folded.schedule)) return std::nullopt;
   folded.links = std::move(*links);
   return folded;
 }

@@ -8,17 +8,16 @@
 //   programs   host programs and kernels of r and r + s, compared operation by operation, differ in nothing
 //              but the ranks that they name, which are s further on; the counters that they name, and where
 //              in their buffers they read and write: by one bijection of the counters of all ranks, and one
-//              of the tiles and one of the operands of each
+//              of the tiles, one of the operands, and one of the parts of regions that overlap, of each
 //
 // The clock asks a schedule for no more than these maps keep: sizes, which operations meet the same counter,
-// tile or operand, and which share a link. So r and r + s do the same at all times. A run of the ranks
-// 0 … s-1 alone says it all, if whatever one of them does to rank p is done to rank p mod s: what reaches
-// p mod s from the ranks that are not simulated is what those that are send to p and its like. Counters are
-// found the same way: where rank r signals to p = p' + k·s, its like r - k·s signals to p' < s, and in the
-// whole schedule stands which counter that is. A link is
-// taken through L links before it is itself again, of W/s at most: it carries what the ranks 0 … s-1 send
-// over all L of them, W/(s·L) times. So one link stands for the L, with s·L/W of its rate. (L = 1: an uplink
-// to the spine that all nodes share.)
+// tile, operand or part of a region, and which share a link. So r and r + s do the same at all times. A run
+// of the ranks 0 … s-1 alone says it all, if whatever one of them does to rank p is done to rank p mod s:
+// what reaches p mod s from the ranks that are not simulated is what those that are send to p and its like.
+// Counters are found the same way: where rank r signals to p = p' + k·s, its like r - k·s signals to p' < s,
+// and in the whole schedule stands which counter that is. A link is taken through L links before it is itself
+// again, of W/s at most: it carries what the ranks 0 … s-1 send over all L of them, W/(s·L) times. So one
+// link stands for the L, with s·L/W of its rate. (L = 1: an uplink to the spine that all nodes share.)
 //
 // All of this is compared, for all ranks, before anything is left out; what cannot be shown is simulated in
 // full. Not shown: operands that overlap in part (Stream-K), masks and sparse matrices that depend on the

@@ -22,8 +22,6 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-constexpr double kMostEngineUs = 1e7;
-
 void require_counts(const Counts& counts, const std::string& what, std::int64_t most) {
   if (counts.empty()) throw UserError(what + ": empty; give one or more numbers");
   for (const std::int64_t count : counts) parse_integer(std::to_string(count), what, 1, most);
@@ -31,6 +29,11 @@ void require_counts(const Counts& counts, const std::string& what, std::int64_t 
 
 std::vector<ModelPoint> points_of(const Counts& batch, const Counts& context, const Counts& tp,
                                   const Counts& ep, bool experts) {
+  const std::size_t count = batch.size() * context.size() * tp.size() * std::max<std::size_t>(ep.size(), 1);
+  if (count > kMostModelPoints) {
+    throw UserError(fmt::format("batch, context, tp, ep: {} combinations are too many; give up to {}", count,
+                                kMostModelPoints));
+  }
   std::vector<ModelPoint> points;
   for (const std::int64_t sequences : batch) {
     for (const std::int64_t tokens : context) {
@@ -90,13 +93,13 @@ py::object model_python(const std::string& name, const Machine& machine, const C
   question.dtype = dtype.empty() ? question.model.dtype
                                  : static_cast<DType>(parse_name(dtype, "dtype", kCommonDTypeNames));
   if (tp.empty()) tp = {machine.gpu_count()};
-  require_counts(batch, "batch", kMaxSize);
+  require_counts(batch, "batch", kMostModelSequences);
   require_counts(context, "context", kMaxSize);
   require_counts(tp, "tp", machine.gpu_count());
   if (!ep.empty()) require_counts(ep, "ep", machine.gpu_count());
   parse_integer(std::to_string(pass_tokens), "pass_tokens", 1, kMaxSize);
   question.points = points_of(batch, context, tp, ep, question.model.experts > 0);
-  if (!(engine_us >= 0 && engine_us <= kMostEngineUs)) {
+  if (!(engine_us >= 0 && engine_us <= static_cast<double>(kMostEngineUs))) {
     throw UserError(
         fmt::format("engine_us: {} is no number of microseconds from 0 to {}", engine_us, kMostEngineUs));
   }

@@ -17,7 +17,6 @@
 #include "sim/study/advise.hpp"
 #include "sim/study/explain.hpp"
 #include "sim/study/judged.hpp"
-#include "sim/study/why.hpp"
 
 namespace tritax::python {
 
@@ -121,10 +120,9 @@ RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pa
       fmt::format("'{}' was not found to run on this problem; Advice.candidates has what was", pattern));
 }
 
-std::string verdict_of(const PythonAdvice& advice) {
+std::string verdict_text(const PythonAdvice& advice) {
   const Answer& answer = *advice.answer;
-  return verdict_on_baseline(answer.advice.candidates, answer.problem, answer.judgement.band,
-                             answer.judgement.standing.cautions.empty());
+  return verdict_of(answer.problem, answer.advice.candidates, answer.judgement);
 }
 
 std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
@@ -165,8 +163,10 @@ void add_advice(py::module_& module) {
                              })
       .def_property_readonly("best", [](const A& advice) { return advice.at(0); })
       .def("__getitem__", &find_candidate, py::arg("pattern"))
-      .def_property_readonly("verdict", &verdict_of,
-                             "Whether own kernels pay against the baseline; empty where there is none")
+      .def_property_readonly(
+          "verdict", &verdict_text,
+          "Whether own kernels pay against the baseline and libraries; empty where there is "
+          "nothing to compare")
       .def_property_readonly("explanation", [](const A& advice) { return advice.answer->advice.explanation; })
       .def_property_readonly("left_out", [](const A& advice) { return advice.answer->advice.left_out; })
       .def_property_readonly("evaluated", [](const A& advice) { return advice.answer->advice.evaluated; })

@@ -84,12 +84,9 @@ std::optional<GridsOfProblem> tried_grids(const Scenario& scenario, const Machin
 GridTable grid_table(const std::vector<Scenario>& scenarios, const Machine& machine, const GridModels& models,
                      const std::string& origin) {
   const PatternTable patterns = pattern_table(scenarios, machine);
-  std::vector<std::optional<GridsOfProblem>> grids(patterns.problems.size());
+  std::vector<std::optional<GridsOfProblem>> grids(patterns.scenarios.size());
   tbb::parallel_for(std::size_t{0}, grids.size(), [&](std::size_t i) {
-    const auto scenario = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
-      return one.problem == patterns.problems[i];
-    });
-    grids[i] = tried_grids(*scenario, machine, models, origin);
+    grids[i] = tried_grids(patterns.scenarios[i], machine, models, origin);
   });
   GridTable result;
   result.patterns = patterns.table.options.size();

@@ -35,9 +35,10 @@ struct GridTable {
   std::size_t option(GridOption of) const { return patterns + static_cast<std::size_t>(of); }
 };
 
-// One problem a scenario, as pattern_table() has them; its knobs hold for all. `origin` stands in front of
-// messages about the models. Throws UserError as pattern_table() does, when the models are of another
-// workload, and when they know none of the problems.
+// One problem a scenario, as pattern_table() has them; its knobs hold for all that is tried of it, so a
+// problem with other knobs is another row. `origin` stands in front of messages about the models. Throws
+// UserError as pattern_table() does, when the models are of another workload, and when they know none of the
+// problems.
 GridTable grid_table(const std::vector<Scenario>& scenarios, const Machine& machine, const GridModels& models,
                      const std::string& origin);
 

@@ -2,6 +2,7 @@
 // are known to be doubtful.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sim/study/advise.hpp"
@@ -19,5 +20,10 @@ struct Judged {
 
 // Of candidates, best first.
 Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates);
+
+// Whether building pays (why.hpp), and which of the two times that this compares is doubted. "" where there
+// are no two to compare.
+std::string verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
+                       const Judged& judgement);
 
 }  // namespace tritax

@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/workloads/registry.hpp"
+#include "sim/study/why.hpp"
 
 namespace tritax {
 
@@ -189,11 +190,9 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
   answer.standing = standing_of(problem, machine);
   answer.problem = std::move(problem);
   answer.advice = std::move(found);
-  const Pattern* baseline = baseline_of(*answer.problem.workload);
   const auto& candidates = answer.advice.candidates;
-  const auto libraries = std::find_if(candidates.begin(), candidates.end(),
-                                      [&](const Candidate& one) { return one.pattern == baseline; });
-  if (libraries == candidates.end()) {
+  const Candidate* libraries = rivals_of(candidates, *answer.problem.workload).there;
+  if (libraries == nullptr) {
     throw UserError(fmt::format("{} of the libraries cannot be predicted: {}", answer.problem.workload->title,
                                 fmt::join(answer.advice.left_out, "; ")));
   }
@@ -202,7 +201,7 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
   if (answer.problem.workload->patterns.size() == 1) return answer;
   const double residual = answer.standing.residual;
   const double band = residual > 0 ? widened(residual, candidates.front().spread.relative()) : 0;
-  answer.verdict = libraries == candidates.begin()              ? Verdict::libraries
+  answer.verdict = libraries == &candidates.front()             ? Verdict::libraries
                    : is_tie(best_ns, answer.libraries_ns, band) ? Verdict::tie
                                                                 : Verdict::pays;
   return answer;

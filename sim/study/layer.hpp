@@ -91,7 +91,7 @@ struct StepAnswer {
   Advice advice;
   Standing standing;
   Verdict verdict = Verdict::alone;
-  double libraries_ns = 0;
+  double libraries_ns = 0;  // the fastest of the baseline and of what stands for a vendor's libraries
 
   const Candidate& best() const { return advice.candidates.front(); }
   // With the libraries wherever nothing else pays.

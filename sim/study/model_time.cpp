@@ -21,6 +21,11 @@ void add_times(TimeAccount& sum, const TimeAccount& one, double times) {
   }
 }
 
+// GPUs of a pass whose launches take turns on one host.
+int gpus_of_host(const ModelPass& pass, const Machine& machine) {
+  return std::min(pass.gpus, machine.gpus_per_node);
+}
+
 // A stream that a host fills and GPUs empty; see the header.
 class StreamClock {
  public:
@@ -44,8 +49,8 @@ class StreamClock {
   double gpu_ns_ = 0;
 };
 
-double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const HostCosts& host) {
-  StreamClock clock(host, pass.gpus);
+double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const Machine& machine) {
+  StreamClock clock(machine.host, gpus_of_host(pass, machine));
   for (const PassSection& section : pass.sections) {
     for (std::int64_t i = 0; i < section.repeats; ++i) {
       for (const std::size_t block : section.blocks) clock.run(*runs[block], pass.blocks[block].share);
@@ -54,8 +59,10 @@ double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs
   return clock.end_ns() + pass.engine_ns;
 }
 
-double graph_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const HostCosts& host) {
-  const double call_ns = std::max(host.graph_launch_call_ns, pass.gpus * host.launch_turn_ns);
+double graph_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const Machine& machine) {
+  const HostCosts& host = machine.host;
+  const double call_ns =
+      std::max(host.graph_launch_call_ns, gpus_of_host(pass, machine) * host.launch_turn_ns);
   const double launch_ns = call_ns + host.launch_latency_ns + host.synchronize_ns;
   double sum_ns = launch_ns + pass.engine_ns;
   for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
@@ -68,8 +75,8 @@ double graph_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs,
 }
 
 double ns_of(const ModelPass& pass, const std::vector<const BlockRun*>& runs, LaunchForm form,
-             const HostCosts& host) {
-  return form == LaunchForm::graph ? graph_ns(pass, runs, host) : stream_ns(pass, runs, host);
+             const Machine& machine) {
+  return form == LaunchForm::graph ? graph_ns(pass, runs, machine) : stream_ns(pass, runs, machine);
 }
 
 // The problems of a question, each evaluated once.
@@ -158,12 +165,12 @@ Verdict verdict_of(const BlockAnswer& answer) {
 class PhaseJudge {
  public:
   PhaseJudge(PhaseAnswer& answer, const ModelQuestion& question)
-      : answer_(answer), host_(question.machine.host) {
+      : answer_(answer), machine_(question.machine) {
     for (const BlockAnswer& block : answer.blocks) usual_.push_back(block.usual);
   }
 
   void judge(const RooflinePeaks& peaks) {
-    const double usual_ns = ns_of(answer_.pass, usual_, answer_.form, host_);
+    const double usual_ns = ns_of(answer_.pass, usual_, answer_.form, machine_);
     std::vector<const BlockRun*> fused = usual_;
     for (std::size_t i = 0; i < answer_.blocks.size(); ++i) {
       find_best(i, usual_ns);
@@ -171,10 +178,10 @@ class PhaseJudge {
     }
     const auto passes = static_cast<double>(answer_.pass.passes);
     for (const LaunchForm form : {LaunchForm::graph, LaunchForm::stream}) {
-      add_times(answer_.usual[static_cast<std::size_t>(form)], account_of(answer_.pass, usual_, form, host_),
-                passes);
+      add_times(answer_.usual[static_cast<std::size_t>(form)],
+                account_of(answer_.pass, usual_, form, machine_), passes);
     }
-    add_times(answer_.fused, account_of(answer_.pass, fused, answer_.form, host_), passes);
+    add_times(answer_.fused, account_of(answer_.pass, fused, answer_.form, machine_), passes);
     for (const PassBlock& block : answer_.pass.blocks) {
       answer_.least_ns += passes * static_cast<double>(block.times) *
                           std::max(block.least_bytes / peaks.gb_per_s, block.least_flops / peaks.gflop_per_s);
@@ -192,7 +199,7 @@ class PhaseJudge {
       if (&run == block.usual) continue;
       if (answer_.form == LaunchForm::graph && run.holds_host) continue;
       runs[index] = &run;
-      const double ns = ns_of(answer_.pass, runs, answer_.form, host_);
+      const double ns = ns_of(answer_.pass, runs, answer_.form, machine_);
       if (block.best != block.usual && ns >= best_ns) continue;
       block.best = &run;
       best_ns = ns;
@@ -204,7 +211,7 @@ class PhaseJudge {
   }
 
   PhaseAnswer& answer_;
-  const HostCosts& host_;
+  const Machine& machine_;
   std::vector<const BlockRun*> usual_;
 };
 
@@ -269,7 +276,7 @@ void add_cautions(std::vector<std::string>& cautions, const PhaseAnswer& phase) 
 }  // namespace
 
 TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>& runs, LaunchForm form,
-                       const HostCosts& host) {
+                       const Machine& machine) {
   TimeAccount account;
   double gpu_ns = 0;
   for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
@@ -277,7 +284,7 @@ TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>
     add_times(account, runs[i]->account, times);
     gpu_ns += times * runs[i]->gpu_ns();
   }
-  account.launch_ns += ns_of(pass, runs, form, host) - gpu_ns;
+  account.launch_ns += ns_of(pass, runs, form, machine) - gpu_ns;
   return account;
 }
 

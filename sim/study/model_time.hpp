@@ -7,7 +7,7 @@
 //   T = call + latency + Σ (gpu + gaps in a graph) + synchronisation
 //
 // The threads of the GPUs of a node begin at once and take turns to launch: a call takes no less than a turn
-// of each of them.
+// of each of them. Hosts of other nodes have turns of their own.
 //
 // A pattern in the midst of which a host waits cuts the graph in two, each with call, latency and
 // synchronisation. In a *stream* the host runs ahead as far as it can. With h when it has called block i and
@@ -33,6 +33,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -48,12 +49,18 @@
 
 namespace tritax {
 
+// Of a question that somebody asks: combinations of batch, context and deployment, sequences of a batch, and
+// microseconds of engine_ns.
+inline constexpr std::size_t kMostModelPoints = 10'000;
+inline constexpr std::int64_t kMostModelSequences = 1 << 16;
+inline constexpr std::int64_t kMostEngineUs = 10'000'000;
+
 enum class LaunchForm : std::uint8_t { graph, stream };
 inline constexpr std::array<std::string_view, 2> kLaunchFormNames{"graph", "stream"};
 
 // `runs`: one a block of the pass. The account sums to the time.
 TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>& runs, LaunchForm form,
-                       const HostCosts& host);
+                       const Machine& machine);
 
 struct BlockAnswer {
   std::shared_ptr<const BlockRuns> found;  // owns the runs

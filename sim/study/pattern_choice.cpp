@@ -113,7 +113,7 @@ PatternTable pattern_table(const std::vector<Scenario>& scenarios, const Machine
                     [&](std::size_t i) { all[i] = tried(problems[i], options, machine); });
   for (std::size_t i = 0; i < problems.size(); ++i) {
     if (*std::min_element(all[i].time_ns.begin(), all[i].time_ns.end()) == kNever) continue;
-    result.problems.push_back(problems[i].problem);
+    result.scenarios.push_back(problems[i]);
     result.table.problems.push_back(numbers_of_problem(problems[i].problem));
     result.table.time_ns.push_back(all[i].time_ns);
     result.by_bound.push_back(all[i].by_bound);

@@ -14,7 +14,7 @@ namespace tritax {
 
 struct PatternTable {
   ChoiceTable table;                  // options: patterns; numbers: the fields of the problem
-  std::vector<Problem> problems;      // of its rows
+  std::vector<Scenario> scenarios;    // of its rows: a problem, and the knobs that hold for it
   std::vector<std::size_t> by_bound;  // of every problem the pattern with the lowest bound
   double simulation_ns = 0;           // to simulate one problem's patterns, mean on one core
   double bound_ns = 0;                // to bound them

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "model/core/error.hpp"
@@ -31,6 +32,22 @@ using RunKey = std::tuple<std::string, int, std::optional<double>>;  // id, GPUs
 
 RunKey key_of(const MeasuredOps& row) { return {row.id, row.gpus, row.flush_bytes}; }
 
+// How many GPUs a row ran on is a field of most workloads; the others are of one GPU.
+void give_gpus(Scenario& scenario, const MeasuredOps& row) {
+  const std::span<const Spec> fields = scenario.problem.values.specs();
+  const auto spec =
+      std::find_if(fields.begin(), fields.end(), [](const Spec& field) { return field.counts_gpus; });
+  const std::int64_t low = spec == fields.end() ? 1 : spec->low;
+  const std::int64_t high = spec == fields.end() ? 1 : spec->high;
+  if (row.gpus < low || row.gpus > high) {
+    throw UserError(fmt::format("{}: gpus = {}, but {} of scenario '{}' ({}) runs on {}", row.where, row.gpus,
+                                scenario.problem.workload->name, scenario.id, scenario.where,
+                                low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high)));
+  }
+  if (spec != fields.end()) scenario.problem.values.give(spec->name, row.gpus);
+  complete_problem(scenario.problem, row.where);
+}
+
 Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const Scenario*>& by_id,
                      const std::string& machine) {
   const auto found = by_id.find(row.id);
@@ -47,8 +64,7 @@ Scenario scenario_of(const MeasuredOps& row, const std::map<std::string, const S
     throw UserError(fmt::format("{}: pattern '{}' contradicts scenario '{}' ({})", row.where, row.pattern,
                                 scenario.id, scenario.where));
   }
-  scenario.problem.values.give("gpus", row.gpus);
-  complete_problem(scenario.problem, row.where);
+  give_gpus(scenario, row);
   if (!machine.empty()) scenario.machine = machine;
   return scenario;
 }

@@ -194,7 +194,7 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   text +=
       fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns && computes) {
-    text += fmt::format(", so {} is hidden", percent(1 - exposed / bound.wire_ns));
+    text += fmt::format(", {} less", percent(1 - exposed / bound.wire_ns));
   }
   return text + ".";
 }
@@ -222,18 +222,36 @@ std::string tax_sentence(const Candidate& winner) {
   return text + ".";
 }
 
-// That `own` is ahead of the baseline, and whether by more than predictions are off.
-std::string what_pays(const Candidate& own, const Candidate& library, double band, bool compared) {
+// That the own one is ahead, and whether by more than predictions are off.
+std::string what_pays(const Candidate& own, const Candidate& there, double band, bool compared) {
   const std::string ahead =
       fmt::format("{} takes {}, {} {}, {:.2f} times as long", own.pattern->name, time_text(own.time_ns),
-                  library.pattern->name, time_text(library.time_ns), library.time_ns / own.time_ns);
+                  there.pattern->name, time_text(there.time_ns), there.time_ns / own.time_ns);
+  const std::string_view what = there.pattern->vendor ? "Building it" : "It";
   if (band > 0 && compared) {
-    return fmt::format("Building it pays: {}, further apart than predictions are off ({:.1f} %).", ahead,
+    return fmt::format("{} pays: {}, further apart than predictions are off ({:.1f} %).", what, ahead,
                        100 * band);
   }
-  return fmt::format("Building it may pay: {}, but {}.", ahead,
+  return fmt::format("{} may pay: {}, but {}.", what, ahead,
                      compared ? "how far such predictions are off is not known"
                               : "nothing like it was ever compared with a measurement");
+}
+
+// That it is not, or too little, and why.
+std::string what_does_not_pay(const Candidate& own, const Candidate& there, const Workload& workload,
+                              double band, bool tie) {
+  const Differences more = differences(there, own, workload);
+  const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
+  const std::string reason = listed(more.begin(), end, kWorthSaying * own.time_ns);
+  const std::string_view name = there.pattern->name;
+  const std::string begin = there.pattern->vendor
+                                ? fmt::format("Leave it to {}: it", name)
+                                : fmt::format("It {} not pay: {}", tie ? "may" : "does", name);
+  std::string text = fmt::format("{} takes {}, {}, the best of the other patterns, {}", begin,
+                                 time_text(there.time_ns), own.pattern->name, time_text(own.time_ns));
+  if (tie) text += fmt::format(", closer than predictions are ({:.1f} %)", 100 * band);
+  if (!reason.empty()) text += fmt::format("; the critical path of the latter has {} more", reason);
+  return text + ".";
 }
 
 }  // namespace
@@ -254,29 +272,22 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
   return sentences;
 }
 
-std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band,
-                                bool compared) {
-  const auto first = [&](bool of_baseline) {
-    return std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& one) {
-      const bool is_baseline = one.pattern->name == problem.workload->baseline;
-      return of_baseline ? is_baseline : !is_baseline && !one.pattern->vendor;
-    });
-  };
-  const auto library = first(true);
-  const auto own = first(false);
-  if (library == candidates.end() || own == candidates.end()) return {};
-  const bool tie = is_tie(own->time_ns, library->time_ns, band);
-  if (own->time_ns < library->time_ns && !tie) return what_pays(*own, *library, band, compared);
-  const Differences more = differences(*library, *own, *problem.workload);
-  const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
-  const std::string reason = listed(more.begin(), end, kWorthSaying * own->time_ns);
-  const std::string times =
-      fmt::format("takes {}, {}, the best of the other patterns, {}", time_text(library->time_ns),
-                  own->pattern->name, time_text(own->time_ns));
-  std::string text = fmt::format("Leave it to {}: it {}", library->pattern->name, times);
-  if (tie) text += fmt::format(", closer than predictions are ({:.1f} %)", 100 * band);
-  if (!reason.empty()) text += fmt::format("; the critical path of the latter has {} more", reason);
-  return text + ".";
+Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload) {
+  Rivals rivals;
+  for (const Candidate& one : candidates) {
+    const bool is_there = one.pattern->vendor || one.pattern->name == workload.baseline;
+    const Candidate*& first = is_there ? rivals.there : rivals.own;
+    if (first == nullptr) first = &one;
+  }
+  return rivals;
+}
+
+std::string verdict_on_rivals(const Rivals& rivals, const Workload& workload, double band, bool compared) {
+  if (rivals.own == nullptr || rivals.there == nullptr) return {};
+  const double own_ns = rivals.own->time_ns, there_ns = rivals.there->time_ns;
+  const bool tie = is_tie(own_ns, there_ns, band);
+  if (own_ns < there_ns && !tie) return what_pays(*rivals.own, *rivals.there, band, compared);
+  return what_does_not_pay(*rivals.own, *rivals.there, workload, band, tie);
 }
 
 }  // namespace tritax

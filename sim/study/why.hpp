@@ -12,12 +12,20 @@ namespace tritax {
 // `candidates`: one a pattern, best first, as in Advice. Empty for no candidates.
 std::vector<std::string> explain_winner(std::span<const Candidate> candidates, const Problem& problem);
 
-// What is to be known first, one sentence: whether building the best of the other patterns pays against the
-// baseline, the vendor's libraries. Where it is slower, or faster by less than `band` (relative), what it
-// pays that the baseline does not; where it is faster by more, by how much; whether that is to be trusted
-// depends on whether the band is known (not 0) and anything like it was ever `compared` with a measurement.
-// "" where one of the two is missing.
-std::string verdict_on_baseline(std::span<const Candidate> candidates, const Problem& problem, double band,
-                                bool compared);
+// What a verdict compares: the best pattern that one would build, and the best of those that are there
+// without, the baseline and all that stand for a vendor's libraries. Null where there is none.
+struct Rivals {
+  const Candidate* own = nullptr;
+  const Candidate* there = nullptr;
+};
+// Of candidates, best first.
+Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload);
+
+// What is to be known first, one sentence: whether building pays, by the rivals. Where the own one is slower,
+// or faster by less than `band` (relative), what it pays that the other does not; where it is faster by more,
+// by how much; whether that is to be trusted depends on whether the band is known (not 0) and anything like
+// it was ever `compared` with a measurement. Of a rival that is no library nothing says that one would not
+// have to build that, too: then the sentence is about what pays alone. "" where one of the two is missing.
+std::string verdict_on_rivals(const Rivals& rivals, const Workload& workload, double band, bool compared);
 
 }  // namespace tritax

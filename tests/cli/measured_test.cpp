@@ -158,6 +158,33 @@ TEST(ValidateOps, PrintsResidualsByKindAndTheSameAsJson) {
   EXPECT_NEAR(row["error"], row["predicted"]["median_us"].get<double>() / 2.5 - 1, 1e-12);
 }
 
+// A GEMM on one GPU has no field for how many there are.
+TEST(ValidateOps, KnowsAWorkloadOfOneGpu) {
+  const ScratchDirectory scratch;
+  const std::string scenario = scratch.write(
+      "s.toml",
+      "[[scenario]]\nid = \"one\"\nmachine = \"h200-4\"\nworkload = \"gemm\"\npattern = \"data-parallel\"\n"
+      "dtype = \"bf16\"\nm = 512\nn = 512\nk = 256\nknobs = { tile = [128, 128, 64] }\n");
+  const auto validated = [&](const std::string& gpus) {
+    const std::string ops = scratch.write(
+        "ops.csv",
+        "# 2026-11-21, NVIDIA H200\n"
+        "id,pattern,gpus,kernel,operation,side,size,count,median_us,p10_us,p90_us,sum_us,device_us,"
+        "stamped_device_us\none,data-parallel," +
+            gpus + ",gemm,matmul,local,128x128x256,16,3.5,3,4,56,20,21\n");
+    return run_tritax("validate --ops " + ops + " " + scenario + " --json -");
+  };
+  const Outcome one = validated("1");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const json operations = json::parse(one.out)["operations"];
+  ASSERT_EQ(operations.size(), 1u);
+  EXPECT_EQ(operations[0]["operation"], "matmul");
+  EXPECT_GT(operations[0]["predicted_median_us"].get<double>(), 0);
+  const Outcome two = validated("2");
+  EXPECT_EQ(two.exit_code, 2);
+  EXPECT_NE(two.err.find("ops.csv:3: gpus = 2, but gemm of scenario 'one'"), std::string::npos) << two.err;
+}
+
 TEST(ValidateOps, RefusesWhatDoesNotGoTogether) {
   const ScratchDirectory scratch;
   const std::string ops = scratch.write("ops.csv", kOps);

@@ -1,11 +1,15 @@
 // The program as a user meets it: exit codes, messages, and what is (not) left on disk.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "cli/terminal.hpp"
 #include "tests/cli/run_tritax.hpp"
 
 namespace tritax {
@@ -462,7 +466,30 @@ TEST(Program, OutputThatIsNoTerminalHasNoColoursAndNoProgressBar) {
   const Outcome outcome = run_tritax("advise " + kProblem);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
-  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.err.find_first_of("\x1b\r["), std::string::npos) << outcome.err;
+}
+
+// … but lines of what takes long: a file is no terminal either.
+TEST(Progress, IsWrittenInLinesWhereThereIsNoTerminal) {
+  using namespace std::chrono_literals;
+  ::testing::internal::CaptureStderr();
+  {
+    cli::Progress progress("validating", 20ms);
+    progress.update(3, 12);
+    std::this_thread::sleep_for(300ms);
+  }
+  {
+    cli::Progress short_work("nothing", 1h);
+    short_work.update(1, 2);
+  }
+  const std::string lines = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(lines.starts_with("tritax: validating: 3/12, 0 s, ")) << lines;
+  EXPECT_EQ(lines.find("nothing"), std::string::npos);
+  EXPECT_EQ(lines.find_first_of("\x1b\r["), std::string::npos);
+  // Pauses double, so few of them come in fifteen times the first one.
+  const auto count = std::count(lines.begin(), lines.end(), '\n');
+  EXPECT_GE(count, 1);
+  EXPECT_LE(count, 4);
 }
 
 }  // namespace

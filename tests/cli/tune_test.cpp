@@ -52,6 +52,38 @@ TEST(TuneCommand, ComparesWithSimulationEverySchedule) {
   EXPECT_EQ(rows[4]["gemms"], 20);
 }
 
+TEST(TuneCommand, SimulatesTheCorpusInFp64) {
+  const std::string arguments = "tune --corpus stream-k --count 20 --simulate 2 --json - --dtype ";
+  for (const int wide : {0, 1}) {
+    const auto outcome = test::run_tritax(arguments + (wide == 1 ? "fp64" : "fp16"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const ordered_json json = ordered_json::parse(outcome.out);
+    EXPECT_EQ(json["dtype"], wide == 1 ? "fp64" : "fp16");
+    const ordered_json& rows = json["against_simulation"];
+    ASSERT_EQ(rows.size(), 5u);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows[i]["gemms"], 2) << rows[i];
+    for (const ordered_json& row : rows) EXPECT_GT(row["median_ratio"].get<double>(), 0.5) << row;
+  }
+}
+
+// The corpus is answered in closed form, from rates: no rate, no answer.
+TEST(TuneCommand, RefusesFp64WhereTheMachineHasNoRateForIt) {
+  const test::ScratchDirectory folder;
+  std::string machine = test::run_tritax("machines show a100-8 --toml").out;
+  const std::size_t begin = machine.find("[gpu.matrix.fp64]");
+  ASSERT_NE(begin, std::string::npos);
+  const std::size_t end = machine.find("\n[", begin);
+  machine.erase(begin, end == std::string::npos ? end : end + 1 - begin);
+  const std::string arguments =
+      "tune --corpus stream-k --count 20 --machine " + folder.write("narrow.toml", machine) + " --dtype ";
+  EXPECT_EQ(test::run_tritax(arguments + "fp16").exit_code, 0);
+  const auto outcome = test::run_tritax(arguments + "fp64");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("--dtype: A100"));
+  EXPECT_THAT(outcome.err, HasSubstr("has no rate for fp64; give fp16"));
+}
+
 TEST(TuneCommand, ChoosesAmongThePatternsOfAFile) {
   const auto outcome = test::run_tritax("tune llm --machine mi300x-8 --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

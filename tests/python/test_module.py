@@ -466,3 +466,24 @@ def test_a_model_is_a_frame_of_its_combinations(machine, tmp_path):
     assert "--ep: small has no experts" in frame[frame.ep == 2].refused.iloc[0]
     with pytest.raises(tritax.UserError, match="batch: empty"):
         tritax.model(str(file), machine, batch=[])
+    with pytest.raises(tritax.UserError, match="batch: .* 65536"):  # limits are those of the command
+        tritax.model(str(file), machine, batch=[65537])
+    many = list(range(1, 102))
+    with pytest.raises(tritax.UserError, match="10201 combinations are too many; give up to 10000"):
+        tritax.model(str(file), machine, batch=many, context=many, tp=[1])
+    for engine_us in (-1, 1e7 + 1, float("nan")):
+        with pytest.raises(tritax.UserError, match="engine_us: .* from 0 to 10000000"):
+            tritax.model(str(file), machine, engine_us=engine_us)
+
+
+def test_a_verdict_is_on_the_fastest_of_the_libraries(machine):
+    problem = tritax.problem("gemm-beside-all-gather", m=1024, n=1024, k=4096, gpus=4, rows=4096, cols=4096)
+    advice = tritax.advise(problem, machine, selector="defaults", taxes=False)
+    libraries = {"library": advice["library"].time_ns, "library-streams": advice["library-streams"].time_ns}
+    own = min(one.time_ns for one in advice.candidates if one.pattern not in libraries)
+    fastest = min(libraries, key=libraries.get)
+    assert fastest in advice.verdict
+    if own > libraries[fastest]:
+        assert advice.verdict.startswith(f"Leave it to {fastest}")
+    else:
+        assert advice.verdict.startswith(("Building it", f"Leave it to {fastest}"))

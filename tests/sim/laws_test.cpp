@@ -14,6 +14,8 @@
 #include "model/cost/nodes_cost.hpp"
 #include "model/machine/parameters.hpp"
 #include "model/machine/topology.hpp"
+#include "model/schedule/items.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -106,25 +108,89 @@ RC_GTEST_PROP(ScalingLaw, EveryRateTimesKAndEveryLatencyOverKDividesTheTimeByK, 
   }
 }
 
+// Bytes that each rank puts on its way to each other one, by the operations of a schedule alone: who stores,
+// copies or adds sends to the tile's rank, who loads, reduces or copies from elsewhere fetches from there.
+struct Exchanged {
+  explicit Exchanged(const Schedule& schedule)
+      : ranks(static_cast<std::size_t>(schedule.ranks)), bytes(ranks * ranks, 0) {
+    const auto bytes_of_tile = [&](const Op& op) {
+      const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(op.buffer)];
+      return static_cast<double>(op.rect.rows) * op.rect.cols * tritax::bytes_of(buffer.dtype);
+    };
+    for (const Kernel& kernel : schedule.kernels) {
+      for (std::size_t p = 0; p < program_count(kernel); ++p) {
+        for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
+          if (op.kind == OpKind::store || op.kind == OpKind::atomic_add) {
+            add(kernel.rank, op.rank, bytes_of_tile(op));
+          } else if (op.kind == OpKind::copy) {
+            add(op.src_rank, op.rank, bytes_of_tile(op));
+          } else if (op.kind == OpKind::load || op.kind == OpKind::reduce) {
+            add(op.rank, kernel.rank, bytes_of_tile(op));
+          }
+        }
+      }
+    }
+    for (const Op& op : schedule.transfers) add(op.src_rank, op.rank, bytes_of_tile(op));
+  }
+  void add(std::int32_t from, std::int32_t to, double more) {
+    if (from != to) bytes[static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)] += more;
+  }
+  double sent_by(std::size_t rank) const {
+    double sum = 0;
+    for (std::size_t to = 0; to < ranks; ++to) sum += bytes[rank * ranks + to];
+    return sum;
+  }
+  double received_by(std::size_t rank) const {
+    double sum = 0;
+    for (std::size_t from = 0; from < ranks; ++from) sum += bytes[from * ranks + rank];
+    return sum;
+  }
+
+  std::size_t ranks;
+  std::vector<double> bytes;  // [from * ranks + to]
+};
+
+// Those of machines of several nodes on nodes of two GPUs.
+AnyRun any_run_over_nodes() {
+  AnyRun run = any_run();
+  if (run.machine.nodes > 1) {
+    run.machine.nodes = 4;
+    run.machine.gpus_per_node = 2;
+  }
+  return run;
+}
+
 RC_GTEST_PROP(ConservationLaw, EveryByteThatLeavesARankIsCarriedByEveryLinkOfItsRoute, ()) {
-  const AnyRun run = any_run();
-  // Over several nodes libraries hand blocks on (model/parts/library_nodes.hpp), which is not the straight
-  // way.
-  RC_PRE(!run.pattern->vendor || !node_grid(run.machine, run.workload.gpus).several());
-  const SimulationResult result = simulate(run.schedule(), run.machine);
+  const AnyRun run = any_run_over_nodes();
+  const Schedule schedule = run.schedule();
+  const Exchanged exchanged(schedule);
+  const SimulationResult result = simulate(schedule, run.machine);
   const Topology topology = build_topology(run.machine, run.workload.gpus);
   std::vector<double> expected(topology.edges.size(), 0.0);
-  for (int from = 0; from < run.workload.gpus; ++from) {
-    // Every rank sends its columns to every other one.
-    const double bytes =
-        run.workload.gpus > 1 ? egress_bytes(run.workload, from) / (run.workload.gpus - 1) : 0;
-    for (int to = 0; to < run.workload.gpus; ++to) {
-      for (const int edge : topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
-        expected[static_cast<std::size_t>(edge)] += bytes;
-      }
+  for (std::size_t from = 0; from < exchanged.ranks; ++from) {
+    for (std::size_t to = 0; to < exchanged.ranks; ++to) {
+      for (const int edge : topology.routes[from][to])
+        expected[static_cast<std::size_t>(edge)] += exchanged.bytes[from * exchanged.ranks + to];
     }
   }
   RC_ASSERT(result.link_bytes == expected);
+}
+
+// Every rank receives the columns of each other one once, whoever hands them on; sends are its own columns,
+// unless libraries hand blocks on over several nodes (model/parts/library_nodes.hpp).
+RC_GTEST_PROP(ConservationLaw, EveryRankReceivesTheColumnsOfAllOthersOnce, ()) {
+  const AnyRun run = any_run_over_nodes();
+  const Exchanged exchanged(run.schedule());
+  const int gpus = run.workload.gpus;
+  const bool handed_on = run.pattern->vendor && node_grid(run.machine, gpus).several();
+  double all = 0;
+  for (int rank = 0; rank < gpus; ++rank) all += egress_bytes(run.workload, rank);
+  for (int rank = 0; rank < gpus; ++rank) {
+    const double own = egress_bytes(run.workload, rank);
+    const double others = gpus > 1 ? (all - own) / (gpus - 1) : 0;
+    RC_ASSERT(exchanged.received_by(static_cast<std::size_t>(rank)) == others);
+    if (!handed_on) RC_ASSERT(exchanged.sent_by(static_cast<std::size_t>(rank)) == own);
+  }
 }
 
 RC_GTEST_PROP(WorkLaw, FlopsAreThoseOfTheProductAndNoResourceExceedsItsRate, ()) {

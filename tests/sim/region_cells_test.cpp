@@ -100,20 +100,11 @@ TEST(RegionCells, LoadTheMemoryWithWhatTheL2DoesNotHaveAlone) {
   EXPECT_NEAR(strip_ns(), (100 + 700) / 2, hand::kExact);
 }
 
-RegionCells cells_of(const Schedule& schedule) {
-  RegionCells cells(schedule.buffers);
-  for (const Kernel& kernel : schedule.kernels) {
-    for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      for (const Op& op : ops_of(schedule, program_of(kernel, p))) cells.see(op, kernel.rank);
-    }
-  }
-  cells.finish(schedule, schedule.ranks);
-  return cells;
-}
+RegionCells cells_in(const Schedule& schedule) { return region_cells_of(schedule, schedule.ranks); }
 
 TEST(RegionCells, AreTheCoarsestGridOfWhatOverlaps) {
   const Schedule schedule = strips_over_tiles();
-  const RegionCells cells = cells_of(schedule);
+  const RegionCells cells = cells_in(schedule);
   ASSERT_TRUE(cells.has(0));
   EXPECT_EQ(cells.count(0, 0), 4u * 2);
   std::vector<std::size_t> of_tile;
@@ -131,14 +122,14 @@ TEST(RegionCells, AreNotNeededWhereNoTwoReadsOverlap) {
   strips.workgroup();
   for (const std::int32_t row : {0, 64}) strips.store({row, 0, 64, 64});
   for (std::int32_t row = 0; row < kSide; row += 32) strips.load({row, 0, 32, kSide});
-  EXPECT_TRUE(cells_of(strips.finish()).empty());
+  EXPECT_TRUE(cells_in(strips.finish()).empty());
   Uses on_two(64, 64, 2);
   for (const int rank : {0, 1}) {
     on_two.kernel(rank);
     on_two.workgroup();
     on_two.builder.load(on_two.x, {32 * rank, 0, 64, 64}, rank);
   }
-  EXPECT_TRUE(cells_of(on_two.finish()).empty());
+  EXPECT_TRUE(cells_in(on_two.finish()).empty());
 }
 
 TEST(RegionCells, AreNotMadeWhereTheyWouldBeFarMoreThanUses) {
@@ -149,7 +140,7 @@ TEST(RegionCells, AreNotMadeWhereTheyWouldBeFarMoreThanUses) {
   many.name = "many";
   builder.workgroup(builder.kernel(many));
   for (std::int32_t i = 0; i < count; ++i) builder.load(x, {2 * i, 2 * i, 3, 3}, 0);
-  EXPECT_TRUE(cells_of(builder.finish()).empty());
+  EXPECT_TRUE(cells_in(builder.finish()).empty());
 }
 
 // Half of the rows of a tile that has been read are there, the other half is not.
@@ -284,7 +275,7 @@ RC_GTEST_PROP(RegionCellsLaw, EqualOrDisjointRegionsGiveTheSameToTheBitByTilesAn
   }
   const Machine machine = with_small_caches();
   const Schedule cells_schedule = by_cells.finish();
-  RC_ASSERT(cells_of(cells_schedule).has(0) && cells_of(cells_schedule).has(1));
+  RC_ASSERT(cells_in(cells_schedule).has(0) && cells_in(cells_schedule).has(1));
   SimulationResult a = simulate(by_tiles.finish(), machine), b = simulate(cells_schedule, machine);
   RC_ASSERT(std::bit_cast<std::uint64_t>(a.ranks[0].makespan_ns) ==
             std::bit_cast<std::uint64_t>(b.ranks[0].makespan_ns));

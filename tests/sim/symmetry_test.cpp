@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/parts/gemm_knobs.hpp"
+#include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/simulate.hpp"
@@ -213,6 +214,75 @@ TEST(Symmetry, IsNotFoundOnceACounterIsAnother) {
     }
   }
   EXPECT_FALSE(fold_nodes(schedule, machine).has_value());
+}
+
+// On each of four ranks of two nodes two strips of X are read, `apart` rows from each other, the first from
+// row `first` on. Whatever the rows, each operation is like those of the other ranks.
+Schedule strips_apart(const std::vector<std::pair<std::int32_t, std::int32_t>>& first_and_apart) {
+  constexpr std::int32_t kWidth = 128, kStrip = 32;
+  ScheduleBuilder builder("strips", static_cast<int>(first_and_apart.size()));
+  const std::int16_t x = builder.buffer({"X", DType::fp16, kWidth, kWidth, kWidth, kWidth});
+  for (int rank = 0; rank < static_cast<int>(first_and_apart.size()); ++rank) {
+    const auto& [first, apart] = first_and_apart[static_cast<std::size_t>(rank)];
+    Kernel kernel;
+    kernel.name = "strips";
+    kernel.rank = rank;
+    const std::int32_t id = builder.kernel(kernel);
+    builder.workgroup(id);
+    for (const std::int32_t row : {first, first + apart}) builder.load(x, {row, 0, kStrip, kWidth}, rank);
+    builder.launch(rank, id);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  return builder.finish();
+}
+
+// What the second strip has of the first is found in the caches; it begins in the same tile in any case.
+TEST(Symmetry, IsNotFoundWhereRegionsOverlapInAnotherWay) {
+  Machine machine = nodes_of_two("mi300x-8x8", 2);
+  machine.fabric.arbitration_spread = 0;
+  const auto folds = [&](const Schedule& schedule) { return fold_nodes(schedule, machine).has_value(); };
+  EXPECT_TRUE(folds(strips_apart({{0, 16}, {0, 16}, {0, 16}, {0, 16}})));
+  EXPECT_TRUE(folds(strips_apart({{0, 16}, {0, 24}, {8, 16}, {40, 24}})));  // further down, else the same
+  const std::vector<std::pair<std::int32_t, std::int32_t>> other{{0, 16}, {0, 16}, {0, 16}, {0, 24}};
+  EXPECT_FALSE(folds(strips_apart(other)));
+  EXPECT_FALSE(folds(strips_apart({{0, 16}, {0, 16}, {0, 0}, {0, 16}})));   // twice the same
+  EXPECT_FALSE(folds(strips_apart({{0, 16}, {0, 16}, {0, 32}, {0, 16}})));  // nothing in common
+  // It would have been wrong: the last rank has to read 8 rows more.
+  const Schedule schedule = strips_apart(other);
+  const SimulationResult asked = run(schedule, machine, Symmetry::on);
+  EXPECT_EQ(asked.simulated_ranks, 4);
+  const SimulationResult full = run(schedule, machine, Symmetry::off);
+  expect_equal(asked, full);
+  std::vector<double> read(4);
+  for (const CacheRow& row : full.caches)
+    read[static_cast<std::size_t>(row.rank)] += row.traffic.hbm_read_bytes;
+  EXPECT_EQ(read[3] - read[2], 8 * 128 * 2.0);
+}
+
+// Copy engines of the other node write over a part of what is read: of the first strip alone, or of both.
+TEST(Symmetry, IsNotFoundWhereCopiesOverlapInAnotherWay) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 2);
+  const auto folds = [&](std::int32_t row_of_last) {
+    constexpr std::int32_t kWidth = 128, kStrip = 16;
+    ScheduleBuilder builder("copies", 4);
+    const std::int16_t x = builder.buffer({"X", DType::fp16, kWidth, kWidth, kStrip, kWidth});
+    const std::int16_t y = builder.buffer({"Y", DType::fp16, kWidth, kWidth, kStrip, kWidth});
+    for (int rank = 0; rank < 4; ++rank) {
+      const int to = (rank + 2) % 4;
+      builder.host_copy(rank, 0, x, {to == 3 ? row_of_last : 16, 0, kStrip, kWidth}, to, y, 0, 0, rank);
+      Kernel kernel;
+      kernel.name = "strips";
+      kernel.rank = rank;
+      const std::int32_t id = builder.kernel(kernel);
+      builder.workgroup(id);
+      for (const std::int32_t row : {0, 40}) builder.load(x, {row, 0, 64, kWidth}, rank);
+      builder.launch(rank, id, 1);
+      builder.host(rank, HostOpKind::device_synchronize);
+    }
+    return fold_nodes(builder.finish(), machine).has_value();
+  };
+  EXPECT_TRUE(folds(16));
+  EXPECT_FALSE(folds(48));
 }
 
 // Leaves of two nodes: a shift by one node takes half of what stays under a leaf through the spine.

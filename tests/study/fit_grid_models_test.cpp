@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
+#include "sim/study/grid_choice.hpp"
 
 namespace tritax {
 namespace {
@@ -83,6 +87,38 @@ TEST(FitGridModels, SimulatesScenariosOnSeveralGrids) {
   EXPECT_GT(fit.model.c, 0);
   EXPECT_GT(fit.model.d, 0);
   EXPECT_LT(fit.median_error, 0.15);
+}
+
+// One problem with two tiles is two rows, each with the grids of its own tile, in whatever order they come.
+TEST(GridTable, TriesTheGridsOfARowWithItsKnobs) {
+  const Machine machine = find_machine("h100-4");
+  GridModels models;
+  models.workload = "gemm";
+  models.machine = machine.name;
+  std::vector<Scenario> both;
+  const Scenario first = parse_scenarios(kShapes, "shapes.toml").front();
+  for (const std::int64_t side : {128, 64}) {
+    FittedGridModel& model = models.models.emplace_back();
+    model.option = "stream-k tile=" + std::to_string(side) + "x" + std::to_string(side) + "x32";
+    model.dtype = DType::bf16;
+    model.runs = 1;
+    model.fit.model = {5000, 3000, 4.0 * static_cast<double>(side), 3000};
+    Scenario& scenario = both.emplace_back(first);
+    scenario.knobs.give("tile_m", side);
+    scenario.knobs.give("tile_n", side);
+  }
+  const auto times_of = [&](const std::vector<Scenario>& scenarios) {
+    return grid_table(scenarios, machine, models, "grid.json").table.time_ns;
+  };
+  const auto alone = std::array{times_of({both[0]}).at(0), times_of({both[1]}).at(0)};
+  ASSERT_NE(alone[0], alone[1]);
+  const auto in_order = times_of(both);
+  ASSERT_EQ(in_order.size(), 2U);
+  EXPECT_EQ(in_order[0], alone[0]);
+  EXPECT_EQ(in_order[1], alone[1]);
+  const auto turned = times_of({both[1], both[0]});
+  EXPECT_EQ(turned[0], alone[1]);
+  EXPECT_EQ(turned[1], alone[0]);
 }
 
 TEST(FitGridModels, RefusesRunsThatDecideNothing) {

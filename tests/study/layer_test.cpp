@@ -183,6 +183,34 @@ TEST(Layer, FusingPaysOnlyAheadOfTheLibrariesByMoreThanTheBand) {
   EXPECT_EQ(answer_of(workload, 100, 95, 0.1).chosen_ns(), 100);
 }
 
+// What is fastest may be another library than the baseline: nothing to fuse, and what fusing has to beat.
+TEST(Layer, FusingHasToBeatTheFastestOfTheLibraries) {
+  const std::array<Pattern, 3> patterns{
+      {{.name = "libraries", .summary = "", .vendor = true},
+       {.name = "libraries-beside-each-other", .summary = "", .vendor = true},
+       {.name = "own", .summary = ""}}};
+  Workload workload = workload_of_two();
+  workload.patterns = patterns;
+  const auto judged_at = [&](double own_ns) {
+    Machine machine;
+    machine.prediction_residual = 0.1;
+    Advice advice;
+    for (const auto& [pattern, time_ns] : {std::pair{1, 60.0}, {2, own_ns}, {0, 100.0}}) {
+      Candidate& one = advice.candidates.emplace_back();
+      one.pattern = &patterns[static_cast<std::size_t>(pattern)];
+      one.time_ns = time_ns;
+    }
+    std::sort(advice.candidates.begin(), advice.candidates.end(),
+              [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
+    return judge({&workload, {}}, std::move(advice), machine);
+  };
+  EXPECT_EQ(judged_at(80).verdict, Verdict::libraries);
+  EXPECT_EQ(judged_at(80).libraries_ns, 60);
+  EXPECT_EQ(judged_at(80).chosen_ns(), 60);
+  EXPECT_EQ(judged_at(57).verdict, Verdict::tie);
+  EXPECT_EQ(judged_at(40).verdict, Verdict::pays);
+}
+
 TEST(Layer, SumsOfStepsAddUpToTheModel) {
   const Workload workload = workload_of_two();
   const std::vector<StepAnswer> answers{answer_of(workload, 100, 80, 0.1), answer_of(workload, 50, 49, 0.1),

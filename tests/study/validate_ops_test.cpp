@@ -40,7 +40,7 @@ pattern = "producer-consumer"
 
 // What a GPU that behaves like the simulator would have stored.
 MeasuredOpsFile as_simulated(Scenario scenario, int gpus, std::optional<double> flush_bytes = {}) {
-  scenario.problem.values.give("gpus", gpus);
+  if (scenario.problem.values.has("gpus")) scenario.problem.values.give("gpus", gpus);
   const Machine machine = find_machine(scenario.machine);
   const Schedule schedule = build_scenario(scenario, machine);
   TimelineRecorder recorder(schedule);
@@ -108,6 +108,41 @@ TEST(ValidateOps, AttributesAChangeToItsKindAndSide) {
     EXPECT_NEAR(*kind.median_abs_error, changed ? 0.5 : 0, 1e-9);
   }
   EXPECT_TRUE(found);
+}
+
+std::vector<Scenario> on_one_gpu() {
+  return parse_scenarios(
+      "[[scenario]]\nid = \"one\"\nmachine = \"h200-4\"\nworkload = \"gemm\"\ndtype = \"bf16\"\n"
+      "pattern = \"data-parallel\"\nm = 512\nn = 512\nk = 256\nknobs = { tile = [128, 128, 64] }\n",
+      "one.toml");
+}
+
+// A workload without such a field runs on one GPU.
+TEST(ValidateOps, KnowsRunsOfWorkloadsOfOneGpu) {
+  const std::vector<Scenario> scenarios = on_one_gpu();
+  MeasuredOpsFile file = as_simulated(scenarios[0], 1);
+  ASSERT_FALSE(file.rows.empty());
+  for (const OpResidual& row : validate_ops({file}, scenarios, ""))
+    EXPECT_DOUBLE_EQ(row.error().value_or(0), 0);
+  for (MeasuredOps& row : file.rows) row.gpus = 2;
+  try {
+    validate_ops({file}, scenarios, "");
+    ADD_FAILURE() << "a GEMM on one GPU has run on two";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "ops.csv:2: gpus = 2, but gemm of scenario 'one' (one.toml:1) runs on 1");
+  }
+}
+
+// … and others on no fewer than share them.
+TEST(ValidateOps, RefusesFewerGpusThanAWorkloadIsSharedBy) {
+  const std::vector<Scenario> scenarios = parse_scenarios(
+      "[[scenario]]\nid = \"two\"\nmachine = \"h200-4\"\nworkload = \"gemm-reduce-scatter\"\n"
+      "dtype = \"bf16\"\npattern = \"fused-slots\"\ngpus = 2\nm = 512\nn = 512\nk = 256\n",
+      "two.toml");
+  MeasuredOpsFile file = as_simulated(scenarios[0], 2);
+  file.rows.resize(1);
+  file.rows[0].gpus = 1;
+  EXPECT_THROW(validate_ops({file}, scenarios, ""), UserError);
 }
 
 TEST(ValidateOps, RefusesRowsThatFitNoScenarioOrNoSchedule) {

@@ -56,7 +56,7 @@ export function runsSection(data) {
       { title: 'run', cell: (row) => row.id },
       timeColumn(data, base), timeColumn(data, base, 'kernels_us', 'kernels'),
       ...accountColumns(data, base, 'critical_path'),
-      { title: 'L2 hits', unit: '%', numeric: true, cell: (_, i) => number(data, `${base}.${i}.l2_hit_fraction`, 1, 100) },
+      { title: 'operand hits in L2', unit: '%', numeric: true, cell: (_, i) => number(data, `${base}.${i}.l2_hit_fraction`, 1, 100) },
       { title: 'HBM', unit: 'MB', numeric: true, cell: (_, i) => number(data, `${base}.${i}.hbm_bytes`, 1, 1e-6) },
       { title: 'machine', cell: (row) => row.machine },
       { title: 'made by', wide: true, cell: knobsCell },
@@ -145,7 +145,8 @@ export function hitsSection(data) {
   return section('hits', 'Hit rates by die',
     hitsFigure('Bytes that the L2 of each die had, of those that its operations asked for (%)', rows),
     element('p', {}, 'All dies: L2 ', number(data, 'run.caches.l2_hit', 1, 100), ' %, last-level cache ', number(data, 'run.caches.llc_hit', 1, 100),
-      ' % of the rest of the operands of products; HBM traffic ', number(data, 'run.caches.hbm_bytes', 1, 1e-6), ' MB.'));
+      ' % of the rest. Operands of products alone: L2 ', number(data, 'run.caches.operand_l2_hit', 1, 100), ' %, last-level cache ',
+      number(data, 'run.caches.operand_llc_hit', 1, 100), ' % of the rest. HBM traffic: ', number(data, 'run.caches.hbm_bytes', 1, 1e-6), ' MB.'));
 }
 
 export function sensitivitySection(data) {
