@@ -118,7 +118,8 @@ class MaybeFolded {
  public:
   MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
       : whole_(whole), same_luck_(options.symmetry == Symmetry::same_luck) {
-    if (options.symmetry == Symmetry::off || options.observer != nullptr) return;  // who wants to see all
+    const bool watched = options.observer != nullptr && !same_luck_;  // by who wants to see all ranks
+    if (options.symmetry == Symmetry::off || watched) return;
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
     folded_ = fold_nodes(whole, machine);
     if (folded_) alike_ = same_luck_ ? folded_->in_full() : folded_->once();
