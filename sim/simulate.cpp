@@ -119,7 +119,8 @@ class MaybeFolded {
   MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
       : whole_(whole),
         same_luck_(options.symmetry == Symmetry::same_luck || options.symmetry == Symmetry::ranks_same_luck) {
-    if (options.symmetry == Symmetry::off || options.observer != nullptr) return;  // who wants to see all
+    const bool watched = options.observer != nullptr && !same_luck_;  // who watches wants to see all ranks
+    if (options.symmetry == Symmetry::off || watched) return;
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
     const bool ranks = options.symmetry == Symmetry::ranks || options.symmetry == Symmetry::ranks_same_luck;
     if (ranks) folded_ = fold_ranks(whole, machine);

@@ -305,6 +305,25 @@ TEST(AlikeLinks, NeedLeavesToFallOnLeaves) {
   expect_equal(once, run(schedule, machine, Symmetry::same_luck));
 }
 
+// Progress on the screen is an observer too.
+TEST(Symmetry, SameLuckIsTheSameWhereSomebodyWatchesAllRanks) {
+  struct Watch : SimulationObserver {
+    std::size_t finished = 0;
+    void op_finished(const OpPlace&, double) override { ++finished; }
+  } watch;
+  const Machine machine = nodes_of_two("mi300x-8x8", 4);
+  const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);
+  SimulationOptions options;
+  options.seed = 3;
+  options.symmetry = Symmetry::same_luck;
+  options.observer = &watch;
+  const SimulationResult watched = simulate(schedule, machine, options);
+  EXPECT_EQ(watched.simulated_ranks, 8);
+  EXPECT_EQ(watch.finished, schedule.ops.size());
+  expect_equal(run(schedule, machine, Symmetry::on), watched);
+  EXPECT_NE(watched.makespan_ns, run(schedule, machine, Symmetry::off).makespan_ns);
+}
+
 // Of machines of 16 GPUs and fewer every rank has its own luck, as ever.
 TEST(Symmetry, IsLeftAloneInSmallRunsUnlessAskedFor) {
   const Machine machine = nodes_of_two("mi300x-8x8", 4);
