@@ -268,12 +268,9 @@ ordered_json caches_json(const SimulationResult& result, const std::vector<std::
                     {"hbm_read", row.traffic.hbm_read_bytes},
                     {"hbm_written", row.traffic.hbm_written_bytes}});
   }
-  return {{"l2_hit", l2_hit(result.caches)},
-          {"llc_hit", llc_hit(result.caches)},
-          {"operand_l2_hit", result.l2_hit_fraction},
-          {"operand_llc_hit", result.llc_hit_fraction},
-          {"hbm_bytes", hbm_bytes(result.caches)},
-          {"rows", std::move(rows)}};
+  return {{"l2_hit", l2_hit(result.caches)},          {"llc_hit", llc_hit(result.caches)},
+          {"operand_l2_hit", result.l2_hit_fraction}, {"operand_llc_hit", result.llc_hit_fraction},
+          {"hbm_bytes", hbm_bytes(result.caches)},    {"rows", std::move(rows)}};
 }
 
 Table link_table(const SimulationResult& result, const Machine& machine, int gpus) {
