@@ -37,15 +37,14 @@ std::string wrapped(std::string_view text, std::size_t width = 0);
 // Writes to standard error. A message that nobody can read is no reason to stop.
 void tell(std::string_view text);
 
-// How far long work is, on standard error. On a terminal it is a bar, drawn once the work takes over a second;
-// elsewhere, as in a log, a line after ten seconds and then at pauses that double, up to five minutes. A
-// thread of its own keeps it going, with the time that has passed, also while the work has nothing to tell.
-// Any thread may update it.
+// How far long work is, on standard error. On a terminal it is a bar, drawn once the work takes over a
+// second; elsewhere, as in a log, a line after ten seconds and then at pauses that double, up to five
+// minutes. A thread of its own keeps it going, with the time that has passed, also while the work has nothing
+// to tell. Any thread may update it.
 class Progress {
  public:
   // `first_line`: after how long the first line is written where there is no terminal.
-  explicit Progress(std::string label,
-                    std::chrono::milliseconds first_line = std::chrono::seconds(10));
+  explicit Progress(std::string label, std::chrono::milliseconds first_line = std::chrono::seconds(10));
   ~Progress();  // clears
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -151,8 +151,7 @@ const Workload& ring_attention() {
   static const Workload workload{
       .name = "ring-attention",
       .title = "Ring attention",
-      .summary =
-          "attention of sequences that are sharded over the GPUs: queries stay, keys and values come",
+      .summary = "attention of sequences that are sharded over the GPUs: queries stay, keys and values come",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,
