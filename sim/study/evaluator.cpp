@@ -6,6 +6,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/same_time.hpp"
+#include "model/schedule/operations.hpp"
 
 namespace tritax {
 
@@ -15,6 +16,7 @@ namespace {
 // at.
 constexpr double kWithinLuck = 1.02;
 constexpr std::size_t kFinalists = 3;
+constexpr std::uint64_t kFewOperations = 4096;  // of all GPUs: a run of some milliseconds
 
 std::vector<std::int64_t> numbers_of(const Values& knobs) {
   std::vector<std::int64_t> numbers;
@@ -37,6 +39,7 @@ Evaluator::Evaluator(const Choices& choices, EvaluatorOptions options)
       options_(std::move(options)),
       topology_(build_topology(*choices.machine, choices.problem->gpus())),
       best_(choices.patterns.size()),
+      small_(choices.patterns.size()),
       threads_(options_.threads > 0 ? options_.threads : tbb::info::default_concurrency()),
       thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),
       arena_(threads_),
@@ -86,7 +89,7 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     options.seed = options_.seed;
     options.give_up_after_ns = proposal.give_up_after_ns;
     options.stop = options_.stop;
-    options.symmetry = Symmetry::ranks;
+    if (!small_[proposal.pattern].value_or(false)) options.symmetry = Symmetry::ranks;
     evaluation.result = simulate(schedule, *choices_.machine, options);
     if (evaluation.result.gave_up && stopped()) return evaluation;
     trial.outcome = evaluation.result.gave_up ? Outcome::gave_up : Outcome::simulated;
@@ -161,6 +164,15 @@ std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
   return confirmed;
 }
 
+void Evaluator::find_out_whether_small(const Proposal& proposal) {
+  std::optional<bool>& small = small_[proposal.pattern];
+  if (small || proposal.bound_only) return;
+  try {
+    small = executed_operations(build(proposal.pattern, proposal.knobs)) <= kFewOperations;
+  } catch (const UserError&) {  // `find_out` tells of it
+  }
+}
+
 std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
   std::vector<Trial> trials(proposals.size());
   std::vector<std::size_t> open;
@@ -168,6 +180,7 @@ std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
     const Trial* before = known(proposals[i]);
     if (before == nullptr) {
       open.push_back(i);
+      find_out_whether_small(proposals[i]);
     } else {
       trials[i] = *before;
     }

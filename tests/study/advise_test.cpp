@@ -231,8 +231,8 @@ TEST(Advise, IsNotBeatenBySmallTilesAtDecodeSizes) {
       knobs.pipeline = Pipeline::overlapped;
       knobs.peer_order = PeerOrder::staggered;
       const double pinned_ns = simulate(build(pattern, workload, machine, knobs), machine).makespan_ns;
-      constexpr double kNotWorthASearch = 1.003;  // less than a round of it has to gain
-      EXPECT_LE(found_ns, pinned_ns * kNotWorthASearch) << name << ", tile " << m << "x" << n << "x" << k;
+      constexpr double kRounding = 1 + 1e-12;  // other tiles of equal time add up in another order
+      EXPECT_LE(found_ns, pinned_ns * kRounding) << name << ", tile " << m << "x" << n << "x" << k;
     }
   }
 }
