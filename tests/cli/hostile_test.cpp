@@ -117,8 +117,8 @@ TEST(Hostile, NamesWithControlCharactersAreRefusedOrEscaped) {
 #endif
 #if !defined(__SANITIZE_ADDRESS__) && !defined(TRITAX_UNDER_ASAN)  // which reserves terabytes
 TEST(Hostile, ALackOfMemoryOrThreadsIsNoDefect) {
-  const std::string problem = "advise -M 8192 -N 8192 -K 8192 --machine h200-4 > /dev/null";
-  expect_short_refusal(run_tritax(problem, "ulimit -v 40000;"), {"out of memory"});
+  const std::string problem = "advise -M 32768 -N 32768 -K 32768 --machine h200-4 > /dev/null";
+  expect_short_refusal(run_tritax(problem + " --threads 1", "ulimit -v 100000;"), {"out of memory"});
   expect_short_refusal(run_tritax(problem + " --threads 1000", "ulimit -v 800000;"), {"--threads"});
 }
 #endif
