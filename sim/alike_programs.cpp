@@ -6,7 +6,6 @@
 
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "sim/slab_overlaps.hpp"
 
 namespace tritax {
 
@@ -135,6 +134,7 @@ bool AlikePrograms::same_hosts(std::int32_t rank) const {
 
 bool AlikePrograms::same_kernels(std::int32_t rank) {
   slabs_ = {};
+  like_slabs_ = own_slabs_ = {};
   const std::vector<std::uint32_t>& like = kernels_of(home(rank));
   const std::vector<std::uint32_t>& own = kernels_of(rank);
   for (std::size_t k = 0; k < own.size(); ++k) {
@@ -142,7 +142,10 @@ bool AlikePrograms::same_kernels(std::int32_t rank) {
     const Kernel& b = schedule_.kernels[own[k]];
     if (form_of_kernel(a) != form_of_kernel(b) || !same_programs(a, b)) return false;
   }
-  return true;
+  like_slabs_.finish();
+  own_slabs_.finish();
+  operands_overlap_ = operands_overlap_ || !own_slabs_.empty();
+  return own_slabs_.same_as(like_slabs_);
 }
 
 bool AlikePrograms::same_programs(const Kernel& a, const Kernel& b) {
@@ -203,11 +206,27 @@ bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
          pair_tiles(rank, a.src_buffer, a.src_row, a.src_col, b.src_row, b.src_col);
 }
 
-// Operands of a matmul stay in caches by rows or columns and range of K.
+// Operands of a matmul stay in caches by rows or columns and range of K; of those that overlap in part, in
+// part.
 bool AlikePrograms::same_operands(const Op& a, const Op& b) {
   if (a.kind != OpKind::matmul) return true;
+  const auto add = [&](SlabOverlaps& slabs, std::int32_t buffer, std::int32_t first, std::int32_t size,
+                       const Op& op) {
+    const auto number = static_cast<std::uint32_t>(slabs_.size() - 1);
+    slabs.add(
+        number, SlabOverlaps::band_of(buffer, first), size, op.k_begin, op.k_end,
+        bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, op.k_end - op.k_begin}));
+  };
   const auto pair = [&](std::int32_t buffer, std::int32_t x, std::int32_t y, std::int32_t size) {
-    return slabs_.pair({buffer, x, size, a.k_begin, a.k_end}, {buffer, y, size, b.k_begin, b.k_end});
+    const std::size_t known = slabs_.size();
+    if (!slabs_.pair({buffer, x, size, a.k_begin, a.k_end}, {buffer, y, size, b.k_begin, b.k_end})) {
+      return false;
+    }
+    if (slabs_.size() > known) {
+      add(like_slabs_, buffer, x, size, a);
+      add(own_slabs_, buffer, y, size, b);
+    }
+    return true;
   };
   return pair(a.src_buffer, a.rect.row, b.rect.row, a.rect.rows) &&
          pair(a.b_buffer, a.rect.col, b.rect.col, a.rect.cols);

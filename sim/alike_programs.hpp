@@ -10,6 +10,7 @@
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 #include "sim/region_cells.hpp"
+#include "sim/slab_overlaps.hpp"
 
 namespace tritax {
 
@@ -23,7 +24,7 @@ class GrowingBijection {
     if (!added) return entry->second == b;
     return back_.emplace(b, a).second;
   }
-  bool knows(const Key& a) const { return there_.find(a) != there_.end(); }
+  std::size_t size() const { return there_.size(); }
 
  private:
   boost::unordered_map<Key, Key> there_, back_;
@@ -49,6 +50,8 @@ class AlikePrograms {
   // Whether a schedule of the ranks below `shift` alone has cells (region_cells.hpp) of the same buffers as
   // the whole one. Call it once they hold.
   bool same_cells(const Schedule& folded) const;
+  // Whether any of their operands overlap in part (slab_overlaps.hpp). Likewise.
+  bool operands_overlap() const { return operands_overlap_; }
 
  private:
   using Cell = std::uint64_t;  // buffer, row and column of a tile; or buffer and cell
@@ -89,7 +92,9 @@ class AlikePrograms {
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
   std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
   std::array<Cell, 2> last_cells_{};
-  GrowingBijection<SlabPlace> slabs_;                 // of the rank at hand
+  GrowingBijection<SlabPlace> slabs_;    // of the rank at hand
+  SlabOverlaps like_slabs_, own_slabs_;  // likewise, by the order in which they are met
+  bool operands_overlap_ = false;
   RegionCells regions_;                               // of all ranks
   std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these
   std::vector<std::pair<std::size_t, double>> first_cells_;

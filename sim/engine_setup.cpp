@@ -282,7 +282,7 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   const Op* before = nullptr;  // of the same program
   const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
     const auto id = static_cast<std::uint32_t>(slab_ids.size());
-    const SlabKey key{static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(origin),
+    const SlabKey key{SlabOverlaps::band_of(buffer, origin),
                       static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
                       size};
     const auto [entry, added] = slab_ids.emplace(key, id);

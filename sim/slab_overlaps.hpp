@@ -24,6 +24,10 @@ namespace tritax {
 
 class SlabOverlaps {
  public:
+  static std::uint64_t band_of(std::int32_t buffer, std::int32_t first) {
+    return static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(first);
+  }
+
   // Before the run: a slab, once. Of the same `band` are slabs of the same rows or columns.
   void add(std::uint32_t slab, std::uint64_t band, std::int32_t size, std::int32_t k_begin,
            std::int32_t k_end, double bytes) {
@@ -32,6 +36,16 @@ class SlabOverlaps {
   void finish();
 
   bool empty() const { return others_.empty(); }
+
+  // Whether slabs of the same numbers overlap in the same way. Both are finished.
+  bool same_as(const SlabOverlaps& other) const {
+    return first_ == other.first_ && others_ == other.others_ && same_bytes_as(other);
+  }
+  // Whether the operands have as many bytes in all, but for the order in which they were added.
+  bool same_bytes_as(const SlabOverlaps& other) const {
+    constexpr double kRounding = 1e-12;
+    return std::abs(operand_bytes_ - other.operand_bytes_) <= kRounding * operand_bytes_;
+  }
 
   // Whether more than half of a slab, on which an access of `duration_ns` starts, is there by others.
   bool covers(std::uint32_t slab, const ReuseCache& cache, double now_ns, double duration_ns) const;
@@ -49,6 +63,7 @@ class SlabOverlaps {
     std::uint32_t slab = 0;
     float begin = 0, end = 0;  // what they have in common
     float ahead = 0;           // by how much the other range begins before
+    bool operator==(const Other&) const = default;
   };
   std::span<const Other> others_of(std::uint32_t slab) const {
     if (slab + 1 >= first_.size()) return {};

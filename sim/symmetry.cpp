@@ -1,6 +1,8 @@
 #include "sim/symmetry.hpp"
 
 #include <algorithm>
+#include <array>
+#include <boost/unordered_set.hpp>
 #include <utility>
 
 #include "model/schedule/items.hpp"
@@ -15,23 +17,18 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-// Operands that overlap in part stay in caches in part: then it counts how they lie to each other.
-bool operands_overlap(const Schedule& schedule, std::int32_t ranks) {
-  std::vector<SlabOverlaps> overlaps(static_cast<std::size_t>(ranks));
-  std::vector<std::uint32_t> slabs(static_cast<std::size_t>(ranks));
-  std::vector<GrowingBijection<std::array<std::int32_t, 5>>> known(static_cast<std::size_t>(ranks));
+// The operands of all matmuls. How much they are is the same for all GPUs (slab_overlaps.hpp).
+SlabOverlaps operands_of(const Schedule& schedule) {
+  SlabOverlaps operands;
+  boost::unordered_set<std::array<std::int32_t, 5>> known;
+  const auto add = [&](std::int32_t buffer, std::int32_t first, std::int32_t size, const Op& op) {
+    const auto number = static_cast<std::uint32_t>(known.size());
+    if (!known.insert({buffer, first, size, op.k_begin, op.k_end}).second) return;
+    operands.add(
+        number, SlabOverlaps::band_of(buffer, first), size, op.k_begin, op.k_end,
+        bytes_of(schedule.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, op.k_end - op.k_begin}));
+  };
   for (const Kernel& kernel : schedule.kernels) {
-    if (kernel.rank >= ranks) continue;
-    const auto rank = static_cast<std::size_t>(kernel.rank);
-    const auto add = [&](std::int32_t buffer, std::int32_t first, std::int32_t size, const Op& op) {
-      const std::array<std::int32_t, 5> slab{buffer, first, size, op.k_begin, op.k_end};
-      if (known[rank].knows(slab)) return;
-      known[rank].pair(slab, slab);
-      const Buffer& operand = schedule.buffers[static_cast<std::size_t>(buffer)];
-      const auto band = static_cast<std::uint64_t>(buffer) << 32 | static_cast<std::uint32_t>(first);
-      overlaps[rank].add(slabs[rank]++, band, size, op.k_begin, op.k_end,
-                         bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
-    };
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
         if (op.kind != OpKind::matmul) continue;
@@ -40,10 +37,8 @@ bool operands_overlap(const Schedule& schedule, std::int32_t ranks) {
       }
     }
   }
-  return std::any_of(overlaps.begin(), overlaps.end(), [](SlabOverlaps& of_rank) {
-    of_rank.finish();
-    return !of_rank.empty();
-  });
+  operands.finish();
+  return operands;
 }
 
 // The programs of the ranks below `ranks`, and what they do to others as done to their like.
@@ -204,9 +199,12 @@ std::optional<FoldedRun> fold(const Schedule& schedule, const Machine& machine, 
   std::optional<std::vector<AlikeLink>> links = alike_links(topology, shift);
   if (!links) return std::nullopt;
   AlikePrograms programs(schedule, machine, shift);
-  if (!programs.hold() || operands_overlap(schedule, shift)) return std::nullopt;
+  if (!programs.hold()) return std::nullopt;
   FoldedRun folded = Folding(schedule, programs, shift).fold();
   if (!programs.same_cells(folded.schedule)) return std::nullopt;
+  if (programs.operands_overlap() && !operands_of(schedule).same_bytes_as(operands_of(folded.schedule))) {
+    return std::nullopt;
+  }
   folded.links = std::move(*links);
   return folded;
 }

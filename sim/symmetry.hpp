@@ -8,7 +8,8 @@
 //   programs   host programs and kernels of r and r + s, compared operation by operation, differ in nothing
 //              but the ranks that they name, which are s further on; the counters that they name, and where
 //              in their buffers they read and write: by one bijection of the counters of all ranks, and one
-//              of the tiles, one of the operands, and one of the parts of regions that overlap, of each
+//              of the tiles, one of the operands, which overlap as their like do, and one of the parts of
+//              regions that overlap, of each
 //
 // The clock asks a schedule for no more than these maps keep: sizes, which operations meet the same counter,
 // tile, operand or part of a region, and which share a link. So r and r + s do the same at all times. A run
@@ -20,8 +21,7 @@
 // link stands for the L, with s·L/W of its rate. (L = 1: an uplink to the spine that all nodes share.)
 //
 // All of this is compared, for all ranks, before anything is left out; what cannot be shown is simulated in
-// full. Not shown: operands that overlap in part (Stream-K), masks and sparse matrices that depend on the
-// rank.
+// full. Not shown: masks and sparse matrices that depend on the rank.
 //
 // Turns. Hosts of one node launch in turn, so ranks of a node are alike only where that takes no time. A rank
 // that stands for several of its node takes the last turn of them.

@@ -148,6 +148,9 @@ INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRanks,
                                          Case{"gemm-all-scatter", "workgroup-specialised", kProduct},
                                          Case{"all-gather-gemm", "bulk-synchronous", kLarger},
                                          Case{"all-gather-gemm", "copy-engine", kLarger},
+                                         Case{"all-gather-gemm", "pull", kLarger},
+                                         Case{"all-gather-gemm", "push", kLarger},
+                                         Case{"all-gather-gemm", "staged-fetchers", kLarger},
                                          Case{"gemm-reduce-scatter", "copy-engine", kLarger},
                                          Case{"gemm-all-reduce", "two-shot", kLarger},
                                          Case{"gemm-all-reduce", "fused-atomics", kProduct}),
@@ -257,6 +260,42 @@ TEST(Symmetry, IsNotFoundWhereRegionsOverlapInAnotherWay) {
   for (const CacheRow& row : full.caches)
     read[static_cast<std::size_t>(row.rank)] += row.traffic.hbm_read_bytes;
   EXPECT_EQ(read[3] - read[2], 8 * 128 * 2.0);
+}
+
+// On each of four ranks of two nodes two products over 64 iterations of K, the second `apart` iterations
+// further on than the first.
+Schedule products_apart(const std::vector<std::int32_t>& apart, std::int32_t first_of_last) {
+  constexpr std::int32_t kSize = 64, kDepth = 256;
+  ScheduleBuilder builder("products", static_cast<int>(apart.size()));
+  const std::int16_t a = builder.buffer({"A", DType::fp16, kSize, kDepth, kSize, kSize});
+  const std::int16_t b = builder.buffer({"B", DType::fp16, kDepth, kSize, kSize, kSize});
+  for (int rank = 0; rank < static_cast<int>(apart.size()); ++rank) {
+    Kernel kernel;
+    kernel.name = "products";
+    kernel.rank = rank;
+    kernel.tile = {kSize, kSize, 32, 4};
+    const std::int32_t id = builder.kernel(kernel);
+    builder.workgroup(id);
+    const std::int32_t first = rank + 1 == static_cast<int>(apart.size()) ? first_of_last : 0;
+    for (const std::int32_t k : {first, first + apart[static_cast<std::size_t>(rank)]}) {
+      builder.matmul(a, b, {0, 0, kSize, kSize}, k, k + 64);
+    }
+    builder.launch(rank, id);
+    builder.host(rank, HostOpKind::device_synchronize);
+  }
+  return builder.finish();
+}
+
+// Half of the second product's operands is in the caches.
+TEST(Symmetry, IsNotFoundWhereOperandsOverlapInAnotherWay) {
+  const Machine machine = nodes_of_two("mi300x-8x8", 2);
+  const auto folds = [&](const std::vector<std::int32_t>& apart, std::int32_t first_of_last) {
+    return fold_nodes(products_apart(apart, first_of_last), machine).has_value();
+  };
+  EXPECT_TRUE(folds({32, 32, 32, 32}, 0));
+  EXPECT_FALSE(folds({32, 32, 32, 16}, 0));   // more in common
+  EXPECT_FALSE(folds({32, 32, 32, 64}, 0));   // nothing in common
+  EXPECT_FALSE(folds({32, 32, 32, 32}, 96));  // further on: so the four have more operands in all
 }
 
 // Copy engines of the other node write over a part of what is read: of the first strip alone, or of both.
