@@ -38,8 +38,9 @@ Rounds rounds_of(const Gpu& gpu, std::int64_t tiles, std::int64_t workgroups, Wo
       static_cast<double>(tiles / workgroups) * at_clock_of(workgroups) + at_clock_of(tiles % workgroups)};
 }
 
+// `residents`: workgroups that may share a compute unit.
 double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
-                std::int64_t workgroups, bool on_shared_units, WorkSharing sharing) {
+                std::int64_t workgroups, int residents, WorkSharing sharing) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile tile = matmul_tile(knobs);
   MatmulTile overlapped = tile;
@@ -54,9 +55,7 @@ double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& 
   const std::int64_t tiles = ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
   const Rounds rounds = rounds_of(gpu, tiles, workgroups, sharing);
   double power = 0;
-  if (!gpu.knows_energies() && on_shared_units) {
-    const int residents =
-        residents_at_most(gpu, matmul_resources(gpu, machine.interpreter, gemm.dtype, tile));
+  if (!gpu.knows_energies() && residents > 1) {
     power = static_cast<double>(tiles) / (shared_gain(gain, residents) * gpu.cu_count());
   } else if (!gpu.knows_energies()) {
     power = rounds.power;
@@ -67,6 +66,11 @@ double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& 
   return host_ns + std::max(rounds.chain / boost, power) * tile_ns;
 }
 
+int residents_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs) {
+  return residents_at_most(
+      machine.gpu, matmul_resources(machine.gpu, machine.interpreter, gemm.dtype, matmul_tile(knobs)));
+}
+
 }  // namespace
 
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
@@ -74,13 +78,22 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
   if (!pattern.uses("tile") || !pattern.uses("gemm_cus")) return 0;
   GemmKnobs given = knobs;  // whoever gives none has all, or what others leave of them
   if (given.gemm_cus <= 0) given.gemm_cus = machine.gpu.cu_count();
-  return bound_of(gemm, machine, given, given.gemm_cus, may_share(pattern, machine.gpu, given), sharing);
+  const int residents = may_share(pattern, machine.gpu, given) ? residents_of(gemm, machine, knobs) : 1;
+  return bound_of(gemm, machine, given, given.gemm_cus, residents, sharing);
 }
 
 double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
                      std::int64_t workgroups, WorkSharing sharing) {
   const bool shares_units = ceil_of(workgroups, machine.gpu.xcds) > machine.gpu.cus_per_xcd;
-  return bound_of(gemm, machine, knobs, workgroups, shares_units, sharing);
+  const int residents = shares_units ? residents_of(gemm, machine, knobs) : 1;
+  return bound_of(gemm, machine, knobs, workgroups, residents, sharing);
+}
+
+double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                     const Resources& resources) {
+  const int residents = residents_at_most(machine.gpu, resources);
+  const std::int64_t workgroups = std::int64_t{residents} * machine.gpu.cu_count();
+  return bound_of(gemm, machine, knobs, workgroups, residents, WorkSharing::whole_tiles);
 }
 
 }  // namespace tritax

@@ -27,6 +27,10 @@ enum class WorkSharing : std::uint8_t { whole_tiles, iterations };
 double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
                      std::int64_t workgroups, WorkSharing sharing);
 
+// The same of a kernel that needs `resources`, with a workgroup a tile, as many at once as have room.
+double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
+                     const Resources& resources);
+
 // `gemm`: the product of the rank that has most. 0 for a pattern that does not use the tile of the knobs.
 // Throws UserError when the tile does not fit a compute unit or the GPU has no matrix instruction for the
 // dtype.

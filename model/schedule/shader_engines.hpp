@@ -35,6 +35,10 @@ std::vector<std::int32_t> engine_turns(const Gpu& gpu);
 // without any that waits: a multiple of the number of dies, on the fullest of which it is counted.
 std::int32_t workgroups_beside(const Gpu& gpu, std::int32_t taken);
 
+// Whether `more` workgroups of another kernel have a compute unit each at once beside `taken` of one that are
+// there already, a compute unit each.
+bool fit_beside(const Gpu& gpu, std::int32_t taken, std::int32_t more);
+
 // Whether the workgroups of a kernel are dealt so: they stay, and may have any compute unit.
 inline bool goes_in_turn(const Kernel& kernel) {
   return all_resident(kernel.placement) && kernel.cu_begin == 0 && kernel.cu_end == 0;

@@ -16,7 +16,7 @@ std::int32_t gather_kernel(GatherDraft& draft, int rank, std::int32_t workgroups
   kernel.name = "gather";
   kernel.rank = rank;
   kernel.resources =
-      tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_block(draft));
+      tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_block(draft.knobs));
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const auto blocks = blocks_to_fetch(draft, rank, 0, draft.grid().rows);

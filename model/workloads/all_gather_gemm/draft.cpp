@@ -111,8 +111,8 @@ Rect GatherDraft::gemm_tile(int rank, std::int32_t t) const {
   return tile_at(tile_row(*this, rank, index.row), index.col);
 }
 
-std::int64_t elements_of_block(const GatherDraft& draft) {
-  return std::int64_t{draft.tile.m} * draft.knobs.k_steps * draft.tile.k;
+std::int64_t elements_of_block(const GatherKnobs& knobs) {
+  return std::int64_t{knobs.tile_m} * knobs.k_steps * knobs.tile_k;
 }
 
 void expect_product(GatherDraft& draft, std::int16_t shard, bool in_place) {

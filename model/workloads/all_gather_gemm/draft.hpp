@@ -94,7 +94,7 @@ void compute_rect(GatherDraft& draft, int rank, std::int32_t row, std::int32_t c
                   std::int16_t ready, Scope scope);
 
 // Elements of A in a block of full size.
-std::int64_t elements_of_block(const GatherDraft& draft);
+std::int64_t elements_of_block(const GatherKnobs& knobs);
 
 // Row of C tiles number `w` in the order in which a rank walks them.
 std::int32_t tile_row(const GatherDraft& draft, int rank, std::int32_t w);

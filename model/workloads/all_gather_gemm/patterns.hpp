@@ -15,6 +15,12 @@ Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine,
 Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
                                const GatherKnobs& knobs);
 
+// What a workgroup of the staged kernel needs, to multiply or to fetch.
+Resources staged_resources(const Machine& machine, DType dtype, const GatherKnobs& knobs);
+
+// The shortest time in which the links of a GPU bring what its tiles fetch in `pull`.
+double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+
 // The tile of the library's GEMM, whatever the knobs say.
 LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine);
 

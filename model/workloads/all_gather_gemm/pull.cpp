@@ -10,6 +10,7 @@
 // rows of its own, one block ahead of the product.
 #include <algorithm>
 
+#include "model/machine/topology.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 
 namespace tritax {
@@ -84,6 +85,26 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
 
 }  // namespace
 
+// Every tile fetches the rows or columns of A that peers have, over the narrowest link of its way.
+double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
+  if (problem.gpus == 1) return 0;
+  const Topology topology = build_topology(machine, problem.gpus);
+  const double bytes_of_a =
+      static_cast<double>(problem.m) * static_cast<double>(problem.k) * bytes_of(problem.dtype);
+  const std::int64_t columns = (problem.n + knobs.tile_n - 1) / knobs.tile_n;
+  std::vector<double> edge_ns(topology.edges.size(), 0.0);
+  for (int owner = 1; owner < problem.gpus; ++owner) {
+    const Rect slice = slice_of(problem, owner);
+    const double share = static_cast<double>(slice.rows) * slice.cols /
+                         (static_cast<double>(problem.m) * static_cast<double>(problem.k));
+    for (const int edge : topology.routes[static_cast<std::size_t>(owner)][0]) {
+      const auto e = static_cast<std::size_t>(edge);
+      edge_ns[e] += static_cast<double>(columns) * share * bytes_of_a / topology.edges[e].raw_gb_per_s;
+    }
+  }
+  return *std::max_element(edge_ns.begin(), edge_ns.end());
+}
+
 Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   GatherDraft draft("pull", problem, machine, knobs);
   expect_product(draft, draft.a, true);
@@ -96,7 +117,7 @@ Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const 
     Kernel kernel;
     kernel.name = "pull_gemm";
     kernel.rank = rank;
-    kernel.resources = with_copy_role(machine.gpu, draft.gemm_resources, elements_of_block(draft));
+    kernel.resources = with_copy_role(machine.gpu, draft.gemm_resources, elements_of_block(draft.knobs));
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));

@@ -56,6 +56,11 @@ void add_tiles(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& s
 
 }  // namespace
 
+Resources staged_resources(const Machine& machine, DType dtype, const GatherKnobs& knobs) {
+  const Resources gemm = matmul_resources(machine.gpu, machine.interpreter, dtype, matmul_tile(knobs));
+  return with_copy_role(machine.gpu, gemm, elements_of_block(knobs));
+}
+
 Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
                                const GatherKnobs& knobs) {
   GatherDraft draft("staged-fetchers", problem, machine, knobs);
@@ -68,7 +73,7 @@ Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& mach
     Kernel kernel;
     kernel.name = "staged_gemm";
     kernel.rank = rank;
-    kernel.resources = with_copy_role(machine.gpu, draft.gemm_resources, elements_of_block(draft));
+    kernel.resources = staged_resources(machine, problem.dtype, knobs);
     kernel.tile = draft.tile;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
     bool first = true;

@@ -245,7 +245,14 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& knobs) {
-  return gemm_bound_ns(pattern, shape_of(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
+  const GemmShape gemm = shape_of(problem);
+  const GatherKnobs given = gather_knobs_of(knobs);
+  if (pattern.name == "staged-fetchers") {
+    return gemm_bound_ns(gemm, machine, given, staged_resources(machine, gemm.dtype, given));
+  }
+  const double gemm_ns = gemm_bound_ns(pattern, gemm, machine, given, work_sharing_of(knobs));
+  if (pattern.name != "pull") return gemm_ns;
+  return std::max(gemm_ns, least_pull_ns(all_gather_gemm_of(problem), machine, given));
 }
 
 // all_gather_gemm.py: the whole program on the host's clock, or the product alone, launched as a graph,
