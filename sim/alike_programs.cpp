@@ -206,26 +206,38 @@ bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
          pair_tiles(rank, a.src_buffer, a.src_row, a.src_col, b.src_row, b.src_col);
 }
 
+void AlikePrograms::add_slab(SlabOverlaps& slabs, const SlabPlace& slab, std::size_t number) const {
+  const auto& [buffer, first, size, k_begin, k_end] = slab;
+  slabs.add(static_cast<std::uint32_t>(number), SlabOverlaps::band_of(buffer, first), size, k_begin, k_end,
+            bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, k_end - k_begin}));
+}
+
+bool AlikePrograms::same_operand_bytes() {
+  if (!operands_overlap_) return true;
+  const auto finished = [&](const boost::unordered_set<SlabPlace>& places) {
+    SlabOverlaps slabs;
+    std::size_t number = 0;
+    for (const SlabPlace& place : places) add_slab(slabs, place, number++);
+    slabs.finish();
+    return slabs;
+  };
+  return finished(all_slabs_).same_bytes_as(finished(home_slabs_));
+}
+
 // Operands of a matmul stay in caches by rows or columns and range of K; of those that overlap in part, in
 // part.
 bool AlikePrograms::same_operands(const Op& a, const Op& b) {
   if (a.kind != OpKind::matmul) return true;
-  const auto add = [&](SlabOverlaps& slabs, std::int32_t buffer, std::int32_t first, std::int32_t size,
-                       const Op& op) {
-    const auto number = static_cast<std::uint32_t>(slabs_.size() - 1);
-    slabs.add(
-        number, SlabOverlaps::band_of(buffer, first), size, op.k_begin, op.k_end,
-        bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, op.k_end - op.k_begin}));
-  };
   const auto pair = [&](std::int32_t buffer, std::int32_t x, std::int32_t y, std::int32_t size) {
     const std::size_t known = slabs_.size();
-    if (!slabs_.pair({buffer, x, size, a.k_begin, a.k_end}, {buffer, y, size, b.k_begin, b.k_end})) {
-      return false;
-    }
-    if (slabs_.size() > known) {
-      add(like_slabs_, buffer, x, size, a);
-      add(own_slabs_, buffer, y, size, b);
-    }
+    const SlabPlace like{buffer, x, size, a.k_begin, a.k_end}, own{buffer, y, size, b.k_begin, b.k_end};
+    if (!slabs_.pair(like, own)) return false;
+    if (slabs_.size() == known) return true;
+    add_slab(like_slabs_, like, known);
+    add_slab(own_slabs_, own, known);
+    home_slabs_.insert(like);
+    all_slabs_.insert(like);
+    all_slabs_.insert(own);
     return true;
   };
   return pair(a.src_buffer, a.rect.row, b.rect.row, a.rect.rows) &&

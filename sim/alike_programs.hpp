@@ -3,6 +3,7 @@
 
 #include <array>
 #include <boost/unordered_map.hpp>
+#include <boost/unordered_set.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -50,8 +51,9 @@ class AlikePrograms {
   // Whether a schedule of the ranks below `shift` alone has cells (region_cells.hpp) of the same buffers as
   // the whole one. Call it once they hold.
   bool same_cells(const Schedule& folded) const;
-  // Whether any of their operands overlap in part (slab_overlaps.hpp). Likewise.
-  bool operands_overlap() const { return operands_overlap_; }
+  // Whether what operands overlap in part means the same to the ranks below `shift` alone: how many bytes all
+  // operands have together (slab_overlaps.hpp). Likewise.
+  bool same_operand_bytes();
 
  private:
   using Cell = std::uint64_t;  // buffer, row and column of a tile; or buffer and cell
@@ -71,6 +73,7 @@ class AlikePrograms {
   bool same_op(const Op& a, const Op& b, std::int32_t by) const;
   bool same_tiles(const Op& a, const Op& b, std::int32_t rank);
   bool same_operands(const Op& a, const Op& b);
+  void add_slab(SlabOverlaps& slabs, const SlabPlace& slab, std::size_t number) const;
   bool same_counters(std::int32_t rank);
   bool same_targets(std::int32_t rank);
   bool same_alignment(std::int16_t buffer, std::int32_t a_col, std::int32_t b_col) const;
@@ -92,8 +95,9 @@ class AlikePrograms {
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
   std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
   std::array<Cell, 2> last_cells_{};
-  GrowingBijection<SlabPlace> slabs_;    // of the rank at hand
-  SlabOverlaps like_slabs_, own_slabs_;  // likewise, by the order in which they are met
+  GrowingBijection<SlabPlace> slabs_;                       // of the rank at hand
+  SlabOverlaps like_slabs_, own_slabs_;                     // likewise, by the order in which they are met
+  boost::unordered_set<SlabPlace> all_slabs_, home_slabs_;  // of all ranks, and of those below `shift`
   bool operands_overlap_ = false;
   RegionCells regions_;                               // of all ranks
   std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these

@@ -123,8 +123,9 @@ class MaybeFolded {
     if (options.symmetry == Symmetry::off || watched) return;
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
     const bool ranks = options.symmetry == Symmetry::ranks || options.symmetry == Symmetry::ranks_same_luck;
-    if (ranks) folded_ = fold_ranks(whole, machine);
-    if (!folded_) folded_ = fold_nodes(whole, machine);
+    const Numbers numbers = same_luck_ ? Numbers::of_all : Numbers::none;
+    if (ranks) folded_ = fold_ranks(whole, machine, numbers);
+    if (!folded_) folded_ = fold_nodes(whole, machine, numbers);
     if (folded_) alike_ = same_luck_ ? folded_->in_full() : folded_->once();
   }
   const Schedule& schedule() const { return folded_ && !same_luck_ ? folded_->schedule : whole_; }

@@ -1,8 +1,6 @@
 #include "sim/symmetry.hpp"
 
 #include <algorithm>
-#include <array>
-#include <boost/unordered_set.hpp>
 #include <utility>
 
 #include "model/schedule/items.hpp"
@@ -17,37 +15,13 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-// The operands of all matmuls. How much they are is the same for all GPUs (slab_overlaps.hpp).
-SlabOverlaps operands_of(const Schedule& schedule) {
-  SlabOverlaps operands;
-  boost::unordered_set<std::array<std::int32_t, 5>> known;
-  const auto add = [&](std::int32_t buffer, std::int32_t first, std::int32_t size, const Op& op) {
-    const auto number = static_cast<std::uint32_t>(known.size());
-    if (!known.insert({buffer, first, size, op.k_begin, op.k_end}).second) return;
-    operands.add(
-        number, SlabOverlaps::band_of(buffer, first), size, op.k_begin, op.k_end,
-        bytes_of(schedule.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, op.k_end - op.k_begin}));
-  };
-  for (const Kernel& kernel : schedule.kernels) {
-    for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
-        if (op.kind != OpKind::matmul) continue;
-        add(op.src_buffer, op.rect.row, op.rect.rows, op);
-        add(op.b_buffer, op.rect.col, op.rect.cols, op);
-      }
-    }
-  }
-  operands.finish();
-  return operands;
-}
-
 // The programs of the ranks below `ranks`, and what they do to others as done to their like.
 class Folding {
  public:
   Folding(const Schedule& whole, const AlikePrograms& programs, std::int32_t ranks)
       : whole_(whole), programs_(programs), ranks_(ranks), kernels_(static_cast<std::size_t>(ranks)) {}
 
-  FoldedRun fold() {
+  FoldedRun fold(Numbers numbers) {
     Schedule& out = folded_.schedule;
     out.name = whole_.name;
     out.ranks = whole_.ranks;
@@ -59,7 +33,7 @@ class Folding {
       if (whole_.kernels[k].rank < ranks_) add_kernel(k);
     }
     for (std::int32_t rank = 0; rank < ranks_; ++rank) add_host(rank);
-    number_alike();
+    if (numbers == Numbers::of_all) number_alike();
     folded_.simulated_ranks = ranks_;
     return std::move(folded_);
   }
@@ -195,40 +169,37 @@ std::optional<std::vector<AlikeLink>> alike_links(const Topology& topology, std:
 namespace {
 
 std::optional<FoldedRun> fold(const Schedule& schedule, const Machine& machine, const Topology& topology,
-                              std::int32_t shift) {
+                              std::int32_t shift, Numbers numbers) {
   std::optional<std::vector<AlikeLink>> links = alike_links(topology, shift);
   if (!links) return std::nullopt;
   AlikePrograms programs(schedule, machine, shift);
-  if (!programs.hold()) return std::nullopt;
-  FoldedRun folded = Folding(schedule, programs, shift).fold();
+  if (!programs.hold() || !programs.same_operand_bytes()) return std::nullopt;
+  FoldedRun folded = Folding(schedule, programs, shift).fold(numbers);
   if (!programs.same_cells(folded.schedule)) return std::nullopt;
-  if (programs.operands_overlap() && !operands_of(schedule).same_bytes_as(operands_of(folded.schedule))) {
-    return std::nullopt;
-  }
   folded.links = std::move(*links);
   return folded;
 }
 
 }  // namespace
 
-std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine) {
+std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine, Numbers numbers) {
   const std::int32_t per_node = machine.gpus_per_node;
   const std::int32_t nodes = schedule.ranks / per_node;
   if (nodes < 2 || schedule.ranks % per_node != 0) return std::nullopt;
   const Topology topology = build_topology(machine, schedule.ranks);
   for (std::int32_t of = 1; of < nodes; ++of) {
     if (nodes % of != 0) continue;
-    if (auto folded = fold(schedule, machine, topology, of * per_node)) return folded;
+    if (auto folded = fold(schedule, machine, topology, of * per_node, numbers)) return folded;
   }
   return std::nullopt;
 }
 
-std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine) {
+std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine, Numbers numbers) {
   if (schedule.ranks < 2) return std::nullopt;
   const Topology topology = build_topology(machine, schedule.ranks);
   for (std::int32_t shift = 1; shift < std::min(schedule.ranks, machine.gpus_per_node); ++shift) {
     if (schedule.ranks % shift != 0) continue;
-    if (auto folded = fold(schedule, machine, topology, shift)) return folded;
+    if (auto folded = fold(schedule, machine, topology, shift, numbers)) return folded;
   }
   return std::nullopt;
 }

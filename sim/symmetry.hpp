@@ -48,7 +48,8 @@ struct FoldedRun {
   Schedule schedule;  // with programs of the first `simulated_ranks` alone, and the counters of their like
   std::int32_t simulated_ranks = 0;
   std::vector<AlikeLink> links;  // by topology edge
-  // Of the whole schedule, for one luck: by number of a workgroup and of an operation, those of `schedule`.
+  // Of the whole schedule, for one luck, if asked for: by number of a workgroup and of an operation, those of
+  // `schedule`.
   std::vector<std::uint32_t> workgroup_of, op_of;
 
   // For an engine that runs `schedule`, and for one that runs the whole schedule with the same luck.
@@ -58,11 +59,15 @@ struct FoldedRun {
   }
 };
 
+enum class Numbers : std::uint8_t { none, of_all };
+
 // With the fewest nodes that stand for all; nothing where there is one node, or no symmetry is found.
-std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine);
+std::optional<FoldedRun> fold_nodes(const Schedule& schedule, const Machine& machine,
+                                    Numbers numbers = Numbers::none);
 
 // With the fewest ranks, less than a node has, that stand for all; nothing where no symmetry is found.
-std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine);
+std::optional<FoldedRun> fold_ranks(const Schedule& schedule, const Machine& machine,
+                                    Numbers numbers = Numbers::none);
 
 // By link the first that is alike under a shift of all ranks by `shift`; nothing if that is no symmetry.
 std::optional<std::vector<AlikeLink>> alike_links(const Topology& topology, std::int32_t shift);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/unordered_map.hpp>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -117,6 +119,17 @@ class Wires {
     }
   }
 
+  void add(const Wires& other) {
+    const auto add_to = [](std::vector<double>& sum, const std::vector<double>& more) {
+      std::transform(sum.begin(), sum.end(), more.begin(), sum.begin(), std::plus<>());
+    };
+    add_to(edge_ns_, other.edge_ns_);
+    for (std::size_t port = 0; port < kPortsCount; ++port) {
+      add_to(egress_ns_[port], other.egress_ns_[port]);
+      add_to(ingress_ns_[port], other.ingress_ns_[port]);
+    }
+  }
+
   // Those of copy engines.
   void add_transfers() {
     for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
@@ -183,7 +196,7 @@ using Slab = std::array<std::int32_t, 5>;  // buffer, first row or column, how m
 
 // Bytes of what slabs have to fetch into cold caches. Of some whose ranges of K overlap it is the first that
 // one starts on; the others may count as there by then.
-double fetched_bytes(std::vector<std::pair<Slab, double>>& slabs) {
+double fetched_bytes(std::vector<std::pair<Slab, double>> slabs) {
   std::sort(slabs.begin(), slabs.end());
   double bytes = 0;
   for (std::size_t i = 0; i < slabs.size();) {
@@ -205,7 +218,7 @@ double fetched_bytes(std::vector<std::pair<Slab, double>>& slabs) {
 // stored, but for what an L2 before the memory may keep of it, and results that stay.
 double memory_ns(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                  const std::vector<std::uint8_t>& launched) {
-  std::vector<std::pair<Slab, double>> slabs;
+  boost::unordered_map<Slab, double> slabs;
   std::vector<Region> attended;
   double bytes = 0;
   double stored_bytes = 0;
@@ -221,10 +234,10 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
           attended.push_back(values_of(op, 0));
         } else if (op.kind == OpKind::matmul && kernel.rank == 0) {
           const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
-          slabs.push_back({{op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
-                           op.rect.rows * depth * element});
-          slabs.push_back({{op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
-                           op.rect.cols * depth * element});
+          slabs.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
+                            op.rect.rows * depth * element);
+          slabs.try_emplace({op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
+                            op.rect.cols * depth * element);
         } else if (op.kind == OpKind::sparse_product && kernel.rank == 0) {
           // Values and columns, which come from memory whoever has read them before.
           const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
@@ -238,7 +251,7 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
   const bool written_at_once = machine.gpu.llc_bytes > 0 || !machine.gpu.l2_write_back;
   bytes +=
       written_at_once ? stored_bytes : std::max(0.0, stored_bytes - machine.gpu.l2_bytes * machine.gpu.xcds);
-  bytes += fetched_bytes(slabs);
+  bytes += fetched_bytes({slabs.begin(), slabs.end()});
   bytes += bytes_of_columns(schedule, std::move(attended));
   return bytes / machine.gpu.hbm_gb_per_s;
 }
@@ -283,7 +296,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     const KernelBound compute = compute_bound(schedule, machine, costs, moves, kernel, share);
     Wires one(schedule, topology, moves);
     one.add(kernel);
-    all.add(kernel);
+    all.add(one);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
     bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
   }
