@@ -214,14 +214,20 @@ void AlikePrograms::add_slab(SlabOverlaps& slabs, const SlabPlace& slab, std::si
 
 bool AlikePrograms::same_operand_bytes() {
   if (!operands_overlap_) return true;
-  const auto finished = [&](const boost::unordered_set<SlabPlace>& places) {
+  std::vector<SlabPlace> of_homes, of_all;
+  for (const auto& [like, own] : all_slabs_) {
+    of_homes.push_back(like);
+    of_all.insert(of_all.end(), {like, own});
+  }
+  const auto finished = [&](std::vector<SlabPlace>& places) {
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
     SlabOverlaps slabs;
-    std::size_t number = 0;
-    for (const SlabPlace& place : places) add_slab(slabs, place, number++);
+    for (std::size_t i = 0; i < places.size(); ++i) add_slab(slabs, places[i], i);
     slabs.finish();
     return slabs;
   };
-  return finished(all_slabs_).same_bytes_as(finished(home_slabs_));
+  return finished(of_all).same_bytes_as(finished(of_homes));
 }
 
 // Operands of a matmul stay in caches by rows or columns and range of K; of those that overlap in part, in
@@ -235,9 +241,7 @@ bool AlikePrograms::same_operands(const Op& a, const Op& b) {
     if (slabs_.size() == known) return true;
     add_slab(like_slabs_, like, known);
     add_slab(own_slabs_, own, known);
-    home_slabs_.insert(like);
-    all_slabs_.insert(like);
-    all_slabs_.insert(own);
+    all_slabs_.emplace_back(like, own);
     return true;
   };
   return pair(a.src_buffer, a.rect.row, b.rect.row, a.rect.rows) &&

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <boost/unordered_map.hpp>
-#include <boost/unordered_set.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -97,7 +96,7 @@ class AlikePrograms {
   std::array<Cell, 2> last_cells_{};
   GrowingBijection<SlabPlace> slabs_;                       // of the rank at hand
   SlabOverlaps like_slabs_, own_slabs_;                     // likewise, by the order in which they are met
-  boost::unordered_set<SlabPlace> all_slabs_, home_slabs_;  // of all ranks, and of those below `shift`
+  std::vector<std::pair<SlabPlace, SlabPlace>> all_slabs_;  // of ranks below `shift`, and of their like
   bool operands_overlap_ = false;
   RegionCells regions_;                               // of all ranks
   std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these

@@ -64,10 +64,18 @@ void order_by_kernel(Schedule& schedule) {
   schedule.ops = std::move(ops);
 }
 
+thread_local std::vector<Op> recycled;  // only for its memory
+
 }  // namespace
+
+void recycle(Schedule&& schedule) {
+  if (schedule.ops.capacity() > recycled.capacity()) recycled = std::move(schedule.ops);
+}
 
 ScheduleBuilder::ScheduleBuilder(std::string name, int ranks) {
   TRITAX_ASSERT(ranks >= 1, "a schedule has at least one rank");
+  schedule_.ops = std::exchange(recycled, {});
+  schedule_.ops.clear();
   schedule_.name = std::move(name);
   schedule_.ranks = narrow(ranks);
   schedule_.host.resize(static_cast<std::size_t>(ranks));

@@ -24,6 +24,11 @@ namespace tritax {
 // GPUs has 0.2 million. Far more would fill memory, and be simulated for hours.
 inline constexpr std::size_t kMostScheduled = std::size_t{8} << 20;
 
+// Whoever builds many schedules gives each one back when it is done with it: the next that the same thread
+// builds then need not ask the system for its memory, which takes a tenth of the time that a search spends on
+// a schedule of a million operations.
+void recycle(Schedule&& schedule);
+
 // Throws UserError once there are more than kMostScheduled operations or workgroups.
 class ScheduleBuilder {
  public:

@@ -3,9 +3,11 @@
 #include <tbb/info.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "model/core/error.hpp"
 #include "model/core/same_time.hpp"
+#include "model/schedule/builder.hpp"
 #include "model/schedule/operations.hpp"
 
 namespace tritax {
@@ -75,7 +77,9 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
   Trial& trial = evaluation.trial;
   if (stopped()) return evaluation;
   try {
-    const Schedule schedule = build(proposal.pattern, proposal.knobs);
+    Schedule schedule = build(proposal.pattern, proposal.knobs);
+    const auto give_back = [](Schedule* used) { recycle(std::move(*used)); };
+    const std::unique_ptr<Schedule, decltype(give_back)> until_the_end(&schedule, give_back);
     trial.bound = time_bound(schedule, *choices_.machine, topology_);
     trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
     // What gives up later anyway need not begin.
