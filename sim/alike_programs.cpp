@@ -44,6 +44,7 @@ AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, s
                        machine.interpreter.ragged_end_bytes > 0 || machine.interpreter.ragged_copy_ns > 0),
       kernels_of_(static_cast<std::size_t>(schedule.ranks)),
       cells_(static_cast<std::size_t>(schedule.ranks)),
+      operands_(schedule.buffers, shift),
       regions_(schedule.buffers) {
   for (std::uint32_t k = 0; k < schedule.kernels.size(); ++k) {
     auto& kernels = kernels_of_[static_cast<std::size_t>(schedule.kernels[k].rank)];
@@ -133,8 +134,7 @@ bool AlikePrograms::same_hosts(std::int32_t rank) const {
 }
 
 bool AlikePrograms::same_kernels(std::int32_t rank) {
-  slabs_ = {};
-  like_slabs_ = own_slabs_ = {};
+  operands_.begin(home(rank));
   const std::vector<std::uint32_t>& like = kernels_of(home(rank));
   const std::vector<std::uint32_t>& own = kernels_of(rank);
   for (std::size_t k = 0; k < own.size(); ++k) {
@@ -142,10 +142,7 @@ bool AlikePrograms::same_kernels(std::int32_t rank) {
     const Kernel& b = schedule_.kernels[own[k]];
     if (form_of_kernel(a) != form_of_kernel(b) || !same_programs(a, b)) return false;
   }
-  like_slabs_.finish();
-  own_slabs_.finish();
-  operands_overlap_ = operands_overlap_ || !own_slabs_.empty();
-  return own_slabs_.same_as(like_slabs_);
+  return operands_.finish();
 }
 
 bool AlikePrograms::same_programs(const Kernel& a, const Kernel& b) {
@@ -157,7 +154,8 @@ bool AlikePrograms::same_programs(const Kernel& a, const Kernel& b) {
     for (std::uint32_t i = 0; i < first.op_count; ++i) {
       const Op& x = schedule_.ops[first.first_op + i];
       const Op& y = schedule_.ops[second.first_op + i];
-      if (!same_op(x, y, b.rank - a.rank) || !same_tiles(x, y, b.rank) || !same_operands(x, y)) return false;
+      if (!same_op(x, y, b.rank - a.rank) || !same_tiles(x, y, b.rank)) return false;
+      if (x.kind == OpKind::matmul && !operands_.same(x, y)) return false;
     }
   }
   return true;
@@ -204,48 +202,6 @@ bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
   }
   return a.kind != OpKind::copy || b.src_rank != rank ||
          pair_tiles(rank, a.src_buffer, a.src_row, a.src_col, b.src_row, b.src_col);
-}
-
-void AlikePrograms::add_slab(SlabOverlaps& slabs, const SlabPlace& slab, std::size_t number) const {
-  const auto& [buffer, first, size, k_begin, k_end] = slab;
-  slabs.add(static_cast<std::uint32_t>(number), SlabOverlaps::band_of(buffer, first), size, k_begin, k_end,
-            bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], {0, 0, size, k_end - k_begin}));
-}
-
-bool AlikePrograms::same_operand_bytes() {
-  if (!operands_overlap_) return true;
-  std::vector<SlabPlace> of_homes, of_all;
-  for (const auto& [like, own] : all_slabs_) {
-    of_homes.push_back(like);
-    of_all.insert(of_all.end(), {like, own});
-  }
-  const auto finished = [&](std::vector<SlabPlace>& places) {
-    std::sort(places.begin(), places.end());
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    SlabOverlaps slabs;
-    for (std::size_t i = 0; i < places.size(); ++i) add_slab(slabs, places[i], i);
-    slabs.finish();
-    return slabs;
-  };
-  return finished(of_all).same_bytes_as(finished(of_homes));
-}
-
-// Operands of a matmul stay in caches by rows or columns and range of K; of those that overlap in part, in
-// part.
-bool AlikePrograms::same_operands(const Op& a, const Op& b) {
-  if (a.kind != OpKind::matmul) return true;
-  const auto pair = [&](std::int32_t buffer, std::int32_t x, std::int32_t y, std::int32_t size) {
-    const std::size_t known = slabs_.size();
-    const SlabPlace like{buffer, x, size, a.k_begin, a.k_end}, own{buffer, y, size, b.k_begin, b.k_end};
-    if (!slabs_.pair(like, own)) return false;
-    if (slabs_.size() == known) return true;
-    add_slab(like_slabs_, like, known);
-    add_slab(own_slabs_, own, known);
-    all_slabs_.emplace_back(like, own);
-    return true;
-  };
-  return pair(a.src_buffer, a.rect.row, b.rect.row, a.rect.rows) &&
-         pair(a.b_buffer, a.rect.col, b.rect.col, a.rect.cols);
 }
 
 // Every counter of a rank has one name with the rank that is alike: what that does to its own, or what the

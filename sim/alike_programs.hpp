@@ -9,8 +9,8 @@
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "sim/alike_operands.hpp"
 #include "sim/region_cells.hpp"
-#include "sim/slab_overlaps.hpp"
 
 namespace tritax {
 
@@ -50,16 +50,13 @@ class AlikePrograms {
   // Whether a schedule of the ranks below `shift` alone has cells (region_cells.hpp) of the same buffers as
   // the whole one. Call it once they hold.
   bool same_cells(const Schedule& folded) const;
-  // Whether what operands overlap in part means the same to the ranks below `shift` alone: how many bytes all
-  // operands have together (slab_overlaps.hpp). Likewise.
-  bool same_operand_bytes();
+  const AlikeOperands& operands() const { return operands_; }
 
  private:
   using Cell = std::uint64_t;  // buffer, row and column of a tile; or buffer and cell
   struct HostNames {
     GrowingBijection<std::int32_t> streams, events;
   };
-  using SlabPlace = std::array<std::int32_t, 5>;  // buffer, first row or column, number, range of K
 
   std::int32_t moved(std::int32_t rank, std::int32_t by) const {
     return (rank + by + schedule_.ranks) % schedule_.ranks;
@@ -71,8 +68,6 @@ class AlikePrograms {
   bool same_programs(const Kernel& a, const Kernel& b);
   bool same_op(const Op& a, const Op& b, std::int32_t by) const;
   bool same_tiles(const Op& a, const Op& b, std::int32_t rank);
-  bool same_operands(const Op& a, const Op& b);
-  void add_slab(SlabOverlaps& slabs, const SlabPlace& slab, std::size_t number) const;
   bool same_counters(std::int32_t rank);
   bool same_targets(std::int32_t rank);
   bool same_alignment(std::int16_t buffer, std::int32_t a_col, std::int32_t b_col) const;
@@ -94,10 +89,7 @@ class AlikePrograms {
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
   std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
   std::array<Cell, 2> last_cells_{};
-  GrowingBijection<SlabPlace> slabs_;                       // of the rank at hand
-  SlabOverlaps like_slabs_, own_slabs_;                     // likewise, by the order in which they are met
-  std::vector<std::pair<SlabPlace, SlabPlace>> all_slabs_;  // of ranks below `shift`, and of their like
-  bool operands_overlap_ = false;
+  AlikeOperands operands_;
   RegionCells regions_;                               // of all ranks
   std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these
   std::vector<std::pair<std::size_t, double>> first_cells_;

@@ -173,7 +173,7 @@ std::optional<FoldedRun> fold(const Schedule& schedule, const Machine& machine, 
   std::optional<std::vector<AlikeLink>> links = alike_links(topology, shift);
   if (!links) return std::nullopt;
   AlikePrograms programs(schedule, machine, shift);
-  if (!programs.hold() || !programs.same_operand_bytes()) return std::nullopt;
+  if (!programs.hold() || !programs.operands().same_bytes()) return std::nullopt;
   FoldedRun folded = Folding(schedule, programs, shift).fold(numbers);
   if (!programs.same_cells(folded.schedule)) return std::nullopt;
   folded.links = std::move(*links);

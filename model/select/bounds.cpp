@@ -130,9 +130,9 @@ class Wires {
     }
   }
 
-  // Those of copy engines.
-  void add_transfers() {
-    for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+  // Those that the first ranks have their copy engines do.
+  void add_transfers(std::size_t ranks) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
       for (const HostOp& host : schedule_.host[rank]) {
         if (host.kind != HostOpKind::copy) continue;
         const Op& op = schedule_.transfers[static_cast<std::size_t>(host.transfer)];
@@ -276,12 +276,14 @@ bool may_share_units(const Schedule& schedule, const Machine& machine, std::size
 
 }  // namespace
 
-TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology) {
+TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology,
+                     std::int32_t ranks) {
   const CostTable costs(machine);
   const MoveCosts moves(schedule, machine, costs, topology);
   std::vector<std::uint8_t> may_share;
   std::vector<std::uint8_t> launched(schedule.kernels.size(), 0);
-  for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
+  const auto asked = static_cast<std::size_t>(std::min(ranks, schedule.ranks));
+  for (std::size_t rank = 0; rank < asked; ++rank) {
     may_share.push_back(may_share_units(schedule, machine, rank));
     for_each_launch(schedule, schedule.host[rank],
                     [&](const GraphNode& node) { launched[static_cast<std::size_t>(node.kernel)] = 1; });
@@ -300,7 +302,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
     bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
   }
-  all.add_transfers();
+  all.add_transfers(asked);
   bound.wire_ns = all.busiest_ns();
   bound.memory_ns = memory_ns(schedule, machine, costs, launched);
   HostWalk walk(schedule, machine, costs, kernel_ns);

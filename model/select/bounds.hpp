@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "model/machine/machine.hpp"
 #include "model/machine/topology.hpp"
@@ -32,9 +33,11 @@ struct TimeBound {
   double memory_ns = 0;   // operands out of HBM and results into it
 };
 
-// `topology` is that of schedule.ranks GPUs. Throws UserError when the GPU has no matrix instruction for the
-// dtype.
-TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology);
+// `topology` is that of schedule.ranks GPUs. `ranks`: of only so many, the first, is asked what their own
+// workgroups and copy engines take; a looser bound where ranks are not alike, in less time. Throws UserError
+// when the GPU has no matrix instruction for the dtype.
+TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Topology& topology,
+                     std::int32_t ranks = std::numeric_limits<std::int32_t>::max());
 
 // How the products of one rank, each what one workgroup adds up before it stores it, fall onto its compute
 // units.

@@ -80,7 +80,10 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     Schedule schedule = build(proposal.pattern, proposal.knobs);
     const auto give_back = [](Schedule* used) { recycle(std::move(*used)); };
     const std::unique_ptr<Schedule, decltype(give_back)> until_the_end(&schedule, give_back);
-    trial.bound = time_bound(schedule, *choices_.machine, topology_);
+    // Where GPUs that are alike are simulated once, one of them is asked for a bound.
+    const bool in_full = small_[proposal.pattern].value_or(false);
+    trial.bound = time_bound(schedule, *choices_.machine, topology_,
+                             proposal.bound_only || in_full ? schedule.ranks : 1);
     trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
     // What gives up later anyway need not begin.
     constexpr double kSurely = 1 + 1e-9;
@@ -93,7 +96,7 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     options.seed = options_.seed;
     options.give_up_after_ns = proposal.give_up_after_ns;
     options.stop = options_.stop;
-    if (!small_[proposal.pattern].value_or(false)) options.symmetry = Symmetry::ranks;
+    if (!in_full) options.symmetry = Symmetry::ranks;
     evaluation.result = simulate(schedule, *choices_.machine, options);
     if (evaluation.result.gave_up && stopped()) return evaluation;
     trial.outcome = evaluation.result.gave_up ? Outcome::gave_up : Outcome::simulated;
@@ -152,8 +155,12 @@ std::vector<Values> Evaluator::finalists(std::size_t pattern) const {
 std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
                                                   const std::vector<Values>& finalists) const {
   const Best& best = *best_[pattern];
-  if (compared_in_full(best)) return best;
   std::optional<Best> confirmed;
+  if (compared_in_full(best)) {
+    confirmed = best;
+    confirmed->bound = time_bound(build(pattern, best.knobs), *choices_.machine, topology_);
+    return confirmed;
+  }
   for (const Values& knobs : finalists) {
     const Schedule schedule = build(pattern, knobs);
     SimulationOptions options;
