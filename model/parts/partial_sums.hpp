@@ -147,7 +147,8 @@ struct SumDraft {
   bool opens() const { return sends() && !knobs.host_barriers; }
 };
 
-// GEMM tiles, cut at the borders of blocks or not.
+// GEMM tiles, cut at the borders of blocks or not. Where none is cut both are the same: block by block, each
+// walked in the same order, so that all ranks do alike.
 std::vector<SumTile> cut_tiles(const SumDraft& draft);
 std::vector<SumTile> whole_tiles(const SumDraft& draft);
 
