@@ -12,6 +12,7 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kUnpaired = -1;
+constexpr std::uint64_t kMostTilesInTables = std::uint64_t{1} << 22;  // of all ranks: 32 MB
 
 // Of a kernel, all that a clock asks besides its programs. Not its name, which may tell of a peer.
 auto form_of_kernel(const Kernel& k) {
@@ -31,6 +32,10 @@ auto place_of_op(const Op& op) {
   return std::tuple(op.rect.row, op.rect.col, op.src_row, op.src_col, op.k_begin);
 }
 
+std::int32_t tiles_in(std::int32_t length, std::int32_t tile) {
+  return (length + std::max(1, tile) - 1) / std::max(1, tile);
+}
+
 bool names_counter(OpKind kind) {
   return has(kind, [](auto& row) { return row.fields.contains(OpField::counter); });
 }
@@ -43,7 +48,6 @@ AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, s
       needs_alignment_(machine.interpreter.split_line_bytes > 0 || machine.interpreter.sector_end_bytes > 0 ||
                        machine.interpreter.ragged_end_bytes > 0 || machine.interpreter.ragged_copy_ns > 0),
       kernels_of_(static_cast<std::size_t>(schedule.ranks)),
-      cells_(static_cast<std::size_t>(schedule.ranks)),
       operands_(schedule.buffers, shift),
       regions_(schedule.buffers) {
   for (std::uint32_t k = 0; k < schedule.kernels.size(); ++k) {
@@ -51,6 +55,14 @@ AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, s
     place_of_kernel_.push_back(static_cast<std::int32_t>(kernels.size()));
     kernels.push_back(k);
   }
+  Cell tiles = 1;  // 0 is none
+  for (const Buffer& buffer : schedule.buffers) {
+    first_tile_.push_back(tiles);
+    tiles += static_cast<Cell>(tiles_in(buffer.rows, buffer.tile_rows)) *
+             static_cast<Cell>(tiles_in(buffer.cols, buffer.tile_cols));
+  }
+  const auto ranks = static_cast<std::size_t>(schedule.ranks);
+  tiles_.assign(ranks, TilePairs(tiles, tiles * ranks <= kMostTilesInTables));
   for (const FlagArray& array : schedule.flags) {
     first_flag_.push_back(flags_);
     flags_ += static_cast<std::size_t>(array.count);
@@ -182,7 +194,9 @@ bool AlikePrograms::same_alignment(std::int16_t buffer, std::int32_t a_col, std:
 
 AlikePrograms::Cell AlikePrograms::cell_of(std::int32_t buffer, std::int32_t row, std::int32_t col) const {
   const Buffer& b = schedule_.buffers[static_cast<std::size_t>(buffer)];
-  return (static_cast<Cell>(buffer) + 1) << 48 | static_cast<Cell>(row / std::max(1, b.tile_rows)) << 24 |
+  const auto cols = static_cast<Cell>(tiles_in(b.cols, b.tile_cols));
+  return first_tile_[static_cast<std::size_t>(buffer)] +
+         static_cast<Cell>(row / std::max(1, b.tile_rows)) * cols +
          static_cast<Cell>(col / std::max(1, b.tile_cols));
 }
 
@@ -191,7 +205,7 @@ bool AlikePrograms::pair_tiles(std::int32_t rank, std::int32_t buffer, std::int3
   const std::array<Cell, 2> pair{cell_of(buffer, a_row, a_col), cell_of(buffer, b_row, b_col)};
   if (pair == last_cells_) return true;  // one tile goes to many ranks
   last_cells_ = pair;
-  return cells_[static_cast<std::size_t>(rank)].pair(pair[0], pair[1]);
+  return tiles_[static_cast<std::size_t>(rank)].pair(pair[0], pair[1]);
 }
 
 // Tiles of the own rank that an operation reads or writes; the clock knows others' only as bytes.

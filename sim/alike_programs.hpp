@@ -30,6 +30,29 @@ class GrowingBijection {
   boost::unordered_map<Key, Key> there_, back_;
 };
 
+// The same of numbers below `tiles`; in tables of so many, or not.
+class TilePairs {
+ public:
+  TilePairs(std::size_t tiles, bool in_tables)
+      : dense_(in_tables), there_(dense_ ? tiles : 0), back_(dense_ ? tiles : 0) {}
+  bool pair(std::uint64_t a, std::uint64_t b) {
+    if (!dense_) return pairs_.pair(a, b);
+    std::uint32_t& there = there_[a];
+    std::uint32_t& back = back_[b];
+    const auto name_of_a = static_cast<std::uint32_t>(a) + 1, name_of_b = static_cast<std::uint32_t>(b) + 1;
+    if (there == 0 && back == 0) {
+      there = name_of_b;
+      back = name_of_a;
+    }
+    return there == name_of_b && back == name_of_a;
+  }
+
+ private:
+  bool dense_;
+  std::vector<std::uint32_t> there_, back_;  // partner + 1; 0: none yet
+  GrowingBijection<std::uint64_t> pairs_;
+};
+
 class AlikePrograms {
  public:
   // `schedule` outlives it; `shift` divides its ranks.
@@ -53,7 +76,7 @@ class AlikePrograms {
   const AlikeOperands& operands() const { return operands_; }
 
  private:
-  using Cell = std::uint64_t;  // buffer, row and column of a tile; or buffer and cell
+  using Cell = std::uint64_t;  // number of a tile among those of all buffers; or buffer and cell
   struct HostNames {
     GrowingBijection<std::int32_t> streams, events;
   };
@@ -87,7 +110,8 @@ class AlikePrograms {
   std::vector<std::size_t> first_flag_;                 // by array
   std::size_t flags_ = 0;                               // of a rank
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
-  std::vector<GrowingBijection<Cell>> cells_;           // by rank: of its like's tiles and its own
+  std::vector<Cell> first_tile_;                        // by buffer
+  std::vector<TilePairs> tiles_;                        // by rank: of its like's tiles and its own
   std::array<Cell, 2> last_cells_{};
   AlikeOperands operands_;
   RegionCells regions_;                               // of all ranks
