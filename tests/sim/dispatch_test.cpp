@@ -153,6 +153,19 @@ TEST(ShaderEngines, LeaveASecondKernelWhatNobodyWaitsFor) {
   EXPECT_EQ(workgroups_beside(gpu, 256), 48);
 }
 
+TEST(ShaderEngines, FitBesideIsHowManyAreLeft) {
+  Gpu gpu = with_engines(38, 4);
+  gpu.xcds = 8;
+  for (std::int32_t taken = 0; taken <= 304; taken += 8) {
+    const std::int32_t beside = workgroups_beside(gpu, taken);
+    EXPECT_TRUE(fit_beside(gpu, taken, beside)) << taken;
+    EXPECT_FALSE(fit_beside(gpu, taken, beside + 8)) << taken;
+    EXPECT_FALSE(fit_beside(gpu, taken, beside + 1)) << taken;  // on the first die
+  }
+  EXPECT_TRUE(fit_beside(gpu, 250, 45));   // two dies have one less, and room for six; five dies have five
+  EXPECT_FALSE(fit_beside(gpu, 250, 46));  // the sixth has no room for six
+}
+
 TEST(ShaderEngines, HoldAKernelThatFillsTheDie) {
   Dispatcher dispatcher(with_engines(38, 4));
   Demand alone = demand_of(256, 500, 0);

@@ -201,6 +201,33 @@ TEST(AllGatherGemm, CopyEnginesThatTheMachineDoesNotKnowAreRefusedByName) {
   }
 }
 
+// Of 37 workgroups on each die the dispatcher leaves free a compute unit of another shader engine than the
+// one whose turn it is. Tiles of 256x256 leave no room for a second workgroup on theirs.
+TEST(AllGatherGemm, APushWhoseSendersWaitForThoseWhoWaitForThemIsRefused) {
+  const Machine machine = find_machine("mi300x-8");
+  const Problem asked = problem(8192, 8192, 1024, DType::fp16, Sharding::rows, 8);
+  Values knobs(all_gather_gemm().knobs);
+  knobs.give("k_steps", 4);
+  knobs.give("gemm_cus", 296);
+  knobs.give("comm_cus", 8);
+  try {
+    built("push", asked, machine, knobs);
+    FAIL();
+  } catch (const UserError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("8 workgroups that send beside 296"), std::string::npos) << said;
+  }
+  knobs.give("gemm_cus", 288);
+  SimulationOptions options;
+  options.symmetry = Symmetry::ranks;
+  EXPECT_GT(simulate(built("push", asked, machine, knobs), machine, options).makespan_ns, 0);
+  knobs.give("gemm_cus", 296);
+  knobs.give("tile_m", 64);
+  knobs.give("tile_n", 64);
+  knobs.give("waves", 4);
+  EXPECT_GT(simulate(built("push", asked, machine, knobs), machine, options).makespan_ns, 0);
+}
+
 TEST(AllGatherGemm, IsRefusedWithFewerRowsThanGpus) {
   EXPECT_THROW(problem(3, 64, 64, DType::fp16, Sharding::rows, 4), UserError);
   EXPECT_THROW(problem(64, 64, 3, DType::fp16, Sharding::k, 4), UserError);

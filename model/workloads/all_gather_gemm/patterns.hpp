@@ -15,6 +15,9 @@ Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine,
 Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
                                const GatherKnobs& knobs);
 
+// Whether in `push` some that send are sure to find no compute unit before those end who wait for them.
+bool push_stalls(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
+
 // What a workgroup of the staged kernel needs, to multiply or to fetch.
 Resources staged_resources(const Machine& machine, DType dtype, const GatherKnobs& knobs);
 

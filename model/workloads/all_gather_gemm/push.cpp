@@ -10,6 +10,8 @@
 // Blocks arrive in their place in A, so that nothing is copied twice.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/core/error.hpp"
 #include "model/schedule/shader_engines.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
@@ -44,27 +46,36 @@ std::vector<Sent> own_pieces(const GatherDraft& draft, int rank) {
   return sent;
 }
 
-Resources push_resources(const GatherDraft& draft) {
-  return tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_block(draft.knobs));
+Resources push_resources(const Gpu& gpu, const GatherKnobs& knobs) {
+  return tile_copy_resources(gpu, copy_resources().threads, elements_of_block(knobs));
 }
 
-// Who sends and waits for a compute unit of those who wait for what it sends waits for ever.
-void refuse_what_would_stall(const GatherDraft& draft, std::int32_t multiply, std::int32_t send) {
-  const Gpu& gpu = draft.machine.gpu;
-  if (fit_beside(gpu, multiply, send) || share_a_unit(gpu, draft.gemm_resources, push_resources(draft)))
-    return;
-  throw UserError(
-      fmt::format("gemm_cus, comm_cus: of {} workgroups that send beside {} that multiply some would find no "
-                  "compute unit "
-                  "of {} free, for ever; beside so many there is room for {}",
-                  send, multiply, gpu.name, workgroups_beside(gpu, multiply)));
+std::int64_t count_of(std::int64_t parts_of, std::int64_t size) { return (parts_of + size - 1) / size; }
+
+// Whether every workgroup that multiplies has tiles that wait for peers.
+bool all_wait(const AllGatherGemm& problem, const GatherKnobs& knobs, std::int64_t workgroups) {
+  if (knobs.sharing != ProductSharing::tiles) return false;  // not looked into
+  const std::int64_t columns = count_of(problem.n, knobs.tile_n);
+  const std::int64_t tiles = count_of(problem.m, knobs.tile_m) * columns;
+  if (problem.sharding == Sharding::k) return tiles >= workgroups;
+  // The own rows are a range of the walk, with groups at its ends that have others too; the tiles of a
+  // workgroup begin before `workgroups` and end as near to the end of the walk.
+  const std::int64_t own = count_of(tiles, problem.gpus) + 2 * std::max(1, knobs.group_m) * columns;
+  return tiles - 2 * workgroups >= own;
+}
+
+// Whether every workgroup that sends has something to send, on the rank that has least.
+bool all_send(const AllGatherGemm& problem, const GatherKnobs& knobs, std::int64_t workgroups) {
+  const Rect slice = slice_of(problem, problem.gpus - 1);
+  const std::int64_t depth = std::int64_t{knobs.k_steps} * knobs.tile_k;
+  return slice.rows / knobs.tile_m * count_of(slice.cols, depth) >= workgroups;
 }
 
 std::int32_t push_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, std::int16_t ready) {
   Kernel kernel;
   kernel.name = "push";
   kernel.rank = rank;
-  kernel.resources = push_resources(draft);
+  kernel.resources = push_resources(draft.machine.gpu, draft.knobs);
   kernel.placement = Placement::persistent;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<Sent> pieces = own_pieces(draft, rank);
@@ -84,15 +95,30 @@ std::int32_t push_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, 
 
 }  // namespace
 
+bool push_stalls(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
+  if (problem.gpus == 1) return false;
+  const Gpu& gpu = machine.gpu;
+  const Split split = split_cus(knobs, gpu, problem.gpus, Roles::in_two_kernels);
+  if (fit_beside(gpu, split.gemm, split.comm)) return false;
+  if (!all_wait(problem, knobs, split.gemm) || !all_send(problem, knobs, split.comm)) return false;
+  const Resources gemm = matmul_resources(gpu, machine.interpreter, problem.dtype, matmul_tile(knobs));
+  return !share_a_unit(gpu, gemm, push_resources(gpu, knobs));
+}
+
 Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   GatherDraft draft("push", problem, machine, knobs);
   expect_product(draft, draft.a, true);
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const bool sends = draft.ranks() > 1;
+  if (push_stalls(problem, machine, knobs)) {
+    throw UserError(
+        fmt::format("gemm_cus, comm_cus: of {} workgroups that send beside {} that multiply some would wait "
+                    "for a compute "
+                    "unit of {} until these end, and these for them; beside so many there is room for {}",
+                    split.comm, split.gemm, machine.gpu.name, workgroups_beside(machine.gpu, split.gemm)));
+  }
   const std::int16_t ready = sends ? draft.builder.flags("ready", draft.flags) : std::int16_t{-1};
   const ProductShares shares = shares_of(draft, split.gemm);
-  const auto multiply = static_cast<std::int32_t>(shares.workgroups);
-  if (sends) refuse_what_would_stall(draft, multiply, split.comm);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
     kernels.push_back({waiting_gemm_kernel(draft, shares, rank, ready, Scope::system), 0});

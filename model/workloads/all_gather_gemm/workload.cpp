@@ -221,6 +221,19 @@ Axis fetcher_axis(const Machine& machine) {
   return axis;
 }
 
+// Leaves out the splits with which a push stalls, by the tile and the block.
+void leave_out_stalls(KnobSpace& space, const Problem& problem, const Machine& machine) {
+  for (Axis& axis : space.axes) {
+    if (axis.name != "split") continue;
+    axis.relative = true;
+    for (AxisValue& value : axis.values) {
+      value.apply = [apply = value.apply, gemm = all_gather_gemm_of(problem), machine](Values& knobs) {
+        return apply(knobs) && !push_stalls(gemm, machine, gather_knobs_of(knobs));
+      };
+    }
+  }
+}
+
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space = gemm_space(pattern, shape_of(problem), problem.gpus(), machine, Values(kKnobs), pins);
   space.base = space.base.with(pins);
@@ -241,6 +254,9 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   }
   if (pattern.uses("first_fetchers") && !alone && !pins.given("first_fetchers")) {
     space.axes.push_back(number_axis("first_fetchers", {0, 52, 128}, 0, machine.gpu.cu_count()));
+  }
+  if (pattern.name == "push" && !pins.given("gemm_cus") && !pins.given("comm_cus")) {
+    leave_out_stalls(space, problem, machine);
   }
   return space;
 }
