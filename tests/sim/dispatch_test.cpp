@@ -162,8 +162,11 @@ TEST(ShaderEngines, FitBesideIsHowManyAreLeft) {
     EXPECT_FALSE(fit_beside(gpu, taken, beside + 8)) << taken;
     EXPECT_FALSE(fit_beside(gpu, taken, beside + 1)) << taken;  // on the first die
   }
-  EXPECT_TRUE(fit_beside(gpu, 250, 45));   // two dies have one less, and room for six; five dies have five
-  EXPECT_FALSE(fit_beside(gpu, 250, 46));  // the sixth has no room for six
+  EXPECT_TRUE(fit_beside(gpu, 250, 40));
+  EXPECT_FALSE(fit_beside(gpu, 250, 41));
+  gpu.shader_engines = 1;
+  EXPECT_TRUE(fit_beside(gpu, 4, 296));   // 1 and 37 on four dies, 37 on the others
+  EXPECT_FALSE(fit_beside(gpu, 300, 4));  // both kernels begin with the first die
 }
 
 TEST(ShaderEngines, HoldAKernelThatFillsTheDie) {

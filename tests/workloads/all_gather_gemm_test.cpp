@@ -205,7 +205,7 @@ TEST(AllGatherGemm, CopyEnginesThatTheMachineDoesNotKnowAreRefusedByName) {
 // one whose turn it is. Tiles of 256x256 leave no room for a second workgroup on theirs.
 TEST(AllGatherGemm, APushWhoseSendersWaitForThoseWhoWaitForThemIsRefused) {
   const Machine machine = find_machine("mi300x-8");
-  const Problem asked = problem(8192, 8192, 1024, DType::fp16, Sharding::rows, 8);
+  const Problem asked = problem(8192, 16384, 1024, DType::fp16, Sharding::rows, 8);
   Values knobs(all_gather_gemm().knobs);
   knobs.give("k_steps", 4);
   knobs.give("gemm_cus", 296);
