@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/parts/gemm_knobs.hpp"
+#include "model/parts/product_shares.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 #include "model/workloads/registry.hpp"
@@ -26,13 +27,16 @@ Machine nodes_of_two(const char* name, int nodes) {
   return machine;
 }
 
+using Given = std::vector<std::pair<std::string_view, std::int64_t>>;
+
 Schedule schedule_of(std::string_view workload, std::string_view pattern, const Machine& machine,
-                     const std::vector<std::pair<std::string_view, std::int64_t>>& fields) {
+                     const Given& fields, const Given& knobs_given = {}) {
   Problem problem = problem_of(find_workload(workload, "test"));
   for (const auto& [name, value] : fields) problem.values.give(name, value);
   problem.values.give("gpus", machine.gpu_count());
   complete_problem(problem, "test");
-  const Values knobs = resolved_knobs(problem, machine, {});
+  Values knobs = resolved_knobs(problem, machine, {});
+  for (const auto& [name, value] : knobs_given) knobs.give(name, value);
   return build_schedule(find_pattern(*problem.workload, pattern, "test"), problem, machine, knobs);
 }
 
@@ -69,12 +73,12 @@ void expect_equal(const SimulationResult& a, const SimulationResult& b) {
 struct Case {
   std::string_view workload;
   std::string_view pattern;
-  std::vector<std::pair<std::string_view, std::int64_t>> fields;
+  Given fields;
 };
 
-const std::vector<std::pair<std::string_view, std::int64_t>> kProduct{{"m", 512}, {"n", 2048}, {"k", 256}};
-const std::vector<std::pair<std::string_view, std::int64_t>> kLarger{{"m", 2048}, {"n", 2048}, {"k", 512}};
-const std::vector<std::pair<std::string_view, std::int64_t>> kMatrix{{"rows", 512}, {"cols", 512}};
+const Given kProduct{{"m", 512}, {"n", 2048}, {"k", 256}};
+const Given kLarger{{"m", 2048}, {"n", 2048}, {"k", 512}};
+const Given kMatrix{{"rows", 512}, {"cols", 512}};
 
 // Law: nodes that behave alike, simulated once, take what all of them take that have the same luck.
 class SymmetricRun : public testing::TestWithParam<Case> {};
@@ -155,6 +159,21 @@ INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRanks,
                                          Case{"gemm-all-reduce", "two-shot", kLarger},
                                          Case{"gemm-all-reduce", "fused-atomics", kProduct}),
                          name_of_case);
+
+// Iterations that workgroups share make operands that overlap in part.
+TEST(Symmetry, HoldsWhereWorkgroupsShareIterations) {
+  for (const char* name : {"mi300x-8", "h200-8"}) {
+    SCOPED_TRACE(name);
+    Machine machine = find_machine(name);
+    machine.host.launch_turn_ns = 0;
+    const Given shared{{"sharing", static_cast<std::int64_t>(ProductSharing::stream_k)}};
+    const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine,
+                                          {{"m", 2048}, {"n", 9216}, {"k", 1024}}, shared);
+    const SimulationResult once = run(schedule, machine, Symmetry::ranks);
+    EXPECT_EQ(once.simulated_ranks, 1);
+    expect_equal(once, run(schedule, machine, Symmetry::ranks_same_luck));
+  }
+}
 
 // So do the runs without boundaries, whose dependences are alike as well.
 TEST(Symmetry, HoldsWithoutBoundaries) {
