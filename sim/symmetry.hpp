@@ -59,6 +59,7 @@ struct FoldedRun {
   }
 };
 
+// Whether workgroup_of and op_of are wanted.
 enum class Numbers : std::uint8_t { none, of_all };
 
 // With the fewest nodes that stand for all; nothing where there is one node, or no symmetry is found.

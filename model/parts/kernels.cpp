@@ -35,18 +35,6 @@ Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t ele
           std::max(gemm.lds_bytes, copy.lds_bytes)};
 }
 
-bool share_a_unit(const Gpu& gpu, const Resources& a, const Resources& b) {
-  const auto waves = [&](const Resources& of) {
-    return (of.threads + gpu.lanes_per_wave - 1) / gpu.lanes_per_wave;
-  };
-  const auto registers = [&](const Resources& of) {
-    return static_cast<double>(waves(of) * gpu.lanes_per_wave) * of.registers_per_thread;
-  };
-  return waves(a) + waves(b) <= gpu.simds_per_cu * gpu.waves_per_simd &&
-         registers(a) + registers(b) <= std::floor(gpu.registers_per_cu) &&
-         a.lds_bytes + b.lds_bytes <= std::floor(gpu.lds_bytes_per_cu);
-}
-
 Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles) {
   const std::int32_t cus = gpu.cu_count();
   const auto rest_of = [&](std::int32_t taken) {

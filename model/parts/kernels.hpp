@@ -42,9 +42,6 @@ Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t
 // threads of those that multiply, and registers and LDS of the worse role.
 Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
 
-// Whether a workgroup of each has room on one compute unit.
-bool share_a_unit(const Gpu& gpu, const Resources& a, const Resources& b);
-
 // Compute and communication workgroups of a pattern that splits the compute units.
 struct Split {
   std::int32_t gemm = 0;

@@ -193,12 +193,15 @@ std::vector<SumTile> cut_tiles(const SumDraft& draft) {
   return tiles;
 }
 
-std::vector<SumTile> whole_tiles(const SumDraft& draft) {
+std::vector<SumTile> tiles_to_walk(const SumDraft& draft) {
   const std::vector<Rect> blocks = blocks_of(draft.problem);
   const bool none_is_cut = std::all_of(blocks.begin(), blocks.end(), [&](const Rect& block) {
     return block.row % draft.tile.m == 0 && block.col % draft.tile.n == 0;
   });
-  if (none_is_cut) return cut_tiles(draft);
+  return none_is_cut ? cut_tiles(draft) : whole_tiles(draft);
+}
+
+std::vector<SumTile> whole_tiles(const SumDraft& draft) {
   std::vector<SumTile> tiles;
   add_tiles(draft,
             {0, 0, static_cast<std::int32_t>(draft.problem.m), static_cast<std::int32_t>(draft.problem.n)}, 0,

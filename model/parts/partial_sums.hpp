@@ -147,10 +147,13 @@ struct SumDraft {
   bool opens() const { return sends() && !knobs.host_barriers; }
 };
 
-// GEMM tiles, cut at the borders of blocks or not. Where none is cut both are the same: block by block, each
-// walked in the same order, so that all ranks do alike.
+// GEMM tiles, cut at the borders of blocks or not.
 std::vector<SumTile> cut_tiles(const SumDraft& draft);
 std::vector<SumTile> whole_tiles(const SumDraft& draft);
+
+// The whole ones for walk_of(). Where no border cuts one, groups of rows begin anew with each block: all
+// ranks then walk the tiles of all owners in the same order.
+std::vector<SumTile> tiles_to_walk(const SumDraft& draft);
 
 // Pieces of blocks with the tiles of `whole` that they need. `most`: elements of a piece where the knobs do
 // not say its size; 0: as the GEMM tile has.

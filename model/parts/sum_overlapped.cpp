@@ -41,7 +41,7 @@ void add_bulk_synchronous(SumDraft& draft) {
   draft.add_partial();
   if (pushed) draft.add_slots();
   add_opened(draft);
-  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> tiles = tiles_to_walk(draft);
   const std::vector<SumTile> items =
       draft.sends() ? items_of(draft, tiles, kMostOfReducer) : std::vector<SumTile>{};
   const std::int32_t gemm = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
@@ -93,7 +93,7 @@ void add_producer_consumer(SumDraft& draft) {
   if (draft.knobs.transport == Transport::push) draft.add_slots();
   add_opened(draft);
   const Split split = split_cus(draft.knobs, draft.machine.gpu, draft.ranks(), Roles::in_two_kernels);
-  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> tiles = tiles_to_walk(draft);
   const std::vector<SumTile> items =
       draft.sends() ? items_of(draft, tiles, kMostOfReducer) : std::vector<SumTile>{};
   const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
@@ -114,7 +114,7 @@ void add_workgroup_specialised(SumDraft& draft) {
   if (draft.knobs.transport == Transport::push) draft.add_slots();
   add_opened(draft);
   const Split split = split_cus(draft.knobs, draft.machine.gpu, draft.ranks(), Roles::in_one_kernel);
-  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> tiles = tiles_to_walk(draft);
   const std::vector<SumTile> items = draft.sends() ? items_of(draft, tiles, 0) : std::vector<SumTile>{};
   const SumFlags flags = draft.sends() ? add_flags(draft, tiles.size(), items.size()) : SumFlags{};
   add_end(draft, split.comm);

@@ -25,8 +25,7 @@ namespace tritax {
 inline constexpr std::size_t kMostScheduled = std::size_t{8} << 20;
 
 // Whoever builds many schedules gives each one back when it is done with it: the next that the same thread
-// builds then need not ask the system for its memory, which takes a tenth of the time that a search spends on
-// a schedule of a million operations.
+// builds then need not ask the system for its memory, tens of megabytes of pages that it would zero first.
 void recycle(Schedule&& schedule);
 
 // Throws UserError once there are more than kMostScheduled operations or workgroups.

@@ -20,6 +20,12 @@ std::int64_t registers_of(const Gpu& gpu, const Resources& resources) {
   return waves_of(gpu, resources) * gpu.lanes_per_wave * resources.registers_per_thread;
 }
 
+bool share_a_unit(const Gpu& gpu, const Resources& a, const Resources& b) {
+  return waves_of(gpu, a) + waves_of(gpu, b) <= std::int64_t{gpu.simds_per_cu} * gpu.waves_per_simd &&
+         registers_of(gpu, a) + registers_of(gpu, b) <= static_cast<std::int64_t>(gpu.registers_per_cu) &&
+         std::int64_t{a.lds_bytes} + b.lds_bytes <= static_cast<std::int64_t>(gpu.lds_bytes_per_cu);
+}
+
 Dies dies_of(const Gpu& gpu, const Kernel& kernel) {
   const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
   return {first, (end_of_units(gpu, kernel) - 1) / gpu.cus_per_xcd - first + 1};

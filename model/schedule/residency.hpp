@@ -1,4 +1,4 @@
-// How many workgroups the compute units of a GPU hold at once. Internal to model/schedule.
+// How many workgroups the compute units of a GPU hold at once.
 //
 // Workgroup w of a kernel goes to die w mod X (arXiv:2511.02132 §2), there to the least loaded compute unit
 // that has room, and stays: these workgroups wait for each other, so none leaves before the last has come.
@@ -42,6 +42,9 @@ class ResidentWorkgroups {
 // What a workgroup takes: whole waves, and registers for all their lanes.
 std::int64_t waves_of(const Gpu& gpu, const Resources& resources);
 std::int64_t registers_of(const Gpu& gpu, const Resources& resources);
+
+// Whether an empty compute unit has room for a workgroup of each.
+bool share_a_unit(const Gpu& gpu, const Resources& a, const Resources& b);
 
 // The dies on which a kernel may run: [first, first + count).
 struct Dies {

@@ -158,7 +158,8 @@ std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
   std::optional<Best> confirmed;
   if (compared_in_full(best)) {
     confirmed = best;
-    confirmed->bound = time_bound(build(pattern, best.knobs), *choices_.machine, topology_);
+    const bool of_all = small_[pattern].value_or(false);
+    if (!of_all) confirmed->bound = time_bound(build(pattern, best.knobs), *choices_.machine, topology_);
     return confirmed;
   }
   for (const Values& knobs : finalists) {

@@ -136,18 +136,20 @@ TEST(LockStep, GivesTheSameBitsOnEveryRun) {
 }
 
 // What the rows tell is what tiles that run together get; the L2 behind the coalescer stands in the base.
-// That the shipped machine is what calibration makes of them is tested as ShippedMachine.h100_4….
 TEST(LockStep, IsFoundByItsOwnName) {
-  const Machine base = read_machine(TRITAX_SOURCE_DIR "/model/machine/uncalibrated/h100-4.toml");
-  const Machine found = find_machine("h100-4");
-  EXPECT_EQ(found.gpu.l2_gb_per_s, base.gpu.l2_gb_per_s);
-  EXPECT_GT(found.gpu.l2_lock_step_gb_per_s, 12000);
-  const auto is_calibrated = [&](const std::string& key) {
-    return std::any_of(found.parameters.begin(), found.parameters.end(),
-                       [&](const Parameter& p) { return p.key == key && p.how == Provenance::calibrated; });
+  const std::string root = TRITAX_SOURCE_DIR;
+  const Machine base = read_machine(root + "/model/machine/uncalibrated/h100-4.toml");
+  const std::vector<std::string> files{root + "/scenarios/measured/h100-4-microbench.csv"};
+  const Calibration found =
+      calibrate(base, read_microbench(files, base.gpus_per_node, base.gpu.cu_count()), "h100-4");
+  EXPECT_EQ(found.machine.gpu.l2_gb_per_s, base.gpu.l2_gb_per_s);
+  EXPECT_GT(found.machine.gpu.l2_lock_step_gb_per_s, 12000);
+  const auto count_of = [&](const std::string& key) {
+    return std::count_if(found.parameters.begin(), found.parameters.end(),
+                         [&](const CalibratedParameter& p) { return p.key == key; });
   };
-  EXPECT_TRUE(is_calibrated("gpu.l2_lock_step_bandwidth"));
-  EXPECT_FALSE(is_calibrated("gpu.l2_bandwidth"));
+  EXPECT_EQ(count_of("gpu.l2_lock_step_bandwidth"), 1);
+  EXPECT_EQ(count_of("gpu.l2_bandwidth"), 0);
 }
 
 }  // namespace

@@ -62,16 +62,13 @@ std::vector<Option> options_of(const KnobSpace& space) {
   return options;
 }
 
-// All are built; every fourth is looked through, others on another machine or number of GPUs.
 TEST(EveryWorkloadsSpace, HoldsOnlyKnobsThatBuildSoundSchedules) {
-  std::size_t seen = 0;
-  for_each_case(kSmallSide, [&](const Pattern& pattern, const Problem& problem, const Machine& machine) {
+  for_each_case(kSmallSide, [](const Pattern& pattern, const Problem& problem, const Machine& machine) {
     for (const Option& option : options_of(space_of(pattern, problem, machine))) {
       SCOPED_TRACE(key_of(option.knobs));
       Schedule schedule;
       ASSERT_NO_THROW(schedule = build_schedule(pattern, problem, machine, option.knobs));
       EXPECT_FALSE(schedule.ops.empty());
-      if (seen++ % 4 != 0) continue;
       EXPECT_NO_THROW(require_sound(check_schedule(schedule), "schedule"));
       EXPECT_NO_THROW(require_sound(check_schedule_on(schedule, machine), "schedule"));
     }

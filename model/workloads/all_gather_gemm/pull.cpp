@@ -85,21 +85,18 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
 
 }  // namespace
 
-// Every tile fetches the rows or columns of A that peers have, over the narrowest link of its way.
+// Every tile fetches the rows or columns of A that peers have, at no more than the raw rates of links.
 double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   if (problem.gpus == 1) return 0;
   const Topology topology = build_topology(machine, problem.gpus);
-  const double bytes_of_a =
-      static_cast<double>(problem.m) * static_cast<double>(problem.k) * bytes_of(problem.dtype);
   const std::int64_t columns = (problem.n + knobs.tile_n - 1) / knobs.tile_n;
   std::vector<double> edge_ns(topology.edges.size(), 0.0);
   for (int owner = 1; owner < problem.gpus; ++owner) {
     const Rect slice = slice_of(problem, owner);
-    const double share = static_cast<double>(slice.rows) * slice.cols /
-                         (static_cast<double>(problem.m) * static_cast<double>(problem.k));
+    const double bytes = static_cast<double>(columns) * slice.rows * slice.cols * bytes_of(problem.dtype);
     for (const int edge : topology.routes[static_cast<std::size_t>(owner)][0]) {
       const auto e = static_cast<std::size_t>(edge);
-      edge_ns[e] += static_cast<double>(columns) * share * bytes_of_a / topology.edges[e].raw_gb_per_s;
+      edge_ns[e] += bytes / topology.edges[e].raw_gb_per_s;
     }
   }
   return *std::max_element(edge_ns.begin(), edge_ns.end());

@@ -7,12 +7,14 @@
 //   stream 0, GEMM, Gg workgroups:  for t in p', p'+Gg, …: for blocks, own first: wait ready[block]; matmul
 //                                                          store C(t)
 //
-// Blocks arrive in their place in A, so that nothing is copied twice.
+// Blocks arrive in their place in A, so that nothing is copied twice. A split with which some that send are
+// sure to find no compute unit before those end who wait for them is refused (push_stalls()).
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "model/core/error.hpp"
+#include "model/schedule/residency.hpp"
 #include "model/schedule/shader_engines.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 
@@ -111,11 +113,11 @@ Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const 
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const bool sends = draft.ranks() > 1;
   if (push_stalls(problem, machine, knobs)) {
-    throw UserError(
-        fmt::format("gemm_cus, comm_cus: of {} workgroups that send beside {} that multiply some would wait "
-                    "for a compute "
-                    "unit of {} until these end, and these for them; beside so many there is room for {}",
-                    split.comm, split.gemm, machine.gpu.name, workgroups_beside(machine.gpu, split.gemm)));
+    throw UserError(fmt::format(
+        "gemm_cus, comm_cus: some of {} workgroups that send would wait for a compute unit of {} until some "
+        "of {} that multiply end, which wait for what is sent; beside {} there is room for {}: give fewer of "
+        "either",
+        split.comm, machine.gpu.name, split.gemm, split.gemm, workgroups_beside(machine.gpu, split.gemm)));
   }
   const std::int16_t ready = sends ? draft.builder.flags("ready", draft.flags) : std::int16_t{-1};
   const ProductShares shares = shares_of(draft, split.gemm);

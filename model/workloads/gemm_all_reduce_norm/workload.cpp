@@ -102,7 +102,7 @@ Schedule build_one_shot(const Problem& problem, const Machine& machine, const Va
       draft.builder.buffer({"partial", draft.wire_dtype(), static_cast<std::int32_t>(problem["m"]),
                             static_cast<std::int32_t>(problem["n"]), draft.tile.m, draft.tile.n});
   const OneShotRows shot = add_one_shot_rows(draft, all_cus(machine.gpu, draft.knobs.comm_cus));
-  const std::vector<SumTile> tiles = whole_tiles(draft);
+  const std::vector<SumTile> tiles = tiles_to_walk(draft);
   const ProductShares shares = shares_of(draft, all_cus(machine.gpu, draft.knobs.gemm_cus), tiles.size());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const std::int32_t gemm = partial_gemm_kernel(draft, shares, rank, tiles, {});
