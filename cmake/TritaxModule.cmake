@@ -60,10 +60,17 @@ set(TRITAX_INLINE_MORE -finline-limit=2000 --param=inline-unit-growth=200 --para
 
 # Of what the event loop calls for every operation, for tritax_simulates(); the objects also hold ordinary code, which
 # everything else links.
-set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
+if(TRITAX_LTO)
+  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
+else()
+  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:${TRITAX_INLINE_MORE}>")
+endif()
 
 # Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.
 function(tritax_simulates target)
+  if(NOT TRITAX_LTO)
+    return()
+  endif()
   target_link_options(${target} PRIVATE
     "$<$<AND:$<LINK_LANG_AND_ID:CXX,GNU>,$<CONFIG:Release>>:-flto=auto;${TRITAX_INLINE_MORE}>")
 endfunction()
