@@ -62,6 +62,6 @@ std::string nearest_name(const std::string& word, const Names& known) {
 #define TRITAX_ASSERT(condition, message)                                  \
   do {                                                                     \
     if (!(condition)) {                                                    \
-      ::tritax::assertion_failed(#condition, message, __FILE__, __LINE__); \
+      ::tritax::assertion_failed(#condition, message, __builtin_FILE(), __LINE__); \
     }                                                                      \
   } while (false)
