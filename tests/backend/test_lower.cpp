@@ -10,7 +10,7 @@
 namespace tritax::gpu {
 namespace {
 
-TEST(Lowering, the_first_matmul_starts_from_zero_and_so_does_one_after_a_store) {
+TEST(Lowering, TheFirstMatmulStartsFromZeroAndSoDoesOneAfterAStore) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 128);
   test.builder.matmul(test.a, test.b, kTile, 128, 256);
@@ -23,7 +23,7 @@ TEST(Lowering, the_first_matmul_starts_from_zero_and_so_does_one_after_a_store) 
   EXPECT_TRUE(has(program.ops[3], kFresh));
 }
 
-TEST(Lowering, a_tile_is_converted_once_for_all_ranks_it_goes_to) {
+TEST(Lowering, ATileIsConvertedOnceForAllRanksItGoesTo) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
@@ -39,7 +39,7 @@ TEST(Lowering, a_tile_is_converted_once_for_all_ranks_it_goes_to) {
   EXPECT_FALSE(has(program.ops[4], kKeep));
 }
 
-TEST(Lowering, stores_to_peers_are_marked_so_that_they_can_be_paced) {
+TEST(Lowering, StoresToPeersAreMarkedSoThatTheyCanBePaced) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
@@ -49,7 +49,7 @@ TEST(Lowering, stores_to_peers_are_marked_so_that_they_can_be_paced) {
   EXPECT_TRUE(has(program.ops[2], kRemote));
 }
 
-TEST(Lowering, wave_schedules_are_refused_in_words) {
+TEST(Lowering, WaveSchedulesAreRefusedInWords) {
   for (const Pipeline pipeline : {Pipeline::ping_pong, Pipeline::interleaved, Pipeline::producer_consumer}) {
     OneKernel test;
     test.builder.matmul(test.a, test.b, kTile, 0, 256);
@@ -66,7 +66,7 @@ TEST(Lowering, wave_schedules_are_refused_in_words) {
   }
 }
 
-TEST(Lowering, the_last_of_a_run_of_stores_or_copies_is_marked_for_the_stamp_of_its_drain) {
+TEST(Lowering, TheLastOfARunOfStoresOrCopiesIsMarkedForTheStampOfItsDrain) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 128);
   test.builder.store(test.c, kTile, 0);
@@ -80,7 +80,7 @@ TEST(Lowering, the_last_of_a_run_of_stores_or_copies_is_marked_for_the_stamp_of_
   EXPECT_EQ(ends, (std::vector<int>{0, 0, 1, 0, 1, 1}));
 }
 
-TEST(Lowering, addresses_name_the_rank_the_row_and_the_column) {
+TEST(Lowering, AddressesNameTheRankTheRowAndTheColumn) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, {128, 64, 128, 128}, 1);
@@ -93,7 +93,7 @@ TEST(Lowering, addresses_name_the_rank_the_row_and_the_column) {
   EXPECT_EQ(program.ops[2].address, kHeapOfRank1 + heap.flag_offsets[0] + 8U);
 }
 
-TEST(Lowering, operations_on_the_same_memory_are_kept_apart) {
+TEST(Lowering, OperationsOnTheSameMemoryAreKeptApart) {
   OneKernel test;
   test.builder.copy(test.a, kTile, 0, test.c, 0, 0, 0);
   test.builder.matmul(test.a, test.b, kTile, 0, 256);               // reads what the copy wrote
@@ -108,7 +108,7 @@ TEST(Lowering, operations_on_the_same_memory_are_kept_apart) {
   EXPECT_FALSE(has(program.ops[5], kJoin));
 }
 
-TEST(Lowering, smaller_tiles_run_in_the_smallest_kernel_that_holds_them) {
+TEST(Lowering, SmallerTilesRunInTheSmallestKernelThatHoldsThem) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
@@ -120,7 +120,7 @@ TEST(Lowering, smaller_tiles_run_in_the_smallest_kernel_that_holds_them) {
   EXPECT_EQ(program.kernels[0].tile->n, 128);
 }
 
-TEST(Lowering, refuses_what_the_device_lacks_and_names_the_place) {
+TEST(Lowering, RefusesWhatTheDeviceLacksAndNamesThePlace) {
   const auto expect = [](OneKernel& test, const std::string& part,
                          const DeviceTraits& device = device_with_copy_engine()) {
     const std::string message = test.refusal(device);

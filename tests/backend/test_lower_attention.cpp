@@ -64,7 +64,7 @@ struct Attending {
   RankProgram program;
 };
 
-TEST(LoweringAttention, names_queries_keys_and_values_and_begins_anew_behind_a_store) {
+TEST(LoweringAttention, NamesQueriesKeysAndValuesAndBeginsAnewBehindAStore) {
   Attending a;
   const Rect second{0, 128, 64, 128};
   a.builder.workgroup(a.attends);
@@ -87,7 +87,7 @@ TEST(LoweringAttention, names_queries_keys_and_values_and_begins_anew_behind_a_s
   EXPECT_EQ(ops[2].partial, 0);
 }
 
-TEST(LoweringAttention, takes_the_smallest_kernel_that_holds_queries_and_columns) {
+TEST(LoweringAttention, TakesTheSmallestKernelThatHoldsQueriesAndColumns) {
   Attending a(DType::fp16, DType::fp32, 32);
   a.builder.workgroup(a.attends);
   a.builder.attend(a.q, {0, 0, 32, 128}, a.k, a.v, 0, 0, 512);
@@ -100,7 +100,7 @@ TEST(LoweringAttention, takes_the_smallest_kernel_that_holds_queries_and_columns
   EXPECT_EQ(a.program.kernels[0].threads, 128);
 }
 
-TEST(LoweringAttention, tells_partials_from_results_and_goes_on_behind_their_store) {
+TEST(LoweringAttention, TellsPartialsFromResultsAndGoesOnBehindTheirStore) {
   Attending a;
   a.builder.workgroup(a.attends);
   a.builder.attend(a.q, {0, 0, 64, 128}, a.k, a.v, 0, 0, 512);
@@ -114,7 +114,7 @@ TEST(LoweringAttention, tells_partials_from_results_and_goes_on_behind_their_sto
 }
 
 // Eight numbers a thread: 256 threads hold 15 rows of 129 columns, and no more.
-TEST(LoweringAttention, small_combines_are_lean) {
+TEST(LoweringAttention, SmallCombinesAreLean) {
   for (const std::int32_t rows : {1, 15, 16}) {
     Attending a;
     a.builder.workgroup(a.combines);
@@ -129,7 +129,7 @@ TEST(LoweringAttention, small_combines_are_lean) {
   }
 }
 
-TEST(LoweringAttention, says_what_the_gpu_lacks) {
+TEST(LoweringAttention, SaysWhatTheGpuLacks) {
   {
     Attending a(DType::fp32);
     a.builder.workgroup(a.attends);

@@ -6,7 +6,7 @@
 namespace tritax::gpu {
 namespace {
 
-TEST(Lowering, whole_tiles_and_tiles_at_the_edge_go_through_the_copy_engine_and_others_do_not) {
+TEST(Lowering, WholeTilesAndTilesAtTheEdgeGoThroughTheCopyEngineAndOthersDoNot) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
@@ -30,7 +30,7 @@ TEST(Lowering, whole_tiles_and_tiles_at_the_edge_go_through_the_copy_engine_and_
   EXPECT_FALSE(has(program.ops[6], kTensor));
 }
 
-TEST(Lowering, a_k_range_that_ends_inside_the_operands_is_clipped_by_its_maps) {
+TEST(Lowering, AKRangeThatEndsInsideTheOperandsIsClippedByItsMaps) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 72);
   test.builder.matmul(test.a, test.b, kTile, 72, 200);  // whole steps need no clipping
@@ -41,7 +41,7 @@ TEST(Lowering, a_k_range_that_ends_inside_the_operands_is_clipped_by_its_maps) {
   EXPECT_EQ(program.tensor_maps[static_cast<std::size_t>(program.ops[1].tensor_map)].cols, 256);
 }
 
-TEST(Lowering, boxes_of_operands_are_not_clipped_where_results_are_never_stored) {
+TEST(Lowering, BoxesOfOperandsAreNotClippedWhereResultsAreNeverStored) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, {200, 0, 56, 128}, 0, 256);  // 56 of 128 rows, up to the end of A
   test.builder.store(test.c, {200, 0, 56, 128}, 0);
@@ -53,7 +53,7 @@ TEST(Lowering, boxes_of_operands_are_not_clipped_where_results_are_never_stored)
   EXPECT_EQ(c.rows, 256);  // what is stored is
 }
 
-TEST(Lowering, boxes_of_a_have_the_rows_of_the_schedules_tiles) {
+TEST(Lowering, BoxesOfAHaveTheRowsOfTheSchedulesTiles) {
   OneKernel test;
   const Rect tile{0, 0, 32, 128};
   test.builder.matmul(test.a, test.b, tile, 0, 256);

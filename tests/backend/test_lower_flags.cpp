@@ -6,7 +6,7 @@
 namespace tritax::gpu {
 namespace {
 
-TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
+TEST(Lowering, ASignalSaysWhetherItCoversStoresOfComputingThreads) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);
@@ -20,7 +20,7 @@ TEST(Lowering, a_signal_says_whether_it_covers_stores_of_computing_threads) {
   EXPECT_FALSE(has(program.ops[5], kTeamWrites));
 }
 
-TEST(Lowering, only_a_counter_with_one_signal_may_be_set_by_a_plain_store) {
+TEST(Lowering, OnlyACounterWithOneSignalMayBeSetByAPlainStore) {
   OneKernel test;
   test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
   test.builder.signal(test.flag, 1, 1, 1, Scope::system, LockProtocol::load_store);
@@ -33,7 +33,7 @@ TEST(Lowering, only_a_counter_with_one_signal_may_be_set_by_a_plain_store) {
   EXPECT_TRUE(has(program.ops[3], kAlone));
 }
 
-TEST(Lowering, a_signal_that_sets_its_counter_stores_whoever_else_changes_it) {
+TEST(Lowering, ASignalThatSetsItsCounterStoresWhoeverElseChangesIt) {
   OneKernel test;
   test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
   test.builder.set_flag(test.flag, 0, 0, 1, Scope::system, LockProtocol::load_store);
@@ -47,7 +47,7 @@ TEST(Lowering, a_signal_that_sets_its_counter_stores_whoever_else_changes_it) {
             LockProtocol::exchange);  // it holds more than 0
 }
 
-TEST(Lowering, a_relaxed_signal_covers_nothing_and_leaves_it_to_the_next) {
+TEST(Lowering, ARelaxedSignalCoversNothingAndLeavesItToTheNext) {
   OneKernel test;
   test.builder.copy(test.c, {128, 0, 128, 128}, 1, test.a, 0, 0, 0);
   test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store, MemoryOrder::relaxed);
@@ -59,7 +59,7 @@ TEST(Lowering, a_relaxed_signal_covers_nothing_and_leaves_it_to_the_next) {
   EXPECT_TRUE(has(program.ops[2], kTeamWrites));
 }
 
-TEST(Lowering, a_kernel_that_is_launched_twice_has_no_lone_signals) {
+TEST(Lowering, AKernelThatIsLaunchedTwiceHasNoLoneSignals) {
   OneKernel test;
   test.builder.signal(test.flag, 0, 1, 1, Scope::system, LockProtocol::load_store);
   test.builder.launch(0, test.kernel);
@@ -83,7 +83,7 @@ RankProgram two_items(Rect loaded) {
   return test.lowered(device_with_copy_engine());
 }
 
-TEST(Lowering, an_item_ends_with_a_claim_of_the_next) {
+TEST(Lowering, AnItemEndsWithAClaimOfTheNext) {
   const RankProgram program = two_items(kTile);
   ASSERT_EQ(program.items.size(), 2U);
   EXPECT_EQ(program.workgroups[0].op_count, 3U);
@@ -108,7 +108,7 @@ TEST(Lowering, an_item_ends_with_a_claim_of_the_next) {
   EXPECT_TRUE(has(program.ops[8], kTeamWrites));
 }
 
-TEST(Lowering, programs_that_touch_the_same_memory_meet_in_between) {
+TEST(Lowering, ProgramsThatTouchTheSameMemoryMeetInBetween) {
   // Of rank 1 nothing is written here; of rank 0 tile 0.
   for (const bool written : {false, true}) {
     OneKernel test;
@@ -126,7 +126,7 @@ TEST(Lowering, programs_that_touch_the_same_memory_meet_in_between) {
   }
 }
 
-TEST(Lowering, says_which_operation_a_number_is) {
+TEST(Lowering, SaysWhichOperationANumberIs) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.wait(test.flag, 3, 2, Scope::gpu, LockProtocol::load_store);

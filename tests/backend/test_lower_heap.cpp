@@ -6,7 +6,7 @@
 namespace tritax::gpu {
 namespace {
 
-TEST(Heap, buffers_and_flags_do_not_overlap_and_rows_start_on_128_bytes) {
+TEST(Heap, BuffersAndFlagsDoNotOverlapAndRowsStartOn128Bytes) {
   ScheduleBuilder builder("heap", 1);
   builder.buffer({"odd", DType::bf16, 33, 65, 16, 16});
   builder.buffer({"fp8", DType::fp8, 7, 129, 16, 16});
@@ -22,7 +22,7 @@ TEST(Heap, buffers_and_flags_do_not_overlap_and_rows_start_on_128_bytes) {
   EXPECT_EQ(heap.bytes, heap.flags_end);
 }
 
-TEST(Heap, there_is_memory_behind_operands_for_boxes_that_reach_over_their_last_row) {
+TEST(Heap, ThereIsMemoryBehindOperandsForBoxesThatReachOverTheirLastRow) {
   ScheduleBuilder last("last", 1);
   const std::int16_t b = last.buffer({"B", DType::bf16, 64, 128, 64, 128});
   const std::int16_t c = last.buffer({"C", DType::bf16, 16, 128, 16, 128});
@@ -39,7 +39,7 @@ TEST(Heap, there_is_memory_behind_operands_for_boxes_that_reach_over_their_last_
   EXPECT_EQ(lay_out_heap(schedule, plain_device()).bytes, with_boxes.flags_end);
 }
 
-TEST(Heap, fp8_operands_b_get_a_transposed_copy_where_the_matrix_unit_wants_one) {
+TEST(Heap, Fp8OperandsBGetATransposedCopyWhereTheMatrixUnitWantsOne) {
   OneKernel test(DType::fp8);
   test.builder.matmul(test.a, test.b, kTile, 0, 256);
   test.builder.store(test.c, kTile, 0);

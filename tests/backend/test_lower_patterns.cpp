@@ -18,7 +18,7 @@ namespace {
 
 // Whatever the shape, every pattern's tiles stay inside the heap and every rank's program mirrors its
 // operations.
-RC_GTEST_PROP(Lowering, keeps_every_address_of_every_pattern_inside_a_heap, ()) {
+RC_GTEST_PROP(Lowering, KeepsEveryAddressOfEveryPatternInsideAHeap, ()) {
   const Machine machine = find_machine("h200-4");
   GemmKnobs knobs;
   knobs.tile_m = 128;
@@ -71,7 +71,7 @@ Problem even_problem(const Workload& workload) {
 }
 
 // What stands for a vendor's library is measured by scripts.
-TEST(Lowering, accepts_every_pattern_of_every_workload_but_the_librarys) {
+TEST(Lowering, AcceptsEveryPatternOfEveryWorkloadButTheLibrarys) {
   const Machine machine = find_machine("h200-4");
   const DeviceTraits device = device_with_copy_engine();
   for (const Workload* workload : workloads()) {

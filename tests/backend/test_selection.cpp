@@ -47,19 +47,19 @@ pattern = "fused-sequential"
   std::string path_;
 };
 
-TEST_F(SelectScenarios, takes_all_but_the_library_on_every_number_of_gpus) {
+TEST_F(SelectScenarios, TakesAllButTheLibraryOnEveryNumberOfGpus) {
   EXPECT_EQ(ids({}), (std::vector<std::string>{"small/64/fused-sequential 4", "small/64/bulk-synchronous 4",
                                                "small/640 4"}));
   EXPECT_EQ(ids({"small/640"}, {2, 4}), (std::vector<std::string>{"small/640 2", "small/640 4"}));
 }
 
-TEST_F(SelectScenarios, an_id_chooses_whole_parts_only) {
+TEST_F(SelectScenarios, AnIdChoosesWholePartsOnly) {
   EXPECT_EQ(ids({"small/64"}),
             (std::vector<std::string>{"small/64/fused-sequential 4", "small/64/bulk-synchronous 4"}));
   EXPECT_EQ(ids({"small"}).size(), 3u);
 }
 
-TEST_F(SelectScenarios, an_unknown_id_is_refused_and_the_nearest_offered) {
+TEST_F(SelectScenarios, AnUnknownIdIsRefusedAndTheNearestOffered) {
   try {
     ids({"small/65"});
     ADD_FAILURE();

@@ -212,7 +212,7 @@ const CalibratedParameter& find(const Calibration& calibration, const std::strin
 
 class CalibrateFrom : public testing::TestWithParam<double> {};
 
-TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
+TEST_P(CalibrateFrom, AWrongMachineFindsTheTrueOne) {
   Machine wrong = wrong_machine(GetParam());
   wrong.gpu.boost_clock_ghz = kBoostGhz;  // from the data sheet; no rows tell it
   for (MatrixRate& rate : wrong.gpu.matrix) rate.load_clock_ghz = std::min(rate.load_clock_ghz, kBoostGhz);
@@ -240,7 +240,7 @@ TEST_P(CalibrateFrom, a_wrong_machine_finds_the_true_one) {
 INSTANTIATE_TEST_SUITE_P(Factors, CalibrateFrom, testing::Values(0.6, 1.5));
 
 // A bench that runs after long load is simulated at the clock of then.
-TEST(MicrobenchModel, simulates_sustained_benches_at_the_sustained_clock) {
+TEST(MicrobenchModel, SimulatesSustainedBenchesAtTheSustainedClock) {
   Machine machine = true_machine();
   for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -259,7 +259,7 @@ TEST(MicrobenchModel, simulates_sustained_benches_at_the_sustained_clock) {
 }
 
 // Otherwise what moves would count twice.
-TEST(Calibrate, a_load_clock_of_whole_products_leaves_no_energies) {
+TEST(Calibrate, ALoadClockOfWholeProductsLeavesNoEnergies) {
   Machine base = wrong_machine(1);
   set_parameter_value(base, "gpu.operand_energy", 70);
   set_parameter_value(base, "gpu.miss_energy", 150);
@@ -270,7 +270,7 @@ TEST(Calibrate, a_load_clock_of_whole_products_leaves_no_energies) {
   EXPECT_EQ(calibration.machine.gpu.miss_pj_per_byte, 0);
 }
 
-TEST(Calibrate, parameters_without_rows_keep_their_values) {
+TEST(Calibrate, ParametersWithoutRowsKeepTheirValues) {
   const Machine base = uncalibrated();
   const Machine small = wrong_machine(1);
   const Calibration calibration = calibrate(
@@ -290,7 +290,7 @@ TEST(Calibrate, parameters_without_rows_keep_their_values) {
 }
 
 // Ports that let everything through: with two GPUs they would hide the link.
-TEST(Calibrate, finds_what_few_workgroups_leave_idle_of_a_full_link) {
+TEST(Calibrate, FindsWhatFewWorkgroupsLeaveIdleOfAFullLink) {
   constexpr double kIdle = 0.8;
   Machine truth = true_machine();
   Fabric& fabric = truth.fabric;
@@ -307,7 +307,7 @@ TEST(Calibrate, finds_what_few_workgroups_leave_idle_of_a_full_link) {
   EXPECT_NEAR(found.machine.fabric.store_efficiency, fabric.store_efficiency, 0.01);
 }
 
-TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {
+TEST(Calibrate, TakesTheSpreadOfAFullLinkAsMeasured) {
   std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
   for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -322,7 +322,7 @@ TEST(Calibrate, takes_the_spread_of_a_full_link_as_measured) {
 }
 
 // Short kernels that take 0.9 us more after a flush with one tile and 1.4 with the other: known to 22 %.
-TEST(Calibrate, what_the_base_leaves_out_need_only_be_told_from_nothing) {
+TEST(Calibrate, WhatTheBaseLeavesOutNeedOnlyBeToldFromNothing) {
   std::string text = "# a day, a node\n" + std::string(kMicrobenchColumns) + "\n";
   for (const Microbench& bench : microbenchmarks(kGpus, kComputeUnits)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -347,7 +347,7 @@ TEST(Calibrate, what_the_base_leaves_out_need_only_be_told_from_nothing) {
 }
 
 // Tiles whose operands need more of the L2 than the base says that there is.
-TEST(Calibrate, a_value_that_contradicts_the_rows_moves_to_where_it_no_longer_does) {
+TEST(Calibrate, AValueThatContradictsTheRowsMovesToWhereItNoLongerDoes) {
   Machine base = wrong_machine(1);
   base.gpu.l2_gb_per_s = 1000;
   const Calibration calibration =
@@ -360,7 +360,7 @@ TEST(Calibrate, a_value_that_contradicts_the_rows_moves_to_where_it_no_longer_do
   EXPECT_LT(calibration.machine.gpu.l2_gb_per_s, true_machine().gpu.l2_gb_per_s);
 }
 
-TEST(Calibrate, writes_a_machine_file_that_reads_as_what_was_fitted) {
+TEST(Calibrate, WritesAMachineFileThatReadsAsWhatWasFitted) {
   const Calibration calibration = calibrate(
       wrong_machine(1), table_of([](const std::string& row) { return row.find("matmul") == 0; }), "mine");
   const Machine again = parse_machine(write_machine(calibration.machine, "head"), "written.toml");
@@ -379,7 +379,7 @@ TEST(Calibrate, writes_a_machine_file_that_reads_as_what_was_fitted) {
   }
 }
 
-TEST(Calibrate, equal_input_gives_equal_output) {
+TEST(Calibrate, EqualInputGivesEqualOutput) {
   const auto text = [] {
     const auto part = [](const std::string& row) { return row.find("tile-s") != std::string::npos; };
     return write_machine(calibrate(wrong_machine(1), table_of(part), "mine").machine, "");
@@ -387,7 +387,7 @@ TEST(Calibrate, equal_input_gives_equal_output) {
   EXPECT_EQ(text(), text());
 }
 
-TEST(Calibrate, measurements_that_contradict_each_other_are_refused) {
+TEST(Calibrate, MeasurementsThatContradictEachOtherAreRefused) {
   const std::string rows = "# a day\n" + std::string(kMicrobenchColumns) +
                            "\nclock,128x256,dtype=bf16;k=16384;workgroups=1,1.2,GHz,1,1,1,9\n"
                            "clock,128x256,dtype=bf16;k=16384;workgroups=40,1.5,GHz,1,1,1,9\n";

@@ -29,7 +29,7 @@ LeastSquaresProblem line(double a, double b, std::vector<double> start) {
   return problem;
 }
 
-TEST(LeastSquares, finds_values_far_from_where_it_starts) {
+TEST(LeastSquares, FindsValuesFarFromWhereItStarts) {
   for (const auto& [a, b] : {std::pair{1.0, 1.0}, std::pair{1000.0, 30.0}, std::pair{2.0, 500.0}}) {
     const LeastSquaresSolution solution = solve_least_squares(line(a, b, {40, 40}));
     EXPECT_NEAR(solution.values[0], a, 0.01 * a);
@@ -38,7 +38,7 @@ TEST(LeastSquares, finds_values_far_from_where_it_starts) {
   }
 }
 
-TEST(LeastSquares, an_unknown_that_nothing_depends_on_stays_and_is_told) {
+TEST(LeastSquares, AnUnknownThatNothingDependsOnStaysAndIsTold) {
   const LeastSquaresSolution solution = solve_least_squares(line(10, 10, {40, 40, 7}));
   EXPECT_EQ(solution.values[2], std::exp(std::log(7.0)));
   const std::vector<double> errors = solution.standard_errors(0.005);
@@ -47,7 +47,7 @@ TEST(LeastSquares, an_unknown_that_nothing_depends_on_stays_and_is_told) {
   EXPECT_EQ(errors[2], std::numeric_limits<double>::infinity());
 }
 
-TEST(LeastSquares, an_unknown_that_next_to_nothing_depends_on_leaves_the_others_their_errors) {
+TEST(LeastSquares, AnUnknownThatNextToNothingDependsOnLeavesTheOthersTheirErrors) {
   constexpr double kFaint = 1e-9;
   LeastSquaresProblem problem = line(10, 10, {40, 40, 7});
   const auto without = problem.residuals;
@@ -64,14 +64,14 @@ TEST(LeastSquares, an_unknown_that_next_to_nothing_depends_on_leaves_the_others_
   EXPECT_EQ(errors[2], std::numeric_limits<double>::infinity());
 }
 
-TEST(LeastSquares, stays_within_bounds) {
+TEST(LeastSquares, StaysWithinBounds) {
   LeastSquaresProblem problem = line(10, 10, {5, 5});
   problem.high[1] = 8;
   const LeastSquaresSolution solution = solve_least_squares(problem);
   EXPECT_LE(solution.values[1], 8 * (1 + 1e-12));
 }
 
-TEST(LeastSquares, standard_errors_grow_with_the_residuals) {
+TEST(LeastSquares, StandardErrorsGrowWithTheResiduals) {
   const LeastSquaresSolution solution = solve_least_squares(line(10, 10, {40, 40}));
   EXPECT_NEAR(solution.standard_errors(0.1)[0], 10 * solution.standard_errors(0.01)[0], 1e-3);
 }

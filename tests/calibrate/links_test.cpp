@@ -81,7 +81,7 @@ bool determined(const Calibration& calibration, const std::string& key) {
 class FlatLink : public testing::TestWithParam<double> {};
 
 // Any number of workgroups gets the same: the link has that rate, and nobody leaves any of it idle.
-TEST_P(FlatLink, has_the_rate_of_its_rows_whatever_the_base_says) {
+TEST_P(FlatLink, HasTheRateOfItsRowsWhateverTheBaseSays) {
   constexpr double kClose = 0.005;
   const double rate = GetParam();
   std::string rows;
@@ -99,7 +99,7 @@ TEST_P(FlatLink, has_the_rate_of_its_rows_whatever_the_base_says) {
 
 INSTANTIATE_TEST_SUITE_P(Rates, FlatLink, testing::Values(300.0, 330.0, 369.0, 400.0));
 
-TEST(CalibrateLinks, one_row_tells_the_link_and_not_what_few_leave_idle_of_it) {
+TEST(CalibrateLinks, OneRowTellsTheLinkAndNotWhatFewLeaveIdleOfIt) {
   constexpr double kClose = 0.005;
   constexpr double kRate = 350;
   constexpr int kWorkgroups = 64;
@@ -113,7 +113,7 @@ TEST(CalibrateLinks, one_row_tells_the_link_and_not_what_few_leave_idle_of_it) {
 }
 
 // A share of 0.88 that is known to 9 % may stand for 4 lanes or for any number.
-TEST(CalibrateLinks, a_share_near_one_must_tell_what_it_stands_for) {
+TEST(CalibrateLinks, AShareNearOneMustTellWhatItStandsFor) {
   constexpr double kOthers = 7.3;
   constexpr double kLittle = 0.01;
   constexpr double kMuch = 0.025;
@@ -135,7 +135,7 @@ TEST(CalibrateLinks, a_share_near_one_must_tell_what_it_stands_for) {
 class Port : public testing::TestWithParam<double> {};
 
 // One that is above the links is none: the rows tell that it does not limit them.
-TEST_P(Port, is_found_behind_links_that_few_copies_do_not_fill) {
+TEST_P(Port, IsFoundBehindLinksThatFewCopiesDoNotFill) {
   constexpr double kClose = 0.005;
   Machine truth = base_machine();
   truth.fabric.store_egress_gb_per_s = truth.fabric.store_ingress_gb_per_s = GetParam();
@@ -157,7 +157,7 @@ TEST_P(Port, is_found_behind_links_that_few_copies_do_not_fill) {
 INSTANTIATE_TEST_SUITE_P(Rates, Port, testing::Values(280.0, 345.0, 400.0));
 
 // On 4 GPUs. What fills links is predicted from what links and ports were fitted to, and counts as well.
-TEST(CalibrateLinks, the_residual_counts_what_fills_links_and_nothing_else_that_is_not_fitted) {
+TEST(CalibrateLinks, TheResidualCountsWhatFillsLinksAndNothingElseThatIsNotFitted) {
   std::string fitted;
   for (const int workgroups : {32, 64, 128}) fitted += link_row("store", workgroups, 350);
   const auto residual = [&](const std::string& more) {

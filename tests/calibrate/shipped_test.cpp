@@ -54,7 +54,7 @@ void expect_calibrated_from(const std::string& name, const std::vector<std::stri
   }
 }
 
-TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
+TEST(ShippedMachine, H200x4IsCalibratedFromTheStoredMicrobenchmarks) {
   if (std::getenv("TRITAX_ALL_MACHINES") == nullptr) GTEST_SKIP() << "TRITAX_ALL_MACHINES=1 runs it";
   expect_calibrated_from(
       "h200-4",
@@ -63,13 +63,13 @@ TEST(ShippedMachine, h200_4_is_calibrated_from_the_stored_microbenchmarks) {
        "h200-1-passed.csv", "h200-1-step.csv", "h200-2-cold.csv", "h200-2-chain.csv", "h200-2-launch.csv"});
 }
 
-TEST(ShippedMachine, h100_4_is_calibrated_from_the_stored_microbenchmarks) {
+TEST(ShippedMachine, H100x4IsCalibratedFromTheStoredMicrobenchmarks) {
   expect_calibrated_from(
       "h100-4", {"h100-4-microbench.csv", "h100-4-microbench-2.csv", "h100-2-beside.csv", "h100-1-passed.csv",
                  "h100-1-step.csv", "h100-2-cold.csv", "h100-2-chain.csv", "h100-2-launch.csv"});
 }
 
-TEST(ShippedMachine, h200_8_is_calibrated_from_the_stored_microbenchmarks) {
+TEST(ShippedMachine, H200x8IsCalibratedFromTheStoredMicrobenchmarks) {
   if (std::getenv("TRITAX_ALL_MACHINES") == nullptr) GTEST_SKIP() << "TRITAX_ALL_MACHINES=1 runs it";
   expect_calibrated_from("h200-8", {"h200-8-microbench.csv"});
 }

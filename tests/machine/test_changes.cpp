@@ -39,7 +39,7 @@ std::string refusal_of_set(const std::string& text) {
   return refusal_of([&] { set("mi300x-8", {text}); });
 }
 
-TEST(MachineChanges, a_value_has_a_unit_as_files_have_it) {
+TEST(MachineChanges, AValueHasAUnitAsFilesHaveIt) {
   EXPECT_EQ(set("mi300x-8", {"gpu.hbm_bandwidth=2TB/s"}).gpu.hbm_gb_per_s, 2000);
   EXPECT_EQ(set("mi300x-8", {"gpu.hbm_bandwidth=2 TB/s"}).gpu.hbm_gb_per_s, 2000);
   EXPECT_EQ(set("mi300x-8", {"host.barrier_time=3us"}).host.barrier_ns, 3000);
@@ -51,7 +51,7 @@ TEST(MachineChanges, a_value_has_a_unit_as_files_have_it) {
   EXPECT_EQ(set("mi300x-8", {"gpu.cus_per_xcd=32"}).gpu.cus_per_xcd, 32);
 }
 
-TEST(MachineChanges, links_take_the_ports_that_they_make_up_with_them) {
+TEST(MachineChanges, LinksTakeThePortsThatTheyMakeUpWithThem) {
   const Machine machine = find_machine("mi300x-8");
   const Machine half = set("mi300x-8", {"fabric.link=32GB/s"});
   EXPECT_EQ(half.fabric.link_raw_gb_per_s, 32);
@@ -62,7 +62,7 @@ TEST(MachineChanges, links_take_the_ports_that_they_make_up_with_them) {
   EXPECT_EQ(half.fabric.store_efficiency, machine.fabric.store_efficiency);
 }
 
-TEST(MachineChanges, what_is_given_as_well_is_not_taken_along) {
+TEST(MachineChanges, WhatIsGivenAsWellIsNotTakenAlong) {
   for (const std::vector<std::string>& order :
        {std::vector<std::string>{"fabric.link=32GB/s", "fabric.store_egress=100GB/s"},
         std::vector<std::string>{"fabric.store_egress=100GB/s", "fabric.link=32GB/s"}}) {
@@ -70,7 +70,7 @@ TEST(MachineChanges, what_is_given_as_well_is_not_taken_along) {
   }
 }
 
-TEST(MachineChanges, fewer_gpus_of_a_mesh_have_fewer_links_and_smaller_ports) {
+TEST(MachineChanges, FewerGpusOfAMeshHaveFewerLinksAndSmallerPorts) {
   const Machine four = set("mi300x-8", {"gpus_per_node=4"});
   EXPECT_EQ(four.gpu_count(), 4);
   EXPECT_DOUBLE_EQ(four.fabric.store_egress_gb_per_s,
@@ -80,7 +80,7 @@ TEST(MachineChanges, fewer_gpus_of_a_mesh_have_fewer_links_and_smaller_ports) {
   EXPECT_EQ(set("mi300x-8", {"gpus_per_node=1"}).gpu_count(), 1);
 }
 
-TEST(MachineChanges, scaling_every_machine_by_half_leaves_it_consistent) {
+TEST(MachineChanges, ScalingEveryMachineByHalfLeavesItConsistent) {
   for (const std::string& name : shipped_machines()) {
     SCOPED_TRACE(name);
     for (const std::string key : {"fabric.link", "gpu.hbm_bandwidth", "gpu.l2_bandwidth", "gpu.lds_per_cu"}) {
@@ -92,7 +92,7 @@ TEST(MachineChanges, scaling_every_machine_by_half_leaves_it_consistent) {
   }
 }
 
-TEST(MachineChanges, a_set_value_and_the_factor_to_it_are_one_machine) {
+TEST(MachineChanges, ASetValueAndTheFactorToItAreOneMachine) {
   const Machine by_value = set("mi300x-8", {"fabric.link=32GB/s"});
   const Machine by_factor = scaled("mi300x-8", "fabric.link=0.5");
   for (const Parameter& parameter : by_value.parameters) {
@@ -100,7 +100,7 @@ TEST(MachineChanges, a_set_value_and_the_factor_to_it_are_one_machine) {
   }
 }
 
-TEST(MachineChanges, are_told_with_what_follows_and_where_the_old_value_was_from) {
+TEST(MachineChanges, AreToldWithWhatFollowsAndWhereTheOldValueWasFrom) {
   const Machine machine = set("mi300x-8", {"fabric.link=32GB/s"});
   EXPECT_EQ(machine.title(), "mi300x-8 with fabric.link=32 GB/s");
   const std::vector<std::string> told = describe_changes(machine);
@@ -114,19 +114,19 @@ TEST(MachineChanges, are_told_with_what_follows_and_where_the_old_value_was_from
   EXPECT_THAT(link->source, testing::StartsWith("--set fabric.link=32GB/s; in the file: 64 GB/s, xGMI"));
 }
 
-TEST(MachineChanges, what_the_file_says_already_is_no_change) {
+TEST(MachineChanges, WhatTheFileSaysAlreadyIsNoChange) {
   EXPECT_TRUE(set("mi300x-8", {"fabric.link=64GB/s"}).changes.empty());
   EXPECT_TRUE(scaled("mi300x-8", "fabric.link=1").changes.empty());
 }
 
-TEST(MachineChanges, bad_keys_are_refused_with_the_nearest) {
+TEST(MachineChanges, BadKeysAreRefusedWithTheNearest) {
   EXPECT_THAT(refusal_of_set("fabric.lnk=32GB/s"), testing::HasSubstr("did you mean 'fabric.link'?"));
   EXPECT_THAT(refusal_of_set("hbm_bandwidth=1TB/s"), testing::HasSubstr("did you mean 'gpu.hbm_bandwidth'?"));
   EXPECT_THAT(refusal_of_set("gpu.matrix.load_clock=1GHz"),
               testing::HasSubstr("is no parameter of a machine"));
 }
 
-TEST(MachineChanges, bad_values_are_refused) {
+TEST(MachineChanges, BadValuesAreRefused) {
   EXPECT_THAT(refusal_of_set("fabric.link"), testing::HasSubstr("is no KEY=VALUE"));
   EXPECT_THAT(refusal_of_set("fabric.link="), testing::HasSubstr("is no KEY=VALUE"));
   EXPECT_THAT(refusal_of_set("fabric.link=fast"), testing::HasSubstr("does not begin with a number"));
@@ -146,7 +146,7 @@ TEST(MachineChanges, bad_values_are_refused) {
               testing::HasSubstr("changes it too"));
 }
 
-TEST(MachineChanges, bad_factors_are_refused) {
+TEST(MachineChanges, BadFactorsAreRefused) {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { scaled("mi300x-8", text); }); };
   EXPECT_THAT(refusal("fabric.link=0"), testing::HasSubstr("a factor is above 0"));
   EXPECT_THAT(refusal("fabric.link=0.5GB/s"), testing::HasSubstr("a factor has no unit"));
@@ -156,14 +156,14 @@ TEST(MachineChanges, bad_factors_are_refused) {
   EXPECT_THAT(refusal("gpu.l2_lock_step_bandwidth=0.5"), testing::HasSubstr("has none to scale"));
 }
 
-TEST(MachineChanges, a_dtype_without_matrix_cores_gets_none) {
+TEST(MachineChanges, ADtypeWithoutMatrixCoresGetsNone) {
   Machine machine = find_machine("mi300x-8");
   std::erase_if(machine.parameters, [](const Parameter& p) { return p.key.starts_with("gpu.matrix.fp8"); });
   const std::vector<ParameterChange> change{parse_change(ChangeKind::set, "gpu.matrix.fp8.load_clock=1GHz")};
   EXPECT_THAT(refusal_of([&] { changed(machine, change); }), testing::HasSubstr("do not have this dtype"));
 }
 
-TEST(MachineChanges, a_changed_machine_is_written_and_read_back) {
+TEST(MachineChanges, AChangedMachineIsWrittenAndReadBack) {
   const Machine machine = set("mi300x-8", {"fabric.link=32GB/s", "nodes=2", "fabric.network_bandwidth=50GB/s",
                                            "fabric.network_latency=2us"});
   const Machine again = parse_machine(write_machine(machine, "changed"), "written");
@@ -181,7 +181,7 @@ name = "slow-links"
 store_latency = { value = 400, unit = "ns", source = "a test", how = "assumed" }
 )";
 
-TEST(BaseMachine, a_file_says_only_what_differs) {
+TEST(BaseMachine, AFileSaysOnlyWhatDiffers) {
   const Machine base = find_machine("mi300x-8");
   const Machine machine = parse_machine(kSlowLinks, "slow-links.toml");
   EXPECT_EQ(machine.name, "slow-links");
@@ -194,7 +194,7 @@ TEST(BaseMachine, a_file_says_only_what_differs) {
   }
 }
 
-TEST(BaseMachine, mistakes_are_placed_in_the_file_that_makes_them) {
+TEST(BaseMachine, MistakesArePlacedInTheFileThatMakesThem) {
   const auto refusal = [](const std::string& text) {
     return refusal_of([&] { parse_machine(text, "mine.toml"); });
   };
@@ -212,7 +212,7 @@ TEST(BaseMachine, mistakes_are_placed_in_the_file_that_makes_them) {
                              testing::HasSubstr("fabric.store_egress")));
 }
 
-TEST(BaseMachine, a_file_is_not_its_own_base) {
+TEST(BaseMachine, AFileIsNotItsOwnBase) {
   const std::string path = testing::TempDir() + "circle-of-machines.toml";
   std::ofstream(path) << "base = \"circle-of-machines.toml\"\nname = \"x\"\n";
   EXPECT_THAT(refusal_of([&] { read_machine(path); }), testing::HasSubstr("is one its own base?"));

@@ -30,7 +30,7 @@ void expect_equal(const Machine& a, const Machine& b) {
   }
 }
 
-TEST(WriteMachine, what_is_read_again_is_what_was_written) {
+TEST(WriteMachine, WhatIsReadAgainIsWhatWasWritten) {
   for (const std::string& name : shipped_machines()) {
     SCOPED_TRACE(name);
     const Machine machine = find_machine(name);
@@ -38,14 +38,14 @@ TEST(WriteMachine, what_is_read_again_is_what_was_written) {
   }
 }
 
-TEST(WriteMachine, texts_may_hold_what_toml_gives_a_meaning) {
+TEST(WriteMachine, TextsMayHoldWhatTomlGivesAMeaning) {
   Machine machine = find_machine("h200-4");
   machine.description = "a \"quoted\" \\ back\\slash, tab\t, µs";
   machine.parameters.front().source = "C:\\path, \"x\" = {1}";
   expect_equal(parse_machine(write_machine(machine, ""), "written"), machine);
 }
 
-TEST(ParameterValues, are_set_where_the_simulator_reads_them) {
+TEST(ParameterValues, AreSetWhereTheSimulatorReadsThem) {
   Machine machine = find_machine("h200-4");
   set_parameter_value(machine, "gpu.matrix.fp8.load_clock", 1.25);
   set_parameter_value(machine, "fabric.store_egress", 123);

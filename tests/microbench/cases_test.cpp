@@ -15,7 +15,7 @@ std::string key_of(const MicrobenchRow& row) {
   return row.group + ',' + row.name + ',' + row.parameter_text();
 }
 
-TEST(PlainGemm, expects_the_product_of_its_own_operands_on_every_rank) {
+TEST(PlainGemm, ExpectsTheProductOfItsOwnOperandsOnEveryRank) {
   PlainGemm gemm;
   gemm.m = 300;
   gemm.n = 200;
@@ -34,7 +34,7 @@ TEST(PlainGemm, expects_the_product_of_its_own_operands_on_every_rank) {
   }
 }
 
-TEST(MicrobenchCases, every_row_has_a_name_of_its_own) {
+TEST(MicrobenchCases, EveryRowHasANameOfItsOwn) {
   for (const auto& [gpus, compute_units] : {std::pair{4, 132}, std::pair{8, 304}, std::pair{1, 16}}) {
     std::set<std::string> seen;
     for (const Microbench& bench : microbenchmarks(gpus, compute_units)) {
@@ -46,7 +46,7 @@ TEST(MicrobenchCases, every_row_has_a_name_of_its_own) {
   }
 }
 
-TEST(MicrobenchCases, names_and_parameters_fit_a_csv_file) {
+TEST(MicrobenchCases, NamesAndParametersFitACsvFile) {
   for (const Microbench& bench : microbenchmarks(4, 132)) {
     for (const MicrobenchRow& row : bench.rows) {
       for (const std::string& text : {row.group, row.name, row.parameter_text(), row.unit}) {
@@ -57,7 +57,7 @@ TEST(MicrobenchCases, names_and_parameters_fit_a_csv_file) {
   }
 }
 
-TEST(MicrobenchCases, come_group_by_group_and_every_group_has_some) {
+TEST(MicrobenchCases, ComeGroupByGroupAndEveryGroupHasSome) {
   std::vector<std::string> order;
   for (const Microbench& bench : microbenchmarks(4, 132)) {
     if (order.empty() || order.back() != bench.rows.front().group) order.push_back(bench.rows.front().group);
@@ -66,14 +66,14 @@ TEST(MicrobenchCases, come_group_by_group_and_every_group_has_some) {
   EXPECT_EQ(order, std::vector<std::string>(kMicrobenchGroups.begin(), kMicrobenchGroups.end()));
 }
 
-TEST(MicrobenchCases, need_no_more_gpus_than_there_are) {
+TEST(MicrobenchCases, NeedNoMoreGpusThanThereAre) {
   for (const Microbench& bench : microbenchmarks(1, 64)) EXPECT_EQ(bench.gpus, 1);
   const auto benches = microbenchmarks(2, 64);
   EXPECT_TRUE(std::any_of(benches.begin(), benches.end(), [](const auto& bench) { return bench.gpus == 2; }));
   for (const Microbench& bench : benches) EXPECT_LE(bench.schedule().ranks, 2);
 }
 
-TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_where_they_say) {
+TEST(MicrobenchCases, GuardedCopiesFollowAWaitEachAndRaggedOnesBeginWhereTheySay) {
   int guarded = 0, ragged = 0;
   for (const Microbench& bench : microbenchmarks(2, 64)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -107,7 +107,7 @@ TEST(MicrobenchCases, guarded_copies_follow_a_wait_each_and_ragged_ones_begin_wh
 }
 
 // The product is launched first, on a stream of its own, and no compute unit is asked for twice.
-TEST(MicrobenchCases, tiles_from_memory_beside_a_product_have_compute_units_of_their_own) {
+TEST(MicrobenchCases, TilesFromMemoryBesideAProductHaveComputeUnitsOfTheirOwn) {
   constexpr int kComputeUnits = 64;
   int seen = 0;
   for (const Microbench& bench : microbenchmarks(1, kComputeUnits)) {
@@ -133,7 +133,7 @@ TEST(MicrobenchCases, tiles_from_memory_beside_a_product_have_compute_units_of_t
   EXPECT_GT(seen, 0);
 }
 
-TEST(MicrobenchCases, copies_beside_a_product_leave_it_compute_units_of_its_own) {
+TEST(MicrobenchCases, CopiesBesideAProductLeaveItComputeUnitsOfItsOwn) {
   constexpr int kComputeUnits = 64;
   int seen = 0;
   for (const Microbench& bench : microbenchmarks(2, kComputeUnits)) {
@@ -159,7 +159,7 @@ TEST(MicrobenchCases, copies_beside_a_product_leave_it_compute_units_of_its_own)
   EXPECT_GT(seen, 0);
 }
 
-TEST(MicrobenchCases, cold_copies_come_alone_or_behind_a_matmul_in_the_same_stream) {
+TEST(MicrobenchCases, ColdCopiesComeAloneOrBehindAMatmulInTheSameStream) {
   int alone = 0, behind = 0;
   for (const Microbench& bench : microbenchmarks(2, 64)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -182,7 +182,7 @@ TEST(MicrobenchCases, cold_copies_come_alone_or_behind_a_matmul_in_the_same_stre
   EXPECT_EQ(behind, 4);
 }
 
-TEST(MicrobenchCases, stores_go_where_a_product_in_a_matrix_of_so_many_columns_would_put_them) {
+TEST(MicrobenchCases, StoresGoWhereAProductInAMatrixOfSoManyColumnsWouldPutThem) {
   int seen = 0;
   for (const Microbench& bench : microbenchmarks(4, 64)) {
     const MicrobenchRow& row = bench.rows.front();
@@ -207,7 +207,7 @@ TEST(MicrobenchCases, stores_go_where_a_product_in_a_matrix_of_so_many_columns_w
   EXPECT_GT(seen, 0);
 }
 
-TEST(MicrobenchCases, the_value_follows_from_the_time) {
+TEST(MicrobenchCases, TheValueFollowsFromTheTime) {
   for (const Microbench& bench : microbenchmarks(2, 132)) {
     for (const MicrobenchRow& row : bench.rows) {
       const double value = row.value(1000, 1.7, 0.03);

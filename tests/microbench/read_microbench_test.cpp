@@ -32,7 +32,7 @@ void expect_says(const std::string& rows, std::initializer_list<std::string_view
   }
 }
 
-TEST(ReadMicrobench, finds_the_schedule_behind_a_row) {
+TEST(ReadMicrobench, FindsTheScheduleBehindARow) {
   const MicrobenchTable table = parse(kRow);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.place, "2026-11-21, some GPU x 2");
@@ -45,7 +45,7 @@ TEST(ReadMicrobench, finds_the_schedule_behind_a_row) {
   EXPECT_EQ(table.benches[row.bench].schedule().host[0].size(), 3u);
 }
 
-TEST(ReadMicrobench, names_place_value_and_what_is_allowed) {
+TEST(ReadMicrobench, NamesPlaceValueAndWhatIsAllowed) {
   expect_says("lunch,stream,kernels=2;workgroups=1,1,us/kernel,2,2,2,20\n",
               {"m.csv:3", "group", "'lunch'", "launch, barrier"});
   expect_says(
@@ -61,22 +61,22 @@ TEST(ReadMicrobench, names_place_value_and_what_is_allowed) {
   expect_says("launch,stream,kernels=2;workgroups=1,1,us/kernel,4,4,5,many\n", {"m.csv:3", "runs", "'many'"});
 }
 
-TEST(ReadMicrobench, refuses_rows_that_come_twice_and_files_without_rows) {
+TEST(ReadMicrobench, RefusesRowsThatComeTwiceAndFilesWithoutRows) {
   expect_says(kRow + kRow, {"m.csv:4", "once", "m.csv:3"});
   expect_says("", {"m.csv:2", "the file ends behind its column names"});
 }
 
-TEST(ReadMicrobench, refuses_rows_that_need_more_gpus) {
+TEST(ReadMicrobench, RefusesRowsThatNeedMoreGpus) {
   expect_says("barrier,host barrier,ranks=4,0.6,us,644,614,691,10\n", {"m.csv:3", "'ranks=4'", "2 GPUs"});
 }
 
-TEST(ReadMicrobench, reads_the_stored_file) {
+TEST(ReadMicrobench, ReadsTheStoredFile) {
   const std::string stored = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/h200-4-microbench.csv";
   EXPECT_GT(read_microbench(stored, 4, 132).rows.size(), 500u);
 }
 
 // Of several nodes, say; but not the same file again.
-TEST(ReadMicrobench, takes_measurements_of_one_microbenchmark_from_several_files) {
+TEST(ReadMicrobench, TakesMeasurementsOfOneMicrobenchmarkFromSeveralFiles) {
   const std::string folder = std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/";
   const std::string first = folder + "h200-4-microbench.csv";
   const std::string second = folder + "h200-2-launch.csv";

@@ -63,7 +63,7 @@ Schedule attention(const AttentionCase& c, std::int32_t ranges, bool splits) {
   return builder.finish();
 }
 
-TEST(Attention, every_kernel_is_right) {
+TEST(Attention, EveryKernelIsRight) {
   TRITAX_NEEDS_GPUS(1);
   for (const DType dtype : {DType::bf16, DType::fp16}) {
     for (const std::int32_t tile : {16, 64, 128}) {
@@ -75,7 +75,7 @@ TEST(Attention, every_kernel_is_right) {
   }
 }
 
-TEST(Attention, edges_masks_groups_and_ranges_are_right) {
+TEST(Attention, EdgesMasksGroupsAndRangesAreRight) {
   TRITAX_NEEDS_GPUS(1);
   for (const std::int32_t tile : {16, 64, 128}) {
     SCOPED_TRACE(tile);
@@ -85,7 +85,7 @@ TEST(Attention, edges_masks_groups_and_ranges_are_right) {
   }
 }
 
-TEST(Attention, splits_are_merged_right_even_where_a_split_sees_nothing) {
+TEST(Attention, SplitsAreMergedRightEvenWhereASplitSeesNothing) {
   TRITAX_NEEDS_GPUS(1);
   for (const std::int32_t tile : {16, 64, 128}) {
     SCOPED_TRACE(tile);

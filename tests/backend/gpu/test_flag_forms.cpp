@@ -41,7 +41,7 @@ Schedule mailbox(LockProtocol protocol, Placement placement) {
   return schedule;
 }
 
-TEST(FlagFormsOnGpu, a_flag_that_is_set_back_hands_over_every_tile) {
+TEST(FlagFormsOnGpu, AFlagThatIsSetBackHandsOverEveryTile) {
   TRITAX_NEEDS_GPUS(1);
   for (const LockProtocol protocol :
        {LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap}) {
@@ -53,7 +53,7 @@ TEST(FlagFormsOnGpu, a_flag_that_is_set_back_hands_over_every_tile) {
   }
 }
 
-TEST(FlagFormsOnGpu, a_gang_that_is_too_large_or_in_a_graph_is_refused) {
+TEST(FlagFormsOnGpu, AGangThatIsTooLargeOrInAGraphIsRefused) {
   TRITAX_NEEDS_GPUS(1);
   const auto refusal = [](const Schedule& schedule) -> std::string {
     try {

@@ -37,7 +37,7 @@ Schedule gemm_from_queue(const Problem& problem, Tile tile, int workers) {
   return builder.finish();
 }
 
-TEST(WorkQueueOnGpu, computes_every_tile_once_whoever_draws_it) {
+TEST(WorkQueueOnGpu, ComputesEveryTileOnceWhoeverDrawsIt) {
   TRITAX_NEEDS_GPUS(1);
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp8}) {
     for (const Tile tile : {Tile{128, 256}, Tile{256, 128}, Tile{128, 128}, Tile{64, 256}}) {
@@ -91,7 +91,7 @@ Schedule staged(int workers) {
   return builder.finish();
 }
 
-TEST(WorkQueueOnGpu, items_read_what_others_have_signalled) {
+TEST(WorkQueueOnGpu, ItemsReadWhatOthersHaveSignalled) {
   TRITAX_NEEDS_GPUS(1);
   for (const int workers : {1, 7}) {
     const Schedule schedule = staged(workers);
@@ -100,7 +100,7 @@ TEST(WorkQueueOnGpu, items_read_what_others_have_signalled) {
   }
 }
 
-TEST(WorkQueueOnGpu, kernels_without_matmul_draw_items_too) {
+TEST(WorkQueueOnGpu, KernelsWithoutMatmulDrawItemsToo) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{512, 512, 256, DType::bf16};
   for (const int threads : {256, 512, 1024}) {
@@ -128,7 +128,7 @@ TEST(WorkQueueOnGpu, kernels_without_matmul_draw_items_too) {
   }
 }
 
-TEST(WorkQueueOnGpu, queues_are_full_again_in_the_next_run) {
+TEST(WorkQueueOnGpu, QueuesAreFullAgainInTheNextRun) {
   TRITAX_NEEDS_GPUS(1);
   const Schedule schedule = gemm_from_queue({1024, 1024, 512, DType::bf16}, {128, 128}, 9);
   ExecutorOptions options;
@@ -141,7 +141,7 @@ TEST(WorkQueueOnGpu, queues_are_full_again_in_the_next_run) {
   }
 }
 
-TEST(WorkQueueOnGpu, stamps_tell_who_ran_which_item) {
+TEST(WorkQueueOnGpu, StampsTellWhoRanWhichItem) {
   TRITAX_NEEDS_GPUS(1);
   const Schedule schedule = gemm_from_queue({1024, 1024, 512, DType::bf16}, {128, 128}, 9);
   ExecutorOptions options;
@@ -217,7 +217,7 @@ Schedule all_scatter_from_queue(int ranks, int workers) {
   return builder.finish();
 }
 
-TEST(WorkQueueOnGpu, items_store_on_other_gpus) {
+TEST(WorkQueueOnGpu, ItemsStoreOnOtherGpus) {
   TRITAX_NEEDS_GPUS(2);
   for (const int ranks : {2, 4}) {
     if (!have_gpus(static_cast<std::size_t>(ranks))) continue;

@@ -22,7 +22,7 @@ GemmKnobs knobs_for(Tile tile) {
   return knobs;
 }
 
-TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
+TEST(ManyGpus, EveryPatternComputesTheProductOnEveryRank) {
   TRITAX_NEEDS_GPUS(2);
   const Machine machine = find_machine("h200-4");
   for (const int gpus : {2, 4}) {
@@ -49,7 +49,7 @@ TEST(ManyGpus, every_pattern_computes_the_product_on_every_rank) {
   }
 }
 
-TEST(ManyGpus, every_lock_protocol_orders_tiles) {
+TEST(ManyGpus, EveryLockProtocolOrdersTiles) {
   TRITAX_NEEDS_GPUS(2);
   const Machine machine = find_machine("h200-4");
   for (const char* name : {"producer-consumer", "workgroup-specialised"}) {
@@ -63,7 +63,7 @@ TEST(ManyGpus, every_lock_protocol_orders_tiles) {
   }
 }
 
-TEST(ManyGpus, stamps_of_every_pattern_end_when_stores_have_drained_and_the_result_stays_right) {
+TEST(ManyGpus, StampsOfEveryPatternEndWhenStoresHaveDrainedAndTheResultStaysRight) {
   TRITAX_NEEDS_GPUS(2);
   const Machine machine = find_machine("h200-4");
   for (const char* name :
@@ -101,7 +101,7 @@ TEST(ManyGpus, stamps_of_every_pattern_end_when_stores_have_drained_and_the_resu
 
 // Every rank computes its block of columns; copy engines bring it to the others, behind an event, by the one
 // who has it or, after a host barrier, by the one who wants it.
-TEST(ManyGpus, copy_engines_move_tiles_behind_events) {
+TEST(ManyGpus, CopyEnginesMoveTilesBehindEvents) {
   TRITAX_NEEDS_GPUS(2);
   for (const bool pushes : {true, false}) {
     for (const std::int32_t cols : {128, 77}) {  // of a rank; rows that fill their pitch, and others
@@ -141,7 +141,7 @@ TEST(ManyGpus, copy_engines_move_tiles_behind_events) {
   }
 }
 
-TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
+TEST(ManyGpus, RemoteAtomicAdditionsAndLoadsArrive) {
   TRITAX_NEEDS_GPUS(2);
   // Rank 1 computes both column blocks' partial sums by halves of K and adds them into both ranks' result.
   ScheduleBuilder builder("remote atomics", 2);
@@ -169,7 +169,7 @@ TEST(ManyGpus, remote_atomic_additions_and_loads_arrive) {
 }
 
 // Every rank computes with rows that its peers have written beside its own input.
-TEST(ManyGpus, an_all_gather_in_place_and_its_product_are_right) {
+TEST(ManyGpus, AnAllGatherInPlaceAndItsProductAreRight) {
   TRITAX_NEEDS_GPUS(2);
   for (const int gpus : {2, 4}) {
     if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
@@ -188,7 +188,7 @@ TEST(ManyGpus, an_all_gather_in_place_and_its_product_are_right) {
   }
 }
 
-TEST(ManyGpus, a_reduce_scatter_sums_the_products_of_all_ranks) {
+TEST(ManyGpus, AReduceScatterSumsTheProductsOfAllRanks) {
   TRITAX_NEEDS_GPUS(2);
   for (const int gpus : {2, 4}) {
     if (!have_gpus(static_cast<std::size_t>(gpus))) continue;
@@ -197,7 +197,7 @@ TEST(ManyGpus, a_reduce_scatter_sums_the_products_of_all_ranks) {
   }
 }
 
-TEST(ManyGpus, a_rank_that_waits_in_vain_releases_its_peers) {
+TEST(ManyGpus, ARankThatWaitsInVainReleasesItsPeers) {
   TRITAX_NEEDS_GPUS(2);
   ScheduleBuilder builder("hang on two", 2);
   const std::int16_t flag = builder.flags("never", 2);

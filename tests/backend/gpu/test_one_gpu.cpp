@@ -45,7 +45,7 @@ Schedule gemm(const Problem& problem, Tile tile) {
   return builder.finish();
 }
 
-TEST(OneGpu, every_tile_shape_multiplies_whole_tiles) {
+TEST(OneGpu, EveryTileShapeMultipliesWholeTiles) {
   TRITAX_NEEDS_GPUS(1);
   for (const TileCase& c : tile_cases()) {
     SCOPED_TRACE(std::string(name_of(c.dtype)) + " " + std::to_string(c.tile.m) + "x" +
@@ -54,7 +54,7 @@ TEST(OneGpu, every_tile_shape_multiplies_whole_tiles) {
   }
 }
 
-TEST(OneGpu, every_tile_shape_multiplies_ragged_edges) {
+TEST(OneGpu, EveryTileShapeMultipliesRaggedEdges) {
   TRITAX_NEEDS_GPUS(1);
   for (const TileCase& c : tile_cases()) {
     SCOPED_TRACE(std::string(name_of(c.dtype)) + " " + std::to_string(c.tile.m) + "x" +
@@ -65,7 +65,7 @@ TEST(OneGpu, every_tile_shape_multiplies_ragged_edges) {
   }
 }
 
-TEST(OneGpu, tiles_inside_the_result_leave_their_neighbours_alone) {
+TEST(OneGpu, TilesInsideTheResultLeaveTheirNeighboursAlone) {
   TRITAX_NEEDS_GPUS(1);
   // Tiles smaller than the kernel's and at odd places: stores may not go through whole boxes.
   const Problem problem{300, 500, 256, DType::bf16};
@@ -81,7 +81,7 @@ TEST(OneGpu, tiles_inside_the_result_leave_their_neighbours_alone) {
   expect_right(builder.finish(), 21);
 }
 
-TEST(OneGpu, products_over_parts_of_k_add_up) {
+TEST(OneGpu, ProductsOverPartsOfKAddUp) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{256, 256, 500, DType::bf16};
   ScheduleBuilder builder("k parts", 1);
@@ -98,7 +98,7 @@ TEST(OneGpu, products_over_parts_of_k_add_up) {
   expect_right(builder.finish(), 22);
 }
 
-TEST(OneGpu, partial_products_meet_through_load_and_reduce) {
+TEST(OneGpu, PartialProductsMeetThroughLoadAndReduce) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{256, 384, 512, DType::bf16};
   ScheduleBuilder builder("split k", 1);
@@ -125,7 +125,7 @@ TEST(OneGpu, partial_products_meet_through_load_and_reduce) {
   expect_right(builder.finish(), 23);
 }
 
-TEST(OneGpu, a_matmul_kernel_reduces_into_its_accumulator) {
+TEST(OneGpu, AMatmulKernelReducesIntoItsAccumulator) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{256, 256, 512, DType::fp16};
   ScheduleBuilder builder("reduce into matmul", 1);
@@ -145,7 +145,7 @@ TEST(OneGpu, a_matmul_kernel_reduces_into_its_accumulator) {
   expect_right(builder.finish(), 24);
 }
 
-TEST(OneGpu, atomic_additions_of_all_workgroups_add_up) {
+TEST(OneGpu, AtomicAdditionsOfAllWorkgroupsAddUp) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{128, 128, 512, DType::fp32};
   ScheduleBuilder builder("atomic", 1);
@@ -164,7 +164,7 @@ TEST(OneGpu, atomic_additions_of_all_workgroups_add_up) {
   expect_right(builder.finish(), 25);
 }
 
-TEST(OneGpu, copies_move_rectangles_of_any_shape) {
+TEST(OneGpu, CopiesMoveRectanglesOfAnyShape) {
   TRITAX_NEEDS_GPUS(1);
   for (const Rect& piece :
        {Rect{0, 0, 64, 256}, Rect{0, 0, 37, 53}, Rect{0, 0, 300, 1}, Rect{0, 0, 1, 500}}) {
@@ -192,7 +192,7 @@ TEST(OneGpu, copies_move_rectangles_of_any_shape) {
   }
 }
 
-TEST(OneGpu, flags_order_two_kernels_under_every_lock_protocol) {
+TEST(OneGpu, FlagsOrderTwoKernelsUnderEveryLockProtocol) {
   TRITAX_NEEDS_GPUS(1);
   for (const LockProtocol protocol :
        {LockProtocol::load_store, LockProtocol::exchange, LockProtocol::compare_and_swap}) {
@@ -223,7 +223,7 @@ TEST(OneGpu, flags_order_two_kernels_under_every_lock_protocol) {
   }
 }
 
-TEST(OneGpu, a_shared_counter_counts_all_signals) {
+TEST(OneGpu, ASharedCounterCountsAllSignals) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{512, 512, 256, DType::bf16};
   ScheduleBuilder builder("counter", 1);
@@ -244,7 +244,7 @@ TEST(OneGpu, a_shared_counter_counts_all_signals) {
   expect_right(builder.finish(), 28);
 }
 
-TEST(OneGpu, claimed_tiles_are_computed_once_each) {
+TEST(OneGpu, ClaimedTilesAreComputedOnceEach) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{512, 512, 256, DType::bf16};
   ScheduleBuilder builder("claim", 1);
@@ -264,7 +264,7 @@ TEST(OneGpu, claimed_tiles_are_computed_once_each) {
   expect_right(builder.finish(), 29);
 }
 
-TEST(OneGpu, a_workgroup_multiplies_what_it_has_just_written) {
+TEST(OneGpu, AWorkgroupMultipliesWhatItHasJustWritten) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{128, 128, 256, DType::bf16};
   ScheduleBuilder builder("own operand", 1);
@@ -279,7 +279,7 @@ TEST(OneGpu, a_workgroup_multiplies_what_it_has_just_written) {
   expect_right(builder.finish(), 30);
 }
 
-TEST(OneGpu, graphs_keep_the_order_of_a_stream) {
+TEST(OneGpu, GraphsKeepTheOrderOfAStream) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{512, 512, 256, DType::bf16};
   ScheduleBuilder builder("graph", 1);
@@ -300,7 +300,7 @@ TEST(OneGpu, graphs_keep_the_order_of_a_stream) {
   expect_right(builder.finish(), 31);
 }
 
-TEST(OneGpu, the_check_sees_a_tile_that_nobody_stored) {
+TEST(OneGpu, TheCheckSeesATileThatNobodyStored) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{512, 512, 256, DType::bf16};
   ScheduleBuilder builder("missing tile", 1);
@@ -341,7 +341,7 @@ Schedule halves_of_a_buffer() {
   return builder.finish();
 }
 
-TEST(OneGpu, a_buffer_is_input_and_target_by_region) {
+TEST(OneGpu, ABufferIsInputAndTargetByRegion) {
   TRITAX_NEEDS_GPUS(1);
   Schedule schedule = halves_of_a_buffer();
   expect_right(schedule, 33);
@@ -352,7 +352,7 @@ TEST(OneGpu, a_buffer_is_input_and_target_by_region) {
   EXPECT_FALSE(executor.check().passed);
 }
 
-TEST(OneGpu, a_schedule_without_reference_is_not_checked) {
+TEST(OneGpu, AScheduleWithoutReferenceIsNotChecked) {
   TRITAX_NEEDS_GPUS(1);
   Schedule schedule = halves_of_a_buffer();
   schedule.reference.clear();
@@ -362,7 +362,7 @@ TEST(OneGpu, a_schedule_without_reference_is_not_checked) {
   EXPECT_THROW(executor.check(), UserError);
 }
 
-TEST(OneGpu, a_wait_that_nobody_answers_ends_soon_and_is_named) {
+TEST(OneGpu, AWaitThatNobodyAnswersEndsSoonAndIsNamed) {
   TRITAX_NEEDS_GPUS(1);
   ScheduleBuilder builder("hang", 1);
   const std::int16_t never = builder.flags("never", 4);
@@ -393,7 +393,7 @@ TEST(OneGpu, a_wait_that_nobody_answers_ends_soon_and_is_named) {
   expect_right(gemm({256, 256, 128, DType::bf16}, {128, 128}), 33);  // the GPU is usable afterwards
 }
 
-TEST(OneGpu, a_matmul_kernel_that_waits_in_vain_leaves_too) {
+TEST(OneGpu, AMatmulKernelThatWaitsInVainLeavesToo) {
   TRITAX_NEEDS_GPUS(1);
   const Problem problem{256, 128, 4096, DType::bf16};
   ScheduleBuilder builder("hang in matmul", 1);
@@ -418,7 +418,7 @@ TEST(OneGpu, a_matmul_kernel_that_waits_in_vain_leaves_too) {
   expect_right(gemm({256, 256, 128, DType::bf16}, {128, 128}), 34);
 }
 
-TEST(OneGpu, stamps_cover_every_operation_in_order) {
+TEST(OneGpu, StampsCoverEveryOperationInOrder) {
   TRITAX_NEEDS_GPUS(1);
   const Schedule schedule = gemm({512, 512, 1024, DType::bf16}, {128, 128});
   ExecutorOptions options;
