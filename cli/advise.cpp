@@ -15,6 +15,7 @@
 #include "cli/answers.hpp"
 #include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
+#include "cli/fields.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/page.hpp"
@@ -29,6 +30,7 @@
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
+#include "sim/study/ranked.hpp"
 
 namespace tritax::cli {
 
@@ -45,45 +47,6 @@ struct AdviseArguments : SubjectOptions {
   bool commands = false;
   std::optional<std::string> save_scenario;
 };
-
-Cell speedup_of(const Candidate& candidate) { return candidate.speedup ? Cell{*candidate.speedup} : Cell{}; }
-
-bool has_harness(const Advice& advice) {
-  return std::any_of(advice.candidates.begin(), advice.candidates.end(),
-                     [](const Candidate& one) { return one.taxes.account.harness_ns > 0; });
-}
-
-Table candidate_table(const Question& question, const Advice& advice, bool with_harness = true) {
-  Table table{{{"rank", "rank"},
-               {"pattern", "pattern"},
-               {"time_us", "time", "us"},
-               {"speedup", "speedup", "", 2},
-               {"launch_us", "launch", "us"},
-               {"bulk_synchronous_us", "bulk-sync", "us"},
-               {"locality_us", "locality", "us"}},
-              {}};
-  if (with_harness) table.columns.push_back({"harness_us", "harness", "us"});
-  table.columns.push_back({"mark", "mark"});
-  table.columns.push_back({"knobs", "knobs"});
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
-  std::int64_t rank = 0;
-  for (const Candidate& candidate : advice.candidates) {
-    const TimeAccount& account = candidate.taxes.account;
-    const std::string mark = mark_of(judgement, static_cast<std::size_t>(rank));
-    std::vector<Cell> row{++rank,
-                          std::string(candidate.pattern->name),
-                          us(candidate.time_ns),
-                          speedup_of(candidate),
-                          us(account.launch_ns),
-                          us(account.bulk_synchronous_ns),
-                          us(account.locality_ns)};
-    if (with_harness) row.emplace_back(us(account.harness_ns));
-    row.emplace_back(mark);
-    row.emplace_back(describe(*candidate.pattern, candidate.knobs));
-    table.add(std::move(row));
-  }
-  return table;
-}
 
 // Those that ran: null where the pattern has no such knob, and what it chose where it chooses itself.
 ordered_json knobs_json(const Question& question, const Candidate& candidate) {
@@ -114,27 +77,14 @@ std::string other_options(const AdviseArguments& options, const Question& questi
   return text;
 }
 
-ordered_json candidate_json(const Question& question, const Candidate& candidate,
+// Behind its fields what is no field: the command, and the knobs one by one.
+ordered_json candidate_json(const Question& question, const Ranked& ranked,
                             const std::string& other_options) {
-  const TimeAccount& account = candidate.taxes.account;
-  ordered_json json{{"pattern", candidate.pattern->name},
-                    {"knobs", knobs_json(question, candidate)},
-                    {"time_us", us(candidate.time_ns)},
-                    {"speedup", nullptr},
-                    {"taxes",
-                     {{"launch_us", us(account.launch_ns)},
-                      {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
-                      {"locality_us", us(account.locality_ns)}}},
-                    {"critical_path", json_of(account)},
-                    {"counterfactual", json_of(candidate.taxes).at("counterfactual")},
-                    {"kernels_us", us(candidate.result.kernels_ns)},
-                    {"lower_bound_us", us(candidate.bound.total_ns)},
-                    {"spread", json_of(candidate.spread)},
-                    {"command", command_again(scenario_of(question, candidate), other_options)}};
-  if (candidate.pattern->own_choice != nullptr) json["parts_of_k"] = candidate.rounds.parts;
-  if (candidate.speedup) {
-    json["speedup"] = *candidate.speedup;
-  }
+  const Candidate& candidate = *ranked.candidate;
+  ordered_json json = json_of(candidate_fields(), ranked);
+  json["knobs"] = knobs_json(question, candidate);
+  json["spread"] = json_of(candidate.spread);
+  json["command"] = command_again(scenario_of(question, candidate), other_options);
   return json;
 }
 
@@ -168,13 +118,9 @@ std::vector<std::string> skipped_patterns(const Question& question, const Advice
 ordered_json advice_json(const Question& question, const Advice& advice, const AdviseArguments& options) {
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   ordered_json candidates = ordered_json::array();
-  for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
-    const Candidate& candidate = advice.candidates[i];
-    ordered_json json = candidate_json(question, candidate, other_options(options, question));
-    json["tie_with_rank"] = judgement.tied_with[i];
-    json["uncertain"] =
-        judgement.doubts[i] == nullptr ? ordered_json() : ordered_json(judgement.doubts[i]->note);
-    add_record(json, record_of(question, &candidate, options));
+  for (const Ranked& one : ranked(advice.candidates, judgement)) {
+    ordered_json json = candidate_json(question, one, other_options(options, question));
+    add_record(json, record_of(question, one.candidate, options));
     candidates.push_back(std::move(json));
   }
   ordered_json json{{"schema", "tritax.advise/1"},       {"workload", json_of(question.problem)},
@@ -224,7 +170,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   const std::string verdict = verdict_of(question.problem, advice.candidates, judgement);
   if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
-  outputs.print(candidate_table(question, advice, has_harness(advice)));
+  outputs.print(table_of(candidate_fields(), ranked(advice.candidates, judgement), shown::kText));
   outputs.print("\n");
   for (const std::string& sentence : said_below(question, advice, judgement, options)) {
     outputs.print(wrapped(sentence));
@@ -266,11 +212,15 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
 // The candidates with all that makes them records of their own.
 void add_records(RecordTable& table, const Question& question, const Advice& advice,
                  const AdviseArguments& options) {
-  const Table rows = candidate_table(question, advice);
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    table.add({rows.columns, {rows.rows[i]}}, record_of(question, &advice.candidates[i], options));
+  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  const std::vector<Ranked> rows = ranked(advice.candidates, judgement);
+  for (const Ranked& one : rows) {
+    table.add(table_of<Ranked>(candidate_fields(), {one}, shown::kCsv),
+              record_of(question, one.candidate, options));
   }
-  if (rows.rows.empty()) table.add(rows, record_of(question, nullptr, options));
+  if (rows.empty()) {
+    table.add(table_of(candidate_fields(), rows, shown::kCsv), record_of(question, nullptr, options));
+  }
 }
 
 Table record_table(const Question& question, const Advice& advice, const AdviseArguments& options) {

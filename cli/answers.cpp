@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cli/report.hpp"
-#include "cli/standing.hpp"
+#include "cli/best.hpp"
+#include "cli/fields.hpp"
 #include "cli/terminal.hpp"
 
 namespace tritax::cli {
@@ -28,53 +28,38 @@ std::string size_of(const Question& question) {
 
 // Whether the runner-up is as good, and what else has to be known: "tie", "uncertain library", "never
 // compared".
-std::string mark_of_best(const Question& question, const std::vector<Candidate>& found) {
-  const Judged judgement = judged(question.problem, question.machine, found);
+std::string mark_of_best(const Best& best) {
   std::vector<std::string> marks;
-  if (found.size() > 1 && judgement.tied_with[1] == 1) marks.emplace_back("tie");
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (judgement.doubts[i] != nullptr) marks.push_back(fmt::format("uncertain {}", found[i].pattern->name));
+  if (best.is_tie()) marks.emplace_back("tie");
+  for (std::size_t i = 0; i < best.found->size(); ++i) {
+    if (best.judgement.doubts[i] != nullptr) {
+      marks.push_back(fmt::format("uncertain {}", (*best.found)[i].pattern->name));
+    }
   }
-  if (!judgement.standing.cautions.empty()) marks.emplace_back("never compared");
+  if (!best.judgement.standing.cautions.empty()) marks.emplace_back("never compared");
   return fmt::format("{}", fmt::join(marks, ", "));
 }
 
 Table answer_table(const std::vector<Answer>& answers) {
-  Table table;
-  const bool scenarios = !answers.front().question->id.empty();
-  const auto& at = answers.front().question->at;
-  if (scenarios) table.columns.push_back({"id", "scenario"});
-  for (const auto& [name, value] : at) table.columns.push_back({name, name});
-  for (const Column& column : std::vector<Column>{{"pattern", "best pattern"},
-                                                  {"time_us", "time", "us"},
-                                                  {"speedup", "speedup", "", 2},
-                                                  {"second", "second"},
-                                                  {"second_percent", "slower by", "%"},
-                                                  {"mark", "mark"},
-                                                  {"knobs", "knobs of the best"}}) {
-    table.columns.push_back(column);
-  }
+  std::vector<Best> bests;
   for (const Answer& answer : answers) {
-    std::vector<Cell> row;
-    if (scenarios) row.emplace_back(answer.question->id);
-    for (const auto& [name, value] : answer.question->at) row.emplace_back(value);
     const std::vector<Candidate>& found = answer.advice.candidates;
-    if (found.empty()) {
-      row.emplace_back(std::string(answer.refusal.empty() ? "not searched" : "none: see below"));
-      row.resize(table.columns.size());
-      table.add(std::move(row));
-      continue;
-    }
-    const Candidate& best = found.front();
-    row.emplace_back(std::string(best.pattern->name));
-    row.emplace_back(us(best.time_ns));
-    row.push_back(best.speedup ? Cell{*best.speedup} : Cell{});
-    row.push_back(found.size() > 1 ? Cell{std::string(found[1].pattern->name)} : Cell{});
-    row.push_back(found.size() > 1 ? Cell{100 * (found[1].time_ns / best.time_ns - 1)} : Cell{});
-    row.emplace_back(mark_of_best(*answer.question, found));
-    row.emplace_back(describe(*best.pattern, best.knobs));
-    table.add(std::move(row));
+    bests.push_back(
+        {&found, judged(answer.question->problem, answer.question->machine, found), answer.refusal.empty()});
   }
+  Table table =
+      table_of(best_fields(pick(candidate_fields(), {"time", "speedup"}), mark_of_best), bests, shown::kText);
+  const bool scenarios = !answers.front().question->id.empty();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    std::vector<Cell> front;
+    if (scenarios) front.emplace_back(answers[i].question->id);
+    for (const auto& [name, value] : answers[i].question->at) front.emplace_back(value);
+    table.rows[i].insert(table.rows[i].begin(), front.begin(), front.end());
+  }
+  std::vector<Column> front;
+  if (scenarios) front.push_back({"id", "scenario"});
+  for (const auto& [name, value] : answers.front().question->at) front.push_back({name, name});
+  table.columns.insert(table.columns.begin(), front.begin(), front.end());
   return table;
 }
 

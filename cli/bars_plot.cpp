@@ -7,9 +7,10 @@
 #include <cmath>
 #include <iterator>
 
-#include "cli/account_parts.hpp"
 #include "cli/report.hpp"
 #include "cli/svg.hpp"
+#include "model/core/error.hpp"
+#include "sim/account_fields.hpp"
 
 namespace tritax::cli {
 
@@ -24,8 +25,8 @@ constexpr double kBarThick = 22;
 constexpr double kBarsFoot = 90;
 
 // Useful parts cool, taxes warm; Okabe and Ito, as svg.hpp has them, with their yellow, and a grey.
-constexpr std::array<std::string_view, kAccountParts.size()> kPartColours{
-    "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#F0E442", "#999999"};
+constexpr std::array<std::string_view, 8> kPartColours{"#0072B2", "#56B4E9", "#009E73", "#E69F00",
+                                                       "#D55E00", "#CC79A7", "#F0E442", "#999999"};
 
 // 1, 2 or 5 times a power of ten, of which four to ten fit into the range.
 double tick_step(double highest) {
@@ -37,6 +38,7 @@ double tick_step(double highest) {
 class BarsDrawing {
  public:
   explicit BarsDrawing(const BarsPlot& plot) : plot_(plot) {
+    TRITAX_ASSERT(parts_.size() == kPartColours.size(), "every part of the account has a colour");
     for (const Bar& bar : plot.bars) {
       highest_us_ = std::max(highest_us_, us(bar.account.sum_ns()) * (1 + bar.band));
     }
@@ -82,13 +84,13 @@ class BarsDrawing {
     put("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">{}</text>\n", kBarLabels - 10, y + 16,
         escaped(bar.label));
     double time_us = 0;
-    for (std::size_t i = 0; i < kAccountParts.size(); ++i) {
-      const double part_us = us(bar.account.*kAccountParts[i].ns);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const double part_us = us(parts_[i].get(bar.account).number());
       if (part_us <= 0) continue;
       put("<rect x=\"{:.2f}\" y=\"{:g}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"{}\"><title>{}: {:.1f} "
           "us</title></rect>\n",
           x_of(time_us), y, x_of(time_us + part_us) - x_of(time_us), kBarThick, kPartColours[i],
-          kAccountParts[i].title, part_us);
+          parts_[i].label_text(), part_us);
       time_us += part_us;
     }
     if (bar.band > 0) {
@@ -103,17 +105,19 @@ class BarsDrawing {
 
   void legend(double y) {
     double x = 20;
-    for (std::size_t i = 0; i < kAccountParts.size(); ++i) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
       const bool shown = std::any_of(plot_.bars.begin(), plot_.bars.end(),
-                                     [&](const Bar& bar) { return bar.account.*kAccountParts[i].ns > 0; });
+                                     [&](const Bar& bar) { return parts_[i].get(bar.account).number() > 0; });
       if (!shown) continue;
+      const std::string name = parts_[i].label_text();
       put("<rect x=\"{:g}\" y=\"{:g}\" width=\"12\" height=\"12\" fill=\"{}\"/>", x, y, kPartColours[i]);
-      put("<text x=\"{:g}\" y=\"{:g}\" fill=\"#222\">{}</text>\n", x + 17, y + 11, kAccountParts[i].title);
-      x += 36 + 7.2 * static_cast<double>(kAccountParts[i].title.size());
+      put("<text x=\"{:g}\" y=\"{:g}\" fill=\"#222\">{}</text>\n", x + 17, y + 11, name);
+      x += 36 + 7.2 * static_cast<double>(name.size());
     }
   }
 
   const BarsPlot& plot_;
+  const Fields<TimeAccount>& parts_ = account_fields();
   double highest_us_ = 0;
   fmt::memory_buffer out_;
 };

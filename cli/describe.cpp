@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/program.hpp"
+#include "cli/result_tables.hpp"
 #include "cli/version.hpp"
 #include "model/core/dtype.hpp"
 #include "model/core/error.hpp"
@@ -262,22 +264,30 @@ std::string man_text() {
   return text;
 }
 
+std::string fields_text() {
+  nlohmann::ordered_json records = nlohmann::ordered_json::array();
+  for (const ResultTable& table : result_tables()) records.push_back(json_of(table));
+  return nlohmann::ordered_json{{"schema", "tritax.fields/1"}, {"records", std::move(records)}}.dump(2) +
+         '\n';
+}
+
 }  // namespace
 
 Run add_describe(CLI::App& program, const Workload& /*workload*/) {
   auto form = std::make_shared<std::string>();
   CLI::App& command = *program.add_subcommand(
       "describe", "This program for a shell that completes its commands and options, or for man");
-  command.add_option("form", *form, "bash, zsh or man")->type_name("FORM");
+  command.add_option("form", *form, "bash, zsh or man; fields: of all results, as JSON")->type_name("FORM");
   command.footer(
-      "Installed programs come with all three (docs/install.md).\n\n"
+      "Installed programs come with the first three (docs/install.md). Fields: docs/result-fields.md.\n\n"
       "Example:\n"
       "  source <(tritax describe bash)\n");
   return [form] {
-    constexpr std::array<std::string_view, 3> kForms{"bash", "zsh", "man"};
-    if (form->empty()) throw UserError("FORM: missing; give bash, zsh or man");
-    const std::size_t which = parse_name(*form, "FORM", kForms);
-    write_standard_output(which == 0 ? bash_text() : which == 1 ? zsh_text() : man_text());
+    using Write = std::string (*)();
+    constexpr std::array<std::string_view, 4> kForms{"bash", "zsh", "man", "fields"};
+    constexpr std::array<Write, 4> kWriters{bash_text, zsh_text, man_text, fields_text};
+    if (form->empty()) throw UserError("FORM: missing; give bash, zsh, man or fields");
+    write_standard_output(kWriters[parse_name(*form, "FORM", kForms)]());
     return 0;
   };
 }

@@ -15,6 +15,7 @@
 
 #include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
+#include "cli/fields.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/page.hpp"
@@ -27,7 +28,8 @@
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/select/selector.hpp"
-#include "sim/study/taxonomy.hpp"
+#include "sim/study/layer_fields.hpp"
+#include "sim/study/ranked.hpp"
 
 namespace tritax::cli {
 
@@ -153,103 +155,22 @@ void answer(Study& study, const LayerArguments& options, const InterruptibleWork
   }
 }
 
-const std::vector<Column> kTaxColumns{{"useful_us", "useful", "us"},
-                                      {"launch_us", "launch", "us"},
-                                      {"bulk_synchronous_us", "bulk-sync", "us"},
-                                      {"locality_us", "locality", "us"},
-                                      {"contention_us", "contention", "us"}};
-
-void append_taxes(std::vector<Cell>& row, const TimeAccount& account) {
-  for (const double ns : {useful_ns(account), account.launch_ns, account.bulk_synchronous_ns,
-                          account.locality_ns, account.contention_ns}) {
-    row.emplace_back(us(ns));
-  }
-}
-
-// "pays, uncertain library".
-std::string mark_of(const StepAnswer& answer, const Machine& machine) {
-  std::string mark(name_of(answer.verdict));
-  for (const Candidate& one : answer.advice.candidates) {
-    if (doubt_of(answer.problem, one.pattern->name, machine) == nullptr) continue;
-    mark += fmt::format(", uncertain {}", one.pattern->name);
-  }
-  return mark;
-}
-
-std::string product_of(const Step& step) {
-  return fmt::format("{}x{}x{}", step.rows, step.columns, step.depth);
-}
-
-// One line; what was not answered has only its sizes.
-std::vector<Cell> step_row(const Study& study, std::size_t index, std::size_t width) {
-  const Step& step = study.layers.steps[index];
-  std::vector<Cell> row{std::string(step.name), step.layers, product_of(step),
-                        std::string(study.questions[index].problem.workload->name)};
-  if (index < study.answers.size()) {
-    const StepAnswer& answer = study.answers[index];
-    row.emplace_back(std::string(answer.best().pattern->name));
-    row.emplace_back(us(answer.best().time_ns));
-    append_taxes(row, answer.best().taxes.account);
-    row.emplace_back(us(answer.libraries_ns));
-    row.emplace_back(answer.libraries_ns / answer.best().time_ns);
-    row.emplace_back(mark_of(answer, study.machine));
-    row.emplace_back(describe(*answer.best().pattern, answer.best().knobs));
-  }
-  row.resize(width);
-  return row;
-}
-
-Table step_table(const Study& study) {
-  Table table{{{"step", "step"},
-               {"layers", "layers"},
-               {"product", "product of a GPU"},
-               {"computed_by", "workload"},
-               {"best_pattern", "best pattern"},
-               {"time_us", "time", "us"}},
-              {}};
-  table.columns.insert(table.columns.end(), kTaxColumns.begin(), kTaxColumns.end());
-  for (const Column& column : {Column{"libraries_us", "libraries", "us"}, Column{"speedup", "speedup", "", 2},
-                               Column{"verdict", "fuse?"}, Column{"best_knobs", "knobs"}}) {
-    table.columns.push_back(column);
-  }
+std::vector<LayerStep> steps_of(const Study& study) {
+  std::vector<LayerStep> steps;
   for (std::size_t i = 0; i < study.layers.steps.size(); ++i) {
-    table.add(step_row(study, i, table.columns.size()));
+    steps.push_back({&study.layers.steps[i], &study.questions[i].problem, &study.machine,
+                     i < study.answers.size() ? &study.answers[i] : nullptr});
   }
-  return table;
+  return steps;
 }
 
-struct NamedSum {
-  std::string name;
-  std::int64_t layers = 1;
-  LayerSum sum;
-};
-
-std::vector<NamedSum> sums_of(const Study& study) {
-  std::vector<NamedSum> sums;
+std::vector<NamedLayerSum> sums_of(const Study& study) {
+  std::vector<NamedLayerSum> sums;
   for (const LayerKind& kind : study.layers.kinds) {
     sums.push_back({fmt::format("one {}", kind.name), 1, sum_of(kind, study.answers)});
   }
   sums.push_back({"model", study.model.layers, sum_of(study.layers, study.answers)});
   return sums;
-}
-
-Table sum_table(const std::vector<NamedSum>& sums) {
-  Table table{{{"sum", "sum of"},
-               {"layers", "layers"},
-               {"libraries_us", "libraries", "us"},
-               {"chosen_us", "fused where it pays", "us"},
-               {"speedup", "speedup", "", 2},
-               {"best_us", "best patterns", "us"}},
-              {}};
-  table.columns.insert(table.columns.end(), kTaxColumns.begin(), kTaxColumns.end());
-  for (const auto& [name, layers, sum] : sums) {
-    std::vector<Cell> row{
-        name,           layers, us(sum.libraries_ns), us(sum.chosen_ns), sum.libraries_ns / sum.chosen_ns,
-        us(sum.best_ns)};
-    append_taxes(row, sum.account);
-    table.add(std::move(row));
-  }
-  return table;
 }
 
 // "Fusing pays for down (two-shot, 1.16x)."
@@ -309,10 +230,10 @@ std::string heading_of(const Study& study) {
 
 void print_study(const Study& study, const Outputs& outputs) {
   outputs.print(styled(heading_of(study), Style::bold) + "\n\n");
-  outputs.print(step_table(study));
+  outputs.print(table_of(layer_step_fields(), steps_of(study), shown::kText));
   outputs.print("\n");
   if (!study.complete()) return;
-  outputs.print(sum_table(sums_of(study)));
+  outputs.print(table_of(layer_sum_fields(), sums_of(study), shown::kText));
   outputs.print("\n");
   for (const std::string& sentence : sentences_of(study)) outputs.print(wrapped(sentence));
 }
@@ -331,59 +252,37 @@ Record record_of(const Study& study, std::size_t step, const LayerArguments& opt
 
 Table csv_table(const Study& study, const LayerArguments& options) {
   RecordTable records;
-  const Table rows = step_table(study);
-  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-    records.add({rows.columns, {rows.rows[i]}}, record_of(study, i, options));
+  const std::vector<LayerStep> steps = steps_of(study);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    records.add(table_of<LayerStep>(layer_step_fields(), {steps[i]}, shown::kCsv),
+                record_of(study, i, options));
   }
   return records.table();
 }
 
-ordered_json taxes_json(const TimeAccount& account) {
-  return {{"useful_us", us(useful_ns(account))},
-          {"launch_us", us(account.launch_ns)},
-          {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
-          {"locality_us", us(account.locality_ns)},
-          {"contention_us", us(account.contention_ns)}};
-}
-
-ordered_json step_json(const Study& study, std::size_t index, const LayerArguments& options) {
-  const Step& step = study.layers.steps[index];
-  ordered_json json{{"step", step.name},
-                    {"layers", step.layers},
-                    {"rows", step.rows},
-                    {"columns", step.columns},
-                    {"depth", step.depth}};
-  if (index < study.answers.size()) {
-    const StepAnswer& answer = study.answers[index];
-    json["time_us"] = us(answer.best().time_ns);
-    json["libraries_us"] = us(answer.libraries_ns);
-    json["chosen_us"] = us(answer.chosen_ns());
-    json["verdict"] = name_of(answer.verdict);
-    json["taxes"] = taxes_json(answer.best().taxes.account);
-    ordered_json patterns = ordered_json::array();
-    for (const Candidate& one : answer.advice.candidates) {
-      patterns.push_back({{"pattern", one.pattern->name}, {"time_us", us(one.time_ns)}});
-    }
-    json["patterns"] = std::move(patterns);
-    json["standing"] = json_of(answer.standing);
+// Behind its fields what is no field: the times of all patterns.
+ordered_json step_json(const LayerStep& step) {
+  ordered_json json = json_of(layer_step_fields(), step);
+  if (step.answer == nullptr) return json;
+  const Fields<Ranked> fields = pick(candidate_fields(), {"pattern", "time"});
+  ordered_json& patterns = json["patterns"] = ordered_json::array();
+  for (const Candidate& one : step.answer->advice.candidates) {
+    patterns.push_back(json_of(fields, Ranked{&one}));
   }
-  add_record(json, record_of(study, index, options));
+  json["standing"] = json_of(step.answer->standing);
   return json;
 }
 
 ordered_json study_json(const Study& study, const LayerArguments& options) {
   ordered_json steps = ordered_json::array();
-  for (std::size_t i = 0; i < study.layers.steps.size(); ++i) steps.push_back(step_json(study, i, options));
+  for (const LayerStep& step : steps_of(study)) {
+    const std::size_t place = steps.size();
+    steps.push_back(step_json(step));
+    add_record(steps.back(), record_of(study, place, options));
+  }
   ordered_json sums = ordered_json::array();
   if (study.complete()) {
-    for (const auto& [name, layers, sum] : sums_of(study)) {
-      sums.push_back({{"sum", name},
-                      {"layers", layers},
-                      {"libraries_us", us(sum.libraries_ns)},
-                      {"chosen_us", us(sum.chosen_ns)},
-                      {"best_us", us(sum.best_ns)},
-                      {"taxes", taxes_json(sum.account)}});
-    }
+    for (const NamedLayerSum& sum : sums_of(study)) sums.push_back(json_of(layer_sum_fields(), sum));
   }
   const Deployment& deployment = study.deployment;
   return {{"schema", "tritax.layer/1"},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,19 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include "cli/account_parts.hpp"
+#include "cli/fields.hpp"
 #include "model/core/error.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "sim/account_fields.hpp"
+#include "sim/run_fields.hpp"
 
 namespace tritax::cli {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-// Most runs have none.
-bool is_harness(const AccountPart& part) { return part.ns == &TimeAccount::harness_ns; }
 
 double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
@@ -60,27 +60,30 @@ std::string ranges_text(const std::vector<std::size_t>& ascending) {
 }
 
 // Of GPUs that no number in the text form tells apart, one row that names them all.
-void join_equal_rows(Table& table) {
-  const auto shown = [&table](const std::vector<Cell>& row) {
+std::vector<GpuLine> joined(const std::vector<GpuLine>& lines) {
+  const Table table = table_of(gpu_line_fields(), lines, shown::kText);
+  const auto shown_as = [&table](const std::vector<Cell>& row) {
     std::string text;
     for (std::size_t i = 1; i < row.size(); ++i) {
       text += fmt::format("{:.{}f} ", std::get<double>(row[i]), table.columns[i].decimals);
     }
     return text;
   };
-  std::vector<std::vector<Cell>> joined;
+  std::vector<std::string> texts;
+  std::vector<GpuLine> kept;
   std::vector<std::vector<std::size_t>> members;
-  for (std::size_t gpu = 0; gpu < table.rows.size(); ++gpu) {
-    std::size_t same = 0;
-    while (same < joined.size() && shown(joined[same]) != shown(table.rows[gpu])) ++same;
-    if (same == joined.size()) {
-      joined.push_back(table.rows[gpu]);
+  for (std::size_t gpu = 0; gpu < lines.size(); ++gpu) {
+    const std::string text = shown_as(table.rows[gpu]);
+    const auto same = static_cast<std::size_t>(std::find(texts.begin(), texts.end(), text) - texts.begin());
+    if (same == texts.size()) {
+      texts.push_back(text);
+      kept.push_back(lines[gpu]);
       members.emplace_back();
     }
     members[same].push_back(gpu);
   }
-  for (std::size_t i = 0; i < joined.size(); ++i) joined[i][0] = ranges_text(members[i]);
-  table.rows = std::move(joined);
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i].gpu = ranges_text(members[i]);
+  return kept;
 }
 
 }  // namespace
@@ -106,33 +109,20 @@ ordered_json json_of(const Values& values, std::size_t spec) {
   return one.kind == ValueKind::boolean ? ordered_json(value != 0) : ordered_json(value);
 }
 
-ordered_json json_of(const TimeAccount& account) {
-  ordered_json json;
-  for (const AccountPart& part : kAccountParts) {
-    json[fmt::format("{}_us", part.key)] = us(account.*part.ns);
-  }
-  return json;
-}
+ordered_json json_of(const TimeAccount& account) { return json_of(account_fields(), account); }
 
 ordered_json json_of(const Taxes& taxes) {
-  return {{"critical_path",
-           {{"launch_us", us(taxes.account.launch_ns)},
-            {"bulk_synchronous_us", us(taxes.account.bulk_synchronous_ns)},
-            {"locality_us", us(taxes.account.locality_ns)}}},
-          {"counterfactual",
-           {{"launch_us", us(taxes.launch_ns)},
-            {"bulk_synchronous_us", us(taxes.bulk_synchronous_ns)},
-            {"locality_us", us(taxes.locality_ns)},
-            {"remainder_us", us(taxes.remainder_ns)},
-            {"time_without_taxes_us", us(taxes.all_removed_ns)}}}};
+  return {{"critical_path", json_of(tax_fields(), taxes.account)},
+          {"counterfactual", json_of(savings_fields(), taxes)}};
 }
 
 Table account_table(const TimeAccount& account) {
   Table table{
       {{"part", "along the critical path"}, {"time_us", "time", "us"}, {"share_percent", "share", "%"}}, {}};
-  for (const AccountPart& part : kAccountParts) {
-    if (is_harness(part) && account.harness_ns == 0) continue;
-    table.add({std::string(part.title), us(account.*part.ns), share(account.*part.ns, account.sum_ns())});
+  for (const Field<TimeAccount>& part : account_fields()) {
+    const double ns = part.get(account).number();
+    if (part.if_any && ns == 0) continue;
+    table.add({part.label_text(), us(ns), share(ns, account.sum_ns())});
   }
   table.add({std::string("sum"), us(account.sum_ns()), account.sum_ns() > 0 ? 100.0 : 0.0});
   return table;
@@ -149,49 +139,29 @@ Table counterfactual_table(const Taxes& taxes) {
       table.add({name, us(saved_ns), share(saved_ns, taxes.makespan_ns)});
     }
   };
-  add("launch tax", taxes.launch_ns);
-  add("bulk-synchronous tax", taxes.bulk_synchronous_ns);
-  add("locality tax", taxes.locality_ns);
+  for (const Field<Taxes>& tax : savings_fields()) {
+    if (!tax.label.empty()) add(tax.label_text(), tax.get(taxes).number());
+  }
   add("all three", taxes.makespan_ns - taxes.all_removed_ns);
   return table;
 }
 
 Table rank_table(const SimulationResult& result, const Machine& machine, Ranks shown) {
-  Table table{{{"gpu", "GPU"},
-               {"time_us", "time", "us"},
-               {"kernels_us", "kernels", "us"},
-               {"busy_percent", "CUs busy", "%"}},
-              {}};
-  const auto has = [&](const AccountPart& part) {
-    return shown == Ranks::all || !is_harness(part) || result.account.harness_ns > 0;
-  };
-  for (const AccountPart& part : kAccountParts) {
-    if (!has(part)) continue;
-    table.columns.push_back({fmt::format("{}_us", part.key),
-                             std::string(part.key == "bulk_synchronous" ? "bulk-sync" : part.key), "us"});
-  }
-  const auto add = [&](const std::string& name, double makespan_ns, double kernels_ns, double busy,
-                       const TimeAccount& account) {
-    std::vector<Cell> row{name, us(makespan_ns), us(kernels_ns), 100 * busy};
-    for (const AccountPart& part : kAccountParts) {
-      if (has(part)) row.emplace_back(us(account.*part.ns));
-    }
-    table.add(std::move(row));
-  };
   const double cus = machine.gpu.cu_count();
-  const auto busy = [cus](double busy_ns, double kernels_ns) {
-    return kernels_ns > 0 ? busy_ns / (cus * kernels_ns) : 0;
+  const auto busy_percent = [cus](double busy_ns, double kernels_ns) {
+    return kernels_ns > 0 ? 100 * (busy_ns / (cus * kernels_ns)) : 0;
   };
+  std::vector<GpuLine> lines;
   double busy_ns = 0;
-  for (std::size_t rank = 0; rank < result.ranks.size(); ++rank) {
-    const RankResult& gpu = result.ranks[rank];
+  for (const RankResult& gpu : result.ranks) {
     busy_ns += gpu.cu_busy_ns / static_cast<double>(result.ranks.size());
-    add(fmt::format("{}", rank), gpu.makespan_ns, gpu.kernels_ns, busy(gpu.cu_busy_ns, gpu.kernels_ns),
-        gpu.account);
+    lines.push_back({fmt::format("{}", lines.size()), gpu.makespan_ns, gpu.kernels_ns,
+                     busy_percent(gpu.cu_busy_ns, gpu.kernels_ns), gpu.account});
   }
-  if (shown == Ranks::that_differ) join_equal_rows(table);
-  add("node", result.makespan_ns, result.kernels_ns, busy(busy_ns, result.kernels_ns), result.account);
-  return table;
+  if (shown == Ranks::that_differ) lines = joined(lines);
+  lines.push_back({"node", result.makespan_ns, result.kernels_ns, busy_percent(busy_ns, result.kernels_ns),
+                   result.account});
+  return table_of(gpu_line_fields(), lines, shown == Ranks::all ? shown::kCsv : shown::kText);
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
 #include "cli/effort.hpp"
+#include "cli/fields.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/page.hpp"
@@ -28,6 +29,8 @@
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
+#include "sim/account_fields.hpp"
+#include "sim/run_fields.hpp"
 #include "sim/study/explain.hpp"
 #include "sim/study/spread.hpp"
 
@@ -183,28 +186,17 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
 
 ordered_json run_json(const Simulated& run, const Record& record) {
   const SimulationResult& result = run.result;
-  ordered_json gpus = ordered_json::array();
+  ordered_json json{{"id", run.subject.id}, {"machine", run.subject.machine.name}};
+  put_fields(json, run_fields(), result);
+  json["spread"] = json_of(run.spread);
+  json["flops"] = run.flops;
+  json["taxes"] = json_of(run.taxes);
+  ordered_json& gpus = json["gpus"] = ordered_json::array();
   for (const RankResult& gpu : result.ranks) {
-    gpus.push_back({{"time_us", us(gpu.makespan_ns)},
-                    {"kernels_us", us(gpu.kernels_ns)},
-                    {"cu_busy_us", us(gpu.cu_busy_ns)},
-                    {"critical_path", json_of(gpu.account)}});
+    gpus.push_back(json_of(rank_fields(), RankedResult{gpus.size(), &gpu}));
   }
-  ordered_json json{{"id", run.subject.id},
-                    {"machine", run.subject.machine.name},
-                    {"time_us", us(result.makespan_ns)},
-                    {"kernels_us", us(result.kernels_ns)},
-                    {"spread", json_of(run.spread)},
-                    {"flops", run.flops},
-                    {"critical_path", json_of(result.account)},
-                    {"taxes", json_of(run.taxes)},
-                    {"gpus", std::move(gpus)},
-                    {"l2_hit_fraction", result.l2_hit_fraction},
-                    {"llc_hit_fraction", result.llc_hit_fraction},
-                    {"hbm_bytes", result.hbm_bytes},
-                    {"caches", caches_json(result, run.buffers)},
-                    {"links", links_json(result, run.subject.machine, run.gpus)},
-                    {"tile_operations", result.tile_operations}};
+  json["caches"] = caches_json(result, run.buffers);
+  json["links"] = links_json(result, run.subject.machine, run.gpus);
   if (result.simulated_ranks < run.gpus) json["simulated_gpus"] = result.simulated_ranks;
   add_record(json, record);
   return json;
@@ -219,35 +211,26 @@ Table gpu_table(const Simulated& run) {
 }
 
 // One line a run, when there are several; behind its name where it stands on the axes of the command line.
-Table summary_table(const std::vector<Source>& sources) {
-  Table table{{{"id", "run"},
-               {"time_us", "time", "us"},
-               {"kernels_us", "kernels", "us"},
-               {"tflops", "rate", "TFLOP/s"},
-               {"launch_us", "launch tax", "us"},
-               {"bulk_synchronous_us", "bulk-sync tax", "us"},
-               {"locality_us", "locality tax", "us"},
-               {"contention_us", "contention", "us"},
-               {"harness_us", "harness", "us"}},
-              {}};
-  std::size_t place = 1;
-  for (const auto& [name, value] : sources.front().at) {
-    table.columns.insert(table.columns.begin() + static_cast<std::ptrdiff_t>(place++), Column{name, name});
+Table summary_table(const std::vector<Simulated>& runs, const std::vector<Source>& sources) {
+  Fields<Simulated> fields;
+  include(fields, pick(run_fields(), {"time", "kernels"}), &Simulated::result, {.shows = shown::kText});
+  fields.push_back({{.name = "tflops", .unit = Unit::tflop_per_s, .title = "rate"},
+                    [](const Simulated& run) { return run.flops / run.result.makespan_ns / 1000; }});
+  const auto account = [](const Simulated& run) { return run.result.account; };
+  include(fields, tax_fields(), account, {.shows = shown::kText, .title_end = " tax"});
+  include(fields, pick(account_fields(), {"contention"}), account, {.shows = shown::kText});
+  include(fields, pick(account_fields(), {"harness"}), account, {.shows = shown::kText});
+  fields.back().if_any = false;
+  Table table = table_of(fields, runs, shown::kText);
+  std::vector<Column> front{{"id", "run"}};
+  for (const auto& [name, value] : sources.front().at) front.push_back({name, name});
+  table.columns.insert(table.columns.begin(), front.begin(), front.end());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<Cell> cells{runs[i].subject.id};
+    for (const auto& [name, value] : runs[i].at) cells.emplace_back(value);
+    table.rows[i].insert(table.rows[i].begin(), cells.begin(), cells.end());
   }
   return table;
-}
-
-void append_summary(Table& table, const Simulated& run) {
-  const SimulationResult& result = run.result;
-  std::vector<Cell> row{run.subject.id};
-  for (const auto& [name, value] : run.at) row.emplace_back(value);
-  for (const double number :
-       {us(result.makespan_ns), us(result.kernels_ns), run.flops / result.makespan_ns / 1000,
-        us(result.account.launch_ns), us(result.account.bulk_synchronous_ns), us(result.account.locality_ns),
-        us(result.account.contention_ns), us(result.account.harness_ns)}) {
-    row.emplace_back(number);
-  }
-  table.add(std::move(row));
 }
 
 std::string figure_of(const std::vector<Simulated>& runs) {
@@ -295,7 +278,6 @@ int run(const SimulateArguments& options) {
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   simulation.symmetry = options.symmetry;
-  Table summary = summary_table(sources);
   RecordTable gpus;
   ordered_json runs = ordered_json::array();
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
@@ -308,7 +290,6 @@ int run(const SimulateArguments& options) {
                      sources.size() - simulated_runs.size(), sources.size()));
   }
   for (const Simulated& simulated : simulated_runs) {
-    append_summary(summary, simulated);
     const Record record = record_of(simulated.subject, simulation.seed);
     gpus.add(gpu_table(simulated), record);
     runs.push_back(run_json(simulated, record));
@@ -317,7 +298,7 @@ int run(const SimulateArguments& options) {
     }
   }
   if (sources.size() > 1) {
-    outputs.print(summary);
+    outputs.print(summary_table(simulated_runs, sources));
     outputs.print(
         "\nTaxes along the critical path. 'tritax simulate FILE --id ID' shows one run in detail.\n");
   }

@@ -14,13 +14,6 @@ namespace tritax::cli {
 
 using nlohmann::ordered_json;
 
-std::string mark_of(const Judged& judgement, std::size_t candidate) {
-  const int first = judgement.tied_with[candidate];
-  std::string mark = first == static_cast<int>(candidate) + 1 ? "" : fmt::format("tie with {}", first);
-  if (judgement.doubts[candidate] != nullptr) mark += mark.empty() ? "uncertain" : ", uncertain";
-  return mark;
-}
-
 std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates) {
   std::vector<std::string> sentences;
   const Standing& standing = judgement.standing;

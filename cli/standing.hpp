@@ -12,9 +12,6 @@
 
 namespace tritax::cli {
 
-// "tie with 1", "uncertain", both or "".
-std::string mark_of(const Judged& judgement, std::size_t candidate);
-
 // Sentences for people: ties and the band that makes them, doubts, cautions.
 std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates);
 

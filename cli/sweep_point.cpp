@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/evaluate_line.hpp"
+#include "cli/fields.hpp"
 #include "cli/options.hpp"
 #include "cli/report.hpp"
 #include "model/core/error.hpp"
@@ -18,6 +19,8 @@
 #include "model/select/selector.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/study/layer.hpp"
+#include "sim/study/layer_fields.hpp"
+#include "sim/study/ranked.hpp"
 
 namespace tritax::cli {
 
@@ -97,14 +100,6 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
   return answer;
 }
 
-nlohmann::ordered_json step_of_layer(const Step& step, const StepAnswer& answer) {
-  return {{"step", step.name},
-          {"pattern", answer.best().pattern->name},
-          {"time_us", us(answer.best().time_ns)},
-          {"libraries_us", us(answer.libraries_ns)},
-          {"verdict", name_of(answer.verdict)}};
-}
-
 Deployment deployment_of_point(const nlohmann::json& point, const Machine& machine) {
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;
   Deployment deployment;
@@ -165,13 +160,14 @@ nlohmann::ordered_json PointAnswerer::advise_point(const nlohmann::json& point,
   const Advice advice = advise(scenario.problem, machine, options);
   if (advice.interrupted) return nullptr;
   const Candidate& best = advice.candidates.front();
+  const Fields<Ranked> fields = pick(candidate_fields(), {"pattern", "time"});
   nlohmann::ordered_json candidates = nlohmann::ordered_json::array();
   for (const Candidate& one : advice.candidates) {
-    candidates.push_back(
-        {{"pattern", one.pattern->name}, {"time_us", us(one.time_ns)}, {"knobs", json_of(one.knobs)}});
+    candidates.push_back(json_of(fields, Ranked{&one}));
+    candidates.back()["knobs"] = json_of(one.knobs);
   }
-  nlohmann::ordered_json answer{{"pattern", best.pattern->name}, {"time_us", us(best.time_ns)}};
-  answer["speedup"] = best.speedup ? nlohmann::ordered_json(*best.speedup) : nlohmann::ordered_json();
+  nlohmann::ordered_json answer =
+      json_of(pick(candidate_fields(), {"pattern", "time", "speedup"}), Ranked{&best});
   answer["knobs"] = json_of(best.knobs);
   answer["critical_path"] = json_of(best.taxes.account);
   answer["candidates"] = std::move(candidates);
@@ -196,14 +192,13 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
     Advice advice = advise(problem, machine, options);
     if (advice.interrupted) return nullptr;
     answers.push_back(judge(problem, std::move(advice), machine));
-    steps.push_back(step_of_layer(step, answers.back()));
+    steps.push_back(
+        json_of(layer_step_fields(), LayerStep{&step, &problem, &machine, &answers.back()}, shown::kSweep));
   }
-  const LayerSum sum = sum_of(layers, answers);
-  return {{"libraries_us", us(sum.libraries_ns)},
-          {"chosen_us", us(sum.chosen_ns)},
-          {"best_us", us(sum.best_ns)},
-          {"speedup", sum.libraries_ns / sum.chosen_ns},
-          {"steps", std::move(steps)}};
+  const NamedLayerSum sum{"model", model.layers, sum_of(layers, answers)};
+  nlohmann::ordered_json answer = json_of(layer_sum_fields(), sum, shown::kSweep);
+  answer["steps"] = std::move(steps);
+  return answer;
 }
 
 nlohmann::ordered_json PointAnswerer::find_answer(const nlohmann::json& point) {

@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "cli/best.hpp"
 #include "cli/commands.hpp"
+#include "cli/fields.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/questions.hpp"
@@ -24,6 +26,7 @@
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/select/selector.hpp"
+#include "sim/study/ranked.hpp"
 
 namespace tritax::cli {
 
@@ -69,90 +72,37 @@ struct Sweep {
   }
 };
 
-const std::vector<Column> kTimeColumns{
-    {"time_us", "time", "us"},         {"useful_us", "useful", "us"},
-    {"launch_us", "launch", "us"},     {"bulk_synchronous_us", "bulk-sync", "us"},
-    {"locality_us", "locality", "us"}, {"contention_us", "contention", "us"},
-    {"harness_us", "harness", "us"}};
-
-void append(std::vector<Column>& columns, const std::vector<Column>& more, bool with_harness) {
-  for (const Column& column : more) {
-    if (with_harness || column.key != "harness_us") columns.push_back(column);
-  }
-}
-
-void append_taxes(std::vector<Cell>& row, const Candidate& candidate, bool with_harness) {
-  const TimeAccount& account = candidate.taxes.account;
-  for (const double ns : {candidate.time_ns, useful_ns(account), account.launch_ns,
-                          account.bulk_synchronous_ns, account.locality_ns, account.contention_ns}) {
-    row.emplace_back(us(ns));
-  }
-  if (with_harness) row.emplace_back(us(account.harness_ns));
-}
-
-bool has_harness(const Sweep& sweep) {
-  return std::any_of(sweep.points.begin(), sweep.points.end(), [](const Point& point) {
-    const auto& found = point.advice.candidates;
-    return std::any_of(found.begin(), found.end(),
-                       [](const Candidate& one) { return one.taxes.account.harness_ns > 0; });
-  });
-}
-
-Column speedup_column(const Workload& workload) {
-  return {"speedup", workload.baseline.empty() ? "speedup" : fmt::format("vs {}", workload.baseline), "", 2};
-}
-
-Cell speedup_cell(const Candidate& one) { return one.speedup ? Cell{*one.speedup} : Cell{}; }
-
 // Patterns down, taxes across.
-Table pattern_table(const Point& point, bool with_harness) {
-  Table table{{{"pattern", "pattern"}}, {}};
-  append(table.columns, kTimeColumns, with_harness);
-  for (const Column& column : {speedup_column(*point.question->problem.workload), Column{"mark", "mark"},
-                               Column{"knobs", "knobs"}}) {
-    table.columns.push_back(column);
+Fields<Ranked> pattern_fields(const Workload& workload) {
+  Fields<Ranked> fields = taxonomy_fields();
+  for (Field<Ranked>& field : fields) {
+    if (field.name == "speedup" && !workload.baseline.empty()) {
+      field.title = fmt::format("vs {}", workload.baseline);
+    }
   }
-  for (std::size_t i = 0; i < point.advice.candidates.size(); ++i) {
-    const Candidate& one = point.advice.candidates[i];
-    std::vector<Cell> row{std::string(one.pattern->name)};
-    append_taxes(row, one, with_harness);
-    row.push_back(speedup_cell(one));
-    row.emplace_back(mark_of(point.judgement, i));
-    row.emplace_back(describe(*one.pattern, one.knobs));
-    table.add(std::move(row));
-  }
-  return table;
+  return fields;
+}
+
+Table pattern_table(const Point& point) {
+  return table_of(pattern_fields(*point.question->problem.workload),
+                  ranked(point.advice.candidates, point.judgement), shown::kText);
 }
 
 // Values of the sweep down; the best pattern of each, its taxes, and the runner-up.
-Table best_table(const Sweep& sweep, bool with_harness) {
+Table best_table(const Sweep& sweep) {
   const Workload& workload = *sweep.points.front().question->problem.workload;
-  Table table{{{sweep.name, sweep.name}, {"pattern", "best pattern"}}, {}};
-  append(table.columns, kTimeColumns, with_harness);
-  for (const Column& column :
-       {speedup_column(workload), Column{"second", "second"}, Column{"second_percent", "slower by", "%"},
-        Column{"mark", "mark"}, Column{"knobs", "knobs of the best"}}) {
-    table.columns.push_back(column);
-  }
+  std::vector<Best> bests;
   for (const Point& point : sweep.points) {
-    std::vector<Cell> row{sweep.at(point)};
-    const std::vector<Candidate>& found = point.advice.candidates;
-    if (found.empty()) {
-      row.emplace_back(std::string(point.refusal.empty() ? "not searched" : "none: see below"));
-      row.resize(table.columns.size());
-      table.add(std::move(row));
-      continue;
-    }
-    const Candidate& best = found.front();
-    const bool has_second = found.size() > 1;
-    row.emplace_back(std::string(best.pattern->name));
-    append_taxes(row, best, with_harness);
-    row.push_back(speedup_cell(best));
-    row.push_back(has_second ? Cell{std::string(found[1].pattern->name)} : Cell{});
-    row.push_back(has_second ? Cell{100 * (found[1].time_ns / best.time_ns - 1)} : Cell{});
-    row.emplace_back(std::string(has_second && point.judgement.tied_with[1] == 1 ? "tie" : ""));
-    row.emplace_back(describe(*best.pattern, best.knobs));
-    table.add(std::move(row));
+    bests.push_back({&point.advice.candidates, point.judgement, point.refusal.empty()});
+  }
+  const auto times = pick(pattern_fields(workload), {"time", "useful", "launch", "bulk_synchronous",
+                                                     "locality", "contention", "harness", "speedup"});
+  Table table =
+      table_of(best_fields(times, [](const Best& best) -> std::string { return best.is_tie() ? "tie" : ""; }),
+               bests, shown::kText);
+  table.columns.insert(table.columns.begin(), {sweep.name, sweep.name});
+  for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+    table.rows[i].insert(table.rows[i].begin(), sweep.at(sweep.points[i]));
   }
   return table;
 }
@@ -224,7 +174,7 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
 void print_sweep(const Sweep& sweep, const Outputs& outputs) {
   outputs.print(styled(heading_of(sweep), Style::bold) + "\n\n");
   if (!sweep.name.empty()) {
-    outputs.print(best_table(sweep, has_harness(sweep)));
+    outputs.print(best_table(sweep));
     outputs.print("\n");
     print_crossovers(sweep, outputs);
     for (const Point& point : sweep.points) {
@@ -234,7 +184,7 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
     return;
   }
   const Point& point = sweep.points.front();
-  outputs.print(pattern_table(point, has_harness(sweep)));
+  outputs.print(pattern_table(point));
   outputs.print("\n");
   for (const std::string& sentence : sentences_of(point.judgement, point.advice.candidates)) {
     outputs.print(wrapped(sentence));
@@ -260,41 +210,25 @@ Record record_of(const Point& point, const Candidate* candidate, const TaxonomyA
 Table csv_table(const Sweep& sweep, const TaxonomyArguments& options) {
   RecordTable records;
   for (const Point& point : sweep.points) {
-    const Table rows = pattern_table(point, true);
-    for (std::size_t i = 0; i < rows.rows.size(); ++i) {
-      records.add({rows.columns, {rows.rows[i]}}, record_of(point, &point.advice.candidates[i], options));
+    const std::vector<Ranked> rows = ranked(point.advice.candidates, point.judgement);
+    for (const Ranked& one : rows) {
+      records.add(table_of<Ranked>(taxonomy_fields(), {one}, shown::kCsv),
+                  record_of(point, one.candidate, options));
     }
-    if (rows.rows.empty()) records.add(rows, record_of(point, nullptr, options));
+    if (rows.empty()) {
+      records.add(table_of(taxonomy_fields(), rows, shown::kCsv), record_of(point, nullptr, options));
+    }
   }
   return records.table();
-}
-
-ordered_json pattern_json(const Point& point, std::size_t rank, const TaxonomyArguments& options) {
-  const Candidate& one = point.advice.candidates[rank];
-  const TimeAccount& account = one.taxes.account;
-  ordered_json json{{"pattern", one.pattern->name},
-                    {"time_us", us(one.time_ns)},
-                    {"useful_us", us(useful_ns(account))},
-                    {"launch_us", us(account.launch_ns)},
-                    {"bulk_synchronous_us", us(account.bulk_synchronous_ns)},
-                    {"locality_us", us(account.locality_ns)},
-                    {"contention_us", us(account.contention_ns)},
-                    {"harness_us", us(account.harness_ns)},
-                    {"speedup", json_of(one.speedup)},
-                    {"tie_with_rank", point.judgement.tied_with[rank]}};
-  const Doubt* doubt = point.judgement.doubts[rank];
-  json["uncertain"] = doubt == nullptr ? ordered_json() : ordered_json(doubt->note);
-  json["critical_path"] = json_of(account);
-  add_record(json, record_of(point, &one, options));
-  return json;
 }
 
 ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bool interrupted) {
   ordered_json points = ordered_json::array();
   for (const Point& point : sweep.points) {
     ordered_json patterns = ordered_json::array();
-    for (std::size_t i = 0; i < point.advice.candidates.size(); ++i) {
-      patterns.push_back(pattern_json(point, i, options));
+    for (const Ranked& one : ranked(point.advice.candidates, point.judgement)) {
+      patterns.push_back(json_of(taxonomy_fields(), one));
+      add_record(patterns.back(), record_of(point, one.candidate, options));
     }
     ordered_json json{{"workload", json_of(point.question->problem)}, {"patterns", std::move(patterns)}};
     if (!sweep.name.empty()) json["at"] = sweep.at(point);

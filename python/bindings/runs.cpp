@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include <array>
 #include <atomic>
 #include <utility>
 
 #include "model/machine/topology.hpp"
 #include "python/bindings/calls.hpp"
+#include "python/bindings/fields.hpp"
 #include "python/bindings/module.hpp"
 #include "python/bindings/timelines.hpp"
+#include "sim/account_fields.hpp"
+#include "sim/run_fields.hpp"
 #include "sim/timeline.hpp"
 
 namespace tritax::python {
@@ -18,17 +20,6 @@ namespace tritax::python {
 namespace py = pybind11;
 
 namespace {
-
-constexpr std::array<std::pair<const char*, double TimeAccount::*>, 8> kParts{{
-    {"compute_ns", &TimeAccount::compute_ns},
-    {"memory_ns", &TimeAccount::memory_ns},
-    {"wire_ns", &TimeAccount::wire_ns},
-    {"launch_ns", &TimeAccount::launch_ns},
-    {"bulk_synchronous_ns", &TimeAccount::bulk_synchronous_ns},
-    {"locality_ns", &TimeAccount::locality_ns},
-    {"contention_ns", &TimeAccount::contention_ns},
-    {"harness_ns", &TimeAccount::harness_ns},
-}};
 
 // Records what it is asked for, and counts operations for the progress.
 class WatchedRun final : public SimulationObserver, public CounterObserver {
@@ -128,17 +119,8 @@ Run simulate_python(const BoundSchedule& schedule, const Machine& machine, std::
 
 py::list gpus_of(const Run& run) {
   py::list rows;
-  for (std::size_t rank = 0; rank < run.result.ranks.size(); ++rank) {
-    const RankResult& one = run.result.ranks[rank];
-    py::dict row;
-    row["rank"] = rank;
-    row["makespan_ns"] = one.makespan_ns;
-    row["kernels_ns"] = one.kernels_ns;
-    row["cu_busy_ns"] = one.cu_busy_ns;
-    row["matrix_busy_ns"] = one.matrix_busy_ns;
-    row["matrix_clock_ghz"] = one.matrix_clock_ghz;
-    add_parts(row, one.account);
-    rows.append(std::move(row));
+  for (const RankResult& one : run.result.ranks) {
+    rows.append(row_of(rank_fields(), RankedResult{rows.size(), &one}));
   }
   return rows;
 }
@@ -179,51 +161,28 @@ py::dict record_of(const Run& run) {
   py::dict row;
   row["schedule"] = run.schedule;
   row["machine"] = run.machine;
-  row["makespan_ns"] = run.result.makespan_ns;
-  row["kernels_ns"] = run.result.kernels_ns;
-  add_parts(row, run.result.account);
-  row["matrix_flops"] = run.result.matrix_flops;
-  row["hbm_bytes"] = run.result.hbm_bytes;
-  row["l2_hit_fraction"] = run.result.l2_hit_fraction;
-  row["llc_hit_fraction"] = run.result.llc_hit_fraction;
+  add_row(row, run_fields(), run.result);
   return row;
 }
 
-py::dict parts_of(const TimeAccount& account) {
-  py::dict row;
-  add_parts(row, account);
-  return row;
-}
+py::dict parts_of(const TimeAccount& account) { return row_of(account_fields(), account); }
 
 void add_accounts(py::module_& module) {
   py::class_<TimeAccount> account(module, "TimeAccount",
                                   "Where the time of the critical path went; the parts sum to the makespan");
-  for (const auto& [name, part] : kParts) account.def_readonly(name, part);
+  add_properties(account, account_fields(), std::identity());
   account.def_property_readonly("sum_ns", &TimeAccount::sum_ns).def("parts", &parts_of, "By name");
-  py::class_<Taxes>(module, "Taxes", "What the run saves without each of the three taxes, and without all")
-      .def_readonly("account", &Taxes::account)
-      .def_readonly("makespan_ns", &Taxes::makespan_ns)
-      .def_readonly("launch_ns", &Taxes::launch_ns)
-      .def_readonly("bulk_synchronous_ns", &Taxes::bulk_synchronous_ns)
-      .def_readonly("locality_ns", &Taxes::locality_ns)
-      .def_readonly("all_removed_ns", &Taxes::all_removed_ns)
-      .def_readonly("remainder_ns", &Taxes::remainder_ns);
+  py::class_<Taxes> taxes(module, "Taxes",
+                          "What the run saves without each of the three taxes, and without all");
+  taxes.def_readonly("account", &Taxes::account);
+  add_properties(taxes, savings_fields(), std::identity());
   py::class_<Spread>(module, "Spread", "The same run with other seeds: how much of its time is luck")
       .def_readonly("first_seed", &Spread::first_seed)
       .def_readonly("times_ns", &Spread::times_ns)
       .def_property_readonly("relative", &Spread::relative);
 }
 
-template <double SimulationResult::*member>
-double member_of(const Run& run) {
-  return run.result.*member;
-}
-
 }  // namespace
-
-void add_parts(py::dict& row, const TimeAccount& account) {
-  for (const auto& [name, part] : kParts) row[name] = account.*part;
-}
 
 py::object frame_of(const py::object& rows) { return py::module_::import("pandas").attr("DataFrame")(rows); }
 
@@ -241,20 +200,12 @@ Run run_of(SimulationResult result, const Schedule& schedule, const Machine& mac
 }
 
 void add_runs(py::module_& module) {
-  using R = SimulationResult;
   add_accounts(module);
-  py::class_<Run>(module, "Run", "One simulated run")
-      .def_readonly("schedule", &Run::schedule)
+  py::class_<Run> type(module, "Run", "One simulated run");
+  add_properties(type, run_fields(), &Run::result);
+  type.def_readonly("schedule", &Run::schedule)
       .def_readonly("machine", &Run::machine)
-      .def_property_readonly("makespan_ns", &member_of<&R::makespan_ns>)
-      .def_property_readonly("kernels_ns", &member_of<&R::kernels_ns>,
-                             "First workgroup to the last one's end")
       .def_property_readonly("account", [](const Run& run) { return run.result.account; })
-      .def_property_readonly("matrix_flops", &member_of<&R::matrix_flops>)
-      .def_property_readonly("hbm_bytes", &member_of<&R::hbm_bytes>)
-      .def_property_readonly("l2_hit_fraction", &member_of<&R::l2_hit_fraction>)
-      .def_property_readonly("llc_hit_fraction", &member_of<&R::llc_hit_fraction>)
-      .def_property_readonly("tile_operations", [](const Run& run) { return run.result.tile_operations; })
       .def_property_readonly("gpus", &gpus_of, "A row a GPU")
       .def_property_readonly("links", &links_of, "A row a link direction that carried anything")
       .def_property_readonly("caches", &caches_of, "A row a GPU, die, buffer and operation")

@@ -28,9 +28,6 @@ struct Run {
 
 Run run_of(SimulationResult result, const Schedule& schedule, const Machine& machine);
 
-// The parts of an account, in ns, by their names.
-void add_parts(pybind11::dict& row, const TimeAccount& account);
-
 // Rows as a pandas.DataFrame; pandas is imported here.
 pybind11::object frame_of(const pybind11::object& rows);
 

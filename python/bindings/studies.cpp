@@ -9,6 +9,7 @@
 #include "model/core/error.hpp"
 #include "model/select/selector.hpp"
 #include "python/bindings/calls.hpp"
+#include "python/bindings/fields.hpp"
 #include "python/bindings/module.hpp"
 #include "python/bindings/runs.hpp"
 #include "python/bindings/schedules.hpp"
@@ -17,6 +18,7 @@
 #include "sim/study/advise.hpp"
 #include "sim/study/explain.hpp"
 #include "sim/study/judged.hpp"
+#include "sim/study/ranked.hpp"
 
 namespace tritax::python {
 
@@ -36,8 +38,8 @@ struct RankedCandidate {
   std::shared_ptr<const Answer> answer;
   std::size_t place = 0;
 
-  const Candidate& operator*() const { return answer->advice.candidates[place]; }
-  const Candidate* operator->() const { return &**this; }
+  const Candidate* operator->() const { return &answer->advice.candidates[place]; }
+  Ranked ranked() const { return {&answer->advice.candidates[place], &answer->judgement, place}; }
 };
 
 struct PythonAdvice {
@@ -84,26 +86,12 @@ py::dict knobs_of(const RankedCandidate& candidate) {
   return knobs;
 }
 
-py::object doubt_of(const RankedCandidate& candidate) {
-  const Doubt* doubt = candidate.answer->judgement.doubts[candidate.place];
-  return doubt == nullptr ? py::object(py::none()) : py::str(doubt->note);
-}
-
 std::optional<Spread> spread_of(const RankedCandidate& candidate) {
   return candidate->spread.known() ? std::optional(candidate->spread) : std::nullopt;
 }
 
 py::dict record_of(const RankedCandidate& candidate) {
-  py::dict row;
-  row["rank"] = candidate.place + 1;
-  row["pattern"] = std::string(candidate->pattern->name);
-  row["time_ns"] = candidate->time_ns;
-  row["speedup"] = candidate->speedup;
-  row["tie_with_rank"] = candidate.answer->judgement.tied_with[candidate.place];
-  row["uncertain"] = doubt_of(candidate);
-  add_parts(row, candidate->taxes.account);
-  row["knobs"] = describe(*candidate->pattern, candidate->knobs);
-  return row;
+  return row_of(candidate_fields(), candidate.ranked());
 }
 
 py::list records_of(const PythonAdvice& advice) {
@@ -129,22 +117,12 @@ std::optional<double> known(double value) { return value > 0 ? std::optional<dou
 
 void add_candidates(py::module_& module) {
   using C = RankedCandidate;
-  py::class_<C>(module, "Candidate", "The best that was found of one pattern")
-      .def_property_readonly("rank", [](const C& one) { return one.place + 1; })
-      .def_property_readonly("pattern", [](const C& one) { return std::string(one->pattern->name); })
-      .def_property_readonly("knobs", &knobs_of, "As keyword arguments of schedule()")
-      .def_property_readonly("time_ns", [](const C& one) { return one->time_ns; })
-      .def_property_readonly(
-          "speedup", [](const C& one) { return one->speedup; }, "Over the baseline; None without one")
+  py::class_<C> type(module, "Candidate", "The best that was found of one pattern");
+  add_properties(type, candidate_fields(), &C::ranked);
+  type.def_property_readonly("knobs", &knobs_of, "As keyword arguments of schedule()")
       .def_property_readonly("account", [](const C& one) { return one->taxes.account; })
       .def_property_readonly("taxes", [](const C& one) { return one->taxes; })
-      .def_property_readonly("kernels_ns", [](const C& one) { return one->result.kernels_ns; })
-      .def_property_readonly("lower_bound_ns", [](const C& one) { return one->bound.total_ns; })
-      .def_property_readonly(
-          "tie_with_rank", [](const C& one) { return one.answer->judgement.tied_with[one.place]; },
-          "The first rank that the predictions' band cannot part it from; its own: none")
       .def_property_readonly("spread", &spread_of, "With other seeds; None where these were not run")
-      .def_property_readonly("uncertain", &doubt_of, "What is known to be wrong with its time, or None")
       .def("record", &record_of)
       .def("__repr__", [](const C& one) {
         return fmt::format("<Candidate {} {}: {:.1f} us, {}>", one.place + 1, one->pattern->name,

@@ -36,10 +36,6 @@ Crossover crossover_between(const SweepPoint& a, const SweepPoint& b) {
 
 }  // namespace
 
-double useful_ns(const TimeAccount& account) {
-  return account.compute_ns + account.memory_ns + account.wire_ns;
-}
-
 std::vector<Crossover> crossovers_of(const std::vector<SweepPoint>& sweep) {
   std::vector<Crossover> changes;
   std::optional<std::size_t> last;  // with an answer

@@ -20,10 +20,6 @@
 
 namespace tritax {
 
-// What is left of the time on the critical path without taxes, contention and the barriers of a harness:
-// products, memory traffic and link traffic that the work needs.
-double useful_ns(const TimeAccount& account);
-
 // What was found at one value of a sweep.
 struct SweepPoint {
   std::optional<double> value;                         // above 0; none of what is no number

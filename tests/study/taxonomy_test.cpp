@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/account_fields.hpp"
+
 namespace tritax {
 namespace {
 

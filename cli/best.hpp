@@ -1,0 +1,23 @@
+// The best of a search and its runner-up as one row: of several questions, of values of a sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/core/fields.hpp"
+#include "sim/study/ranked.hpp"
+
+namespace tritax::cli {
+
+struct Best {
+  const std::vector<Candidate>* found = nullptr;  // empty: there is no answer
+  Judged judgement;
+  bool skipped = false;  // … because the question was not reached
+
+  bool is_tie() const { return found->size() > 1 && judgement.tied_with[1] == 1; }
+};
+
+// `times` of the best stand behind its name; `mark` says what has to be known of it.
+Fields<Best> best_fields(const Fields<Ranked>& times, std::string (*mark)(const Best&));
+
+}  // namespace tritax::cli

@@ -1,0 +1,29 @@
+// What `tritax layer` says of the steps of a layer and of their sums, as tables of fields.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/core/fields.hpp"
+#include "sim/study/layer.hpp"
+
+namespace tritax {
+
+// One product. Points into what must live as long.
+struct LayerStep {
+  const Step* step = nullptr;
+  const Problem* problem = nullptr;
+  const Machine* machine = nullptr;
+  const StepAnswer* answer = nullptr;  // null: not searched
+};
+const Fields<LayerStep>& layer_step_fields();
+
+// One layer of a kind, or the whole model.
+struct NamedLayerSum {
+  std::string name;
+  std::int64_t layers = 1;
+  LayerSum sum;
+};
+const Fields<NamedLayerSum>& layer_sum_fields();
+
+}  // namespace tritax

@@ -1,0 +1,132 @@
+#include "sim/study/ranked.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/account_fields.hpp"
+
+namespace tritax {
+
+namespace {
+
+using shown::kColumns;
+using shown::kJson;
+using shown::kProperty;
+using shown::kPython;
+using shown::kRow;
+
+const TimeAccount& account_of(const Ranked& one) { return one->taxes.account; }
+
+FieldValue doubt_of(const Ranked& one) {
+  const Doubt* doubt = one.judgement->doubts[one.place];
+  return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
+}
+
+FieldValue parts_of_k(const Ranked& one) {
+  return one->pattern->own_choice == nullptr ? FieldValue() : FieldValue(one->rounds.parts);
+}
+
+Fields<Ranked> rank_and_time() {
+  return {
+      {{.name = "rank",
+        .type = FieldType::size,
+        .meaning = "place in the ranking; 1 is the fastest",
+        .shows = kColumns | kPython},
+       [](const Ranked& one) { return one.place + 1; }},
+      {{.name = "pattern", .type = FieldType::text, .meaning = "of which it is the best that was found"},
+       [](const Ranked& one) { return one->pattern->name; }},
+      {{.name = "time", .unit = Unit::time, .meaning = "predicted, of kernels and host calls"},
+       [](const Ranked& one) { return one->time_ns; }},
+      {{.name = "speedup",
+        .meaning = "over the baseline of the workload; none where that was not simulated",
+        .decimals = 2,
+        .nullable = true},
+       [](const Ranked& one) { return one->speedup; }},
+      {{.name = "tie_with_rank",
+        .type = FieldType::size,
+        .meaning = "the first rank that the band of the predictions cannot part it from; its own: none",
+        .shows = kJson | kPython},
+       [](const Ranked& one) { return one.judgement->tied_with[one.place]; }},
+      {{.name = "uncertain",
+        .type = FieldType::text,
+        .meaning = "what is known to be wrong with its time",
+        .shows = kJson | kPython,
+        .nullable = true},
+       doubt_of},
+  };
+}
+
+Fields<Ranked> bounds_and_knobs() {
+  return {
+      {{.name = "kernels",
+        .unit = Unit::time,
+        .meaning = "from the start of the first workgroup to the end of the last",
+        .shows = kJson | kProperty},
+       [](const Ranked& one) { return one->result.kernels_ns; }},
+      {{.name = "lower_bound",
+        .unit = Unit::time,
+        .meaning = "what no schedule with these knobs is faster than",
+        .shows = kJson | kProperty},
+       [](const Ranked& one) { return one->bound.total_ns; }},
+      {{.name = "parts_of_k",
+        .type = FieldType::size,
+        .meaning = "into how many parts it splits K; only of patterns that choose themselves",
+        .shows = kJson,
+        .optional = true},
+       parts_of_k},
+      {{.name = "mark",
+        .type = FieldType::text,
+        .meaning = "whether it is a tie with a faster one, or uncertain",
+        .shows = kColumns},
+       [](const Ranked& one) { return mark_of(*one.judgement, one.place); }},
+      {{.name = "knobs",
+        .type = FieldType::text,
+        .meaning = "the best that were found, in words",
+        .shows = kColumns | kRow},
+       [](const Ranked& one) { return describe(*one->pattern, one->knobs); }},
+  };
+}
+
+}  // namespace
+
+std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Judged& judgement) {
+  std::vector<Ranked> all;
+  for (const Candidate& one : candidates) all.push_back({&one, &judgement, all.size()});
+  return all;
+}
+
+std::string mark_of(const Judged& judgement, std::size_t place) {
+  const int first = judgement.tied_with[place];
+  std::string mark = first == static_cast<int>(place) + 1 ? "" : fmt::format("tie with {}", first);
+  if (judgement.doubts[place] != nullptr) mark += mark.empty() ? "uncertain" : ", uncertain";
+  return mark;
+}
+
+const Fields<Ranked>& candidate_fields() {
+  static const Fields<Ranked> fields = [] {
+    Fields<Ranked> all = rank_and_time();
+    include(all, tax_fields(), account_of, {.shows = kColumns});
+    include(all, pick(account_fields(), {"harness"}), account_of, {.shows = kColumns});
+    include(all, tax_fields(), account_of, {.shows = kJson, .object = "taxes"});
+    include(all, account_fields(), account_of, {.shows = kJson, .object = "critical_path"});
+    include(all, account_fields(), account_of, {.shows = kRow});
+    include(all, savings_fields(), [](const Ranked& one) { return &one->taxes; },
+            {.shows = kJson, .object = "counterfactual"});
+    append(all, bounds_and_knobs());
+    return all;
+  }();
+  return fields;
+}
+
+const Fields<Ranked>& taxonomy_fields() {
+  static const Fields<Ranked> fields = [] {
+    Fields<Ranked> all = pick(candidate_fields(), {"pattern", "time"});
+    include(all, summary_fields(), account_of, {.shows = kColumns | kJson});
+    append(all, pick(candidate_fields(), {"speedup", "tie_with_rank", "uncertain"}));
+    include(all, account_fields(), account_of, {.shows = kJson, .object = "critical_path"});
+    append(all, pick(candidate_fields(), {"mark", "knobs"}));
+    return all;
+  }();
+  return fields;
+}
+
+}  // namespace tritax

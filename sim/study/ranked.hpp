@@ -1,0 +1,34 @@
+// A candidate of a search in its place: what advise and taxonomy say of it, as tables of fields.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "model/core/fields.hpp"
+#include "sim/study/advise.hpp"
+#include "sim/study/judged.hpp"
+
+namespace tritax {
+
+// Points into what must live as long.
+struct Ranked {
+  const Candidate* candidate = nullptr;
+  const Judged* judgement = nullptr;
+  std::size_t place = 0;  // 0: the fastest
+
+  const Candidate* operator->() const { return candidate; }
+};
+
+std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Judged& judgement);
+
+// "tie with 1", "uncertain", both or "".
+std::string mark_of(const Judged& judgement, std::size_t place);
+
+// A row of `tritax advise`.
+const Fields<Ranked>& candidate_fields();
+
+// A row of `tritax taxonomy`: all that a pattern pays.
+const Fields<Ranked>& taxonomy_fields();
+
+}  // namespace tritax
