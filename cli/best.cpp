@@ -6,14 +6,12 @@ namespace tritax::cli {
 
 namespace {
 
-using shown::kText;
-
-std::optional<Ranked> first_of(const Best& best) {
+std::optional<Ranked> first_ranked(const Best& best) {
   if (best.found->empty()) return std::nullopt;
   return Ranked{&best.found->front(), &best.judgement, 0};
 }
 
-FieldValue pattern_of(const Best& best) {
+FieldValue best_pattern_of(const Best& best) {
   if (!best.found->empty()) return best.found->front().pattern->name;
   return best.skipped ? "not searched" : "none: see below";
 }
@@ -29,20 +27,22 @@ FieldValue slower_by(const Best& best) {
 
 Fields<Best> best_fields(const Fields<Ranked>& times, std::string (*mark)(const Best&)) {
   Fields<Best> fields{
-      {{.name = "pattern", .type = FieldType::text, .shows = kText, .title = "best pattern"}, pattern_of}};
-  include(fields, times, first_of, {.shows = kText});
+      {{.name = "pattern", .type = FieldType::text, .shows = shown::kText, .title = "best pattern"},
+       best_pattern_of}};
+  include(fields, times, first_ranked, {.shows = shown::kText});
   append<Best>(fields,
-               {{{.name = "second", .type = FieldType::text, .shows = kText},
+               {{{.name = "second", .type = FieldType::text, .shows = shown::kText},
                  [](const Best& best) {
                    const Candidate* second = second_of(best);
                    return second == nullptr ? FieldValue() : second->pattern->name;
                  }},
-                {{.name = "second", .unit = Unit::percent, .shows = kText, .title = "slower by"}, slower_by},
-                {{.name = "mark", .type = FieldType::text, .shows = kText},
+                {{.name = "second", .unit = FieldUnit::percent, .shows = shown::kText, .title = "slower by"},
+                 slower_by},
+                {{.name = "mark", .type = FieldType::text, .shows = shown::kText},
                  [mark](const Best& best) { return best.found->empty() ? FieldValue() : mark(best); }}});
   Fields<Ranked> knobs = pick(candidate_fields(), {"knobs"});
   knobs.front().title = "knobs of the best";
-  include(fields, knobs, first_of, {.shows = kText});
+  include(fields, knobs, first_ranked, {.shows = shown::kText});
   return fields;
 }
 

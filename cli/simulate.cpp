@@ -214,7 +214,7 @@ Table gpu_table(const Simulated& run) {
 Table summary_table(const std::vector<Simulated>& runs, const std::vector<Source>& sources) {
   Fields<Simulated> fields;
   include(fields, pick(run_fields(), {"time", "kernels"}), &Simulated::result, {.shows = shown::kText});
-  fields.push_back({{.name = "tflops", .unit = Unit::tflop_per_s, .title = "rate"},
+  fields.push_back({{.name = "tflops", .unit = FieldUnit::tflop_per_s, .title = "rate"},
                     [](const Simulated& run) { return run.flops / run.result.makespan_ns / 1000; }});
   const auto account = [](const Simulated& run) { return run.result.account; };
   include(fields, tax_fields(), account, {.shows = shown::kText, .title_end = " tax"});

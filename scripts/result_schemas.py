@@ -5,8 +5,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from schema_parts import (NUMBER, RECORD, RUN_RECORD, SHARE, SIZE, TEXT, TEXTS, WHOLE, YES_NO, closed, defs, nullable, ref, several,
-                          times, top)
+from schema_parts import (NUMBER, RECORD, RUN_RECORD, SHARE, SIZE, TEXT, TEXTS, WHOLE, YES_NO, closed, defs, nullable, record, ref,
+                          several, top)
 
 VERSION = {"version": TEXT}
 INTERRUPTED = {"interrupted": YES_NO}
@@ -14,7 +14,6 @@ ANY_RECORD = {**RECORD, **RUN_RECORD}  # of a schedule file or a workload, with 
 STANDING = closed({"residual": nullable(NUMBER), "source": TEXT, "cautions": TEXTS}, {"band": nullable(NUMBER)})
 COMPARED = {"type": "object", "properties": {"machine": TEXT, "workload": TEXT, "count": SIZE, "residual": NUMBER},
             "required": ["machine", "workload", "count", "residual"]}
-USEFUL = times("useful", "launch", "bulk_synchronous", "locality", "contention")
 
 
 def schema(name, /, **keys):
@@ -22,22 +21,20 @@ def schema(name, /, **keys):
 
 
 def taxonomy():
-    pattern = closed({"pattern": TEXT, "time_us": NUMBER, **USEFUL["properties"], "harness_us": NUMBER, "speedup": nullable(NUMBER),
-                      "tie_with_rank": nullable(SIZE), "uncertain": nullable(TEXT), "critical_path": ref("account")}, ANY_RECORD)
+    pattern = record("taxonomy", optional=ANY_RECORD)
     point = closed({"workload": ref("values"), "patterns": several(pattern), "left_out": TEXTS, "standing": STANDING},
                    {"at": TEXT, "refusal": TEXT})
     crossover = closed({"above": TEXT, "up_to": TEXT, "equal_at": nullable(NUMBER), "from": TEXT, "to": TEXT, "tie_before": YES_NO,
                         "tie_behind": YES_NO})
     return top("tritax taxonomy --json", "What every pattern pays, at one problem or along a sweep.", schema(
         "taxonomy/1", **VERSION, selector=TEXT, sweep=nullable(TEXT), points=several(point), crossovers=several(crossover),
-        **INTERRUPTED), defs("account", "values"))
+        **INTERRUPTED), defs("values"))
 
 
 def layer():
-    step = closed({"step": TEXT, "layers": SIZE, "rows": SIZE, "columns": SIZE, "depth": SIZE}, {
-        "time_us": NUMBER, "libraries_us": NUMBER, "chosen_us": NUMBER, "verdict": TEXT, "taxes": USEFUL,
-        "patterns": several(closed({"pattern": TEXT, "time_us": NUMBER})), "standing": STANDING, **ANY_RECORD})
-    sums = closed({"sum": TEXT, "layers": SIZE, "libraries_us": NUMBER, "chosen_us": NUMBER, "best_us": NUMBER, "taxes": USEFUL})
+    step = record("layer_step", optional={"patterns": several(closed({"pattern": TEXT, "time_us": NUMBER})), "standing": STANDING,
+                                          **ANY_RECORD})
+    sums = record("layer_sum")
     return top("tritax layer --json", "The products of a layer of a language model, with their communication.", schema(
         "layer/1", **VERSION, model=TEXT, source=TEXT, machine=TEXT, phase=TEXT, tokens=SIZE, dtype=TEXT, tp=SIZE,
         sequence_parallel=YES_NO, selector=TEXT, steps=several(step), sums=several(sums), not_modelled=TEXTS, **INTERRUPTED),

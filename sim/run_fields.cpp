@@ -6,38 +6,36 @@ namespace tritax {
 
 namespace {
 
-using shown::kColumns;
-using shown::kJson;
-using shown::kPython;
-using shown::kRow;
-using shown::kText;
-
 Fields<SimulationResult> times_of_run() {
   Fields<SimulationResult> all{
-      {{.name = "time", .unit = Unit::time, .meaning = "the whole run", .shows = kText | kJson},
+      {{.name = "time",
+        .unit = FieldUnit::time,
+        .meaning = "the whole run",
+        .shows = shown::kText | shown::kJson},
        &SimulationResult::makespan_ns},
-      {{.name = "makespan", .unit = Unit::time, .meaning = "the whole run", .shows = kPython},
+      {{.name = "makespan", .unit = FieldUnit::time, .meaning = "the whole run", .shows = shown::kPython},
        &SimulationResult::makespan_ns},
       {{.name = "kernels",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "from the start of the first workgroup to the end of the last",
-        .shows = kText | kJson | kPython},
+        .shows = shown::kText | shown::kJson | shown::kPython},
        &SimulationResult::kernels_ns},
   };
-  include(all, account_fields(), &SimulationResult::account, {.shows = kJson, .object = "critical_path"});
-  include(all, account_fields(), &SimulationResult::account, {.shows = kRow});
+  include(all, account_fields(), &SimulationResult::account,
+          {.shows = shown::kJson, .object = "critical_path"});
+  include(all, account_fields(), &SimulationResult::account, {.shows = shown::kRow});
   return all;
 }
 
 Fields<SimulationResult> traffic_of_run() {
-  constexpr unsigned kBoth = kJson | kPython;
+  constexpr unsigned kBoth = shown::kJson | shown::kPython;
   return {
       {{.name = "matrix_flops",
         .meaning = "that the matrix cores executed, without padding",
-        .shows = kPython},
+        .shows = shown::kPython},
        &SimulationResult::matrix_flops},
       {{.name = "hbm",
-        .unit = Unit::bytes,
+        .unit = FieldUnit::bytes,
         .meaning = "what takes as long to read: a byte written counts as often as it costs",
         .shows = kBoth},
        &SimulationResult::hbm_bytes},
@@ -54,7 +52,7 @@ Fields<SimulationResult> traffic_of_run() {
       {{.name = "tile_operations",
         .type = FieldType::size,
         .meaning = "of the schedule, that were simulated",
-        .shows = kJson | shown::kProperty},
+        .shows = shown::kJson | shown::kProperty},
        &SimulationResult::tile_operations},
   };
 }
@@ -74,34 +72,40 @@ const Fields<RankedResult>& rank_fields() {
   static const Fields<RankedResult> fields = [] {
     const auto account = [](const RankedResult& one) { return one.result->account; };
     Fields<RankedResult> all{
-        {{.name = "rank", .type = FieldType::size, .meaning = "number of the GPU", .shows = kRow},
+        {{.name = "rank", .type = FieldType::size, .meaning = "number of the GPU", .shows = shown::kRow},
          &RankedResult::rank},
-        {{.name = "time", .unit = Unit::time, .meaning = "until its last operation ends", .shows = kJson},
+        {{.name = "time",
+          .unit = FieldUnit::time,
+          .meaning = "until its last operation ends",
+          .shows = shown::kJson},
          [](const RankedResult& one) { return one.result->makespan_ns; }},
-        {{.name = "makespan", .unit = Unit::time, .meaning = "until its last operation ends", .shows = kRow},
+        {{.name = "makespan",
+          .unit = FieldUnit::time,
+          .meaning = "until its last operation ends",
+          .shows = shown::kRow},
          [](const RankedResult& one) { return one.result->makespan_ns; }},
         {{.name = "kernels",
-          .unit = Unit::time,
+          .unit = FieldUnit::time,
           .meaning = "from the start of its first workgroup to the end of its last",
-          .shows = kJson | kRow},
+          .shows = shown::kJson | shown::kRow},
          [](const RankedResult& one) { return one.result->kernels_ns; }},
         {{.name = "cu_busy",
-          .unit = Unit::time,
+          .unit = FieldUnit::time,
           .meaning = "with a workgroup, summed over its compute units",
-          .shows = kJson | kRow},
+          .shows = shown::kJson | shown::kRow},
          [](const RankedResult& one) { return one.result->cu_busy_ns; }},
         {{.name = "matrix_busy",
-          .unit = Unit::time,
+          .unit = FieldUnit::time,
           .meaning = "in which a product runs, in the mean over its compute units",
-          .shows = kRow},
+          .shows = shown::kRow},
          [](const RankedResult& one) { return one.result->matrix_busy_ns; }},
         {{.name = "matrix_clock_ghz",
           .meaning = "of its matrix cores at the end; 0: none worked",
-          .shows = kRow},
+          .shows = shown::kRow},
          [](const RankedResult& one) { return one.result->matrix_clock_ghz; }},
     };
-    include(all, account_fields(), account, {.shows = kJson, .object = "critical_path"});
-    include(all, account_fields(), account, {.shows = kRow});
+    include(all, account_fields(), account, {.shows = shown::kJson, .object = "critical_path"});
+    include(all, account_fields(), account, {.shows = shown::kRow});
     return all;
   }();
   return fields;
@@ -113,24 +117,27 @@ const Fields<GpuLine>& gpu_line_fields() {
         {{.name = "gpu",
           .type = FieldType::text,
           .meaning = "its number, or node for all together",
-          .shows = kColumns,
+          .shows = shown::kColumns,
           .title = "GPU"},
          &GpuLine::gpu},
-        {{.name = "time", .unit = Unit::time, .meaning = "until its last operation ends", .shows = kColumns},
+        {{.name = "time",
+          .unit = FieldUnit::time,
+          .meaning = "until its last operation ends",
+          .shows = shown::kColumns},
          &GpuLine::makespan_ns},
         {{.name = "kernels",
-          .unit = Unit::time,
+          .unit = FieldUnit::time,
           .meaning = "from the start of the first workgroup to the end of the last",
-          .shows = kColumns},
+          .shows = shown::kColumns},
          &GpuLine::kernels_ns},
         {{.name = "busy",
-          .unit = Unit::percent,
+          .unit = FieldUnit::percent,
           .meaning = "of the time of kernels, with a workgroup, in the mean over compute units",
-          .shows = kColumns,
+          .shows = shown::kColumns,
           .title = "CUs busy"},
          &GpuLine::busy_percent},
     };
-    include(all, account_fields(), &GpuLine::account, {.shows = kColumns});
+    include(all, account_fields(), &GpuLine::account, {.shows = shown::kColumns});
     return all;
   }();
   return fields;

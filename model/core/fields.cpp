@@ -6,7 +6,7 @@ namespace tritax {
 
 namespace {
 
-// In the order of Unit.
+// In the order of FieldUnit.
 constexpr std::array<UnitForms, 7> kUnits{{
     {"", "", "", 1},
     {"us", "_us", "_ns", 1000},
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 7> kTypeNames{"number", "share",  "size",
 
 }  // namespace
 
-const UnitForms& forms_of(Unit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
+const UnitForms& forms_of(FieldUnit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
 
 std::string_view name_of(FieldType type) { return kTypeNames[static_cast<std::size_t>(type)]; }
 

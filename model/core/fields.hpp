@@ -7,7 +7,7 @@
 //   struct Step { std::string name; double time_ns = 0; };
 //   const Fields<Step> kStepFields{
 //       {{.name = "step", .type = FieldType::text, .meaning = "its name"}, &Step::name},
-//       {{.name = "time", .unit = Unit::time, .meaning = "of the step alone"}, &Step::time_ns}};
+//       {{.name = "time", .unit = FieldUnit::time, .meaning = "of the step alone"}, &Step::time_ns}};
 //
 // Times are nanoseconds in records and in Python ("time_ns"), microseconds in all that is printed
 // ("time_us").
@@ -32,7 +32,7 @@
 namespace tritax {
 
 // Of the numbers that a getter gives. The unit is part of the key.
-enum class Unit : std::uint8_t { none, time, bytes, percent, megabytes, gb_per_s, tflop_per_s };
+enum class FieldUnit : std::uint8_t { none, time, bytes, percent, megabytes, gb_per_s, tflop_per_s };
 
 struct UnitForms {
   std::string_view name;           // "us", behind titles
@@ -40,7 +40,7 @@ struct UnitForms {
   std::string_view python_suffix;  // of keys in Python
   double divisor = 1;              // of what is printed
 };
-const UnitForms& forms_of(Unit unit);
+const UnitForms& forms_of(FieldUnit unit);
 
 enum class FieldType : std::uint8_t {
   number,
@@ -69,7 +69,7 @@ inline constexpr unsigned kEverywhere = kColumns | kJson | kPython;
 // What is known of a field whatever the record.
 struct FieldInfo {
   std::string_view name = {};  // without the unit: "bulk_synchronous"
-  Unit unit = Unit::none;
+  FieldUnit unit = FieldUnit::none;
   FieldType type = FieldType::number;
   std::string_view meaning = {};  // for who reads the field without having seen the program
   unsigned shows = shown::kEverywhere;

@@ -8,11 +8,6 @@ namespace tritax {
 
 namespace {
 
-using shown::kColumns;
-using shown::kJson;
-using shown::kSweep;
-using shown::kText;
-
 // The account of a whole layer has no barriers of a harness.
 Fields<TimeAccount> layer_account() {
   return pick(summary_fields(), {"useful", "launch", "bulk_synchronous", "locality", "contention"});
@@ -39,34 +34,40 @@ Fields<LayerStep> sizes() {
       {{.name = "step",
         .type = FieldType::text,
         .meaning = "which product of the layer",
-        .shows = kColumns | kJson | kSweep},
+        .shows = shown::kColumns | shown::kJson | shown::kSweep},
        [](const LayerStep& one) { return one.step->name; }},
       {{.name = "layers",
         .type = FieldType::size,
         .meaning = "of the model that have it",
-        .shows = kColumns | kJson},
+        .shows = shown::kColumns | shown::kJson},
        [](const LayerStep& one) { return one.step->layers; }},
       {{.name = "product",
         .type = FieldType::text,
         .meaning = "its sizes on one GPU: rows x columns x depth",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .title = "product of a GPU"},
        [](const LayerStep& one) {
          return fmt::format("{}x{}x{}", one.step->rows, one.step->columns, one.step->depth);
        }},
-      {{.name = "rows", .type = FieldType::size, .meaning = "of the product of one GPU", .shows = kJson},
+      {{.name = "rows",
+        .type = FieldType::size,
+        .meaning = "of the product of one GPU",
+        .shows = shown::kJson},
        [](const LayerStep& one) { return one.step->rows; }},
-      {{.name = "columns", .type = FieldType::size, .meaning = "of the product of one GPU", .shows = kJson},
+      {{.name = "columns",
+        .type = FieldType::size,
+        .meaning = "of the product of one GPU",
+        .shows = shown::kJson},
        [](const LayerStep& one) { return one.step->columns; }},
       {{.name = "depth",
         .type = FieldType::size,
         .meaning = "over which the product of one GPU sums",
-        .shows = kJson},
+        .shows = shown::kJson},
        [](const LayerStep& one) { return one.step->depth; }},
       {{.name = "computed_by",
         .type = FieldType::text,
         .meaning = "the workload that has this product with its communication",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .title = "workload"},
        [](const LayerStep& one) { return one.problem->workload->name; }},
   };
@@ -77,15 +78,15 @@ Fields<LayerStep> best_of_step() {
       {{.name = "best_pattern",
         .type = FieldType::text,
         .meaning = "the fastest",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .nullable = true},
        answered([](const LayerStep& one) { return one.answer->best().pattern->name; })},
-      {{.name = "pattern", .type = FieldType::text, .meaning = "the fastest", .shows = kSweep},
+      {{.name = "pattern", .type = FieldType::text, .meaning = "the fastest", .shows = shown::kSweep},
        answered([](const LayerStep& one) { return one.answer->best().pattern->name; })},
       {{.name = "time",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "of the best pattern",
-        .shows = kColumns | kJson | kSweep,
+        .shows = shown::kColumns | shown::kJson | shown::kSweep,
         .optional = true},
        answered([](const LayerStep& one) { return one.answer->best().time_ns; })},
   };
@@ -94,40 +95,40 @@ Fields<LayerStep> best_of_step() {
 Fields<LayerStep> verdict_of_step() {
   return {
       {{.name = "libraries",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "the fastest of what stands for a vendor's libraries",
-        .shows = kColumns | kJson | kSweep,
+        .shows = shown::kColumns | shown::kJson | shown::kSweep,
         .optional = true},
        answered([](const LayerStep& one) { return one.answer->libraries_ns; })},
       {{.name = "chosen",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "of the best pattern where it pays, else of the libraries",
-        .shows = kJson,
+        .shows = shown::kJson,
         .optional = true},
        answered([](const LayerStep& one) { return one.answer->chosen_ns(); })},
       {{.name = "speedup",
         .meaning = "of the best pattern over the libraries",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .decimals = 2,
         .nullable = true},
        answered([](const LayerStep& one) { return one.answer->libraries_ns / one.answer->best().time_ns; })},
       {{.name = "verdict",
         .type = FieldType::text,
         .meaning = "whether an own kernel pays, and whose time is uncertain",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .title = "fuse?",
         .nullable = true},
        answered(verdict_in_words)},
       {{.name = "verdict",
         .type = FieldType::text,
         .meaning = "whether an own kernel pays: pays, tie, libraries, or alone where nothing is communicated",
-        .shows = kJson | kSweep,
+        .shows = shown::kJson | shown::kSweep,
         .optional = true},
        answered([](const LayerStep& one) { return name_of(one.answer->verdict); })},
       {{.name = "best_knobs",
         .type = FieldType::text,
         .meaning = "of the best pattern, in words",
-        .shows = kColumns,
+        .shows = shown::kColumns,
         .title = "knobs",
         .nullable = true},
        answered([](const LayerStep& one) {
@@ -136,7 +137,7 @@ Fields<LayerStep> verdict_of_step() {
   };
 }
 
-const TimeAccount* account_of(const LayerStep& one) {
+const TimeAccount* account_of_step(const LayerStep& one) {
   return one.answer == nullptr ? nullptr : &one.answer->best().taxes.account;
 }
 
@@ -147,31 +148,34 @@ Fields<NamedLayerSum> times_of_sum() {
       {{.name = "sum",
         .type = FieldType::text,
         .meaning = "of which steps",
-        .shows = kText | kJson,
+        .shows = shown::kText | shown::kJson,
         .title = "sum of"},
        &NamedLayerSum::name},
-      {{.name = "layers", .type = FieldType::size, .meaning = "that are summed", .shows = kText | kJson},
+      {{.name = "layers",
+        .type = FieldType::size,
+        .meaning = "that are summed",
+        .shows = shown::kText | shown::kJson},
        &NamedLayerSum::layers},
       {{.name = "libraries",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "with the vendor's libraries alone",
-        .shows = kText | kJson | kSweep},
+        .shows = shown::kText | shown::kJson | shown::kSweep},
        [](const NamedLayerSum& one) { return one.sum.libraries_ns; }},
       {{.name = "chosen",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "with the best patterns where they pay",
-        .shows = kText | kJson | kSweep,
+        .shows = shown::kText | shown::kJson | shown::kSweep,
         .title = "fused where it pays"},
        [](const NamedLayerSum& one) { return one.sum.chosen_ns; }},
       {{.name = "speedup",
         .meaning = "of what is chosen over the libraries",
-        .shows = kText | kSweep,
+        .shows = shown::kText | shown::kSweep,
         .decimals = 2},
        [](const NamedLayerSum& one) { return one.sum.libraries_ns / one.sum.chosen_ns; }},
       {{.name = "best",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "with the best pattern of every step",
-        .shows = kText | kJson | kSweep,
+        .shows = shown::kText | shown::kJson | shown::kSweep,
         .title = "best patterns"},
        [](const NamedLayerSum& one) { return one.sum.best_ns; }},
   };
@@ -183,9 +187,10 @@ const Fields<LayerStep>& layer_step_fields() {
   static const Fields<LayerStep> fields = [] {
     Fields<LayerStep> all = sizes();
     append(all, best_of_step());
-    include(all, layer_account(), account_of, {.shows = kColumns});
+    include(all, layer_account(), account_of_step, {.shows = shown::kColumns});
     append(all, verdict_of_step());
-    include(all, layer_account(), account_of, {.shows = kJson, .object = "taxes", .optional = true});
+    include(all, layer_account(), account_of_step,
+            {.shows = shown::kJson, .object = "taxes", .optional = true});
     return all;
   }();
   return fields;
@@ -194,8 +199,8 @@ const Fields<LayerStep>& layer_step_fields() {
 const Fields<NamedLayerSum>& layer_sum_fields() {
   static const Fields<NamedLayerSum> fields = [] {
     Fields<NamedLayerSum> all = times_of_sum();
-    include(all, layer_account(), account_of_sum, {.shows = kText});
-    include(all, layer_account(), account_of_sum, {.shows = kJson, .object = "taxes"});
+    include(all, layer_account(), account_of_sum, {.shows = shown::kText});
+    include(all, layer_account(), account_of_sum, {.shows = shown::kJson, .object = "taxes"});
     return all;
   }();
   return fields;

@@ -8,20 +8,14 @@ namespace tritax {
 
 namespace {
 
-using shown::kColumns;
-using shown::kJson;
-using shown::kProperty;
-using shown::kPython;
-using shown::kRow;
+const TimeAccount& account_of_candidate(const Ranked& one) { return one->taxes.account; }
 
-const TimeAccount& account_of(const Ranked& one) { return one->taxes.account; }
-
-FieldValue doubt_of(const Ranked& one) {
+FieldValue uncertainty_of(const Ranked& one) {
   const Doubt* doubt = one.judgement->doubts[one.place];
   return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
 }
 
-FieldValue parts_of_k(const Ranked& one) {
+FieldValue parts_of_k_of(const Ranked& one) {
   return one->pattern->own_choice == nullptr ? FieldValue() : FieldValue(one->rounds.parts);
 }
 
@@ -30,11 +24,11 @@ Fields<Ranked> rank_and_time() {
       {{.name = "rank",
         .type = FieldType::size,
         .meaning = "place in the ranking; 1 is the fastest",
-        .shows = kColumns | kPython},
+        .shows = shown::kColumns | shown::kPython},
        [](const Ranked& one) { return one.place + 1; }},
       {{.name = "pattern", .type = FieldType::text, .meaning = "of which it is the best that was found"},
        [](const Ranked& one) { return one->pattern->name; }},
-      {{.name = "time", .unit = Unit::time, .meaning = "predicted, of kernels and host calls"},
+      {{.name = "time", .unit = FieldUnit::time, .meaning = "predicted, of kernels and host calls"},
        [](const Ranked& one) { return one->time_ns; }},
       {{.name = "speedup",
         .meaning = "over the baseline of the workload; none where that was not simulated",
@@ -44,44 +38,44 @@ Fields<Ranked> rank_and_time() {
       {{.name = "tie_with_rank",
         .type = FieldType::size,
         .meaning = "the first rank that the band of the predictions cannot part it from; its own: none",
-        .shows = kJson | kPython},
+        .shows = shown::kJson | shown::kPython},
        [](const Ranked& one) { return one.judgement->tied_with[one.place]; }},
       {{.name = "uncertain",
         .type = FieldType::text,
         .meaning = "what is known to be wrong with its time",
-        .shows = kJson | kPython,
+        .shows = shown::kJson | shown::kPython,
         .nullable = true},
-       doubt_of},
+       uncertainty_of},
   };
 }
 
 Fields<Ranked> bounds_and_knobs() {
   return {
       {{.name = "kernels",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "from the start of the first workgroup to the end of the last",
-        .shows = kJson | kProperty},
+        .shows = shown::kJson | shown::kProperty},
        [](const Ranked& one) { return one->result.kernels_ns; }},
       {{.name = "lower_bound",
-        .unit = Unit::time,
+        .unit = FieldUnit::time,
         .meaning = "what no schedule with these knobs is faster than",
-        .shows = kJson | kProperty},
+        .shows = shown::kJson | shown::kProperty},
        [](const Ranked& one) { return one->bound.total_ns; }},
       {{.name = "parts_of_k",
         .type = FieldType::size,
         .meaning = "into how many parts it splits K; only of patterns that choose themselves",
-        .shows = kJson,
+        .shows = shown::kJson,
         .optional = true},
-       parts_of_k},
+       parts_of_k_of},
       {{.name = "mark",
         .type = FieldType::text,
         .meaning = "whether it is a tie with a faster one, or uncertain",
-        .shows = kColumns},
+        .shows = shown::kColumns},
        [](const Ranked& one) { return mark_of(*one.judgement, one.place); }},
       {{.name = "knobs",
         .type = FieldType::text,
         .meaning = "the best that were found, in words",
-        .shows = kColumns | kRow},
+        .shows = shown::kColumns | shown::kRow},
        [](const Ranked& one) { return describe(*one->pattern, one->knobs); }},
   };
 }
@@ -104,13 +98,13 @@ std::string mark_of(const Judged& judgement, std::size_t place) {
 const Fields<Ranked>& candidate_fields() {
   static const Fields<Ranked> fields = [] {
     Fields<Ranked> all = rank_and_time();
-    include(all, tax_fields(), account_of, {.shows = kColumns});
-    include(all, pick(account_fields(), {"harness"}), account_of, {.shows = kColumns});
-    include(all, tax_fields(), account_of, {.shows = kJson, .object = "taxes"});
-    include(all, account_fields(), account_of, {.shows = kJson, .object = "critical_path"});
-    include(all, account_fields(), account_of, {.shows = kRow});
+    include(all, tax_fields(), account_of_candidate, {.shows = shown::kColumns});
+    include(all, pick(account_fields(), {"harness"}), account_of_candidate, {.shows = shown::kColumns});
+    include(all, tax_fields(), account_of_candidate, {.shows = shown::kJson, .object = "taxes"});
+    include(all, account_fields(), account_of_candidate, {.shows = shown::kJson, .object = "critical_path"});
+    include(all, account_fields(), account_of_candidate, {.shows = shown::kRow});
     include(all, savings_fields(), [](const Ranked& one) { return &one->taxes; },
-            {.shows = kJson, .object = "counterfactual"});
+            {.shows = shown::kJson, .object = "counterfactual"});
     append(all, bounds_and_knobs());
     return all;
   }();
@@ -120,9 +114,9 @@ const Fields<Ranked>& candidate_fields() {
 const Fields<Ranked>& taxonomy_fields() {
   static const Fields<Ranked> fields = [] {
     Fields<Ranked> all = pick(candidate_fields(), {"pattern", "time"});
-    include(all, summary_fields(), account_of, {.shows = kColumns | kJson});
+    include(all, summary_fields(), account_of_candidate, {.shows = shown::kColumns | shown::kJson});
     append(all, pick(candidate_fields(), {"speedup", "tie_with_rank", "uncertain"}));
-    include(all, account_fields(), account_of, {.shows = kJson, .object = "critical_path"});
+    include(all, account_fields(), account_of_candidate, {.shows = shown::kJson, .object = "critical_path"});
     append(all, pick(candidate_fields(), {"mark", "knobs"}));
     return all;
   }();
