@@ -23,10 +23,10 @@ TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
   const auto outcome = test::run_tritax("tune --corpus stream-k --count 2000 --seed 7 --sieve " + sieve +
                                         " --header " + header + " --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const ordered_json json = ordered_json::parse(outcome.out);
-  EXPECT_EQ(json["machine"], "a100-8-1005mhz");
-  EXPECT_EQ(json["gemms"], 2000);
-  const ordered_json& figures = json["sieve"];
+  const ordered_json answer = ordered_json::parse(outcome.out);
+  EXPECT_EQ(answer["machine"], "a100-8-1005mhz");
+  EXPECT_EQ(answer["gemms"], 2000);
+  const ordered_json& figures = answer["sieve"];
   EXPECT_EQ(figures["trained"].get<int>() + figures["held_out"].get<int>(), 2000);
   EXPECT_GT(figures["eliminated"].get<double>(), 0.5);
   EXPECT_NEAR(figures["eliminated"].get<double>() + figures["false_positives"].get<double>(), 1, 1e-9);
@@ -36,7 +36,7 @@ TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
   EXPECT_EQ(test::read_file(header), read.to_header("tritax_tuned"));
   // Who tries all has the best of each; nobody who tries fewer is better.
   double exhaustive = 0;
-  for (const ordered_json& row : json["selectors"]) {
+  for (const ordered_json& row : answer["selectors"]) {
     if (row["selector"] == "exhaustive") exhaustive = row["mean_ratio"].get<double>();
     EXPECT_GE(row["mean_ratio"].get<double>(), 1) << row;
   }
@@ -57,9 +57,9 @@ TEST(TuneCommand, SimulatesTheCorpusInFp64) {
   for (const int wide : {0, 1}) {
     const auto outcome = test::run_tritax(arguments + (wide == 1 ? "fp64" : "fp16"));
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    const ordered_json json = ordered_json::parse(outcome.out);
-    EXPECT_EQ(json["dtype"], wide == 1 ? "fp64" : "fp16");
-    const ordered_json& rows = json["against_simulation"];
+    const ordered_json answer = ordered_json::parse(outcome.out);
+    EXPECT_EQ(answer["dtype"], wide == 1 ? "fp64" : "fp16");
+    const ordered_json& rows = answer["against_simulation"];
     ASSERT_EQ(rows.size(), 5u);
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows[i]["gemms"], 2) << rows[i];
     for (const ordered_json& row : rows) EXPECT_GT(row["median_ratio"].get<double>(), 0.5) << row;
@@ -87,10 +87,10 @@ TEST(TuneCommand, RefusesFp64WhereTheMachineHasNoRateForIt) {
 TEST(TuneCommand, ChoosesAmongThePatternsOfAFile) {
   const auto outcome = test::run_tritax("tune llm --machine mi300x-8 --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const ordered_json json = ordered_json::parse(outcome.out);
-  EXPECT_EQ(json["sieve"]["trained"].get<int>() + json["sieve"]["held_out"].get<int>(),
-            json["problems"].get<int>());
-  EXPECT_EQ(json["selectors"][0]["selector"], "lowest bound");
+  const ordered_json answer = ordered_json::parse(outcome.out);
+  EXPECT_EQ(answer["sieve"]["trained"].get<int>() + answer["sieve"]["held_out"].get<int>(),
+            answer["problems"].get<int>());
+  EXPECT_EQ(answer["selectors"][0]["selector"], "lowest bound");
 }
 
 TEST(TuneCommand, SaysWhatDoesNotGoTogether) {
