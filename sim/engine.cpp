@@ -7,7 +7,7 @@
 
 #include "model/core/error.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 
@@ -235,7 +235,7 @@ void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t numbe
   wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
 }
 
-Engine::WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
+WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
   WorkgroupState wg;
   start_over(wg, k, number);
   return wg;
@@ -355,4 +355,4 @@ OpPlace Engine::place_of(const WorkgroupState& wg, std::uint32_t op) const {
   return {wg.kernel, wg.number, op - workgroup.first_op, wg.rank, wg.cu};
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -42,9 +42,9 @@
 #include "sim/simulate.hpp"
 #include "sim/slab_overlaps.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
-class Engine : private EngineState {
+class Engine {
  public:
   // With `places`, which name every workgroup, these decide in place of the dispatcher: each compute unit
   // takes its workgroups in their order. `alike` and what it points to outlive the engine.
@@ -466,4 +466,8 @@ class Engine : private EngineState {
   std::uint32_t ends_soon_ = 0;  // place of the workgroup that is next in the class which completed one last
 };
 
-}  // namespace tritax
+}  // namespace tritax::engine
+
+namespace tritax {
+using engine::Engine;
+}

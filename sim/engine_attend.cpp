@@ -6,7 +6,7 @@
 #include "model/cost/attend_cost.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 // For as long as it runs, and again where it is given the same tiles.
 double Engine::pace_of(const WorkgroupState& wg) const {
@@ -14,8 +14,7 @@ double Engine::pace_of(const WorkgroupState& wg) const {
 }
 
 // Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.
-Engine::Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers,
-                                       double now) {
+Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
   GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
   const Op& op = schedule_.ops[wg.pc];
   const MatmulShape& shape = shapes_[inputs_of_op_[wg.pc].shape];
@@ -101,4 +100,4 @@ void Engine::leave_streams(const WorkgroupState& wg, std::uint32_t id, double no
   state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

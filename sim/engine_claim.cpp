@@ -8,7 +8,7 @@
 #include "model/schedule/items.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
@@ -71,4 +71,4 @@ bool Engine::raises_passed(WorkgroupState& wg, const Path& path, double now) {
   return true;
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -27,7 +27,7 @@
 #include "model/cost/matmul_power.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 constexpr int kBusyBins = 32;
@@ -130,4 +130,4 @@ void Engine::apply_clock(GpuState& gpu) {
   }
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

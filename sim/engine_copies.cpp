@@ -14,7 +14,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::index_copy_engines() {
   engine_queues_.resize(gpus_.size());
@@ -111,7 +111,7 @@ void Engine::move_copy(std::uint32_t id, double now) {
   transfer.lost_ns = fluid_.lost_on_links_ns(class_id);
 }
 
-Engine::DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
+DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   DataPath path{move_by_engine(op, rank)};
   path.source = Level::hbm;
   path.bytes = tile_bytes(schedule_, op);
@@ -165,4 +165,4 @@ void Engine::finish_copy(std::uint32_t id, double lost_ns, double now) {
   stream_progressed(rank, now);
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -1,7 +1,7 @@
 // What the counters of a timeline are told, where somebody records them.
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::tell_clocks(double now) {
   if (shapes_.empty()) return;
@@ -47,4 +47,4 @@ ReadBytes Engine::bytes_from(Level level, double bytes) {
   return {level == Level::l2 ? bytes : 0, level == Level::llc ? bytes : 0, level == Level::hbm ? bytes : 0};
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

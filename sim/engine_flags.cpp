@@ -4,7 +4,7 @@
 
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 // The counter that an operation names, on `rank`.
 std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
@@ -152,4 +152,4 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
   }
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

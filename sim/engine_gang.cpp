@@ -2,7 +2,7 @@
 // room waits; kernels launched later go ahead of it.
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 // Sends all workgroups of a gang, or none.
 void Engine::start_gang(std::uint32_t k, double now) {
@@ -51,4 +51,4 @@ void Engine::start_gang_by_place(std::uint32_t k, double now) {
   }
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -8,7 +8,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::host_step(std::int32_t rank, double now) {
   HostState& host = hosts_[rank];
@@ -243,4 +243,4 @@ void Engine::arrive_at_barrier(std::int32_t rank, double now) {
   at_barrier_.clear();
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

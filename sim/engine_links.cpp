@@ -1,7 +1,7 @@
 // What an operation takes of the links: its place among those that copy, and its share of a full link.
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 // Whether an operation stores over links that carry less the fewer do so. What the copy engine stores is left
 // out: it fills a link with fewer workgroups (tiles stored by 32 come to 350 GB/s on 2 H200, copies to 318),
@@ -51,4 +51,4 @@ double Engine::service_weight(const WorkgroupState& wg, std::uint32_t op) const 
   return service_weights_.at(unit_random(draw));
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

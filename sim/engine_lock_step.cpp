@@ -25,7 +25,7 @@
 
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 constexpr double kJoins = 0.5;      // of the requests: those who share that much go on together
@@ -187,4 +187,4 @@ double Engine::l2_share(std::uint32_t level) {
   return 1 - static_cast<double>(level) / (kCoalescingLevels - 1);
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -7,7 +7,7 @@
 #include "model/schedule/operations.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::notify_start(const WorkgroupState& wg, double now) {
   if (options_.observer) options_.observer->op_started(place_of(wg, wg.pc), now);
@@ -394,4 +394,4 @@ void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
   wg.path.charge(&TimeAccount::launch_ns, now);
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

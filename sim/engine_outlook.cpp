@@ -12,7 +12,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 // What takes exactly as long as the limit must not miss it because times were added in another order.
@@ -179,7 +179,7 @@ void Engine::index_tails() {
 }
 
 // As of a workgroup of whom nothing is known but its kernel and the item that it has just drawn.
-Engine::WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
+WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
   WorkgroupState wg = at_start(k, 0);
   wg.pc = item.first_op;
   wg.end = item.first_op + item.op_count;
@@ -220,4 +220,4 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   totals_.gave_up |= rest_ns_[wg.pc] > left * clock;
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

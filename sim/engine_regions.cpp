@@ -2,9 +2,9 @@
 // Of each cell a record says what else one says of a tile.
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
-std::vector<EngineState::TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer) {
+std::vector<TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer) {
   auto& table =
       records_[static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer)];
   if (table.empty()) table.resize(region_cells_.count(rank, buffer));
@@ -90,4 +90,4 @@ void Engine::note_cells_copied(const Op& op, const Path& path, double now) {
   });
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

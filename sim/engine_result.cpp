@@ -8,7 +8,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 void Engine::report_stall(double now) const {
   std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
@@ -124,4 +124,4 @@ void Engine::copy_to_alike(SimulationResult& out) const {
   out.hbm_bytes *= times;
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

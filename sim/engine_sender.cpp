@@ -13,7 +13,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 bool Engine::staging_in_use(const WorkgroupState& wg) const {
   if (!wg.sender_busy) return false;
@@ -196,4 +196,4 @@ void Engine::sender_progressed(std::uint32_t id, double now) {
   step(id, now);
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -17,7 +17,7 @@
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 std::size_t workgroups_of(const Schedule& schedule) {
@@ -27,7 +27,7 @@ std::size_t workgroups_of(const Schedule& schedule) {
 }
 }  // namespace
 
-EngineState::TileGrid EngineState::grid_of(const Buffer& buffer) {
+TileGrid grid_of(const Buffer& buffer) {
   TileGrid grid;
   grid.tile_rows = std::max(1, buffer.tile_rows);
   grid.tile_cols = std::max(1, buffer.tile_cols);
@@ -74,7 +74,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   for (GpuState& gpu : gpus_) find_clock_factors(gpu);
 }
 
-EngineState::GpuState::GpuState(const Gpu& gpu)
+GpuState::GpuState(const Gpu& gpu)
     : dispatcher(gpu),
       llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
       // Any one die may take all that is behind the L2s.
@@ -330,7 +330,7 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   }
 }
 
-Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
+MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
   const Kernel& kernel = schedule_.kernels[k];
   const KernelCosts& costs = costs_.of(kernel);
   const Gpu& gpu = machine_.gpu;
@@ -352,7 +352,7 @@ Engine::MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, Atten
   return shape;
 }
 
-Engine::MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
+MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const Kernel& kernel = schedule_.kernels[k];
   const KernelCosts& costs = costs_.of(kernel);
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
@@ -395,4 +395,4 @@ void Engine::number_workgroups_of_dies(const Kernel& kernel, KernelState& state)
   }
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

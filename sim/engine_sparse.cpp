@@ -6,7 +6,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 
@@ -66,4 +66,4 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
   look_ahead(wg, now);
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -9,7 +9,7 @@
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 namespace {
 // splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a hash whose output bits are all well mixed.
@@ -71,9 +71,8 @@ double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
 
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
 // fetching comes no earlier to those behind it.
-Engine::Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op,
-                                        const MatmulInputs& inputs, const MatmulShape& shape,
-                                        double duration_ns, double now) {
+Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
+                                const MatmulShape& shape, double duration_ns, double now) {
   GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   Missed missed;
@@ -187,8 +186,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   return id;
 }
 
-Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row,
-                                      std::int32_t col) {
+TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col) {
   const TileGrid& grid = tile_grid_[static_cast<std::size_t>(buffer)];
   auto& table =
       records_[static_cast<std::size_t>(rank) * tile_grid_.size() + static_cast<std::size_t>(buffer)];
@@ -198,7 +196,7 @@ Engine::TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, st
                static_cast<std::size_t>(col / grid.tile_cols)];
 }
 
-Engine::Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
+Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = gpus_[rank];
   if (options_.counterfactual.intermediates_on_chip && record.written()) return Level::chip;
   if (record.die == die && gpu.l2[static_cast<std::size_t>(die)].holds(record.l2_mark, now)) return Level::l2;
@@ -244,7 +242,7 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
   path.charge(wg.store_part, now);
 }
 
-Engine::DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
+DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
   const Kernel& kernel = schedule_.kernels[wg.kernel];
@@ -412,4 +410,4 @@ double Engine::unit_random(std::uint64_t what) const {
   return static_cast<double>(mix(mix(options_.seed) ^ what) >> 11) * 0x1.0p-53;
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine

@@ -17,7 +17,7 @@
 #include "model/core/error.hpp"
 #include "sim/engine.hpp"
 
-namespace tritax {
+namespace tritax::engine {
 
 // Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by kernels whose
 // results stay, which come after a product, are not asked for.
@@ -137,4 +137,4 @@ double Engine::write_cost() const {
   return writes > 0 ? machine_.gpu.hbm_gb_per_s / writes : 1;
 }
 
-}  // namespace tritax
+}  // namespace tritax::engine
