@@ -26,33 +26,33 @@ SimulationResult Engine::run() {
   double now = 0;
   for (;;) {
     // What nobody waits for any more must not keep the clock going.
-    while (!queue_.empty() && is_stale(queue_.next())) queue_.pop();
-    const double next = std::min(queue_.next_time_ns(), fluid_.next_completion_ns());
+    while (!run_.queue.empty() && is_stale(run_.queue.next())) run_.queue.pop();
+    const double next = std::min(run_.queue.next_time_ns(), run_.fluid.next_completion_ns());
     if (next == std::numeric_limits<double>::infinity()) break;
     TRITAX_ASSERT(next >= now, "the clock went backwards");
     now = next;
     if (now > kLongestRunNs) refuse_length();
-    totals_.gave_up |= options_.give_up_after_ns > 0 && now > options_.give_up_after_ns;
-    totals_.gave_up |= options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
-    if (totals_.gave_up) break;
+    run_.totals.gave_up |= run_.options.give_up_after_ns > 0 && now > run_.options.give_up_after_ns;
+    run_.totals.gave_up |= run_.options.stop != nullptr && run_.options.stop->load(std::memory_order_relaxed);
+    if (run_.totals.gave_up) break;
     const double same_ns = same_time_until(now);
     now = collect_ended(now, same_ns);
     for (const FluidNetwork::Completion& ended : ended_) completed(ended, now);
     start_sent(now);
-    while (queue_.next_time_ns() <= same_ns) {
+    while (run_.queue.next_time_ns() <= same_ns) {
       now = collect_due(now, same_ns);
       for (const auto& event : due_) handle(event.payload, now);
       start_sent(now);
     }
-    fluid_.settle(now);
-    if (options_.link_counters && options_.observer) report_link_rates(now);
+    run_.fluid.settle(now);
+    if (run_.options.link_counters && run_.options.observer) report_link_rates(now);
     if (counters_) tell_clocks(now);
   }
-  if (!totals_.gave_up) {
+  if (!run_.totals.gave_up) {
     for (const HostState& host : hosts_) {
       if (host.wait != HostWait::done) report_stall(now);
     }
-    for (const KernelState& kernel : kernels_) {
+    for (const KernelState& kernel : run_.kernels) {
       if (kernel.launched && kernel.remaining > 0) report_stall(now);
     }
   }
@@ -62,15 +62,15 @@ SimulationResult Engine::run() {
 // What ends up to `same_ns` ends at one time, that of the last, in the order of the workgroups.
 double Engine::collect_ended(double now, double same_ns) {
   ended_.clear();
-  while (fluid_.next_completion_ns() <= same_ns) {
-    now = std::max(now, fluid_.next_completion_ns());
-    const FluidNetwork::Completion completion = fluid_.complete(now);
+  while (run_.fluid.next_completion_ns() <= same_ns) {
+    now = std::max(now, run_.fluid.next_completion_ns());
+    const FluidNetwork::Completion completion = run_.fluid.complete(now);
     ended_.push_back(completion);
-    if (fluid_.active(completion.class_id) > 0) {
+    if (run_.fluid.active(completion.class_id) > 0) {
       // By now the state of the one before is there and tells which operation comes next.
-      const std::uint32_t token = fluid_.next_token(completion.class_id);
+      const std::uint32_t token = run_.fluid.next_token(completion.class_id);
       if (is_transfer(token)) continue;
-      __builtin_prefetch(schedule_.ops.data() + workgroups_[ends_soon_].pc);
+      __builtin_prefetch(run_.schedule.ops.data() + run_.workgroups[ends_soon_].pc);
       ends_soon_ = workgroup_of(token);
       prefetch(ends_soon_);
     }
@@ -78,7 +78,7 @@ double Engine::collect_ended(double now, double same_ns) {
   if (ended_.size() > 1) {
     const auto rank = [&](const FluidNetwork::Completion& ended) {
       if (is_transfer(ended.token)) return ended.token;
-      return token_of(workgroups_[workgroup_of(ended.token)].id, (ended.token & 1u) != 0);
+      return token_of(run_.workgroups[workgroup_of(ended.token)].id, (ended.token & 1u) != 0);
     };
     std::sort(ended_.begin(), ended_.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   }
@@ -88,8 +88,8 @@ double Engine::collect_ended(double now, double same_ns) {
 // Likewise of what was to happen, in the order in which that was said.
 double Engine::collect_due(double now, double same_ns) {
   due_.clear();
-  while (queue_.next_time_ns() <= same_ns) due_.push_back(queue_.pop());
-  if (!queue_.empty()) prefetch_of(queue_.next());
+  while (run_.queue.next_time_ns() <= same_ns) due_.push_back(run_.queue.pop());
+  if (!run_.queue.empty()) prefetch_of(run_.queue.next());
   now = std::max(now, due_.back().time_ns);
   if (due_.front().time_ns != due_.back().time_ns) {
     std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
@@ -100,15 +100,15 @@ double Engine::collect_due(double now, double same_ns) {
 void Engine::report_link_rates(double now) {
   reported_rate_.resize(link_resource_.size(), 0.0);
   for (std::size_t edge = 0; edge < link_resource_.size(); ++edge) {
-    const double rate = fluid_.load(link_resource_[edge]);
+    const double rate = run_.fluid.load(link_resource_[edge]);
     if (rate == reported_rate_[edge]) continue;
     reported_rate_[edge] = rate;
-    options_.observer->link_rate(static_cast<int>(edge), now, rate);
+    run_.options.observer->link_rate(static_cast<int>(edge), now, rate);
   }
 }
 
 void Engine::handle(const Event& event, double now) {
-  ++totals_.events;
+  ++run_.totals.events;
   switch (event.kind) {
     case EventKind::start_workgroup:
       start_workgroup(event.id, now);
@@ -147,23 +147,23 @@ void Engine::handle(const Event& event, double now) {
 }
 
 void Engine::start_kernel(std::uint32_t kernel, double now) {
-  KernelState& state = kernels_[kernel];
-  const std::int32_t rank = schedule_.kernels[kernel].rank;
+  KernelState& state = run_.kernels[kernel];
+  const std::int32_t rank = run_.schedule.kernels[kernel].rank;
   state.start.charge(&TimeAccount::launch_ns, now);
   if (first_start_ns_ < 0) first_start_ns_ = now;
-  if (gpus_[rank].first_start_ns < 0) gpus_[rank].first_start_ns = now;
-  if (options_.observer) options_.observer->kernel_started(kernel, now);
+  if (run_.gpus[rank].first_start_ns < 0) run_.gpus[rank].first_start_ns = now;
+  if (run_.options.observer) run_.options.observer->kernel_started(kernel, now);
   if (state.remaining == 0) {
     state.end = state.start;
     finish_kernel(kernel, now);
     return;
   }
-  gpus_[rank].running.push_back(kernel);
-  for (int die = 0; die < machine_.gpu.xcds; ++die) dispatch(rank, die, now);
+  run_.gpus[rank].running.push_back(kernel);
+  for (int die = 0; die < run_.machine.gpu.xcds; ++die) dispatch(rank, die, now);
 }
 
 void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   last_dispatched_.clear();
   if (placed_) {
     dispatch_by_place(rank, die, now);
@@ -173,8 +173,8 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
         start_gang(k, now);
         continue;
       }
-      KernelState& state = kernels_[k];
-      const Kernel& kernel = schedule_.kernels[k];
+      KernelState& state = run_.kernels[k];
+      const Kernel& kernel = run_.schedule.kernels[k];
       std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
       while (next < kernel.workgroups.size()) {
         const std::int32_t cu = gpu.dispatcher.place(die, next / state.dies, state.demand);
@@ -185,10 +185,10 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
           // What the die's next workgroup does first, and where that stands for the one after it: by their
           // turns both would be in no cache.
           const std::uint32_t op = kernel.workgroups[next].first_op;
-          if (op < schedule_.ops.size()) {
-            __builtin_prefetch(schedule_.ops.data() + op);
-            __builtin_prefetch(schedule_.ops.data() + op + 1);
-            __builtin_prefetch(inputs_of_op_.data() + op);
+          if (op < run_.schedule.ops.size()) {
+            __builtin_prefetch(run_.schedule.ops.data() + op);
+            __builtin_prefetch(run_.schedule.ops.data() + op + 1);
+            __builtin_prefetch(run_.inputs_of_op.data() + op);
           }
           const std::uint32_t after = next + state.dies;
           if (after < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + after);
@@ -196,25 +196,25 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
       }
     }
   }
-  std::erase_if(gpu.running, [&](std::uint32_t k) { return kernels_[k].to_send == 0; });
+  std::erase_if(gpu.running, [&](std::uint32_t k) { return run_.kernels[k].to_send == 0; });
 }
 
 // A compute unit each in turn, as the dispatcher fills them.
 void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   for (const std::uint32_t k : gpu.running) {
     if (is_gang(k)) start_gang_by_place(k, now);
   }
-  const std::int32_t first = die * machine_.gpu.cus_per_xcd;
+  const std::int32_t first = die * run_.machine.gpu.cus_per_xcd;
   for (bool sent = true; sent;) {
     sent = false;
-    for (std::int32_t cu = first; cu < first + machine_.gpu.cus_per_xcd; ++cu) {
+    for (std::int32_t cu = first; cu < first + run_.machine.gpu.cus_per_xcd; ++cu) {
       PlaceQueue& queue = gpu.place_queues[static_cast<std::size_t>(cu)];
       if (queue.head == queue.workgroups.size()) continue;
       const Placed& placed = queue.workgroups[queue.head];
       const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
       const bool started = kernel != gpu.running.end() && !is_gang(placed.kernel);
-      if (!started || !gpu.dispatcher.has_room(cu, kernels_[placed.kernel].demand)) continue;
+      if (!started || !gpu.dispatcher.has_room(cu, run_.kernels[placed.kernel].demand)) continue;
       send(placed, now);
       ++queue.head;
       sent = true;
@@ -222,38 +222,19 @@ void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) 
   }
 }
 
-void Engine::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {
-  const Kernel& kernel = schedule_.kernels[k];
-  static_cast<WorkgroupHead&>(wg) = {};
-  wg.kernel = k;
-  wg.number = number;
-  wg.id = kernels_[k].first_workgroup + number;
-  wg.rank = static_cast<std::int16_t>(kernel.rank);
-  wg.profile = kernel.profile;
-  wg.has_sender = kernels_[k].has_sender;
-  wg.pc = kernel.workgroups[wg.number].first_op;
-  wg.end = wg.pc + kernel.workgroups[wg.number].op_count;
-}
-
-WorkgroupState Engine::at_start(std::uint32_t k, std::uint32_t number) const {
-  WorkgroupState wg;
-  start_over(wg, k, number);
-  return wg;
-}
-
 std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
-  auto id = static_cast<std::uint32_t>(workgroups_.size());
+  auto id = static_cast<std::uint32_t>(run_.workgroups.size());
   if (free_places_.empty()) {
-    workgroups_.emplace_back();
-    senders_.emplace_back();
+    run_.workgroups.emplace_back();
+    run_.senders.emplace_back();
     if (has_items()) draws_.emplace_back();
   } else {
     id = free_places_.back();
     free_places_.pop_back();
   }
-  start_over(workgroups_[id], kernel, number);
-  if (workgroups_[id].has_sender || machine_.fabric.signal_round_trip_ns > 0) {
-    senders_[id] = {.pc = workgroups_[id].pc, .path = {}};
+  run_.start_over(run_.workgroups[id], kernel, number);
+  if (run_.workgroups[id].has_sender || run_.machine.fabric.signal_round_trip_ns > 0) {
+    run_.senders[id] = {.pc = run_.workgroups[id].pc, .path = {}};
   }
   return id;
 }
@@ -261,37 +242,37 @@ std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
 void Engine::send(const Placed& placed, double now) {
   const std::int32_t cu = placed.cu;
   const std::uint32_t id = take_place(placed.kernel, placed.workgroup);
-  WorkgroupState& wg = workgroups_[id];
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  KernelState& state = kernels_[wg.kernel];
-  GpuState& gpu = gpus_[kernel.rank];
+  WorkgroupState& wg = run_.workgroups[id];
+  const Kernel& kernel = run_.schedule.kernels[wg.kernel];
+  KernelState& state = run_.kernels[wg.kernel];
+  GpuState& gpu = run_.gpus[kernel.rank];
   CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
   if (gpu.dispatcher.resident(cu) == 0) unit.occupied_since_ns = now;
   gpu.dispatcher.take(cu, state.demand);
   ++unit.residents(kernel.tile);
   // What it does first is in no cache either.
-  __builtin_prefetch(schedule_.ops.data() + wg.pc);
-  __builtin_prefetch(inputs_of_op_.data() + wg.pc);
+  __builtin_prefetch(run_.schedule.ops.data() + wg.pc);
+  __builtin_prefetch(run_.inputs_of_op.data() + wg.pc);
   wg.cu = cu;
   wg.die = static_cast<std::int16_t>(gpu.dispatcher.die_of(cu));
   wg.path = state.start;
   --state.to_send;
   double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(wg.die)];
   const double sent_ns = std::max(free_at, now);
-  free_at = sent_ns + machine_.gpu.workgroup_dispatch_ns;
+  free_at = sent_ns + run_.machine.gpu.workgroup_dispatch_ns;
   last_dispatched_.push_back(id);
   sent_.push_back(placed);
   // What starts with the kernel finds its code and its operations in no cache.
   double start = 0;
-  const KernelCosts& costs = costs_of(wg);
+  const KernelCosts& costs = run_.costs_of(wg);
   if (!later(now, state.start.time_ns)) {
-    if (!options_.warm) start += costs.cold_start_ns + (state.code_is_cold ? costs.cold_code_ns : 0);
-    if (!options_.counterfactual.free_launches) start += kernel.start_ns;
+    if (!run_.options.warm) start += costs.cold_start_ns + (state.code_is_cold ? costs.cold_code_ns : 0);
+    if (!run_.options.counterfactual.free_launches) start += kernel.start_ns;
   }
-  if (kernel.tile.m > 0 && !options_.counterfactual.free_launches) start += costs.matmul_start_ns;
-  const double starts_ns = sent_ns + machine_.gpu.dispatch_latency_ns + start;
+  if (kernel.tile.m > 0 && !run_.options.counterfactual.free_launches) start += costs.matmul_start_ns;
+  const double starts_ns = sent_ns + run_.machine.gpu.dispatch_latency_ns + start;
   if (starts_ns > now) {
-    queue_.push(starts_ns, {EventKind::start_workgroup, id});
+    run_.queue.push(starts_ns, {EventKind::start_workgroup, id});
   } else {
     starting_.push_back(id);
   }
@@ -300,28 +281,28 @@ void Engine::send(const Placed& placed, double now) {
 // Starts the workgroups that were sent just now. One that has nothing to do ends at once, and others follow.
 void Engine::start_sent(double now) {
   for (std::size_t i = 0; i < starting_.size(); ++i) {
-    ++totals_.events;
+    ++run_.totals.events;
     start_workgroup(starting_[i], now);
   }
   starting_.clear();
 }
 
 void Engine::start_workgroup(std::uint32_t wg, double now) {
-  workgroups_[wg].path.charge(&TimeAccount::launch_ns, now);
+  run_.workgroups[wg].path.charge(&TimeAccount::launch_ns, now);
   step(wg, now);
 }
 
 void Engine::finish_workgroup(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   const std::uint32_t k = wg.kernel;
   const std::int32_t cu = wg.cu;
   const std::int32_t die = wg.die;
   const Path path = wg.path;
   wg.kernel = kNobody;
   free_places_.push_back(id);
-  const Kernel& kernel = schedule_.kernels[k];
-  KernelState& state = kernels_[k];
-  GpuState& gpu = gpus_[kernel.rank];
+  const Kernel& kernel = run_.schedule.kernels[k];
+  KernelState& state = run_.kernels[k];
+  GpuState& gpu = run_.gpus[kernel.rank];
   gpu.dispatcher.release(cu, state.demand);
   CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
   if (gpu.dispatcher.resident(cu) == 0) gpu.cu_busy_ns += now - unit.occupied_since_ns;
@@ -332,27 +313,22 @@ void Engine::finish_workgroup(std::uint32_t id, double now) {
   if (!gpu.running.empty()) {
     // Successors in the freed slot continue this workgroup's path.
     dispatch(kernel.rank, die, now);
-    for (const std::uint32_t successor : last_dispatched_) workgroups_[successor].path = path;
+    for (const std::uint32_t successor : last_dispatched_) run_.workgroups[successor].path = path;
   }
   if (state.remaining == 0) finish_kernel(k, now);
 }
 
 void Engine::finish_kernel(std::uint32_t kernel, double now) {
-  KernelState& state = kernels_[kernel];
-  const std::int32_t rank = schedule_.kernels[kernel].rank;
+  KernelState& state = run_.kernels[kernel];
+  const std::int32_t rank = run_.schedule.kernels[kernel].rank;
   last_end_ns_ = std::max(last_end_ns_, now);
-  gpus_[rank].last_end_ns = now;
-  if (options_.observer) options_.observer->kernel_finished(kernel, now);
+  run_.gpus[rank].last_end_ns = now;
+  if (run_.options.observer) run_.options.observer->kernel_finished(kernel, now);
   StreamState& stream = hosts_[rank].streams[static_cast<std::size_t>(state.stream)];
   stream.busy = false;
   stream.last_end = state.end;
   start_next_in_stream(rank, state.stream);
   stream_progressed(rank, now);
-}
-
-OpPlace Engine::place_of(const WorkgroupState& wg, std::uint32_t op) const {
-  const Workgroup& workgroup = schedule_.kernels[wg.kernel].workgroups[wg.number];
-  return {wg.kernel, wg.number, op - workgroup.first_op, wg.rank, wg.cu};
 }
 
 }  // namespace tritax::engine

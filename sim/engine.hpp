@@ -34,6 +34,7 @@
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
+#include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
@@ -57,16 +58,6 @@ class Engine {
   const std::vector<Placed>& places() const { return sent_; }
 
  private:
-  // By how its kernel is written.
-  const KernelCosts& costs_of(const WorkgroupState& wg) const { return costs_[wg.profile]; }
-
-  // The rank that is simulated in place of `rank`.
-  std::int32_t home(std::int32_t rank) const {
-    return rank < simulated_ranks_ ? rank : rank % simulated_ranks_;
-  }
-  GpuState& gpu_of(std::int32_t rank) { return gpus_[static_cast<std::size_t>(home(rank))]; }
-  const GpuState& gpu_of(std::int32_t rank) const { return gpus_[static_cast<std::size_t>(home(rank))]; }
-
   // engine_setup.cpp
   void add_resources();
   void add_links();
@@ -97,13 +88,11 @@ class Engine {
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
-  WorkgroupState at_start(std::uint32_t kernel, std::uint32_t number) const;
-  void start_over(WorkgroupState& wg, std::uint32_t kernel, std::uint32_t number) const;
   std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
   // Between two events of a workgroup come those of thousands: without this it is in no cache when an
   // operation of it ends.
   void prefetch(std::uint32_t wg) const {
-    const char* state = reinterpret_cast<const char*>(&workgroups_[wg]);
+    const char* state = reinterpret_cast<const char*>(&run_.workgroups[wg]);
     for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
   }
   void prefetch_of(const Event& event) const {
@@ -113,7 +102,9 @@ class Engine {
   void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
   void start_gang(std::uint32_t kernel, double now);
   void start_gang_by_place(std::uint32_t kernel, double now);
-  bool is_gang(std::uint32_t kernel) const { return schedule_.kernels[kernel].placement == Placement::gang; }
+  bool is_gang(std::uint32_t kernel) const {
+    return run_.schedule.kernels[kernel].placement == Placement::gang;
+  }
   void send(const Placed& placed, double now);
   void start_sent(double now);
   void start_workgroup(std::uint32_t wg, double now);
@@ -124,7 +115,6 @@ class Engine {
   void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
-  OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
 
   // engine_host.cpp
   void host_step(std::int32_t rank, double now);
@@ -177,11 +167,6 @@ class Engine {
   bool lacks_operands(std::uint32_t id, double now);
   void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
-  static void charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now);
-  static void charge_activity(Path& path, double start, double reread, double alone,
-                              double TimeAccount::*part, double wire_ns, double now);
-  void notify_start(const WorkgroupState& wg, double now);
-  void notify_finish(const WorkgroupState& wg, std::uint32_t op, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
 
   // engine_attend.cpp
@@ -202,8 +187,6 @@ class Engine {
   void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
   double poll_ns(const WorkgroupState& wg, const Op& op) const;
   std::int32_t& residents_of(const WorkgroupState& wg);
-  // Of a signal or wait: it stands for order and costs nothing.
-  bool is_free(const Op& op) const { return op.flag == free_flag_; }
 
   // engine_claim.cpp
   bool has_items() const { return !of_item_.empty(); }
@@ -211,12 +194,9 @@ class Engine {
   void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
   void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
   bool goes_back_to_claim(WorkgroupState& wg, std::uint32_t id);
-  std::uint32_t begin_of_program(const WorkgroupState& wg, std::uint32_t op) const;
   bool raises_passed(WorkgroupState& wg, const Path& path, double now);
 
   // engine_sender.cpp
-  SenderState& sender_of(const WorkgroupState& wg) { return senders_[&wg - workgroups_.data()]; }
-  const SenderState& sender_of(const WorkgroupState& wg) const { return senders_[&wg - workgroups_.data()]; }
   bool staging_in_use(const WorkgroupState& wg) const;
   bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
   bool stages_or_passes(std::uint32_t id, const Op& op, double now);
@@ -228,7 +208,7 @@ class Engine {
   bool holds_up_matmul(std::uint32_t id, double now);
   void loads_trickled(std::uint32_t id, double now);
   bool is_stale(const Event& event) const {
-    return event.kind == EventKind::loads_trickled && workgroups_[event.id].waiting != Waiting::loads;
+    return event.kind == EventKind::loads_trickled && run_.workgroups[event.id].waiting != Waiting::loads;
   }
   void load_the_rest(std::uint32_t id, double now);
   void resume_loads(std::uint32_t id, double now);
@@ -259,7 +239,7 @@ class Engine {
   void index_ports();
   // Whether the matmuls of its kernel join requests with those of neighbours.
   bool coalesces(const WorkgroupState& wg) const {
-    return !port_of_cu_.empty() && costs_of(wg).l2_coalescing_ns > 0;
+    return !port_of_cu_.empty() && run_.costs_of(wg).l2_coalescing_ns > 0;
   }
   Coalesced coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs, std::uint32_t misses,
                      double duration_ns, double now);
@@ -311,14 +291,15 @@ class Engine {
   std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
   // Of all that behave alike, the one whose luck they have.
   std::uint32_t lucky_workgroup(std::uint32_t id) const {
-    return alike_.workgroup_of == nullptr ? id : (*alike_.workgroup_of)[id];
+    return run_.alike.workgroup_of == nullptr ? id : (*run_.alike.workgroup_of)[id];
   }
   double unit_random(std::uint64_t what) const;
   // Between two ranks, and between all that are as far apart.
   double& sent_bytes(std::int32_t from, std::int32_t to) {
-    const std::int32_t first = home(from);
-    const std::int32_t last = first == from ? to : (to + schedule_.ranks - (from - first)) % schedule_.ranks;
-    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(schedule_.ranks) +
+    const std::int32_t first = run_.home(from);
+    const std::int32_t last =
+        first == from ? to : (to + run_.schedule.ranks - (from - first)) % run_.schedule.ranks;
+    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(run_.schedule.ranks) +
                        static_cast<std::size_t>(last)];
   }
 
@@ -336,11 +317,11 @@ class Engine {
   double bytes_touched(bool results) const;
   template <typename Visit>
   void for_each_op(const Visit& visit) const {
-    for (const Kernel& kernel : schedule_.kernels) {
+    for (const Kernel& kernel : run_.schedule.kernels) {
       for (std::size_t p = 0; p < program_count(kernel); ++p) {
         const Workgroup& program = program_of(kernel, p);
         for (std::uint32_t i = 0; i < program.op_count; ++i) {
-          visit(kernel, schedule_.ops[program.first_op + i]);
+          visit(kernel, run_.schedule.ops[program.first_op + i]);
         }
       }
     }
@@ -351,7 +332,7 @@ class Engine {
   void find_dirty_share(GpuState& gpu, std::int32_t rank);
   double bytes_ahead(std::int32_t rank) const;
   double cache_bytes() const {
-    return std::max(machine_.gpu.l2_bytes * machine_.gpu.xcds, machine_.gpu.llc_bytes);
+    return std::max(run_.machine.gpu.l2_bytes * run_.machine.gpu.xcds, run_.machine.gpu.llc_bytes);
   }
   double write_cost() const;
 
@@ -383,29 +364,14 @@ class Engine {
   double highest_clock_factor() const;
   void look_ahead(const WorkgroupState& wg, double now);
 
-  const Schedule& schedule_;
-  const Machine& machine_;
-  const CostTable costs_;
-  const std::vector<KernelProfile> profiles_;  // of the kernels
-  const SimulationOptions options_;
+  Run run_;
   CounterObserver* const counters_;  // null: nobody records them
-  const Alike alike_;
-  const std::int32_t simulated_ranks_;  // the first; all unless nodes or ranks are alike
-  const std::int32_t alike_of_node_;    // ranks of a node that each of these stands for: 1 unless ranks are
-  HostCosts host_costs_;                // with free launches: all zero but barrier and first turns
-  Topology topology_;
-  const MoveCosts moves_;
+  HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
   ServiceWeights service_weights_;
   Crowding crowding_;
   double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it
   std::array<Shares, kKernelProfileCount> shares_{};  // by profile
-  FluidNetwork fluid_;
-  EventQueue<Event> queue_;
-  std::vector<GpuState> gpus_;
   std::vector<HostState> hosts_;
-  std::vector<KernelState> kernels_;
-  std::vector<WorkgroupState> workgroups_;  // on a compute unit; wg and id count places; never moves
-  std::vector<SenderState> senders_;        // of workgroups_, in the same places
   std::vector<DrawState> draws_;            // likewise, if a kernel has items
   std::vector<AttendState> attends_;        // likewise, of those that have attended
   std::vector<std::uint32_t> streams_;      // by operation: keys and values; empty without attention
@@ -414,12 +380,9 @@ class Engine {
   bool operands_stay_ = false;            // in the L2, since an equal run just before
   bool results_fit_ = false;              // in the L2, beside the operands
   bool writes_back_late_ = false;         // from the L2, when something else needs the place
-  std::int32_t free_flag_ = -2;           // array of kTileDependences
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;
-  std::vector<MatmulShape> shapes_;
-  std::vector<MatmulInputs> inputs_of_op_;
   SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
   std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
@@ -453,9 +416,7 @@ class Engine {
   std::vector<char> harness_barriers_;  // by number of the barrier
   std::size_t barriers_passed_ = 0;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
-  SimulationResult totals_;
   std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce
-  CacheCounters traffic_;
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
   std::vector<EventQueue<Event>::Event> due_;    // likewise

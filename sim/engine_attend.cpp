@@ -10,17 +10,18 @@ namespace tritax::engine {
 
 // For as long as it runs, and again where it is given the same tiles.
 double Engine::pace_of(const WorkgroupState& wg) const {
-  return 1 + machine_.gpu.attend_spread * (2 * unit_random(1ULL << 62 | lucky_workgroup(wg.id)) - 1);
+  return 1 + run_.machine.gpu.attend_spread * (2 * unit_random(1ULL << 62 | lucky_workgroup(wg.id)) - 1);
 }
 
 // Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.
 Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
-  const Op& op = schedule_.ops[wg.pc];
-  const MatmulShape& shape = shapes_[inputs_of_op_[wg.pc].shape];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  const Op& op = run_.schedule.ops[wg.pc];
+  const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
   if (gpu.l2_streams.empty()) {
-    gpu.l2_streams.assign(static_cast<std::size_t>(machine_.gpu.xcds), StreamReuse(machine_.gpu.l2_bytes));
-    gpu.llc_streams.emplace_back(machine_.gpu.llc_bytes);
+    gpu.l2_streams.assign(static_cast<std::size_t>(run_.machine.gpu.xcds),
+                          StreamReuse(run_.machine.gpu.l2_bytes));
+    gpu.llc_streams.emplace_back(run_.machine.gpu.llc_bytes);
   }
   if (id >= attends_.size()) attends_.resize(id + 1);
   AttendState& state = attends_[id];
@@ -45,7 +46,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   const StreamReuse::Found found = l2.found(piece);
   const std::uint32_t missed_l2 = parts(1 - found.share);
   std::uint32_t missed_llc = missed_l2;
-  const bool asks_llc = missed_l2 > 0 && machine_.gpu.llc_bytes > 0;
+  const bool asks_llc = missed_l2 > 0 && run_.machine.gpu.llc_bytes > 0;
   if (asks_llc) missed_llc = parts((1 - gpu.llc_streams.front().found(piece).share) * missed_l2 / kMissParts);
   const std::uint32_t misses = missed_l2 | missed_llc << kMissPartsBits;
   const double alone_ns = expected_ns(misses);
@@ -77,7 +78,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
 void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
                            std::uint32_t missed_l2, std::uint32_t missed_llc) {
   const auto count = [&](std::int32_t buffer, double bytes) {
-    CacheTraffic& traffic = traffic_.at(wg.rank, wg.die, buffer, op.kind);
+    CacheTraffic& traffic = run_.traffic.at(wg.rank, wg.die, buffer, op.kind);
     traffic.asked_bytes += bytes;
     traffic.l2_hit_bytes += bytes * (kMissParts - missed_l2) / kMissParts;
     traffic.llc_hit_bytes += bytes * (missed_l2 - missed_llc) / kMissParts;
@@ -86,14 +87,14 @@ void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulS
   count(op.src_buffer, shape.cost.a_bytes);
   count(op.b_buffer, shape.cost.b_bytes);
   if (shape.cost.q_bytes == 0) return;
-  CacheTraffic& queries = traffic_.at(wg.rank, wg.die, op.buffer, op.kind);  // nobody has read them
+  CacheTraffic& queries = run_.traffic.at(wg.rank, wg.die, op.buffer, op.kind);  // nobody has read them
   queries.asked_bytes += shape.cost.q_bytes;
   queries.hbm_read_bytes += shape.cost.q_bytes;
 }
 
 void Engine::leave_streams(const WorkgroupState& wg, std::uint32_t id, double now) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
-  const MatmulShape& shape = shapes_[inputs_of_op_[wg.pc].shape];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
   AttendState& state = attends_[id];
   gpu.l2_streams[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
   if (state.llc_reader != kNobody) gpu.llc_streams.front().end(state.llc_reader, now);

@@ -16,8 +16,9 @@ void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, dou
   ++flag.pollers;
   wg.op_part = &TimeAccount::memory_ns;
   wg.waiting = Waiting::time;
-  queue_.push(now + machine_.gpu.flag_cross_die_ns + (flag.pollers - 1) / machine_.gpu.boost_clock_ghz,
-              {EventKind::resume_workgroup, id});
+  run_.queue.push(
+      now + run_.machine.gpu.flag_cross_die_ns + (flag.pollers - 1) / run_.machine.gpu.boost_clock_ghz,
+      {EventKind::resume_workgroup, id});
 }
 
 // The answer is here; the workgroup is behind the claim already.
@@ -29,7 +30,7 @@ void Engine::end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op) {
     if (drawn >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);
   } else if (drawn < item_count(op)) {
     draws_[id].claim = wg.pc - 1;
-    const Item& item = schedule_.kernels[wg.kernel].items[static_cast<std::size_t>(op.k_begin + drawn)];
+    const Item& item = run_.schedule.kernels[wg.kernel].items[static_cast<std::size_t>(op.k_begin + drawn)];
     go_to(wg, id, item.first_op, item.first_op + item.op_count);
   }
 }
@@ -38,34 +39,26 @@ void Engine::end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op) {
 void Engine::go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end) {
   wg.pc = first;
   wg.end = end;
-  if (wg.has_sender) senders_[id].pc = first;
+  if (wg.has_sender) run_.senders[id].pc = first;
 }
 
 // At the end of its operations: false if they are its own, and not those of an item.
 bool Engine::goes_back_to_claim(WorkgroupState& wg, std::uint32_t id) {
   if (draws_.empty() || draws_[id].claim == kNobody) return false;
-  const Workgroup& own = schedule_.kernels[wg.kernel].workgroups[wg.number];
+  const Workgroup& own = run_.schedule.kernels[wg.kernel].workgroups[wg.number];
   go_to(wg, id, draws_[id].claim, own.first_op + own.op_count);
   draws_[id].claim = kNobody;
   return true;
-}
-
-// The first operation of the workgroup or item that `op` belongs to.
-std::uint32_t Engine::begin_of_program(const WorkgroupState& wg, std::uint32_t op) const {
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  const Workgroup& own = kernel.workgroups[wg.number];
-  if (op - own.first_op < own.op_count) return own.first_op;
-  return kernel.items[static_cast<std::size_t>(item_of(kernel, op))].first_op;
 }
 
 // Raises the free signals that the workgroup has passed, as raise_after_store() does where all lie between
 // the store and the workgroup's place; false if they do.
 bool Engine::raises_passed(WorkgroupState& wg, const Path& path, double now) {
   if (draws_.empty()) return false;
-  std::vector<std::uint32_t>& passed = draws_[&wg - workgroups_.data()].passed;
+  std::vector<std::uint32_t>& passed = draws_[&wg - run_.workgroups.data()].passed;
   for (const std::uint32_t o : passed) {
-    notify_finish(wg, o, now);
-    deliver_signal(wg, schedule_.ops[o], path, now);
+    run_.tell_finish(wg, o, now);
+    deliver_signal(wg, run_.schedule.ops[o], path, now);
   }
   passed.clear();
   return true;

@@ -34,46 +34,47 @@ constexpr int kBusyBins = 32;
 }  // namespace
 
 double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
-  const double light = light_clock_ghz(machine_.gpu, dtype);
-  double clock_ghz = power > 0 ? std::min(light, clock_of_draw_ghz(machine_.gpu, power)) : light;
+  const double light = light_clock_ghz(run_.machine.gpu, dtype);
+  double clock_ghz = power > 0 ? std::min(light, clock_of_draw_ghz(run_.machine.gpu, power)) : light;
   if (gpu.power.most_ghz > 0) clock_ghz = std::min(clock_ghz, gpu.power.most_ghz);
   return clock_ghz;
 }
 
 double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
-  const MatrixRate& rate = machine_.gpu.rate(dtype);
-  if (machine_.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
+  const MatrixRate& rate = run_.machine.gpu.rate(dtype);
+  if (run_.machine.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
-  const double flat = machine_.gpu.flat_voltage_ghz / rate.load_clock_ghz;
-  return std::min(clock_of_draw(busy / power_budget(machine_.gpu), flat),
-                  light_clock_ghz(machine_.gpu, dtype) / rate.load_clock_ghz);
+  const double flat = run_.machine.gpu.flat_voltage_ghz / rate.load_clock_ghz;
+  return std::min(clock_of_draw(busy / power_budget(run_.machine.gpu), flat),
+                  light_clock_ghz(run_.machine.gpu, dtype) / rate.load_clock_ghz);
 }
 
 // That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.
 double Engine::most_clock_factor(const GpuState& gpu, DType dtype) const {
-  if (!machine_.gpu.knows_energies()) return clock_factor(gpu, dtype);
-  return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) / machine_.gpu.rate(dtype).load_clock_ghz;
+  if (!run_.machine.gpu.knows_energies()) return clock_factor(gpu, dtype);
+  return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) /
+         run_.machine.gpu.rate(dtype).load_clock_ghz;
 }
 
 void Engine::find_clock_factors(GpuState& gpu) const {
-  for (const MatmulShape& shape : shapes_) {
+  for (const MatmulShape& shape : run_.shapes) {
     gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_clock_factor(gpu, shape.dtype);
   }
   gpu.l2_can_fill = l2_can_fill(gpu);
 }
 
 void Engine::limit_clocks(std::span<const double> most_ghz) {
-  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(schedule_.ranks), "a clock for every GPU");
-  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
-    gpus_[rank].power.most_ghz = most_ghz[rank];
-    find_clock_factors(gpus_[rank]);
+  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
+  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
+    run_.gpus[rank].power.most_ghz = most_ghz[rank];
+    find_clock_factors(run_.gpus[rank]);
   }
 }
 
 void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
-  const Gpu& machine = machine_.gpu;
+  const Gpu& machine = run_.machine.gpu;
   if (!machine.knows_energies()) return;
-  Power& power = gpus_[static_cast<std::size_t>(wg.rank)].power;
+  Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
   const double per_byte = draw_per_byte(machine, machine.miss_pj_per_byte);
   wg.power = shape.work / clk;
   wg.power_if_missed = per_byte * shape.cost.operand_bytes / clk;
@@ -85,16 +86,16 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
 }
 
 void Engine::end_power(const WorkgroupState& wg) {
-  Power& power = gpus_[static_cast<std::size_t>(wg.rank)].power;
+  Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
   power.now -= wg.power;
   power.if_missed -= wg.power_if_missed;
 }
 
 void Engine::update_clock(std::int32_t rank) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
   Power& power = gpu.power;
-  if (!machine_.gpu.knows_energies()) {
-    const std::int32_t cus = machine_.gpu.cu_count();
+  if (!run_.machine.gpu.knows_energies()) {
+    const std::int32_t cus = run_.machine.gpu.cu_count();
     const std::int32_t bin = (gpu.busy_matrix_cus * kBusyBins + cus - 1) / cus;
     if (bin <= power.busy_bin) return;
     power.busy_bin = bin;
@@ -112,9 +113,10 @@ void Engine::update_clock(std::int32_t rank) {
 
 // Of all that is computed with, at most the boost clock.
 double Engine::slowest_clock_ghz(const GpuState& gpu) const {
-  double slowest_ghz = machine_.gpu.boost_clock_ghz;
-  for (const MatmulShape& shape : shapes_) {
-    const double clock_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
+  double slowest_ghz = run_.machine.gpu.boost_clock_ghz;
+  for (const MatmulShape& shape : run_.shapes) {
+    const double clock_ghz =
+        run_.machine.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
     slowest_ghz = std::min(slowest_ghz, clock_ghz);
   }
   return slowest_ghz;
@@ -123,10 +125,10 @@ double Engine::slowest_clock_ghz(const GpuState& gpu) const {
 void Engine::apply_clock(GpuState& gpu) {
   find_clock_factors(gpu);
   gpu.power.clock_ghz = slowest_clock_ghz(gpu);
-  gpu.clock_share = std::min(1.0, gpu.power.clock_ghz / machine_.gpu.boost_clock_ghz);
+  gpu.clock_share = std::min(1.0, gpu.power.clock_ghz / run_.machine.gpu.boost_clock_ghz);
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
-    fluid_.set_cap(id, matmul_cap(c, gpu));
+    run_.fluid.set_cap(id, matmul_cap(c, gpu));
   }
 }
 

@@ -17,10 +17,10 @@
 namespace tritax::engine {
 
 void Engine::index_copy_engines() {
-  engine_queues_.resize(gpus_.size());
-  if (schedule_.transfers.empty()) return;
-  require_copy_engines(machine_, fmt::format("schedule '{}'", schedule_.name));
-  if (options_.counterfactual.free_launches) copy_engines_.packet_ns = 0;
+  engine_queues_.resize(run_.gpus.size());
+  if (run_.schedule.transfers.empty()) return;
+  require_copy_engines(run_.machine, fmt::format("schedule '{}'", run_.schedule.name));
+  if (run_.options.counterfactual.free_launches) copy_engines_.packet_ns = 0;
   for (EngineQueue& queue : engine_queues_) {
     queue.last_end.resize(static_cast<std::size_t>(copy_engines_.engines));
     queue.busy.assign(static_cast<std::size_t>(copy_engines_.engines), 0);
@@ -50,7 +50,7 @@ void Engine::post_wait(std::int32_t rank, const HostOp& op, double now) {
       hosts_[static_cast<std::size_t>(rank)].last_record[static_cast<std::size_t>(op.event)];
   if (record == kNobody) {
     throw UserError(fmt::format("schedule '{}': rank {} waits for event {}, which it has not recorded",
-                                schedule_.name, rank, op.event));
+                                run_.schedule.name, rank, op.event));
   }
   post(rank, op.stream, {StreamState::Kind::wait, record, now});
 }
@@ -94,30 +94,31 @@ void Engine::take_engine(std::uint32_t id, std::int32_t engine, double now) {
   // Who has waited for the engine goes on with the path of the transfer that held it.
   const Path& last_end = queue.last_end[static_cast<std::size_t>(engine)];
   if (later(last_end.time_ns, transfer.path.time_ns)) transfer.path = last_end;
-  if (options_.observer) options_.observer->copy_started(transfer.rank, transfer.host_op, engine, now);
-  queue_.push(now + copy_engines_.packet_ns, {EventKind::transfer_moves, id});
+  if (run_.options.observer)
+    run_.options.observer->copy_started(transfer.rank, transfer.host_op, engine, now);
+  run_.queue.push(now + copy_engines_.packet_ns, {EventKind::transfer_moves, id});
 }
 
 void Engine::move_copy(std::uint32_t id, double now) {
   TransferState& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
-  const DataPath path = path_of_copy(schedule_.transfers[transfer.op], transfer.rank);
+  const DataPath path = path_of_copy(run_.schedule.transfers[transfer.op], transfer.rank);
   if (counters_) tell_copy(transfer, path);
   const std::int32_t class_id = data_class(path);
   transfer.begin_ns = now;
   transfer.alone_ns = path.bytes / path.cap_gb_per_s;
   transfer.part = path.peer != path.rank ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
-  fluid_.start(class_id, path.bytes, 1, kTransferToken | id, now);
-  transfer.lost_ns = fluid_.lost_on_links_ns(class_id);
+  run_.fluid.start(class_id, path.bytes, 1, kTransferToken | id, now);
+  transfer.lost_ns = run_.fluid.lost_on_links_ns(class_id);
 }
 
 DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   DataPath path{move_by_engine(op, rank)};
   path.source = Level::hbm;
-  path.bytes = tile_bytes(schedule_, op);
+  path.bytes = tile_bytes(run_.schedule, op);
   path.cap_gb_per_s = copy_engines_.gb_per_s;
-  path.written_back = written_back(op, costs_[path.profile], path.bytes);
-  if (moves_.is_message(path)) path.link_cost = moves_.message_cost(op, path, path.profile);
+  path.written_back = written_back(op, run_.costs[path.profile], path.bytes);
+  if (run_.moves.is_message(path)) path.link_cost = run_.moves.message_cost(op, path, path.profile);
   if (path.peer != path.rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, -1);
   return path;
@@ -125,9 +126,9 @@ DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
 
 // Every tile of the target has been written, behind the L2s.
 void Engine::note_copied(const Op& op, const Path& path, double now) {
-  GpuState& gpu = gpu_of(op.rank);
-  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-  if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
+  GpuState& gpu = run_.gpu_of(op.rank);
+  const Buffer& buffer = run_.schedule.buffers[static_cast<std::size_t>(op.buffer)];
+  if (run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
   if (region_cells_.has(op.buffer)) return note_cells_copied(op, path, now);
   if (by_tile_[static_cast<std::size_t>(op.buffer)] == 0) return;
   const TileGrid& grid = tile_grid_[static_cast<std::size_t>(op.buffer)];
@@ -137,7 +138,7 @@ void Engine::note_copied(const Op& op, const Path& path, double now) {
        row += grid.tile_rows) {
     for (std::int32_t col = op.rect.col / grid.tile_cols * grid.tile_cols; col < op.rect.col + op.rect.cols;
          col += grid.tile_cols) {
-      TileRecord& record = record_of(home(op.rank), op.buffer, row, col);
+      TileRecord& record = record_of(run_.home(op.rank), op.buffer, row, col);
       record.die = -1;
       record.llc_mark = gpu.llc.mark(now);
       record.writer = writer;
@@ -147,11 +148,11 @@ void Engine::note_copied(const Op& op, const Path& path, double now) {
 
 void Engine::finish_copy(std::uint32_t id, double lost_ns, double now) {
   TransferState& transfer = transfers_[id];
-  const Op& op = schedule_.transfers[transfer.op];
+  const Op& op = run_.schedule.transfers[transfer.op];
   charge_activity(transfer.path, transfer.begin_ns, 0, transfer.alone_ns, transfer.part,
                   lost_ns - transfer.lost_ns, now);
   note_copied(op, transfer.path, now);
-  if (options_.observer) options_.observer->copy_finished(transfer.rank, transfer.host_op, now);
+  if (run_.options.observer) run_.options.observer->copy_finished(transfer.rank, transfer.host_op, now);
   EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
   queue.busy[static_cast<std::size_t>(transfer.engine)] = 0;
   queue.last_end[static_cast<std::size_t>(transfer.engine)] = transfer.path;

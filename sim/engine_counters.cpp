@@ -4,11 +4,11 @@
 namespace tritax::engine {
 
 void Engine::tell_clocks(double now) {
-  if (shapes_.empty()) return;
+  if (run_.shapes.empty()) return;
   const bool first = told_clock_ghz_.empty();
-  if (first) told_clock_ghz_.resize(gpus_.size(), 0.0);
-  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
-    const GpuState& gpu = gpus_[rank];
+  if (first) told_clock_ghz_.resize(run_.gpus.size(), 0.0);
+  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
+    const GpuState& gpu = run_.gpus[rank];
     double& told = told_clock_ghz_[rank];
     double ghz = gpu.power.clock_ghz;
     if (ghz == 0) ghz = told > 0 ? told : slowest_clock_ghz(gpu);  // no matmul has begun
@@ -20,25 +20,25 @@ void Engine::tell_clocks(double now) {
 
 void Engine::tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const {
   counters_->op_reads(
-      place_of(wg, wg.pc), wg.rank,
+      run_.place_of(wg, wg.pc), wg.rank,
       {shape.cost.operand_bytes - missed.l2_bytes, missed.l2_bytes - missed.llc_bytes, missed.llc_bytes});
 }
 
 void Engine::tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const {
-  counters_->op_reads(place_of(wg, wg.pc), wg.rank,
+  counters_->op_reads(run_.place_of(wg, wg.pc), wg.rank,
                       {cost.bytes - cost.llc_bytes, cost.llc_bytes - cost.hbm_bytes, cost.hbm_bytes});
 }
 
 void Engine::tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const {
-  const Served served = served_by(path, schedule_.ops[op], wg.die);
+  const Served served = served_by(path, run_.schedule.ops[op], wg.die);
   if (served.level == Level::chip) return;
   const ReadBytes mixed{bytes_read(Level::l2), bytes_read(Level::llc), bytes_read(Level::hbm)};
-  counters_->op_reads(place_of(wg, op), served.rank,
+  counters_->op_reads(run_.place_of(wg, op), served.rank,
                       path.mixed ? mixed : bytes_from(served.level, path.bytes));
 }
 
 void Engine::tell_copy(const TransferState& transfer, const DataPath& path) const {
-  const Served served = served_by(path, schedule_.transfers[transfer.op], -1);
+  const Served served = served_by(path, run_.schedule.transfers[transfer.op], -1);
   if (served.level == Level::chip) return;
   counters_->copy_reads(transfer.rank, transfer.host_op, served.rank, bytes_from(served.level, path.bytes));
 }

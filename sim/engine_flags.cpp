@@ -8,33 +8,34 @@ namespace tritax::engine {
 
 // The counter that an operation names, on `rank`.
 std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
-  const std::size_t array =
-      static_cast<std::size_t>(home(rank)) * schedule_.flags.size() + static_cast<std::size_t>(op.flag);
+  const std::size_t array = static_cast<std::size_t>(run_.home(rank)) * run_.schedule.flags.size() +
+                            static_cast<std::size_t>(op.flag);
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
 // Whether a signal is a release. What travels in the words of the data comes after none of it.
 bool Engine::publishes(const WorkgroupState& wg, const Op& op) const {
-  return !is_relaxed(op) && (op.rank == wg.rank || schedule_.kernels[wg.kernel].payload_share == 1);
+  return !is_relaxed(op) && (op.rank == wg.rank || run_.schedule.kernels[wg.kernel].payload_share == 1);
 }
 
 // Time until the counter can be set: what the workgroup stored and signalled to peers must be there before,
 // unless the signal is relaxed.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
-  if (is_free(op)) return 0;
+  if (run_.is_free(op)) return 0;
   const FlagState& flag = flags_[flag_of(op.rank, op)];
   double cost = 0;
   if (publishes(wg, op)) {
-    cost = machine_.gpu.release_ns;
-    if (wg.remote_dirty) cost += machine_.fabric.store_latency_ns;
-    if (wg.far_dirty) cost += machine_.fabric.network_latency_ns;
-    if (wg.spine_dirty) cost += machine_.network.spine_latency_ns;
-    if (machine_.fabric.signal_round_trip_ns > 0) cost = std::max(cost, sender_of(wg).signals_known_ns - now);
+    cost = run_.machine.gpu.release_ns;
+    if (wg.remote_dirty) cost += run_.machine.fabric.store_latency_ns;
+    if (wg.far_dirty) cost += run_.machine.fabric.network_latency_ns;
+    if (wg.spine_dirty) cost += run_.machine.network.spine_latency_ns;
+    if (run_.machine.fabric.signal_round_trip_ns > 0)
+      cost = std::max(cost, run_.sender_of(wg).signals_known_ns - now);
     wg.remote_dirty = wg.far_dirty = wg.spine_dirty = false;
   }
   // The access queues behind the atomics of those who spin on the same word.
-  if (op.protocol != LockProtocol::load_store) cost += machine_.gpu.poll_atomic_ns;
-  if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * machine_.gpu.poll_atomic_ns;
+  if (op.protocol != LockProtocol::load_store) cost += run_.machine.gpu.poll_atomic_ns;
+  if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * run_.machine.gpu.poll_atomic_ns;
   return cost;
 }
 
@@ -44,9 +45,9 @@ void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
   charge_store(path, wg, lost_ns, now);
   if (raises_passed(wg, path, now)) return;
   for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
-    const Op& op = schedule_.ops[o];
-    if (op.kind != OpKind::signal || !is_free(op)) continue;
-    notify_finish(wg, o, now);
+    const Op& op = run_.schedule.ops[o];
+    if (op.kind != OpKind::signal || !run_.is_free(op)) continue;
+    run_.tell_finish(wg, o, now);
     deliver_signal(wg, op, path, now);
   }
 }
@@ -68,44 +69,44 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
     free_arrivals_.pop_back();
     arrivals_[slot] = arrival;
   }
-  const double between_ns = between_nodes_ns(machine_, rank, op.rank);
-  const double latency = machine_.fabric.flag_latency_ns + between_ns;
-  if (machine_.fabric.signal_round_trip_ns > 0 && !is_free(op) && publishes(wg, op)) {
-    sender_of(wg).signals_known_ns = now + machine_.fabric.signal_round_trip_ns + 2 * between_ns;
+  const double between_ns = between_nodes_ns(run_.machine, rank, op.rank);
+  const double latency = run_.machine.fabric.flag_latency_ns + between_ns;
+  if (run_.machine.fabric.signal_round_trip_ns > 0 && !run_.is_free(op) && publishes(wg, op)) {
+    run_.sender_of(wg).signals_known_ns = now + run_.machine.fabric.signal_round_trip_ns + 2 * between_ns;
   }
-  queue_.push(now + (is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
+  run_.queue.push(now + (run_.is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }
 
 // Workgroups of its sort with which `wg` shares its compute unit, itself included.
 std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
-  GpuState& gpu = gpus_[kernel.rank];
+  const Kernel& kernel = run_.schedule.kernels[wg.kernel];
+  GpuState& gpu = run_.gpus[kernel.rank];
   return gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
 }
 
 // Where flags travel in the words of the data, the load that finds one is the load of the data.
 double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
-  if (is_free(op)) return 0;
-  if (op.scope == Scope::system && schedule_.kernels[wg.kernel].payload_share < 1) return 0;
-  return op.protocol == LockProtocol::compare_and_swap ? machine_.gpu.poll_atomic_ns
-                                                       : machine_.gpu.poll_load_ns;
+  if (run_.is_free(op)) return 0;
+  if (op.scope == Scope::system && run_.schedule.kernels[wg.kernel].payload_share < 1) return 0;
+  return op.protocol == LockProtocol::compare_and_swap ? run_.machine.gpu.poll_atomic_ns
+                                                       : run_.machine.gpu.poll_load_ns;
 }
 
 bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   FlagState& flag = flags_[flag_of(rank, op)];
   if (flag.value >= op.value) {
     wg.op_part = &TimeAccount::memory_ns;
     wg.waiting = Waiting::time;
-    queue_.push(now + poll_ns(wg, op), {EventKind::resume_workgroup, id});
+    run_.queue.push(now + poll_ns(wg, op), {EventKind::resume_workgroup, id});
     return true;
   }
   wg.waiting = Waiting::flag;
   wg.next_waiter = flag.first_waiter;
   flag.first_waiter = id;
   ++flag.pollers;
-  if (is_free(op)) --residents_of(wg);
+  if (run_.is_free(op)) --residents_of(wg);
   if (op.protocol == LockProtocol::compare_and_swap) {
     ++gpu.atomic_pollers[static_cast<std::size_t>(wg.die)];
   }
@@ -123,20 +124,21 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
   std::uint32_t* link = &flag.first_waiter;
   while (*link != kNobody) {
     const std::uint32_t id = *link;
-    WorkgroupState& wg = workgroups_[id];
-    const Op& op = schedule_.ops[wg.pc];
+    WorkgroupState& wg = run_.workgroups[id];
+    const Op& op = run_.schedule.ops[wg.pc];
     if (flag.value < op.value) {
       link = &wg.next_waiter;
       continue;
     }
     *link = wg.next_waiter;
-    GpuState& gpu = gpus_[wg.rank];
+    GpuState& gpu = run_.gpus[wg.rank];
     const std::int32_t die = wg.die;
-    if (is_free(op)) ++residents_of(wg);
+    if (run_.is_free(op)) ++residents_of(wg);
     if (op.protocol == LockProtocol::compare_and_swap) --gpu.atomic_pollers[static_cast<std::size_t>(die)];
     double visible = now;
-    if (arrival.from_die >= 0 && !is_free(op)) {
-      visible += arrival.from_die == die ? machine_.gpu.flag_same_die_ns : machine_.gpu.flag_cross_die_ns;
+    if (arrival.from_die >= 0 && !run_.is_free(op)) {
+      visible +=
+          arrival.from_die == die ? run_.machine.gpu.flag_same_die_ns : run_.machine.gpu.flag_cross_die_ns;
     }
     // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.
     const double period =
@@ -147,8 +149,8 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
     wg.path = arrival.path;
     wg.op_part = arrival.from_die >= 0 ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
     wg.waiting = Waiting::time;
-    const double met = wg.has_sender && !is_free(op) ? costs_of(wg).meet_ns : 0;
-    queue_.push(std::max(seen, visible) + met, {EventKind::resume_workgroup, id});
+    const double met = wg.has_sender && !run_.is_free(op) ? run_.costs_of(wg).meet_ns : 0;
+    run_.queue.push(std::max(seen, visible) + met, {EventKind::resume_workgroup, id});
   }
 }
 

@@ -6,12 +6,12 @@ namespace tritax::engine {
 
 // Sends all workgroups of a gang, or none.
 void Engine::start_gang(std::uint32_t k, double now) {
-  const Kernel& kernel = schedule_.kernels[k];
-  KernelState& state = kernels_[k];
+  const Kernel& kernel = run_.schedule.kernels[k];
+  KernelState& state = run_.kernels[k];
   if (state.to_send == 0) return;
-  Dispatcher& dispatcher = gpus_[kernel.rank].dispatcher;
+  Dispatcher& dispatcher = run_.gpus[kernel.rank].dispatcher;
   const auto size = static_cast<std::uint32_t>(kernel.workgroups.size());
-  const std::int32_t first_die = kernel.cu_begin / machine_.gpu.cus_per_xcd;
+  const std::int32_t first_die = kernel.cu_begin / run_.machine.gpu.cus_per_xcd;
   std::vector<Placed> places;
   while (places.size() < size) {
     const auto w = static_cast<std::uint32_t>(places.size());
@@ -28,8 +28,8 @@ void Engine::start_gang(std::uint32_t k, double now) {
 
 // Likewise where places were given: each is next on its compute unit, and has room.
 void Engine::start_gang_by_place(std::uint32_t k, double now) {
-  const KernelState& state = kernels_[k];
-  GpuState& gpu = gpus_[schedule_.kernels[k].rank];
+  const KernelState& state = run_.kernels[k];
+  GpuState& gpu = run_.gpus[run_.schedule.kernels[k].rank];
   std::uint32_t ready = 0;
   for (std::size_t cu = 0; cu < gpu.place_queues.size(); ++cu) {
     const PlaceQueue& queue = gpu.place_queues[cu];

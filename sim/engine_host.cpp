@@ -12,24 +12,24 @@ namespace tritax::engine {
 
 void Engine::host_step(std::int32_t rank, double now) {
   HostState& host = hosts_[rank];
-  const auto& program = schedule_.host[rank];
+  const auto& program = run_.schedule.host[rank];
   if (host.busy_op != kNobody) {
-    if (options_.observer) options_.observer->host_op_finished(rank, host.busy_op, now);
+    if (run_.options.observer) run_.options.observer->host_op_finished(rank, host.busy_op, now);
     host.busy_op = kNobody;
   }
   while (host.pc < program.size()) {
-    if (options_.observer) options_.observer->host_op_started(rank, host.pc, now);
+    if (run_.options.observer) run_.options.observer->host_op_started(rank, host.pc, now);
     const std::uint32_t pc = host.pc;
     double until = now;
     if (!run_host_op(rank, program[pc], until)) return;  // somebody else will continue this host
     ++host.pc;
     if (until > now) {
       // The operation keeps the host busy; its end is told when it comes.
-      queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+      run_.queue.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
       host.busy_op = pc;
       return;
     }
-    if (options_.observer) options_.observer->host_op_finished(rank, pc, now);
+    if (run_.options.observer) run_.options.observer->host_op_finished(rank, pc, now);
   }
   host.wait = HostWait::done;
 }
@@ -42,14 +42,14 @@ double Engine::turn_to_launch(std::int32_t rank, double now) {
   HostState& host = hosts_[static_cast<std::size_t>(rank)];
   const bool first = !host.has_launched;
   host.has_launched = true;
-  const double ahead_ns = first ? (alike_of_node_ - 1) * host_costs_.launch_turn_ns : 0;
-  if (options_.counterfactual.free_launches) {
-    const std::int32_t place = rank % machine_.gpus_per_node;
+  const double ahead_ns = first ? (run_.alike_of_node - 1) * host_costs_.launch_turn_ns : 0;
+  if (run_.options.counterfactual.free_launches) {
+    const std::int32_t place = rank % run_.machine.gpus_per_node;
     return first ? now + ahead_ns + place * host_costs_.launch_turn_ns : now;
   }
-  double& free_ns = launches_free_ns_[static_cast<std::size_t>(rank / machine_.gpus_per_node)];
+  double& free_ns = launches_free_ns_[static_cast<std::size_t>(rank / run_.machine.gpus_per_node)];
   const double turn_ns = std::max(free_ns, now) + ahead_ns;
-  free_ns = turn_ns + alike_of_node_ * host_costs_.launch_turn_ns;
+  free_ns = turn_ns + run_.alike_of_node * host_costs_.launch_turn_ns;
   return turn_ns;
 }
 
@@ -63,7 +63,7 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       now =
           turn_to_launch(rank, now) + (graph ? host_costs_.graph_launch_call_ns : host_costs_.launch_call_ns);
       host.path.charge(&TimeAccount::launch_ns, now);
-      for_each_launch(schedule_, op, [&](const GraphNode& node) {
+      for_each_launch(run_.schedule, op, [&](const GraphNode& node) {
         launch(rank, static_cast<std::uint32_t>(node.kernel), node.stream,
                now + host_costs_.launch_latency_ns, gap_before(node.kernel, graph));
       });
@@ -93,7 +93,7 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
       return true;
     }
     case HostOpKind::host_work:
-      now += options_.counterfactual.free_launches ? 0 : host_work_ns(machine_.library, op);
+      now += run_.options.counterfactual.free_launches ? 0 : host_work_ns(run_.machine.library, op);
       host.path.charge(&TimeAccount::launch_ns, now);
       return true;
   }
@@ -127,36 +127,36 @@ void Engine::find_cold_code() {
   const auto same_code = [](const Kernel& a, const Kernel& b) {
     return a.profile == b.profile && a.tile == b.tile;
   };
-  for (const std::vector<HostOp>& program : schedule_.host) {
+  for (const std::vector<HostOp>& program : run_.schedule.host) {
     std::vector<std::uint32_t> launched;
-    for_each_launch(schedule_, program, [&](const GraphNode& node) {
+    for_each_launch(run_.schedule, program, [&](const GraphNode& node) {
       launched.push_back(static_cast<std::uint32_t>(node.kernel));
     });
     for (std::size_t i = 0; i < launched.size(); ++i) {
       const std::uint32_t before = launched[(i + launched.size() - 1) % launched.size()];
-      kernels_[launched[i]].code_is_cold =
-          !same_code(schedule_.kernels[launched[i]], schedule_.kernels[before]);
+      run_.kernels[launched[i]].code_is_cold =
+          !same_code(run_.schedule.kernels[launched[i]], run_.schedule.kernels[before]);
     }
   }
 }
 
 // From the end of what comes before it in its stream.
 double Engine::gap_before(std::int32_t kernel, bool in_graph) const {
-  if (options_.counterfactual.free_launches) return 0;
-  const KernelCosts& costs = costs_.of(schedule_.kernels[static_cast<std::size_t>(kernel)]);
-  return in_graph ? graph_node_gap_ns(machine_.host, costs) : kernel_gap_ns(machine_.host, costs);
+  if (run_.options.counterfactual.free_launches) return 0;
+  const KernelCosts& costs = run_.costs.of(run_.schedule.kernels[static_cast<std::size_t>(kernel)]);
+  return in_graph ? graph_node_gap_ns(run_.machine.host, costs) : kernel_gap_ns(run_.machine.host, costs);
 }
 
 void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,
                     double gap) {
-  if (kernels_[kernel].launched) {
+  if (run_.kernels[kernel].launched) {
     throw UserError(
         fmt::format("kernel '{}' rank {}: launched again; the simulator runs a kernel once, so give the "
                     "schedule a kernel for each launch",
-                    schedule_.kernels[kernel].name, rank));
+                    run_.schedule.kernels[kernel].name, rank));
   }
-  kernels_[kernel].launched = true;
-  kernels_[kernel].stream = stream;
+  run_.kernels[kernel].launched = true;
+  run_.kernels[kernel].stream = stream;
   post(rank, stream, {StreamState::Kind::kernel, kernel, earliest, gap});
 }
 
@@ -200,13 +200,13 @@ void Engine::start_next_in_stream(std::int32_t rank, std::int32_t stream) {
     ++state.head;
     if (pending.kind == StreamState::Kind::copy) {
       TransferState& transfer = transfers_[pending.item];
-      queue_.push(start_of(state, pending, transfer.path), {EventKind::transfer_ready, pending.item});
+      run_.queue.push(start_of(state, pending, transfer.path), {EventKind::transfer_ready, pending.item});
       continue;
     }
-    KernelState& kernel = kernels_[pending.item];
+    KernelState& kernel = run_.kernels[pending.item];
     kernel.boundary_ns = pending.synchronized_ns;
     if (state.used) kernel.boundary_ns = std::max(kernel.boundary_ns, state.last_end.time_ns);
-    queue_.push(start_of(state, pending, kernel.start), {EventKind::start_kernel, pending.item});
+    run_.queue.push(start_of(state, pending, kernel.start), {EventKind::start_kernel, pending.item});
   }
   if (!recorded) return;
   // Other streams of the rank may have waited for the event.
@@ -221,7 +221,7 @@ void Engine::stream_progressed(std::int32_t rank, double now) {
   const double until = now + host_costs_.synchronize_ns;
   finish_synchronize(host, until);
   host.busy_op = host.pc++;
-  queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+  run_.queue.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
 }
 
 void Engine::arrive_at_barrier(std::int32_t rank, double now) {
@@ -237,8 +237,9 @@ void Engine::arrive_at_barrier(std::int32_t rank, double now) {
     host.path = path;
     host.wait = HostWait::nothing;
     host.busy_op = host.pc++;
-    host.has_launched = host.has_launched && alike_of_node_ == 1;  // those it stands for go on together again
-    queue_.push(until, {EventKind::host_step, static_cast<std::uint32_t>(waiting)});
+    host.has_launched =
+        host.has_launched && run_.alike_of_node == 1;  // those it stands for go on together again
+    run_.queue.push(until, {EventKind::host_step, static_cast<std::uint32_t>(waiting)});
   }
   at_barrier_.clear();
 }

@@ -8,8 +8,8 @@ namespace tritax::engine {
 // though by 16 it comes to no more than 300 either (scenarios/measured/h200-2-filling.csv). Another node lies
 // behind a network, whose links are no GPU's. Nor do kernels count that fill a link however few they are.
 bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
-  if (!crowding_.any() || !costs_of(wg).leaves_lanes_idle) return false;
-  const std::int32_t per_node = machine_.gpus_per_node;
+  if (!crowding_.any() || !run_.costs_of(wg).leaves_lanes_idle) return false;
+  const std::int32_t per_node = run_.machine.gpus_per_node;
   return path.peer / per_node == path.rank / per_node &&
          (path.kind == MoveKind::remote_copy || (path.kind == MoveKind::remote_store && !wg.has_sender));
 }
@@ -17,11 +17,11 @@ bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
 // One more on the links of the sender and the receiver.
 void Engine::join_crowd(DataPath& path) {
   const auto& edges =
-      topology_.routes[static_cast<std::size_t>(path.rank)][static_cast<std::size_t>(path.peer)];
+      run_.topology.routes[static_cast<std::size_t>(path.rank)][static_cast<std::size_t>(path.peer)];
   const auto step = [&](int edge) -> std::uint8_t {
     const std::int32_t copies = ++copies_on_link_[static_cast<std::size_t>(edge)];
     // A link that is not full has time for all lanes.
-    const bool full = fluid_.saturated(link_resource_[static_cast<std::size_t>(edge)]);
+    const bool full = run_.fluid.saturated(link_resource_[static_cast<std::size_t>(edge)]);
     return full ? Crowding::step_of(copies) : 0;
   };
   path.crowd_out = step(edges.front());
@@ -30,7 +30,7 @@ void Engine::join_crowd(DataPath& path) {
 
 void Engine::leave_crowd(const WorkgroupState& wg) {
   const auto& edges =
-      topology_.routes[static_cast<std::size_t>(wg.rank)][static_cast<std::size_t>(wg.store_rank)];
+      run_.topology.routes[static_cast<std::size_t>(wg.rank)][static_cast<std::size_t>(wg.store_rank)];
   --copies_on_link_[static_cast<std::size_t>(edges.front())];
   if (edges.size() > 1) --copies_on_link_[static_cast<std::size_t>(edges.back())];
 }
@@ -38,12 +38,12 @@ void Engine::leave_crowd(const WorkgroupState& wg) {
 // Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
 // seed and the operation. Where what a workgroup copies to one peer is one transfer, it has one weight.
 double Engine::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
-  if (machine_.fabric.arbitration_spread == 0) return 1;
-  const bool channel = costs_of(wg).one_transfer_a_peer && schedule_.ops[op].kind == OpKind::copy;
-  std::int32_t peer = schedule_.ops[op].rank;
-  if (alike_.lucky_ranks > 0) {
-    const std::int32_t first = wg.rank % alike_.lucky_ranks;
-    peer = (peer + schedule_.ranks - (wg.rank - first)) % schedule_.ranks;
+  if (run_.machine.fabric.arbitration_spread == 0) return 1;
+  const bool channel = run_.costs_of(wg).one_transfer_a_peer && run_.schedule.ops[op].kind == OpKind::copy;
+  std::int32_t peer = run_.schedule.ops[op].rank;
+  if (run_.alike.lucky_ranks > 0) {
+    const std::int32_t first = wg.rank % run_.alike.lucky_ranks;
+    peer = (peer + run_.schedule.ranks - (wg.rank - first)) % run_.schedule.ranks;
   }
   const std::uint64_t draw =
       channel ? static_cast<std::uint64_t>(lucky_workgroup(wg.id)) << 32 ^ ~static_cast<std::uint32_t>(peer)

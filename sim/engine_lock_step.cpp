@@ -34,9 +34,9 @@ constexpr double kCatchUp = 0.015;  // of the time of a matmul, who follows one 
 
 // As many compute units a port as can be, in pairs.
 void Engine::index_ports() {
-  const Gpu& gpu = machine_.gpu;
-  const bool any = std::any_of(profiles_.begin(), profiles_.end(), [&](KernelProfile profile) {
-    return tritax::coalesces(gpu, costs_[profile]);
+  const Gpu& gpu = run_.machine.gpu;
+  const bool any = std::any_of(run_.profiles.begin(), run_.profiles.end(), [&](KernelProfile profile) {
+    return tritax::coalesces(gpu, run_.costs[profile]);
   });
   if (!any) return;
   const std::int64_t pairs = (gpu.cus_per_xcd + 1) / 2;
@@ -49,7 +49,7 @@ void Engine::index_ports() {
 }
 
 std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) const {
-  const auto ports = static_cast<std::size_t>(machine_.gpu.xcds) * machine_.gpu.l2_ports;
+  const auto ports = static_cast<std::size_t>(run_.machine.gpu.xcds) * run_.machine.gpu.l2_ports;
   return slab * ports + static_cast<std::size_t>(port_of_cu_[static_cast<std::size_t>(wg.cu)]);
 }
 
@@ -58,18 +58,18 @@ std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) con
 Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
                                    std::uint32_t misses, double duration_ns, double now) {
   if (!coalesces(wg)) return {0, spread_of(wg, wg.pc)};
-  const KernelCosts& costs = costs_of(wg);
-  sender_of(wg).follows = kNobody;
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  const KernelCosts& costs = run_.costs_of(wg);
+  run_.sender_of(wg).follows = kNobody;
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const std::uint32_t slabs = std::max(inputs.a_slab, inputs.b_slab) + 1;
   if (slabs > gpu.fetched_ns.size()) {
     gpu.fetched_ns.resize(slabs, -1e300);
-    gpu.readers.resize(slabs * static_cast<std::size_t>(machine_.gpu.xcds) * machine_.gpu.l2_ports);
+    gpu.readers.resize(slabs * static_cast<std::size_t>(run_.machine.gpu.xcds) * run_.machine.gpu.l2_ports);
   }
   const bool a_missed = (misses & 1) != 0, b_missed = (misses & 2) != 0;
   if (a_missed) gpu.fetched_ns[inputs.a_slab] = now;
   if (b_missed) gpu.fetched_ns[inputs.b_slab] = now;
-  const double latency_ns = machine_.gpu.memory_stage_latency_ns();
+  const double latency_ns = run_.machine.gpu.memory_stage_latency_ns();
   const double catch_up_ns = kCatchUp * duration_ns;
   const auto joined = [&](const Readers& readers, bool other_missed) {
     if (other_missed || readers.alone) return 0.0;
@@ -84,11 +84,11 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
   if (std::max(with_a, with_b) >= kJoins) {
     const Readers& first = with_b >= with_a ? b : a;
     const double left = 1 / first.spread - (now - first.first_start_ns) / duration_ns;
-    const double luck = most_luck(machine_.gpu, costs);
+    const double luck = most_luck(run_.machine.gpu, costs);
     spread = left * luck > 1 ? 1 / left : luck;
     if (first.from_memory && first.running) {
-      sender_of(wg).follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
-      sender_of(wg).leader_start_ns = first.leader_start_ns;
+      run_.sender_of(wg).follows = static_cast<std::uint32_t>(&first - gpu.readers.data());
+      run_.sender_of(wg).leader_start_ns = first.leader_start_ns;
     }
   }
   const auto note = [&](Readers& readers, double with, std::uint32_t slab, bool other_missed) {
@@ -115,12 +115,12 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
 // Uniform in [0, 1), for the operations that the workgroups of a port carry out at the same time; the ports
 // of a GPU have values that are spread evenly.
 double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
-  const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+  const std::uint32_t first = run_.schedule.kernels[wg.kernel].workgroups[wg.number].first_op;
   std::uint32_t ordinal = op - first;
   if (!added_before_.empty()) ordinal -= added_before_[op] - added_before_[first];
-  const std::uint64_t round = wg.number / static_cast<std::uint32_t>(machine_.gpu.cu_count());
+  const std::uint64_t round = wg.number / static_cast<std::uint32_t>(run_.machine.gpu.cu_count());
   const auto rank =
-      static_cast<std::uint64_t>(alike_.lucky_ranks > 0 ? wg.rank % alike_.lucky_ranks : wg.rank);
+      static_cast<std::uint64_t>(run_.alike.lucky_ranks > 0 ? wg.rank % run_.alike.lucky_ranks : wg.rank);
   const double of_all = unit_random(1ULL << 63 | rank << 48 | (round << 24 ^ ordinal));
   const double place = of_all + port_of_cu_[static_cast<std::size_t>(wg.cu)] * std::numbers::phi;
   return place - std::floor(place);
@@ -128,11 +128,11 @@ double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) c
 
 // The luck of a matmul by itself, which is mostly that of its port.
 double Engine::spread_in_port(const WorkgroupState& wg) const {
-  if (machine_.gpu.matmul_spread == 0) return 1;
+  if (run_.machine.gpu.matmul_spread == 0) return 1;
   const double of_port = unit_random_of_port(wg, wg.pc);
   const double own = unit_random(draw_of(wg.id, wg.pc));
-  return 1 +
-         spread_width(machine_.gpu, costs_of(wg)) * (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
+  return 1 + spread_width(run_.machine.gpu, run_.costs_of(wg)) *
+                 (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
 }
 
 // The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
@@ -140,22 +140,23 @@ double Engine::spread_in_port(const WorkgroupState& wg) const {
 // to 0.91 within pairs, none between others.
 double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
-  if (machine_.fabric.arbitration_spread == 0) return 1;
+  if (run_.machine.fabric.arbitration_spread == 0) return 1;
   const double of_port = service_weights_.at(unit_random_of_port(wg, op));
   const double own = service_weight(wg, op);
-  const double variance = std::log1p(machine_.fabric.arbitration_spread * machine_.fabric.arbitration_spread);
+  const double variance =
+      std::log1p(run_.machine.fabric.arbitration_spread * run_.machine.fabric.arbitration_spread);
   const double a = std::sqrt(kCommon), b = std::sqrt(1 - kCommon);
   const double weight = std::pow(of_port, a) * std::pow(own, b) * std::exp((a + b - 1) * variance / 2);
   return std::clamp(weight, service_weights_.at(0),
-                    ServiceWeights::highest(machine_.fabric.arbitration_spread));
+                    ServiceWeights::highest(run_.machine.fabric.arbitration_spread));
 }
 
 // A matmul that has done its work and follows another has not got the last bytes before that one has.
 bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
   if (!coalesces(wg)) return false;
-  SenderState& sender = sender_of(wg);
+  SenderState& sender = run_.sender_of(wg);
   if (sender.follows == kNobody) return false;
-  Readers& readers = gpus_[static_cast<std::size_t>(wg.rank)].readers[sender.follows];
+  Readers& readers = run_.gpus[static_cast<std::size_t>(wg.rank)].readers[sender.follows];
   sender.follows = kNobody;
   if (!readers.running || readers.leader_start_ns != sender.leader_start_ns) return false;
   wg.next_waiter = readers.first_waiter;
@@ -167,15 +168,15 @@ bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
 // The running matmul has all its bytes, and so have those who follow it.
 void Engine::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
   if (!coalesces(wg)) return;
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
-  const MatmulInputs& inputs = inputs_of_op_[wg.pc];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  const MatmulInputs& inputs = run_.inputs_of_op[wg.pc];
   for (const std::uint32_t slab : {inputs.a_slab, inputs.b_slab}) {
     Readers& readers = gpu.readers[readers_of(wg, slab)];
     if (!readers.running || readers.leader != id || readers.leader_op != wg.pc) continue;
     readers.running = false;
     while (readers.first_waiter != kNobody) {
-      WorkgroupState& waiter = workgroups_[readers.first_waiter];
-      queue_.push(now, {EventKind::resume_workgroup, readers.first_waiter});
+      WorkgroupState& waiter = run_.workgroups[readers.first_waiter];
+      run_.queue.push(now, {EventKind::resume_workgroup, readers.first_waiter});
       readers.first_waiter = waiter.next_waiter;
       waiter.next_waiter = kNobody;
     }

@@ -9,24 +9,16 @@
 
 namespace tritax::engine {
 
-void Engine::notify_start(const WorkgroupState& wg, double now) {
-  if (options_.observer) options_.observer->op_started(place_of(wg, wg.pc), now);
-}
-
-void Engine::notify_finish(const WorkgroupState& wg, std::uint32_t op, double now) {
-  if (options_.observer) options_.observer->op_finished(place_of(wg, op), now);
-}
-
 // Runs operations of a workgroup until one takes time.
 void Engine::step(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   while (wg.pc < wg.end || (!wg.sender_busy && goes_back_to_claim(wg, id))) {
-    const Op& op = schedule_.ops[wg.pc];
+    const Op& op = run_.schedule.ops[wg.pc];
     // One workgroup of thousands: it will have left the caches by the next event.
     __builtin_prefetch(&op + 1);
-    if (op.kind == OpKind::signal && is_free(op) && wg.store_in_flight && !wg.has_sender) {
-      ++totals_.tile_operations;
-      notify_start(wg, now);
+    if (op.kind == OpKind::signal && run_.is_free(op) && wg.store_in_flight && !wg.has_sender) {
+      ++run_.totals.tile_operations;
+      run_.tell_start(wg, now);
       if (!draws_.empty()) draws_[id].passed.push_back(wg.pc);
       ++wg.pc;  // the end of the store raises it
       continue;
@@ -42,8 +34,8 @@ void Engine::step(std::uint32_t id, double now) {
     }
     wg.computed = wg.computed || loads(op.kind);
     wg.op_start_ns = now;
-    ++totals_.tile_operations;
-    notify_start(wg, now);
+    ++run_.totals.tile_operations;
+    run_.tell_start(wg, now);
     if (begin_op(id, op, now)) return;
     ++wg.pc;
   }
@@ -60,14 +52,14 @@ void Engine::step(std::uint32_t id, double now) {
 // load that polls a flag. Operands of a matmul that only queue behind stores are held up for as long as the
 // stores wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
-  if (!wg.store_in_flight || (op.kind == OpKind::wait && is_free(op))) return false;
-  if (drains(op) || (machine_.gpu.loads_wait_for_stores && loads(op.kind))) return true;
-  return machine_.gpu.loads_queue_behind_stores && loads(op.kind) && !multiplies(op.kind);
+  if (!wg.store_in_flight || (op.kind == OpKind::wait && run_.is_free(op))) return false;
+  if (drains(op) || (run_.machine.gpu.loads_wait_for_stores && loads(op.kind))) return true;
+  return run_.machine.gpu.loads_queue_behind_stores && loads(op.kind) && !multiplies(op.kind);
 }
 
 // Starts one operation; true if the workgroup has to wait for it.
 bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   switch (op.kind) {
     case OpKind::matmul:
     case OpKind::attend:
@@ -90,18 +82,18 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::signal:
       wg.op_part = op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
       wg.waiting = Waiting::time;
-      queue_.push(now + begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
+      run_.queue.push(now + begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
       return true;
     case OpKind::wait:
       return begin_wait(wg, id, op, now);
     case OpKind::barrier:
-      if (!wg.has_sender || costs_of(wg).meet_ns <= 0) {
-        notify_finish(wg, wg.pc, now);
+      if (!wg.has_sender || run_.costs_of(wg).meet_ns <= 0) {
+        run_.tell_finish(wg, wg.pc, now);
         return false;
       }
       wg.op_part = &TimeAccount::memory_ns;
       wg.waiting = Waiting::time;
-      queue_.push(now + costs_of(wg).meet_ns, {EventKind::resume_workgroup, id});
+      run_.queue.push(now + run_.costs_of(wg).meet_ns, {EventKind::resume_workgroup, id});
       return true;
     case OpKind::claim:
       begin_claim(wg, id, op, now);
@@ -112,13 +104,13 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
 
 void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t rank = wg.rank;
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   note_store_wait(wg, now);
   const std::int32_t die = wg.die;
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
-  const MatmulInputs& inputs = inputs_of_op_[wg.pc];
+  const MatmulInputs& inputs = run_.inputs_of_op[wg.pc];
   const std::uint32_t shape_id = inputs.shape;
-  const MatmulShape& shape = shapes_[shape_id];
+  const MatmulShape& shape = run_.shapes[shape_id];
   const double clock = clock_factor(gpu, shape.dtype);
   const double slowed = std::min(1.0, clock);
   // What stores waited before is none of this matmul's time; its first operands have been fetched before the
@@ -131,7 +123,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const Missed missed =
       shape.attends ? look_up_streams(wg, id, sharers, now)
-                    : look_up_operands(rank, die, schedule_.ops[wg.pc], inputs, shape, compute_ns, now);
+                    : look_up_operands(rank, die, run_.schedule.ops[wg.pc], inputs, shape, compute_ns, now);
   if (counters_) tell_operands(wg, shape, missed);
   const Coalesced coalesced = shape.attends ? Coalesced{0, attends_[id].pace}
                                             : coalesce(wg, id, inputs, missed.bits, compute_ns, now);
@@ -143,7 +135,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
-  const double load_ghz = machine_.gpu.rate(shape.dtype).load_clock_ghz;
+  const double load_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz;
   begin_power(wg, shape,
               load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
                           clock * (shape.cost.prologue_ns + held_up_ns)),
@@ -158,31 +150,31 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
-  fluid_.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
+  run_.fluid.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
   look_ahead(wg, now);
 }
 
 // A matmul that has done its work may still lack what another fetches, or what stores hold up; true if that
 // takes time.
 bool Engine::lacks_operands(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   if (awaits_leader(wg, id)) return true;
   if (!later(wg.operands_ns, now)) return wg.has_sender && holds_up_matmul(id, now);
   wg.waiting = Waiting::time;
-  queue_.push(wg.operands_ns, {EventKind::resume_workgroup, id});
+  run_.queue.push(wg.operands_ns, {EventKind::resume_workgroup, id});
   return true;
 }
 
 void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   gpu.l2[static_cast<std::size_t>(wg.die)].end_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_matrix_cu(gpu, wg.cu, -1, now);
   end_power(wg);
   update_clock(rank);
   if (op.kind == OpKind::attend) leave_streams(wg, id, now);
-  totals_.matrix_flops += flops_of(op);
+  run_.totals.matrix_flops += flops_of(op);
 }
 
 void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now) {
@@ -197,36 +189,36 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
 // Whether an operation is a copy out of own memory that overlaps no other: none is right before it.
 bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
   if (!move.copies_own()) return false;
-  const std::uint32_t first = begin_of_program(wg, op_index);
+  const std::uint32_t first = run_.begin_of_program(wg, op_index);
   const auto stands_for_order = [&](const Op& op) {
-    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && run_.is_free(op);
   };
   std::uint32_t before = op_index;
-  while (before > first && stands_for_order(schedule_.ops[before - 1])) --before;
-  return before == first || schedule_.ops[before - 1].kind != OpKind::copy;
+  while (before > first && stands_for_order(run_.schedule.ops[before - 1])) --before;
+  return before == first || run_.schedule.ops[before - 1].kind != OpKind::copy;
 }
 
 // Whether an operation goes on with the search of the load right before it.
 bool Engine::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
-  const Op& op = schedule_.ops[op_index];
-  if (op.kind != OpKind::load || op_index == begin_of_program(wg, op_index)) return false;
-  return goes_on_search(schedule_.ops[op_index - 1], op);
+  const Op& op = run_.schedule.ops[op_index];
+  if (op.kind != OpKind::load || op_index == run_.begin_of_program(wg, op_index)) return false;
+  return goes_on_search(run_.schedule.ops[op_index - 1], op);
 }
 
 // What a lone copy takes longer beside matmuls, by the number of compute units that are at one. In eighths of
 // these: every other value is another class of transfers.
 void Engine::find_busy_copies() {
   constexpr double kParts = 8;
-  for (std::int32_t cus = 0; cus <= machine_.gpu.cu_count(); ++cus) {
-    const double busy = static_cast<double>(cus) / machine_.gpu.cu_count();
+  for (std::int32_t cus = 0; cus <= run_.machine.gpu.cu_count(); ++cus) {
+    const double busy = static_cast<double>(cus) / run_.machine.gpu.cu_count();
     busy_copy_share_.push_back(std::round(kParts * busy) / kParts);
   }
 }
 
 // What one workgroup moves in a transfer that nothing holds up.
 double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
-  const KernelCosts& costs = costs_of(wg);
-  const GpuState& gpu = gpus_[path.rank];
+  const KernelCosts& costs = run_.costs_of(wg);
+  const GpuState& gpu = run_.gpus[path.rank];
   const bool multiplies = gpu.busy_matrix_cus > 0;
   MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = read_latency_ns(path)};
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
@@ -235,11 +227,11 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
   // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
   if (multiplies) met.clock_share = gpu.clock_share;
-  return moves_.gb_per_s_alone(schedule_.kernels[wg.kernel], schedule_.ops[op_index], path, met);
+  return run_.moves.gb_per_s_alone(run_.schedule.kernels[wg.kernel], run_.schedule.ops[op_index], path, met);
 }
 
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
-  const Op& op = schedule_.ops[op_index];
+  const Op& op = run_.schedule.ops[op_index];
   DataPath path = path_of(wg, op, now);
   if (counters_) tell_transfer(wg, op_index, path);
   const double bytes = path.bytes;
@@ -256,7 +248,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (asynchronous) {
     wg.store_in_flight = true;
     wg.store_start_ns = now;
-    if (machine_.gpu.loads_queue_behind_stores) sender_of(wg).waited_ns = 0;
+    if (run_.machine.gpu.loads_queue_behind_stores) run_.sender_of(wg).waited_ns = 0;
     wg.store_alone_ns = alone;
     wg.store_reread_ns = reread;
     wg.store_part = part;
@@ -270,9 +262,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
       __builtin_prefetch(wg.stored, 1);
     }
     wg.remote_dirty = wg.remote_dirty || remote;
-    const double between_ns = between_nodes_ns(machine_, path.rank, path.peer);
+    const double between_ns = between_nodes_ns(run_.machine, path.rank, path.peer);
     wg.far_dirty = wg.far_dirty || between_ns > 0;
-    wg.spine_dirty = wg.spine_dirty || between_ns > machine_.fabric.network_latency_ns;
+    wg.spine_dirty = wg.spine_dirty || between_ns > run_.machine.fabric.network_latency_ns;
   } else {
     wg.op_alone_ns = alone;
     wg.op_reread_ns = reread;
@@ -282,18 +274,18 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
   const bool common = path.kind == MoveKind::remote_store && wg.has_sender && coalesces(wg);
-  const double weight = !fluid_.contended(class_id) ? 1
-                        : common                    ? weight_in_port(wg, op_index)
-                                                    : service_weight(wg, op_index);
-  fluid_.start(class_id, bytes, weight, token_of(id, asynchronous), now);
-  (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = fluid_.lost_on_links_ns(class_id);
+  const double weight = !run_.fluid.contended(class_id) ? 1
+                        : common                        ? weight_in_port(wg, op_index)
+                                                        : service_weight(wg, op_index);
+  run_.fluid.start(class_id, bytes, weight, token_of(id, asynchronous), now);
+  (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = run_.fluid.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);
 }
 
 // A timed operation has ended.
 void Engine::resume(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
-  const Op& op = schedule_.ops[wg.pc];
+  WorkgroupState& wg = run_.workgroups[id];
+  const Op& op = run_.schedule.ops[wg.pc];
   const std::int32_t rank = wg.rank;
   if (multiplies(op.kind)) {
     if (lacks_operands(id, now)) return;
@@ -302,13 +294,13 @@ void Engine::resume(std::uint32_t id, double now) {
   }
   wg.path.charge(wg.op_part, now);
   wg.waiting = Waiting::nothing;
-  notify_finish(wg, wg.pc, now);
+  run_.tell_finish(wg, wg.pc, now);
   ++wg.pc;
   if (op.kind == OpKind::signal) {
     deliver_signal(wg, op, wg.path, now);
   } else if (op.kind == OpKind::wait) {
-    GpuState& gpu = gpus_[rank];
-    if (machine_.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !is_free(op)) {
+    GpuState& gpu = run_.gpus[rank];
+    if (run_.machine.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !run_.is_free(op)) {
       gpu.l2[static_cast<std::size_t>(wg.die)].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
@@ -317,33 +309,14 @@ void Engine::resume(std::uint32_t id, double now) {
   step(id, now);
 }
 
-// Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and
-// what others or a full resource added. Of the latter `wire_ns` were spent waiting for links, and what the
-// path sees of it is wire in the same share; of unequal service on a link it is contention.
-void Engine::charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
-                             double wire_ns, double now) {
-  path.charge(&TimeAccount::locality_ns, std::min(now, start + reread));
-  path.charge(part, std::min(now, start + alone));
-  const double added = now - start - alone;
-  if (part == &TimeAccount::wire_ns && added > 0) {
-    path.charge(part, path.time_ns + std::min(1.0, wire_ns / added) * (now - path.time_ns));
-  }
-  path.charge(&TimeAccount::contention_ns, now);
-}
-
-void Engine::charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now) {
-  charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
-                  lost_ns - wg.store_lost_ns, now);
-}
-
 void Engine::completed(const FluidNetwork::Completion& completion, double now) {
-  ++totals_.events;
+  ++run_.totals.events;
   if (is_transfer(completion.token)) {
     finish_copy(completion.token & ~kTransferToken, completion.lost_on_links_ns, now);
     return;
   }
   const std::uint32_t id = workgroup_of(completion.token);
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   if (completion.token & 1u) {
     if (wg.sender_busy) {
       sent(id, completion.lost_on_links_ns, now);
@@ -353,8 +326,8 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     wg.store_in_flight = false;
     if (wg.store_crowds) leave_crowd(wg);
     note_write(wg, now);
-    notify_finish(wg, wg.store_op, now);
-    if (free_flag_ >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
+    run_.tell_finish(wg, wg.store_op, now);
+    if (run_.free_flag >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
     if (wg.waiting == Waiting::loads) resume_loads(id, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;
@@ -362,7 +335,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     step(id, now);
     return;
   }
-  const Op& op = schedule_.ops[wg.pc];
+  const Op& op = run_.schedule.ops[wg.pc];
   if (multiplies(op.kind)) {
     if (op.kind == OpKind::matmul) release_followers(wg, id, now);
     if (lacks_operands(id, now)) return;
@@ -371,7 +344,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
                   completion.lost_on_links_ns - wg.op_lost_ns, now);
   if (multiplies(op.kind)) finish_matmul(wg, id, op, now);
   wg.waiting = Waiting::nothing;
-  notify_finish(wg, wg.pc, now);
+  run_.tell_finish(wg, wg.pc, now);
   ++wg.pc;
   step(id, now);
 }
@@ -379,7 +352,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
 // A workgroup whose kernel was held back by a boundary reads its first tile: from the moment the tile was
 // written, the wait is the bulk-synchronous tax, up to the boundary; what follows the boundary is launch tax.
 void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
-  const KernelState& kernel = kernels_[wg.kernel];
+  const KernelState& kernel = run_.kernels[wg.kernel];
   if (wg.read_since_start) return;
   wg.read_since_start = true;
   if (kernel.boundary_ns < 0 || !record.written()) return;
@@ -387,7 +360,7 @@ void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
   if (!later(kernel.boundary_ns, written.time_ns)) return;
   const double now = wg.path.time_ns;
   // Only a workgroup of the first wave waited for the boundary; later ones waited for a compute unit.
-  const double first_wave_ns = machine_.gpu.workgroup_dispatch_ns * machine_.gpu.cus_per_xcd;
+  const double first_wave_ns = run_.machine.gpu.workgroup_dispatch_ns * run_.machine.gpu.cus_per_xcd;
   if (later(wg.op_start_ns, kernel.start.time_ns + first_wave_ns)) return;
   wg.path = written;
   wg.path.charge(&TimeAccount::bulk_synchronous_ns, kernel.boundary_ns);

@@ -23,41 +23,42 @@ constexpr double kRoundedUp = 1 + 1e-10;
 // boost clock, and with its own arbitration weight, should the link be full.
 double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
                                 std::uint32_t op_index) const {
-  const Op& op = schedule_.ops[op_index];
+  const Op& op = run_.schedule.ops[op_index];
   if (!moves_data(op.kind)) return 0;
   const Move move = move_of(op, kernel.rank);
-  const MoveConditions best{.gb_per_s = moves_.workgroup_gb_per_s(kernel, move.kind),
+  const MoveConditions best{.gb_per_s = run_.moves.workgroup_gb_per_s(kernel, move.kind),
                             .read_ns = least_read_ns_,
                             .lone = is_lone_copy(wg, op_index, move),
                             .probes = is_next_probe(wg, op_index)};
-  const double rate = moves_.gb_per_s_alone(kernel, op, move, best);
+  const double rate = run_.moves.gb_per_s_alone(kernel, op, move, best);
   if (rate <= 0) return 0;
   // What a port gives a store is known when the workgroup has a compute unit.
   const bool of_port = coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
-  const double weight =
-      of_port ? ServiceWeights::highest(machine_.fabric.arbitration_spread) : service_weight(wg, op_index);
-  return tile_bytes(schedule_, op) / rate / std::max(1.0, weight);
+  const double weight = of_port ? ServiceWeights::highest(run_.machine.fabric.arbitration_spread)
+                                : service_weight(wg, op_index);
+  return tile_bytes(run_.schedule, op) / rate / std::max(1.0, weight);
 }
 
 // Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the
 // waits are known after the first pass, and what raises their flags is looked at once more.
 void Engine::index_outlook() {
-  rest_ns_.assign(schedule_.ops.size(), 0.0);
-  least_read_ns_ = std::min(machine_.gpu.l2_latency_ns, machine_.gpu.hbm_latency_ns);
-  if (machine_.gpu.llc_bytes > 0) least_read_ns_ = std::min(least_read_ns_, machine_.gpu.llc_latency_ns);
-  if (options_.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
+  rest_ns_.assign(run_.schedule.ops.size(), 0.0);
+  least_read_ns_ = std::min(run_.machine.gpu.l2_latency_ns, run_.machine.gpu.hbm_latency_ns);
+  if (run_.machine.gpu.llc_bytes > 0)
+    least_read_ns_ = std::min(least_read_ns_, run_.machine.gpu.llc_latency_ns);
+  if (run_.options.counterfactual.intermediates_on_chip) least_read_ns_ = 0;
   const auto for_each_workgroup = [&](std::uint32_t k, const auto& visit) {
-    for (std::uint32_t w = 0; w < schedule_.kernels[k].workgroups.size(); ++w) visit(at_start(k, w));
-    for (const Item& item : schedule_.kernels[k].items) visit(at_item(k, item));
+    for (std::uint32_t w = 0; w < run_.schedule.kernels[k].workgroups.size(); ++w) visit(run_.at_start(k, w));
+    for (const Item& item : run_.schedule.kernels[k].items) visit(at_item(k, item));
   };
   std::vector<FlagOutlook> flags(flags_.size());
-  std::vector<std::uint8_t> raises(schedule_.kernels.size(), 0);
+  std::vector<std::uint8_t> raises(run_.schedule.kernels.size(), 0);
   const auto find_waits = [&](const WorkgroupState& state) {
-    const Kernel& kernel = schedule_.kernels[state.kernel];
+    const Kernel& kernel = run_.schedule.kernels[state.kernel];
     index_rest(kernel, state, nullptr);
     bool sure = true;  // what follows a claim may be skipped
     for (std::uint32_t o = state.pc; o < state.end; ++o) {
-      const Op& op = schedule_.ops[o];
+      const Op& op = run_.schedule.ops[o];
       if (op.kind == OpKind::signal) {
         flags[flag_of(op.rank, op)].signals +=
             sets_flag(op) ? 2 : 1;  // nobody waits for one of several alone
@@ -70,12 +71,12 @@ void Engine::index_outlook() {
       }
     }
   };
-  for (std::uint32_t k = 0; k < kernels_.size(); ++k) for_each_workgroup(k, find_waits);
+  for (std::uint32_t k = 0; k < run_.kernels.size(); ++k) for_each_workgroup(k, find_waits);
   index_tails();
-  for (std::uint32_t k = 0; k < kernels_.size(); ++k) {
+  for (std::uint32_t k = 0; k < run_.kernels.size(); ++k) {
     if (raises[k] == 0) continue;
-    for_each_workgroup(k,
-                       [&](const WorkgroupState& state) { index_rest(schedule_.kernels[k], state, &flags); });
+    for_each_workgroup(
+        k, [&](const WorkgroupState& state) { index_rest(run_.schedule.kernels[k], state, &flags); });
   }
 }
 
@@ -85,24 +86,24 @@ void Engine::index_outlook() {
 // draws is known only then, but each item takes its own time, from wherever it begins.
 void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
                         const std::vector<FlagOutlook>* flags) {
-  const bool matmuls_drain = machine_.gpu.loads_wait_for_stores && !state.has_sender;
+  const bool matmuls_drain = run_.machine.gpu.loads_wait_for_stores && !state.has_sender;
   double rest = 0;           // from the next operation on
   double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
   for (std::uint32_t o = state.end; o-- > state.pc;) {
-    const Op& op = schedule_.ops[o];
+    const Op& op = run_.schedule.ops[o];
     const bool sent = state.has_sender && is_sent(op);
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
     } else if (multiplies(op.kind)) {
-      const MatmulCost& cost = shapes_[inputs_of_op_[o].shape].cost;
+      const MatmulCost& cost = run_.shapes[run_.inputs_of_op[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = op.kind == OpKind::attend ? 1 + machine_.gpu.attend_spread
-                          : coalesces(state)        ? most_luck(machine_.gpu, costs_.of(kernel))
+      const double luck = op.kind == OpKind::attend ? 1 + run_.machine.gpu.attend_spread
+                          : coalesces(state)        ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
                                                     : spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
-      const double release = is_free(op) || !publishes(state, op) ? 0 : machine_.gpu.release_ns;
+      const double release = run_.is_free(op) || !publishes(state, op) ? 0 : run_.machine.gpu.release_ns;
       if (!sent) rest += release;
       if (flags != nullptr)
         rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));
@@ -129,9 +130,9 @@ double Engine::rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& ra
 
 // Fills `tail_ns_`: from the end of each kernel to the end of its host's program.
 void Engine::index_tails() {
-  tail_ns_.assign(schedule_.kernels.size(), 0.0);
+  tail_ns_.assign(run_.schedule.kernels.size(), 0.0);
   highest_clock_factor_ = highest_clock_factor();
-  for (std::size_t rank = 0; rank < schedule_.host.size(); ++rank) {
+  for (std::size_t rank = 0; rank < run_.schedule.host.size(); ++rank) {
     std::vector<double> after(hosts_[rank].streams.size(), 0.0);  // least time after what ends in the stream
     double host = 0;                                              // least time from the next operation on
     const auto launch = [&](const GraphNode& node, double gap_ns) {
@@ -141,7 +142,7 @@ void Engine::index_tails() {
       after[stream] = std::max(after[stream], gap_ns + least_kernel_ns(kernel) + tail_ns_[kernel]);
       host = std::max(host, host_costs_.launch_latency_ns + least_kernel_ns(kernel) + tail_ns_[kernel]);
     };
-    const auto& program = schedule_.host[rank];
+    const auto& program = run_.schedule.host[rank];
     for (auto op = program.rbegin(); op != program.rend(); ++op) {
       switch (op->kind) {
         case HostOpKind::launch:
@@ -149,7 +150,7 @@ void Engine::index_tails() {
           host += host_costs_.launch_call_ns;
           break;
         case HostOpKind::graph_launch: {
-          const Graph& graph = schedule_.graphs[static_cast<std::size_t>(op->graph)];
+          const Graph& graph = run_.schedule.graphs[static_cast<std::size_t>(op->graph)];
           for (auto node = graph.rbegin(); node != graph.rend(); ++node) {
             launch(*node, gap_before(node->kernel, true));
           }
@@ -180,7 +181,7 @@ void Engine::index_tails() {
 
 // As of a workgroup of whom nothing is known but its kernel and the item that it has just drawn.
 WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
-  WorkgroupState wg = at_start(k, 0);
+  WorkgroupState wg = run_.at_start(k, 0);
   wg.pc = item.first_op;
   wg.end = item.first_op + item.op_count;
   return wg;
@@ -189,10 +190,10 @@ WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
 // Of a kernel, at the highest clock.
 double Engine::least_kernel_ns(std::size_t kernel) const {
   double least = 0;
-  for (const Workgroup& workgroup : schedule_.kernels[kernel].workgroups) {
+  for (const Workgroup& workgroup : run_.schedule.kernels[kernel].workgroups) {
     if (workgroup.op_count > 0) least = std::max(least, rest_ns_[workgroup.first_op]);
   }
-  for (const Item& item : schedule_.kernels[kernel].items) {
+  for (const Item& item : run_.schedule.kernels[kernel].items) {
     if (item.op_count > 0) least = std::max(least, rest_ns_[item.first_op]);
   }
   return least / highest_clock_factor_;
@@ -201,8 +202,9 @@ double Engine::least_kernel_ns(std::size_t kernel) const {
 // Over the load clock, of all that is multiplied here.
 double Engine::highest_clock_factor() const {
   double factor = 1;
-  for (const MatmulShape& shape : shapes_) {
-    factor = std::max(factor, machine_.gpu.boost_clock_ghz / machine_.gpu.rate(shape.dtype).load_clock_ghz);
+  for (const MatmulShape& shape : run_.shapes) {
+    factor = std::max(factor,
+                      run_.machine.gpu.boost_clock_ghz / run_.machine.gpu.rate(shape.dtype).load_clock_ghz);
   }
   return factor;
 }
@@ -210,14 +212,14 @@ double Engine::highest_clock_factor() const {
 // Gives up if the workgroup, which starts the operation at its pc now, cannot end in time.
 void Engine::look_ahead(const WorkgroupState& wg, double now) {
   if (rest_ns_.empty()) return;
-  const double left = options_.give_up_after_ns * kRoundedUp - now - tail_ns_[wg.kernel];
+  const double left = run_.options.give_up_after_ns * kRoundedUp - now - tail_ns_[wg.kernel];
   if (rest_ns_[wg.pc] <= left) return;  // in time even at the clock under full load
   // What it is followed by may multiply on another GPU, whose clock has fallen less.
   double clock = 1;
-  for (const GpuState& gpu : gpus_) {
-    for (const MatmulShape& shape : shapes_) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
+  for (const GpuState& gpu : run_.gpus) {
+    for (const MatmulShape& shape : run_.shapes) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
   }
-  totals_.gave_up |= rest_ns_[wg.pc] > left * clock;
+  run_.totals.gave_up |= rest_ns_[wg.pc] > left * clock;
 }
 
 }  // namespace tritax::engine

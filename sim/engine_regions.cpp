@@ -5,8 +5,8 @@
 namespace tritax::engine {
 
 std::vector<TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer) {
-  auto& table =
-      records_[static_cast<std::size_t>(rank) * schedule_.buffers.size() + static_cast<std::size_t>(buffer)];
+  auto& table = records_[static_cast<std::size_t>(rank) * run_.schedule.buffers.size() +
+                         static_cast<std::size_t>(buffer)];
   if (table.empty()) table.resize(region_cells_.count(rank, buffer));
   return table;
 }
@@ -60,26 +60,26 @@ void Engine::count_cells(CacheTraffic& read) const {
 
 // The running store, all of which the caches have taken, one cell after the other.
 void Engine::note_cells_written(const WorkgroupState& wg, double now) {
-  const Op& op = schedule_.ops[wg.store_op];
+  const Op& op = run_.schedule.ops[wg.store_op];
   if (!region_cells_.has(op.buffer)) return;
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const double l2_end = gpu.l2[static_cast<std::size_t>(wg.die)].mark(now), llc_end = gpu.llc.mark(now);
   const auto writer = static_cast<std::uint32_t>(write_paths_.size());
-  write_paths_.push_back(wg.sender_busy ? sender_of(wg).path : wg.path);
+  write_paths_.push_back(wg.sender_busy ? run_.sender_of(wg).path : wg.path);
   write_paths_.back().charge(wg.store_part, now);
   std::vector<TileRecord>& records = cells_of(wg.rank, op.buffer);
   double behind = wg.store_bytes;
   region_cells_.for_each(wg.rank, op.buffer, op.rect, [&](std::size_t cell, double bytes) {
     behind -= bytes;
-    const double llc_behind = machine_.gpu.llc_bytes > 0 ? behind : 0;
+    const double llc_behind = run_.machine.gpu.llc_bytes > 0 ? behind : 0;
     records[cell] = {l2_end - behind, llc_end - llc_behind, wg.die, writer};
   });
 }
 
 // By a copy engine: behind the L2s.
 void Engine::note_cells_copied(const Op& op, const Path& path, double now) {
-  const std::int32_t rank = home(op.rank);
-  const double llc_mark = gpus_[static_cast<std::size_t>(rank)].llc.mark(now);
+  const std::int32_t rank = run_.home(op.rank);
+  const double llc_mark = run_.gpus[static_cast<std::size_t>(rank)].llc.mark(now);
   const auto writer = static_cast<std::uint32_t>(write_paths_.size());
   write_paths_.push_back(path);
   std::vector<TileRecord>& records = cells_of(rank, op.buffer);

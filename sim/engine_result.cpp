@@ -14,7 +14,7 @@ void Engine::report_stall(double now) const {
   std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
   int listed = 0;
   std::vector<const WorkgroupState*> waiting;
-  for (const WorkgroupState& wg : workgroups_) {
+  for (const WorkgroupState& wg : run_.workgroups) {
     const bool waits =
         wg.waiting == Waiting::flag || wg.waiting == Waiting::store || wg.waiting == Waiting::loads;
     if (wg.kernel != kNobody && waits) waiting.push_back(&wg);
@@ -24,27 +24,28 @@ void Engine::report_stall(double now) const {
     if (listed == 10) break;
     ++listed;
     const WorkgroupState& wg = *waiter;
-    const std::uint32_t first = schedule_.kernels[wg.kernel].workgroups[wg.number].first_op;
+    const std::uint32_t first = run_.schedule.kernels[wg.kernel].workgroups[wg.number].first_op;
     if (wg.waiting != Waiting::flag) {
-      text += fmt::format("\n  {} waits for a store of its workgroup",
-                          describe_op(schedule_, wg.kernel, wg.number, std::min(wg.pc, wg.end - 1) - first));
+      text +=
+          fmt::format("\n  {} waits for a store of its workgroup",
+                      describe_op(run_.schedule, wg.kernel, wg.number, std::min(wg.pc, wg.end - 1) - first));
       continue;
     }
-    const Op& op = schedule_.ops[wg.pc];
+    const Op& op = run_.schedule.ops[wg.pc];
     const FlagState& flag = flags_[flag_of(wg.rank, op)];
-    text +=
-        fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
-                    describe_op(schedule_, wg.kernel, wg.number, wg.pc - first),
-                    schedule_.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value, flag.value);
+    text += fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
+                        describe_op(run_.schedule, wg.kernel, wg.number, wg.pc - first),
+                        run_.schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value,
+                        flag.value);
   }
-  for (std::size_t k = 0; k < kernels_.size() && listed < 14; ++k) {
-    const std::size_t total = schedule_.kernels[k].workgroups.size();
-    const std::size_t to_send = kernels_[k].to_send;
-    if (kernels_[k].launched && to_send > 0) {
+  for (std::size_t k = 0; k < run_.kernels.size() && listed < 14; ++k) {
+    const std::size_t total = run_.schedule.kernels[k].workgroups.size();
+    const std::size_t to_send = run_.kernels[k].to_send;
+    if (run_.kernels[k].launched && to_send > 0) {
       ++listed;
       text += fmt::format(
-          "\n  kernel '{}' rank {}: {} of {} workgroups wait for {}", schedule_.kernels[k].name,
-          schedule_.kernels[k].rank, to_send, total,
+          "\n  kernel '{}' rank {}: {} of {} workgroups wait for {}", run_.schedule.kernels[k].name,
+          run_.schedule.kernels[k].rank, to_send, total,
           is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
     }
   }
@@ -52,14 +53,14 @@ void Engine::report_stall(double now) const {
     if (hosts_[rank].wait == HostWait::done) continue;
     ++listed;
     text += fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
-                        name_of(schedule_.host[rank][hosts_[rank].pc].kind));
+                        name_of(run_.schedule.host[rank][hosts_[rank].pc].kind));
   }
   throw UserError(text);
 }
 
 SimulationResult Engine::result(double now) {
-  SimulationResult out = totals_;
-  out.makespan_ns = totals_.gave_up ? now : 0;
+  SimulationResult out = run_.totals;
+  out.makespan_ns = run_.totals.gave_up ? now : 0;
   out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
   for (const HostState& host : hosts_) {
     // A host that does not synchronise ends before its kernels.
@@ -70,29 +71,30 @@ SimulationResult Engine::result(double now) {
     RankResult rank;
     rank.account = last->account;
     rank.makespan_ns = last->time_ns;
-    const GpuState& gpu = gpus_[out.ranks.size()];
+    const GpuState& gpu = run_.gpus[out.ranks.size()];
     rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
     rank.cu_busy_ns = gpu.cu_busy_ns;
     // Of a run that was given up some are still busy.
-    rank.matrix_busy_ns = (gpu.matrix_busy_ns + gpu.busy_matrix_cus * now) / machine_.gpu.cu_count();
+    rank.matrix_busy_ns = (gpu.matrix_busy_ns + gpu.busy_matrix_cus * now) / run_.machine.gpu.cu_count();
     rank.matrix_clock_ghz = gpu.power.clock_ghz;
     rank.matrix_work = gpu.power.work;
     out.ranks.push_back(rank);
-    if (!totals_.gave_up && !later(out.makespan_ns, last->time_ns)) {
+    if (!run_.totals.gave_up && !later(out.makespan_ns, last->time_ns)) {
       out.makespan_ns = std::max(out.makespan_ns, last->time_ns);
       out.account = last->account;
     }
   }
-  out.link_bytes.assign(topology_.edges.size(), 0.0);
-  for (std::int32_t from = 0; from < schedule_.ranks; ++from) {
-    for (std::int32_t to = 0; to < schedule_.ranks; ++to) {
-      for (const int edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
+  out.link_bytes.assign(run_.topology.edges.size(), 0.0);
+  for (std::int32_t from = 0; from < run_.schedule.ranks; ++from) {
+    for (std::int32_t to = 0; to < run_.schedule.ranks; ++to) {
+      for (const int edge :
+           run_.topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
         out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes(from, to);
       }
     }
   }
-  for (const GpuState& gpu : gpus_) out.hbm_bytes += fluid_.carried(gpu.hbm, now);
-  out.caches = traffic_.rows();
+  for (const GpuState& gpu : run_.gpus) out.hbm_bytes += run_.fluid.carried(gpu.hbm, now);
+  out.caches = run_.traffic.rows();
   CacheTraffic operands;
   for (const CacheRow& row : out.caches) {
     if (multiplies(row.operation)) operands += row.traffic;
@@ -100,23 +102,23 @@ SimulationResult Engine::result(double now) {
   const double missed_l2 = operands.asked_bytes - operands.l2_hit_bytes;
   out.l2_hit_fraction = operands.asked_bytes > 0 ? 1 - missed_l2 / operands.asked_bytes : 0;
   out.llc_hit_fraction =
-      machine_.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
-  out.simulated_ranks = simulated_ranks_;
-  if (simulated_ranks_ < schedule_.ranks) copy_to_alike(out);
+      run_.machine.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
+  out.simulated_ranks = run_.simulated_ranks;
+  if (run_.simulated_ranks < run_.schedule.ranks) copy_to_alike(out);
   return out;
 }
 
 // What ranks did that are alike those that were simulated.
 void Engine::copy_to_alike(SimulationResult& out) const {
-  const std::int32_t times = schedule_.ranks / simulated_ranks_;
+  const std::int32_t times = run_.schedule.ranks / run_.simulated_ranks;
   const std::size_t rows = out.caches.size();
-  for (std::int32_t rank = simulated_ranks_; rank < schedule_.ranks; ++rank) {
-    out.ranks.push_back(out.ranks[static_cast<std::size_t>(home(rank))]);
+  for (std::int32_t rank = run_.simulated_ranks; rank < run_.schedule.ranks; ++rank) {
+    out.ranks.push_back(out.ranks[static_cast<std::size_t>(run_.home(rank))]);
   }
   for (std::int32_t i = 1; i < times; ++i) {
     for (std::size_t row = 0; row < rows; ++row) {
       CacheRow& copy = out.caches.emplace_back(out.caches[row]);
-      copy.rank += i * simulated_ranks_;
+      copy.rank += i * run_.simulated_ranks;
     }
   }
   out.tile_operations *= static_cast<std::uint64_t>(times);

@@ -17,8 +17,8 @@ namespace tritax::engine {
 
 bool Engine::staging_in_use(const WorkgroupState& wg) const {
   if (!wg.sender_busy) return false;
-  for (std::uint32_t i = sender_of(wg).pc; i < wg.pc; ++i) {
-    if (schedule_.ops[i].kind == OpKind::store) return true;
+  for (std::uint32_t i = run_.sender_of(wg).pc; i < wg.pc; ++i) {
+    if (run_.schedule.ops[i].kind == OpKind::store) return true;
   }
   return false;
 }
@@ -36,7 +36,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
     case OpKind::store:
       return own_store || (wg.computed && staging_in_use(wg));
     case OpKind::wait:
-      if (is_free(op)) return false;
+      if (run_.is_free(op)) return false;
       [[fallthrough]];
     default:
       return wg.sender_busy || waits_for_store(wg, op);
@@ -50,7 +50,7 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
 // 43 us took 49 beside stores of 7 us, and 63 beside those that the link kept for 23. A store to memory only
 // does so for as long as it waits.
 bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
-  return machine_.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != wg.rank;
+  return run_.machine.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != wg.rank;
 }
 
 // Of the loads that would come without the store. Measured likewise: with K = 1152 and the link always full,
@@ -59,10 +59,10 @@ bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
 constexpr double kLoadsBesideStores = 0.1;
 
 void Engine::note_store_wait(WorkgroupState& wg, double now) {
-  if (!machine_.gpu.loads_queue_behind_stores || !wg.store_in_flight) return;
+  if (!run_.machine.gpu.loads_queue_behind_stores || !wg.store_in_flight) return;
   const bool keeps = keeps_loads_waiting(wg);
   const double waited = std::max(0.0, now - wg.store_start_ns - (keeps ? 0 : wg.store_alone_ns));
-  const double more = waited - std::exchange(sender_of(wg).waited_ns, waited);
+  const double more = waited - std::exchange(run_.sender_of(wg).waited_ns, waited);
   if (wg.waiting == Waiting::loads) {
     wg.held_up_ns -= kLoadsBesideStores * more;
   } else {
@@ -72,7 +72,7 @@ void Engine::note_store_wait(WorkgroupState& wg, double now) {
 
 // A matmul has its operands but for what was held up; true if that takes time.
 bool Engine::holds_up_matmul(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   note_store_wait(wg, now);
   if (wg.held_up_ns <= 0) return false;
   if (!keeps_loads_waiting(wg)) {
@@ -80,13 +80,13 @@ bool Engine::holds_up_matmul(std::uint32_t id, double now) {
     return true;
   }
   wg.waiting = Waiting::loads;
-  queue_.push(now + wg.held_up_ns / kLoadsBesideStores, {EventKind::loads_trickled, id});
+  run_.queue.push(now + wg.held_up_ns / kLoadsBesideStores, {EventKind::loads_trickled, id});
   return true;
 }
 
 // Here the loads of the matmul that waits for them have come beside the stores, unless stores left before.
 void Engine::loads_trickled(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   if (wg.waiting != Waiting::loads) return;
   note_store_wait(wg, now);
   if (!later(now + wg.held_up_ns / kLoadsBesideStores, now)) load_the_rest(id, now);
@@ -94,38 +94,38 @@ void Engine::loads_trickled(std::uint32_t id, double now) {
 
 // Nothing keeps the loads of the matmul waiting any longer, and it will have them all.
 void Engine::load_the_rest(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   wg.waiting = Waiting::time;
-  queue_.push(now + std::max(0.0, wg.held_up_ns), {EventKind::resume_workgroup, id});
+  run_.queue.push(now + std::max(0.0, wg.held_up_ns), {EventKind::resume_workgroup, id});
   wg.held_up_ns = -std::numeric_limits<double>::infinity();
 }
 
 // The store that kept the loads of a matmul waiting has left, and maybe another has begun.
 void Engine::resume_loads(std::uint32_t id, double now) {
-  const WorkgroupState& wg = workgroups_[id];
+  const WorkgroupState& wg = run_.workgroups[id];
   if (!keeps_loads_waiting(wg) || wg.held_up_ns <= 0) load_the_rest(id, now);
 }
 
 // The computing waves convert a new tile into the staging area. What follows for the sender they pass by, but
 // then the operation behind it has only just been asked for. True if that takes time.
 bool Engine::stages_or_passes(std::uint32_t id, const Op& op, double now) {
-  WorkgroupState& wg = workgroups_[id];
-  const KernelCosts& costs = costs_of(wg);
-  double time = op.kind == OpKind::signal && is_free(op) ? 0 : costs.passed_op_ns;
+  WorkgroupState& wg = run_.workgroups[id];
+  const KernelCosts& costs = run_.costs_of(wg);
+  double time = op.kind == OpKind::signal && run_.is_free(op) ? 0 : costs.passed_op_ns;
   if (op.kind == OpKind::store && wg.computed) {
     time = costs.stage_op_ns;
-    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-    const double rate = stage_rate_gb_per_s(machine_.gpu, costs, buffer.dtype);
+    const Buffer& buffer = run_.schedule.buffers[static_cast<std::size_t>(op.buffer)];
+    const double rate = stage_rate_gb_per_s(run_.machine.gpu, costs, buffer.dtype);
     if (rate > 0) time += bytes_of(buffer, op.rect) / rate;
   }
   if (time <= 0) return false;
   wg.waiting = Waiting::time;
-  queue_.push(now + time, {EventKind::tile_staged, id});
+  run_.queue.push(now + time, {EventKind::tile_staged, id});
   return true;
 }
 
 void Engine::tile_staged(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   wg.path.charge(&TimeAccount::memory_ns, now);
   wg.waiting = Waiting::nothing;
   hand_over(id, now);
@@ -134,29 +134,30 @@ void Engine::tile_staged(std::uint32_t id, double now) {
 
 // The workgroup leaves its current operation to the sender and goes on.
 void Engine::hand_over(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   wg.computed = false;
   ++wg.pc;
   if (wg.sender_busy) return;
-  senders_[id].path = wg.path;
+  run_.senders[id].path = wg.path;
   run_sender(id, now);
 }
 
 // Starts what the sender does next.
 void Engine::run_sender(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
-  SenderState& sender = senders_[id];
+  WorkgroupState& wg = run_.workgroups[id];
+  SenderState& sender = run_.senders[id];
   for (; sender.pc < wg.pc; ++sender.pc) {
-    const Op& op = schedule_.ops[sender.pc];
+    const Op& op = run_.schedule.ops[sender.pc];
     if (!is_sent(op)) continue;
     wg.sender_busy = true;
-    ++totals_.tile_operations;
-    if (options_.observer) options_.observer->op_started(place_of(wg, sender.pc), now);
+    ++run_.totals.tile_operations;
+    if (run_.options.observer) run_.options.observer->op_started(run_.place_of(wg, sender.pc), now);
     if (op.kind == OpKind::store) {
       begin_transfer(wg, id, sender.pc, now);
     } else {
-      const double raised = now + begin_signal(wg, op, now) + (is_free(op) ? 0 : costs_of(wg).sent_signal_ns);
-      queue_.push(raised, {EventKind::resume_sender, id});
+      const double raised =
+          now + begin_signal(wg, op, now) + (run_.is_free(op) ? 0 : run_.costs_of(wg).sent_signal_ns);
+      run_.queue.push(raised, {EventKind::resume_sender, id});
     }
     return;
   }
@@ -165,34 +166,34 @@ void Engine::run_sender(std::uint32_t id, double now) {
 
 // The release of a signal has ended.
 void Engine::resume_sender(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
-  SenderState& sender = senders_[id];
-  const Op& op = schedule_.ops[sender.pc];
+  WorkgroupState& wg = run_.workgroups[id];
+  SenderState& sender = run_.senders[id];
+  const Op& op = run_.schedule.ops[sender.pc];
   sender.path.charge(op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
-  notify_finish(wg, sender.pc, now);
+  run_.tell_finish(wg, sender.pc, now);
   deliver_signal(wg, op, sender.path, now);
   sender_progressed(id, now);
 }
 
 // A store has drained.
 void Engine::sent(std::uint32_t id, double lost_ns, double now) {
-  WorkgroupState& wg = workgroups_[id];
+  WorkgroupState& wg = run_.workgroups[id];
   note_store_wait(wg, now);
   wg.store_in_flight = false;
-  charge_store(senders_[id].path, wg, lost_ns, now);
+  charge_store(run_.senders[id].path, wg, lost_ns, now);
   note_write(wg, now);
-  notify_finish(wg, senders_[id].pc, now);
+  run_.tell_finish(wg, run_.senders[id].pc, now);
   sender_progressed(id, now);
 }
 
 void Engine::sender_progressed(std::uint32_t id, double now) {
-  WorkgroupState& wg = workgroups_[id];
-  ++senders_[id].pc;
+  WorkgroupState& wg = run_.workgroups[id];
+  ++run_.senders[id].pc;
   run_sender(id, now);
   if (wg.waiting == Waiting::loads) resume_loads(id, now);
   if (wg.waiting != Waiting::store) return;
   wg.waiting = Waiting::nothing;
-  if (later(senders_[id].path.time_ns, wg.path.time_ns)) wg.path = senders_[id].path;
+  if (later(run_.senders[id].path.time_ns, wg.path.time_ns)) wg.path = run_.senders[id].path;
   step(id, now);
 }
 

@@ -38,81 +38,62 @@ TileGrid grid_of(const Buffer& buffer) {
 
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places, const Alike& alike)
-    : schedule_(schedule),
-      machine_(machine),
-      costs_(machine),
-      profiles_(profiles_of(schedule)),
-      options_(options),
+    : run_(schedule, machine, options, alike),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
-      alike_(alike),
-      simulated_ranks_(alike.simulated_ranks > 0 ? alike.simulated_ranks : schedule.ranks),
-      alike_of_node_(std::max(1, std::min(schedule.ranks, machine.gpus_per_node) / simulated_ranks_)),
-      host_costs_(machine_.host),
-      topology_(build_topology(machine, schedule.ranks)),
-      moves_(schedule, machine_, costs_, topology_),
+      host_costs_(machine.host),
       service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
-      sparse_costs_(schedule, machine_.gpu),
+      sparse_costs_(schedule, machine.gpu),
       region_cells_(schedule.buffers),
-      traffic_(simulated_ranks_, machine.gpu.xcds, schedule.buffers.size()),
       placed_(!places.empty()) {
-  if (options_.counterfactual.free_launches) {
+  if (options.counterfactual.free_launches) {
     host_costs_ = {};
     host_costs_.barrier_ns = machine.host.barrier_ns;
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
-  copy_engines_ = machine_.copy_engine;
-  if (copy_engines_.call_ns == 0) copy_engines_.call_ns = machine_.host.launch_call_ns;
-  if (options_.counterfactual.free_launches) copy_engines_.call_ns = 0;
-  latencies_ns_ = {0, machine_.gpu.l2_latency_ns, machine_.gpu.llc_latency_ns, machine_.gpu.hbm_latency_ns};
+  copy_engines_ = machine.copy_engine;
+  if (copy_engines_.call_ns == 0) copy_engines_.call_ns = machine.host.launch_call_ns;
+  if (options.counterfactual.free_launches) copy_engines_.call_ns = 0;
+  latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
+                   run_.machine.gpu.hbm_latency_ns};
   find_busy_copies();
   index_ports();
   add_resources();
   index_schedule();
   find_cold_code();
   index_places(places);
-  for (GpuState& gpu : gpus_) find_clock_factors(gpu);
+  for (GpuState& gpu : run_.gpus) find_clock_factors(gpu);
 }
-
-GpuState::GpuState(const Gpu& gpu)
-    : dispatcher(gpu),
-      llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
-      // Any one die may take all that is behind the L2s.
-      l2(static_cast<std::size_t>(gpu.xcds),
-         ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
-      atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
-      dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
-      cus(static_cast<std::size_t>(gpu.cu_count())) {}
 
 // A resource that gives kernels of different profiles different rates has the highest of them, and a byte of
 // who gets less counts for more.
 void Engine::find_shares() {
   const auto stores = [&](KernelProfile profile) -> const LinkRates& {
-    return moves_.links(profile, Traffic::stores);
+    return run_.moves.links(profile, Traffic::stores);
   };
   double egress_gb_per_s = 0, ingress_gb_per_s = 0;
-  for (const KernelProfile profile : profiles_) {
+  for (const KernelProfile profile : run_.profiles) {
     egress_gb_per_s = std::max(egress_gb_per_s, stores(profile).egress_gb_per_s);
     ingress_gb_per_s = std::max(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
-    l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
+    l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
   }
   const auto share = [](double most, double own) { return own > 0 ? most / own : 1; };
   constexpr auto port = static_cast<std::size_t>(Ports::store);
-  for (const KernelProfile profile : profiles_) {
+  for (const KernelProfile profile : run_.profiles) {
     Shares& shares = shares_[static_cast<std::size_t>(profile)];
-    shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(machine_.gpu, costs_[profile]));
+    shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
     shares.egress[port] = share(egress_gb_per_s, stores(profile).egress_gb_per_s);
     shares.ingress[port] = share(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
   }
 }
 
 void Engine::add_resources() {
-  const Gpu& gpu = machine_.gpu;
-  const auto wire = [&](double capacity) { return fluid_.add_resource(capacity, true); };
-  const auto memory = [&](double capacity) { return fluid_.add_resource(capacity); };
+  const Gpu& gpu = run_.machine.gpu;
+  const auto wire = [&](double capacity) { return run_.fluid.add_resource(capacity, true); };
+  const auto memory = [&](double capacity) { return run_.fluid.add_resource(capacity); };
   const auto raw_sum = [&](auto edges) {
     double sum = 0;
-    for (auto [edge, end] = edges; edge != end; ++edge) sum += topology_.graph[*edge].raw_gb_per_s;
+    for (auto [edge, end] = edges; edge != end; ++edge) sum += run_.topology.graph[*edge].raw_gb_per_s;
     return sum;
   };
   find_shares();
@@ -120,8 +101,8 @@ void Engine::add_resources() {
   const auto port = [&](Ports ports, double LinkRates::*rate, double raw_gb_per_s) {
     bool limits = false;
     double most = 0;
-    for (const KernelProfile profile : profiles_) {
-      for (const LinkRates& links : moves_.links(profile)) {
+    for (const KernelProfile profile : run_.profiles) {
+      for (const LinkRates& links : run_.moves.links(profile)) {
         if (links.ports != ports) continue;
         limits |= raw_gb_per_s * links.efficiency > links.*rate;
         most = std::max(most, links.*rate);
@@ -130,136 +111,136 @@ void Engine::add_resources() {
     return limits ? wire(most) : FluidNetwork::kNone;
   };
   add_links();
-  sent_bytes_.assign(static_cast<std::size_t>(simulated_ranks_) * static_cast<std::size_t>(schedule_.ranks),
-                     0.0);
-  for (std::int32_t rank = 0; rank < simulated_ranks_; ++rank) {
+  sent_bytes_.assign(
+      static_cast<std::size_t>(run_.simulated_ranks) * static_cast<std::size_t>(run_.schedule.ranks), 0.0);
+  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
     GpuState state(gpu);
-    state.dirty_bytes = std::min(options_.written_before_bytes, gpu.dirty_share * cache_bytes());
+    state.dirty_bytes = std::min(run_.options.written_before_bytes, gpu.dirty_share * cache_bytes());
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(l2_gb_per_s_));
     const auto vertex = static_cast<std::size_t>(rank);
-    const double out = raw_sum(boost::out_edges(vertex, topology_.graph));
-    const double in = raw_sum(boost::in_edges(vertex, topology_.graph));
+    const double out = raw_sum(boost::out_edges(vertex, run_.topology.graph));
+    const double in = raw_sum(boost::in_edges(vertex, run_.topology.graph));
     state.egress.fill(FluidNetwork::kNone);
     state.ingress.fill(FluidNetwork::kNone);
     for (const Ports ports : {Ports::store, Ports::load}) {
       state.egress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::egress_gb_per_s, out);
       state.ingress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::ingress_gb_per_s, in);
     }
-    gpus_.push_back(std::move(state));
+    run_.gpus.push_back(std::move(state));
   }
 }
 
 // Of links that carry the same, the first, with what of it is there for those that are simulated.
 void Engine::add_links() {
-  for (const TopologyEdge& edge : topology_.edges) {
+  for (const TopologyEdge& edge : run_.topology.edges) {
     AlikeLink like{edge.index, 1};
-    if (alike_.links != nullptr) like = (*alike_.links)[static_cast<std::size_t>(edge.index)];
+    if (run_.alike.links != nullptr) like = (*run_.alike.links)[static_cast<std::size_t>(edge.index)];
     link_resource_.push_back(like.first < edge.index
                                  ? link_resource_[static_cast<std::size_t>(like.first)]
-                                 : fluid_.add_resource(like.share * edge.raw_gb_per_s, true));
+                                 : run_.fluid.add_resource(like.share * edge.raw_gb_per_s, true));
   }
-  copies_on_link_.assign(topology_.edges.size(), 0);
+  copies_on_link_.assign(run_.topology.edges.size(), 0);
 }
 
 void Engine::index_schedule() {
-  const std::size_t ranks = static_cast<std::size_t>(simulated_ranks_);
+  const std::size_t ranks = static_cast<std::size_t>(run_.simulated_ranks);
   // Flags: one dense table.
   std::uint32_t flags = 0;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (const FlagArray& array : schedule_.flags) {
+    for (const FlagArray& array : run_.schedule.flags) {
       flag_base_.push_back(flags);
       flags += static_cast<std::uint32_t>(array.count);
     }
   }
   flags_.resize(flags);
-  if (!schedule_.flags.empty() && schedule_.flags.back().name == kTileDependences) {
-    free_flag_ = static_cast<std::int32_t>(schedule_.flags.size()) - 1;
-  }
-  if (free_flag_ >= 0) {
+  if (run_.free_flag >= 0) {
     // As the run that stands for it counts them, where one stands for several.
     const auto counted_as = [&](std::size_t o) {
-      return alike_.op_of != nullptr ? std::size_t{(*alike_.op_of)[o]} : o;
+      return run_.alike.op_of != nullptr ? std::size_t{(*run_.alike.op_of)[o]} : o;
     };
-    std::vector<std::uint32_t> added(schedule_.ops.size() + 1, 0);
-    for (std::size_t o = 0; o < schedule_.ops.size(); ++o) {
-      const Op& op = schedule_.ops[o];
-      if ((op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op)) added[counted_as(o) + 1] = 1;
+    std::vector<std::uint32_t> added(run_.schedule.ops.size() + 1, 0);
+    for (std::size_t o = 0; o < run_.schedule.ops.size(); ++o) {
+      const Op& op = run_.schedule.ops[o];
+      if ((op.kind == OpKind::signal || op.kind == OpKind::wait) && run_.is_free(op))
+        added[counted_as(o) + 1] = 1;
     }
     std::partial_sum(added.begin(), added.end(), added.begin());
-    for (std::size_t o = 0; o < schedule_.ops.size(); ++o) added_before_.push_back(added[counted_as(o)]);
+    for (std::size_t o = 0; o < run_.schedule.ops.size(); ++o) added_before_.push_back(added[counted_as(o)]);
   }
-  records_.resize(ranks * schedule_.buffers.size());
-  for (const Buffer& buffer : schedule_.buffers) tile_grid_.push_back(grid_of(buffer));
-  by_tile_.assign(schedule_.buffers.size(), 0);
+  records_.resize(ranks * run_.schedule.buffers.size());
+  for (const Buffer& buffer : run_.schedule.buffers) tile_grid_.push_back(grid_of(buffer));
+  by_tile_.assign(run_.schedule.buffers.size(), 0);
 
-  for (const Op& op : schedule_.transfers) by_tile_[static_cast<std::size_t>(op.src_buffer)] = 1;
+  for (const Op& op : run_.schedule.transfers) by_tile_[static_cast<std::size_t>(op.src_buffer)] = 1;
   hosts_.resize(ranks);
-  harness_barriers_ = harness_barriers(schedule_);
-  launches_free_ns_.assign(static_cast<std::size_t>((schedule_.ranks - 1) / machine_.gpus_per_node + 1), 0.0);
-  kernels_.resize(schedule_.kernels.size());
+  harness_barriers_ = harness_barriers(run_.schedule);
+  launches_free_ns_.assign(
+      static_cast<std::size_t>((run_.schedule.ranks - 1) / run_.machine.gpus_per_node + 1), 0.0);
+  run_.kernels.resize(run_.schedule.kernels.size());
   SlabIds slab_ids;
-  inputs_of_op_.resize(schedule_.ops.size());
+  run_.inputs_of_op.resize(run_.schedule.ops.size());
   std::uint32_t first_workgroup = 0;
-  workgroups_.reserve(workgroups_of(schedule_));
-  senders_.reserve(workgroups_of(schedule_));
-  sent_.reserve(workgroups_of(schedule_));
-  for (std::uint32_t k = 0; k < schedule_.kernels.size(); ++k) {
-    const Kernel& kernel = schedule_.kernels[k];
-    KernelState& state = kernels_[k];
+  run_.workgroups.reserve(workgroups_of(run_.schedule));
+  run_.senders.reserve(workgroups_of(run_.schedule));
+  sent_.reserve(workgroups_of(run_.schedule));
+  for (std::uint32_t k = 0; k < run_.schedule.kernels.size(); ++k) {
+    const Kernel& kernel = run_.schedule.kernels[k];
+    KernelState& state = run_.kernels[k];
     state.first_workgroup = first_workgroup;
     first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
     state.to_send = state.remaining;
-    state.has_sender = has_sender(schedule_, kernel, machine_.gpu);
-    if (!kernel.items.empty()) of_item_.resize(schedule_.ops.size(), 0);
+    state.has_sender = has_sender(run_.schedule, kernel, run_.machine.gpu);
+    if (!kernel.items.empty()) of_item_.resize(run_.schedule.ops.size(), 0);
     for (const Item& item : kernel.items) {
       std::fill_n(of_item_.begin() + item.first_op, item.op_count, std::uint8_t{1});
     }
     number_workgroups_of_dies(kernel, state);
     index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
-    state.demand = gpus_[0].dispatcher.demand_of(kernel);
-    if (!gpus_[0].dispatcher.fits(state.demand)) {
-      throw UserError(
-          fmt::format("kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
-                      "does not fit a compute unit of {}",
-                      kernel.name, kernel.rank, kernel.resources.threads,
-                      kernel.resources.registers_per_thread, kernel.resources.lds_bytes, machine_.gpu.name));
+    state.demand = run_.gpus[0].dispatcher.demand_of(kernel);
+    if (!run_.gpus[0].dispatcher.fits(state.demand)) {
+      throw UserError(fmt::format(
+          "kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
+          "does not fit a compute unit of {}",
+          kernel.name, kernel.rank, kernel.resources.threads, kernel.resources.registers_per_thread,
+          kernel.resources.lds_bytes, run_.machine.gpu.name));
     }
   }
   slab_overlaps_.finish();
-  region_cells_.finish(schedule_, simulated_ranks_);
+  region_cells_.finish(run_.schedule, run_.simulated_ranks);
   for (std::size_t b = 0; b < by_tile_.size(); ++b) {
     if (region_cells_.has(static_cast<std::int32_t>(b))) by_tile_[b] = 0;
   }
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
-    for (const HostOp& op : schedule_.host[rank]) {
+    for (const HostOp& op : run_.schedule.host[rank]) {
       streams = std::max(streams, op.stream + 1);
       events = std::max(events, op.event + 1);
     }
     hosts_[rank].last_record.assign(static_cast<std::size_t>(events), kNobody);
-    for (const Graph& graph : schedule_.graphs) {
+    for (const Graph& graph : run_.schedule.graphs) {
       for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
     }
     hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
-    queue_.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
+    run_.queue.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
   index_copy_engines();
   find_what_stays();
-  if (options_.give_up_after_ns > 0) index_outlook();
+  if (run_.options.give_up_after_ns > 0) index_outlook();
 }
 
 void Engine::index_places(std::span<const Placed> places) {
   if (!placed_) return;
-  TRITAX_ASSERT(places.size() == workgroups_of(schedule_), "every workgroup has one place");
-  for (GpuState& gpu : gpus_) gpu.place_queues.resize(static_cast<std::size_t>(machine_.gpu.cu_count()));
+  TRITAX_ASSERT(places.size() == workgroups_of(run_.schedule), "every workgroup has one place");
+  for (GpuState& gpu : run_.gpus)
+    gpu.place_queues.resize(static_cast<std::size_t>(run_.machine.gpu.cu_count()));
   for (const Placed& place : places) {
-    GpuState& gpu = gpus_[schedule_.kernels[place.kernel].rank];
+    GpuState& gpu = run_.gpus[run_.schedule.kernels[place.kernel].rank];
     gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
   }
 }
@@ -274,7 +255,7 @@ Engine::AttendForm Engine::form_of(const Op& op, const Op* before) {
 
 // What the operations of a kernel read, and which of its matmuls cost the same.
 void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
-  const Kernel& kernel = schedule_.kernels[k];
+  const Kernel& kernel = run_.schedule.kernels[k];
   using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm>;
   std::map<ShapeKey, std::uint32_t> shape_ids;
   ShapeKey last_key;  // most kernels have one
@@ -287,7 +268,7 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
                       size};
     const auto [entry, added] = slab_ids.emplace(key, id);
     if (added && op.kind == OpKind::matmul) {
-      const Buffer& operand = schedule_.buffers[static_cast<std::size_t>(buffer)];
+      const Buffer& operand = run_.schedule.buffers[static_cast<std::size_t>(buffer)];
       slab_overlaps_.add(id, key.where, size, op.k_begin, op.k_end,
                          bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
     }
@@ -296,21 +277,21 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Workgroup& wg = program_of(kernel, p);
     before = nullptr;
-    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &schedule_.ops[o++]) {
-      const Op& op = schedule_.ops[o];
+    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &run_.schedule.ops[o++]) {
+      const Op& op = run_.schedule.ops[o];
       if (!multiplies(op.kind)) {
         for_each_read(op, kernel.rank,
                       [&](const Region& read) { by_tile_[static_cast<std::size_t>(read.buffer)] = 1; });
         region_cells_.see(op, kernel.rank);
         continue;
       }
-      MatmulInputs& inputs = inputs_of_op_[o];
+      MatmulInputs& inputs = run_.inputs_of_op[o];
       const bool attends = op.kind == OpKind::attend;
       inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
                               : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
       inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
       if (attends) {
-        streams_.resize(schedule_.ops.size(), 0);
+        streams_.resize(run_.schedule.ops.size(), 0);
         Op whole = op;
         whole.k_begin = op.b_buffer;
         whole.k_end = -1;
@@ -320,10 +301,11 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
       const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
       if (key != last_key) {
         last_key = key;
-        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(shapes_.size()));
+        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(run_.shapes.size()));
         last_shape = entry->second;
-        if (added) shapes_.push_back(attends ? attend_shape_of(k, op, form) : shape_of(k, op));
-        TRITAX_ASSERT(shapes_.size() >> (32 - kMissBits) == 0, "keys of classes have room for all shapes");
+        if (added) run_.shapes.push_back(attends ? attend_shape_of(k, op, form) : shape_of(k, op));
+        TRITAX_ASSERT(run_.shapes.size() >> (32 - kMissBits) == 0,
+                      "keys of classes have room for all shapes");
       }
       inputs.shape = last_shape;
     }
@@ -331,13 +313,13 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
 }
 
 MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
-  const Kernel& kernel = schedule_.kernels[k];
-  const KernelCosts& costs = costs_.of(kernel);
-  const Gpu& gpu = machine_.gpu;
+  const Kernel& kernel = run_.schedule.kernels[k];
+  const KernelCosts& costs = run_.costs.of(kernel);
+  const Gpu& gpu = run_.machine.gpu;
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.profile = kernel.profile;
   shape.attends = true;
-  shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
   const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
   const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
   shape.cost = attend.cost;
@@ -353,19 +335,20 @@ MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm fo
 }
 
 MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
-  const Kernel& kernel = schedule_.kernels[k];
-  const KernelCosts& costs = costs_.of(kernel);
+  const Kernel& kernel = run_.schedule.kernels[k];
+  const KernelCosts& costs = run_.costs.of(kernel);
   MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
   shape.profile = kernel.profile;
-  shape.dtype = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  shape.cost = matmul_cost(machine_.gpu, costs, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
+  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
+  shape.cost =
+      matmul_cost(run_.machine.gpu, costs, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
   MatmulTile overlapped = kernel.tile;
   overlapped.pipeline = Pipeline::overlapped;
   const MatmulCost best =
-      matmul_cost(machine_.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
+      matmul_cost(run_.machine.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
   shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
   shape.cost.compute_ns /= kernel.matmul_share;
-  const Gpu& gpu = machine_.gpu;
+  const Gpu& gpu = run_.machine.gpu;
   const std::int32_t stages =
       operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps =
@@ -383,7 +366,7 @@ MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
 
 // Workgroups go round robin over the dies that have compute units for the kernel.
 void Engine::number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const {
-  const Gpu& gpu = machine_.gpu;
+  const Gpu& gpu = run_.machine.gpu;
   const std::int32_t end = kernel.cu_end > 0 ? kernel.cu_end : gpu.cu_count();
   const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
   const std::int32_t last = (end - 1) / gpu.cus_per_xcd;

@@ -22,18 +22,18 @@ std::uint64_t parts_of(double share) {
 }  // namespace
 
 void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now) {
-  const Op& op = schedule_.ops[wg.pc];
+  const Op& op = run_.schedule.ops[wg.pc];
   const SparseCost& cost = sparse_costs_.of(wg.pc);
-  GpuState& gpu = gpus_[static_cast<std::size_t>(wg.rank)];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const auto die = static_cast<std::size_t>(wg.die);
   gpu.l2[die].insert(cost.llc_bytes, now);
-  if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(cost.hbm_bytes, now);
-  CacheTraffic& x = traffic_.at(wg.rank, wg.die, op.b_buffer, op.kind);
+  if (run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(cost.hbm_bytes, now);
+  CacheTraffic& x = run_.traffic.at(wg.rank, wg.die, op.b_buffer, op.kind);
   x.asked_bytes += cost.x_bytes;
   x.l2_hit_bytes += cost.x_bytes - cost.x_llc_bytes;
   x.llc_hit_bytes += cost.x_llc_bytes - cost.x_hbm_bytes;
   x.hbm_read_bytes += cost.x_hbm_bytes;
-  CacheTraffic& streams = traffic_.at(wg.rank, wg.die, op.src_buffer, op.kind);
+  CacheTraffic& streams = run_.traffic.at(wg.rank, wg.die, op.src_buffer, op.kind);
   streams.asked_bytes += cost.bytes - cost.x_bytes;
   streams.l2_hit_bytes += (cost.bytes - cost.x_bytes) - (cost.llc_bytes - cost.x_llc_bytes);
   streams.hbm_read_bytes += cost.hbm_bytes - cost.x_hbm_bytes;
@@ -54,15 +54,15 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
     if (gpu.llc_port != FluidNetwork::kNone) {
       uses.push_back({gpu.llc_port, static_cast<double>(llc) / kShareParts});
     }
-    class_id = fluid_.add_class(uses, rate);
+    class_id = run_.fluid.add_class(uses, rate);
     class_ids_.emplace(key, class_id);
   }
   wg.op_alone_ns = cost.bytes / rate;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
-  fluid_.start(class_id, cost.bytes, 1, token_of(id, false), now);
-  wg.op_lost_ns = fluid_.lost_on_links_ns(class_id);
+  run_.fluid.start(class_id, cost.bytes, 1, token_of(id, false), now);
+  wg.op_lost_ns = run_.fluid.lost_on_links_ns(class_id);
   look_ahead(wg, now);
 }
 

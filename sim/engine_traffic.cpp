@@ -37,7 +37,7 @@ double Engine::work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint
 }
 
 double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
-  const MatmulShape& shape = shapes_[c.shape];
+  const MatmulShape& shape = run_.shapes[c.shape];
   const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, clock_factor(gpu, shape.dtype));
   return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
@@ -47,15 +47,16 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
 // goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
 // and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
 bool Engine::l2_can_fill(const GpuState& gpu) const {
-  if (machine_.gpu.xcds == 1) return true;
+  if (run_.machine.gpu.xcds == 1) return true;
   constexpr double kMargin = 1.001;
-  return std::any_of(shapes_.begin(), shapes_.end(), [&](const MatmulShape& shape) {
+  return std::any_of(run_.shapes.begin(), run_.shapes.end(), [&](const MatmulShape& shape) {
     const double least_ns =
         shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
-    const KernelCosts& costs = costs_[shape.profile];
-    const double luck = shape.attends ? 1 + machine_.gpu.attend_spread : most_luck(machine_.gpu, costs);
-    return kMargin * luck * machine_.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
-           l2_gb_per_s(machine_.gpu, costs);
+    const KernelCosts& costs = run_.costs[shape.profile];
+    const double luck =
+        shape.attends ? 1 + run_.machine.gpu.attend_spread : most_luck(run_.machine.gpu, costs);
+    return kMargin * luck * run_.machine.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
+           l2_gb_per_s(run_.machine.gpu, costs);
   });
 }
 
@@ -73,14 +74,15 @@ double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
 // fetching comes no earlier to those behind it.
 Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                                 const MatmulShape& shape, double duration_ns, double now) {
-  GpuState& gpu = gpus_[static_cast<std::size_t>(rank)];
+  GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   Missed missed;
-  const bool has_llc = machine_.gpu.llc_bytes > 0;
-  const bool no_l2 = machine_.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
+  const bool has_llc = run_.machine.gpu.llc_bytes > 0;
+  const bool no_l2 =
+      run_.machine.gpu.acquire_drops_l2 && gpu.atomic_pollers[static_cast<std::size_t>(die)] > 0;
   const auto look_up = [&](std::int32_t buffer, std::uint32_t slab, double bytes, std::uint32_t l2_bit,
                            std::uint32_t llc_bit) {
-    CacheTraffic& traffic = traffic_.at(rank, die, buffer, op.kind);
+    CacheTraffic& traffic = run_.traffic.at(rank, die, buffer, op.kind);
     traffic.asked_bytes += bytes;
     const auto touch = [&](ReuseCache& cache) {
       return cache.touch(slab, now, duration_ns) ||
@@ -112,11 +114,11 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
       find_dirty_share(gpu, rank);
       missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
                      << kEvictionShift;
-      missed.write_back_ns = costs_[shape.profile].hides_write_back ? 0 : gpu.write_back_ns;
+      missed.write_back_ns = run_.costs[shape.profile].hides_write_back ? 0 : gpu.write_back_ns;
       gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
       gpu.dirty_reads_bytes -= missed.llc_bytes;
       const auto count = [&](std::int32_t buffer, double bytes) {
-        traffic_.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
+        run_.traffic.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
       };
       if ((missed.bits & 4) != 0) count(op.src_buffer, shape.cost.a_bytes);
       if ((missed.bits & 8) != 0) count(op.b_buffer, shape.cost.b_bytes);
@@ -147,7 +149,7 @@ std::int32_t Engine::known_class(const ClassKey& key) {
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
   const std::uint32_t misses = missed.bits;
-  const bool own = gpus_[rank].l2_can_fill;  // to the die
+  const bool own = run_.gpus[rank].l2_can_fill;  // to the die
   if (!own) die = -1;
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die & 0xff) << 40 |
@@ -155,8 +157,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      std::bit_cast<std::uint64_t>(missed.write_back_ns), coalesced};
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
-  GpuState& gpu = gpus_[rank];
-  const MatmulShape& shape = shapes_[shape_id];
+  GpuState& gpu = run_.gpus[rank];
+  const MatmulShape& shape = run_.shapes[shape_id];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
@@ -178,7 +180,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, missed};
-  const std::int32_t id = fluid_.add_class(uses, matmul_cap(matmul, gpu));
+  const std::int32_t id = run_.fluid.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
   gpu.matmul_classes.push_back(id);
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
@@ -197,19 +199,19 @@ TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32
 }
 
 Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = gpus_[rank];
-  if (options_.counterfactual.intermediates_on_chip && record.written()) return Level::chip;
+  GpuState& gpu = run_.gpus[rank];
+  if (run_.options.counterfactual.intermediates_on_chip && record.written()) return Level::chip;
   if (record.die == die && gpu.l2[static_cast<std::size_t>(die)].holds(record.l2_mark, now)) return Level::l2;
-  if (machine_.gpu.llc_bytes > 0 && gpu.llc.holds(record.llc_mark, now)) return Level::llc;
+  if (run_.machine.gpu.llc_bytes > 0 && gpu.llc.holds(record.llc_mark, now)) return Level::llc;
   return Level::hbm;
 }
 
 void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
                        double now) {
-  GpuState& gpu = gpus_[rank];
+  GpuState& gpu = run_.gpus[rank];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   if (level == Level::llc || level == Level::hbm) l2.insert(bytes, now);
-  if (level == Level::hbm && machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
+  if (level == Level::hbm && run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
   record.die = die;
   record.l2_mark = l2.mark(now);
   record.llc_mark = gpu.llc.mark(now);
@@ -218,9 +220,9 @@ void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, 
 // The running store has been written: it lies in the last-level cache of its GPU, and in the writer's L2 if
 // it is local.
 void Engine::note_write(const WorkgroupState& wg, double now) {
-  GpuState& gpu = gpu_of(wg.store_rank);
+  GpuState& gpu = run_.gpu_of(wg.store_rank);
   const double bytes = wg.store_bytes;
-  if (machine_.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
+  if (run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
   if (wg.store_rank != wg.rank) return;
   const std::int32_t die = wg.die;
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
@@ -238,16 +240,16 @@ void Engine::note_write(const WorkgroupState& wg, double now) {
     write_paths_.emplace_back();
   }
   Path& path = write_paths_[record.writer];
-  path = wg.sender_busy ? sender_of(wg).path : wg.path;
+  path = wg.sender_busy ? run_.sender_of(wg).path : wg.path;
   path.charge(wg.store_part, now);
 }
 
 DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
-  const Kernel& kernel = schedule_.kernels[wg.kernel];
+  const Kernel& kernel = run_.schedule.kernels[wg.kernel];
   DataPath path{move_of(op, rank), wg.profile};
-  path.bytes = tile_bytes(schedule_, op);
+  path.bytes = tile_bytes(run_.schedule, op);
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     if (by_tile_[static_cast<std::size_t>(buffer)] == 0) {
       read_cells(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
@@ -256,23 +258,24 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
     TileRecord& record = record_of(rank, buffer, row, col);
     path.source = level_of(record, rank, die, now);
     path.rereads = record.written() && path.source != Level::chip;
-    const double bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)], op.rect);
+    const double bytes = bytes_of(run_.schedule.buffers[static_cast<std::size_t>(buffer)], op.rect);
     blame_boundary(wg, record);
     note_read(record, rank, die, path.source, bytes, now);
   };
   if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
-  const std::int32_t residents = gpus_[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
-  path.cap_gb_per_s = moves_.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
+  const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
+  path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
   const double payload_share = path.traffic() == Traffic::stores ? kernel.payload_share : 1;
   path.with_flags = 1 / payload_share;
-  if (moves_.is_message(path)) {
-    path.link_cost = moves_.message_cost(op, path, path.profile, payload_share);
+  if (run_.moves.is_message(path)) {
+    path.link_cost = run_.moves.message_cost(op, path, path.profile, payload_share);
   } else if (path.traffic() == Traffic::stores) {
-    path.link_cost = moves_.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
+    path.link_cost =
+        run_.moves.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
-    path.written_back = written_back(op, costs_of(wg), path.bytes);
+    path.written_back = written_back(op, run_.costs_of(wg), path.bytes);
   if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, die);
   return path;
@@ -283,7 +286,7 @@ Engine::Served Engine::served_by(const DataPath& path, const Op& op, std::int32_
   if (op.kind == OpKind::store) return {};
   const std::int32_t from = op.kind == OpKind::copy ? op.src_rank : op.rank;
   const bool own_l2 = die >= 0 && from == path.rank && op.kind != OpKind::atomic_add;
-  return {home(from), own_l2 ? die : -1, own_l2 ? path.source : Level::hbm};
+  return {run_.home(from), own_l2 ? die : -1, own_l2 ? path.source : Level::hbm};
 }
 
 // What memories and caches do for a transfer by a workgroup on `die`, or by a copy engine (-1).
@@ -292,7 +295,7 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   const Served served = served_by(path, op, die);
   if (served.level != Level::chip) {
     const std::int32_t buffer = op.kind == OpKind::copy ? op.src_buffer : op.buffer;
-    CacheTraffic& read = traffic_.at(served.rank, served.die, buffer, op.kind);
+    CacheTraffic& read = run_.traffic.at(served.rank, served.die, buffer, op.kind);
     if (path.mixed) {
       count_cells(read);
     } else {
@@ -305,14 +308,15 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
   if (share == 0) return;
   const bool own_die = op.rank == path.rank && !adds;
-  traffic_.at(home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += share * path.bytes;
+  run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes +=
+      share * path.bytes;
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.
 std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
-  const GpuState& from = gpu_of(path.from());
-  const GpuState& to = gpu_of(path.to());
-  const LinkRates& links = moves_.links(path.profile, path.traffic());
+  const GpuState& from = run_.gpu_of(path.from());
+  const GpuState& to = run_.gpu_of(path.to());
+  const LinkRates& links = run_.moves.links(path.profile, path.traffic());
   const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
   std::vector<FluidNetwork::Use> uses;
   const auto memory = [&](const GpuState& gpu, double llc, double hbm) {
@@ -322,7 +326,7 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   const auto through = [&](const auto& ports, const auto& share) {
     const auto port = static_cast<std::size_t>(links.ports);
     // What a NIC takes for messages is no matter of the GPU's ports; flags in the words of the data are.
-    const double cost = moves_.is_message(path) ? path.with_flags : path.link_cost;
+    const double cost = run_.moves.is_message(path) ? path.with_flags : path.link_cost;
     if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
   };
   // Reading what was loaded or written before: from the last-level cache or from HBM.
@@ -340,14 +344,14 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
     if (!path.adds()) memory(from, from_llc, from_hbm);
     through(from.egress, shares.egress);
     const auto& edges =
-        topology_.routes[static_cast<std::size_t>(path.from())][static_cast<std::size_t>(path.to())];
+        run_.topology.routes[static_cast<std::size_t>(path.from())][static_cast<std::size_t>(path.to())];
     for (const int edge : edges) {
       const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
                                  : edge == edges.back() ? path.crowd_in
                                                         : std::uint8_t{0};
       uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
                       crowding_.cost(crowd) * path.link_cost /
-                          links.efficiency_on(topology_.edges[static_cast<std::size_t>(edge)])});
+                          links.efficiency_on(run_.topology.edges[static_cast<std::size_t>(edge)])});
     }
     through(to.ingress, shares.ingress);
   }
@@ -379,11 +383,11 @@ std::int32_t Engine::data_class(const DataPath& path) {
     key.cap_bits = with(with(mix(key.cap_bits), bytes_read(Level::hbm) / path.bytes),
                         bytes_read(Level::llc) / path.bytes);
   }
-  if (path.with_flags != 1 && moves_.is_message(path))
+  if (path.with_flags != 1 && run_.moves.is_message(path))
     key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
   if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
-  const std::int32_t id = fluid_.add_class(uses_of(path), cap);
+  const std::int32_t id = run_.fluid.add_class(uses_of(path), cap);
   class_ids_.emplace(key, id);
   return id;
 }
@@ -391,8 +395,8 @@ std::int32_t Engine::data_class(const DataPath& path) {
 // Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
 // others (spread_width()).
 double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
-  if (machine_.gpu.matmul_spread == 0) return 1;
-  return 1 + spread_width(machine_.gpu, costs_of(wg)) * (2 * unit_random(draw_of(wg.id, op)) - 1);
+  if (run_.machine.gpu.matmul_spread == 0) return 1;
+  return 1 + spread_width(run_.machine.gpu, run_.costs_of(wg)) * (2 * unit_random(draw_of(wg.id, op)) - 1);
 }
 
 // What chance knows an operation by. A run without boundaries draws the same as the run with them.
@@ -400,14 +404,14 @@ std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
   // Who draws an item is chance itself; its place among the operations tells it from all others.
   id = has_items() && of_item_[op] != 0 ? kNobody : lucky_workgroup(id);
   const std::uint32_t added = added_before_.empty() ? 0 : added_before_[op];
-  if (alike_.op_of != nullptr) op = (*alike_.op_of)[op];
+  if (run_.alike.op_of != nullptr) op = (*run_.alike.op_of)[op];
   op -= added;
   return static_cast<std::uint64_t>(id) << 32 ^ op;
 }
 
 // Uniform in [0, 1), from the seed and `what`.
 double Engine::unit_random(std::uint64_t what) const {
-  return static_cast<double>(mix(mix(options_.seed) ^ what) >> 11) * 0x1.0p-53;
+  return static_cast<double>(mix(mix(run_.options.seed) ^ what) >> 11) * 0x1.0p-53;
 }
 
 }  // namespace tritax::engine

@@ -22,23 +22,23 @@ namespace tritax::engine {
 // Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by kernels whose
 // results stay, which come after a product, are not asked for.
 double Engine::bytes_touched(bool results) const {
-  std::vector<std::uint8_t> touched(schedule_.buffers.size(), 0);
+  std::vector<std::uint8_t> touched(run_.schedule.buffers.size(), 0);
   const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
   for_each_op([&](const Kernel& kernel, const Op& op) {
-    const bool copies = op.kind == OpKind::copy && !costs_.of(kernel).results_stay;
+    const bool copies = op.kind == OpKind::copy && !run_.costs.of(kernel).results_stay;
     if (results && (op.kind == OpKind::store || copies)) touch(op.buffer);
     if (results && copies) touch(op.src_buffer);
     if (!multiplies(op.kind)) return;
     touch(op.src_buffer);
     touch(op.b_buffer);
   });
-  for (const Op& op : schedule_.transfers) {
+  for (const Op& op : run_.schedule.transfers) {
     if (results) touch(op.buffer);
     if (results) touch(op.src_buffer);
   }
   double bytes = 0;
   for (std::size_t i = 0; i < touched.size(); ++i) {
-    const Buffer& buffer = schedule_.buffers[i];
+    const Buffer& buffer = run_.schedule.buffers[i];
     if (touched[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
   }
   return bytes;
@@ -48,23 +48,23 @@ double Engine::bytes_touched(bool results) const {
 // written where those of the run before lie. Else that run has left what it stored last. Of some kernels
 // (KernelCosts::results_stay) results stay until after the run wherever they fit.
 void Engine::find_what_stays() {
-  const double l2_bytes = machine_.gpu.l2_bytes;
-  operands_stay_ = options_.warm && bytes_touched(false) <= l2_bytes;
-  writes_back_late_ = machine_.gpu.l2_write_back && machine_.gpu.llc_bytes == 0;
-  results_fit_ = machine_.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
-  if (!options_.stored_before || (options_.warm && results_fit_) || !writes_back_late_) return;
-  std::vector<double> written(gpus_.size(), 0.0);
+  const double l2_bytes = run_.machine.gpu.l2_bytes;
+  operands_stay_ = run_.options.warm && bytes_touched(false) <= l2_bytes;
+  writes_back_late_ = run_.machine.gpu.l2_write_back && run_.machine.gpu.llc_bytes == 0;
+  results_fit_ = run_.machine.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
+  if (!run_.options.stored_before || (run_.options.warm && results_fit_) || !writes_back_late_) return;
+  std::vector<double> written(run_.gpus.size(), 0.0);
   const auto add = [&](const Op& op) {
-    written[static_cast<std::size_t>(home(op.rank))] +=
-        bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
+    written[static_cast<std::size_t>(run_.home(op.rank))] +=
+        bytes_of(run_.schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
   };
   for_each_op([&](const Kernel& kernel, const Op& op) {
-    if (costs_.of(kernel).results_stay) return;
+    if (run_.costs.of(kernel).results_stay) return;
     if (op.kind == OpKind::store || op.kind == OpKind::copy) add(op);
   });
-  for (const Op& op : schedule_.transfers) add(op);
-  for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
-    gpus_[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
+  for (const Op& op : run_.schedule.transfers) add(op);
+  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
+    run_.gpus[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
   }
 }
 
@@ -72,10 +72,10 @@ void Engine::find_what_stays() {
 // so that no more stays in the caches than they hold.
 std::uint8_t Engine::written_back(const Op& op, const KernelCosts& costs, double bytes) {
   const bool late = writes_back_late_ && !costs.results_stay;
-  const bool stay = results_fit_ && (costs.results_stay || (late && options_.warm));
+  const bool stay = results_fit_ && (costs.results_stay || (late && run_.options.warm));
   if (stay && (late || op.kind == OpKind::store)) return 0;
   if (!late) return kWrittenBackParts;
-  GpuState& gpu = gpu_of(op.rank);
+  GpuState& gpu = run_.gpu_of(op.rank);
   const double clean_bytes = cache_bytes() - gpu.dirty_bytes - gpu.result_bytes;
   const double displaced_bytes = std::clamp(bytes - clean_bytes, 0.0, bytes);
   gpu.dirty_bytes = std::max(0.0, gpu.dirty_bytes - displaced_bytes);
@@ -110,7 +110,7 @@ void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
   TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
   const double displaced = -gpu.dirty_bytes * std::expm1(-gpu.dirty_reads_bytes / cache_bytes());
   gpu.dirty_share = displaced / gpu.dirty_reads_bytes;
-  gpu.write_back_ns = displaced * write_cost() / machine_.gpu.hbm_gb_per_s;
+  gpu.write_back_ns = displaced * write_cost() / run_.machine.gpu.hbm_gb_per_s;
   if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
 }
 
@@ -118,13 +118,13 @@ void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
 double Engine::bytes_ahead(std::int32_t rank) const {
   std::unordered_set<std::uint32_t> slabs;
   double bytes = 0;
-  for (const WorkgroupState& wg : workgroups_) {
+  for (const WorkgroupState& wg : run_.workgroups) {
     if (wg.kernel == kNobody || wg.rank != rank) continue;
     std::uint32_t o = wg.pc;
-    while (o < wg.end && !multiplies(schedule_.ops[o].kind)) ++o;
+    while (o < wg.end && !multiplies(run_.schedule.ops[o].kind)) ++o;
     if (o == wg.end) continue;
-    const MatmulInputs& inputs = inputs_of_op_[o];
-    const MatmulShape& shape = shapes_[inputs.shape];
+    const MatmulInputs& inputs = run_.inputs_of_op[o];
+    const MatmulShape& shape = run_.shapes[inputs.shape];
     if (slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
     if (slabs.insert(inputs.b_slab).second) bytes += shape.cost.b_bytes;
   }
@@ -133,8 +133,8 @@ double Engine::bytes_ahead(std::int32_t rank) const {
 
 // Of a byte written to HBM, in bytes read.
 double Engine::write_cost() const {
-  const double writes = machine_.gpu.hbm_write_gb_per_s;
-  return writes > 0 ? machine_.gpu.hbm_gb_per_s / writes : 1;
+  const double writes = run_.machine.gpu.hbm_write_gb_per_s;
+  return writes > 0 ? run_.machine.gpu.hbm_gb_per_s / writes : 1;
 }
 
 }  // namespace tritax::engine
