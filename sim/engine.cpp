@@ -227,7 +227,7 @@ std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
   if (free_places_.empty()) {
     run_.workgroups.emplace_back();
     run_.senders.emplace_back();
-    if (has_items()) draws_.emplace_back();
+    if (run_.has_items) draws_.emplace_back();
   } else {
     id = free_places_.back();
     free_places_.pop_back();

@@ -28,12 +28,12 @@
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
-#include "model/cost/service_weights.hpp"
 #include "model/cost/sparse_cost.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
+#include "sim/engine_luck.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/event_queue.hpp"
@@ -170,7 +170,6 @@ class Engine {
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
 
   // engine_attend.cpp
-  double pace_of(const WorkgroupState& wg) const;
   Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);
   void count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
                      std::uint32_t missed_l2, std::uint32_t missed_llc);
@@ -189,7 +188,6 @@ class Engine {
   std::int32_t& residents_of(const WorkgroupState& wg);
 
   // engine_claim.cpp
-  bool has_items() const { return !of_item_.empty(); }
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
   void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
@@ -287,13 +285,6 @@ class Engine {
   double read_latency_ns(const DataPath& path) const {
     return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
   }
-  double spread_of(const WorkgroupState& wg, std::uint32_t op) const;
-  std::uint64_t draw_of(std::uint32_t id, std::uint32_t op) const;
-  // Of all that behave alike, the one whose luck they have.
-  std::uint32_t lucky_workgroup(std::uint32_t id) const {
-    return run_.alike.workgroup_of == nullptr ? id : (*run_.alike.workgroup_of)[id];
-  }
-  double unit_random(std::uint64_t what) const;
   // Between two ranks, and between all that are as far apart.
   double& sent_bytes(std::int32_t from, std::int32_t to) {
     const std::int32_t first = run_.home(from);
@@ -351,7 +342,6 @@ class Engine {
   bool crowds(const WorkgroupState& wg, const DataPath& path) const;
   void join_crowd(DataPath& path);
   void leave_crowd(const WorkgroupState& wg);
-  double service_weight(const WorkgroupState& wg, std::uint32_t op) const;
 
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
@@ -365,9 +355,9 @@ class Engine {
   void look_ahead(const WorkgroupState& wg, double now);
 
   Run run_;
+  const Luck luck_;
   CounterObserver* const counters_;  // null: nobody records them
   HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
-  ServiceWeights service_weights_;
   Crowding crowding_;
   double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it
   std::array<Shares, kKernelProfileCount> shares_{};  // by profile
@@ -385,13 +375,11 @@ class Engine {
   std::vector<std::uint32_t> free_arrivals_;
   SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
-  std::vector<std::uint32_t> added_before_;       // operations on free flags, by operation; empty if none
   std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;                   // by kernel, likewise
   double highest_clock_factor_ = 1;               // likewise
   double least_read_ns_ = 0;                      // likewise: latency of a local read
   std::vector<std::uint8_t> by_tile_;             // by buffer: something reads it, and it has no cells
-  std::vector<std::uint8_t> of_item_;             // by operation; empty if no kernel has items
   std::vector<TileGrid> tile_grid_;               // by buffer
   std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], of tiles or of cells
   RegionCells region_cells_;

@@ -8,11 +8,6 @@
 
 namespace tritax::engine {
 
-// For as long as it runs, and again where it is given the same tiles.
-double Engine::pace_of(const WorkgroupState& wg) const {
-  return 1 + run_.machine.gpu.attend_spread * (2 * unit_random(1ULL << 62 | lucky_workgroup(wg.id)) - 1);
-}
-
 // Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.
 Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
@@ -34,7 +29,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   const double bytes = piece.end - piece.begin;
   const bool goes_on = state.wg == wg.id && state.stream == piece.stream && state.end == piece.begin;
   piece.run_begin = goes_on ? state.run_begin : piece.begin;
-  const double pace = pace_of(wg);
+  const double pace = luck_.pace_of(wg);
   const auto expected_ns = [&](std::uint32_t misses) {  // as long as last time, if that missed as much
     if (goes_on && state.misses == misses) return state.ns_per_byte * bytes;
     return work_ns(shape, sharers, misses, clock_factor(gpu, shape.dtype)) / pace;

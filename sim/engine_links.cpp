@@ -35,20 +35,4 @@ void Engine::leave_crowd(const WorkgroupState& wg) {
   if (edges.size() > 1) --copies_on_link_[static_cast<std::size_t>(edges.back())];
 }
 
-// Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
-// seed and the operation. Where what a workgroup copies to one peer is one transfer, it has one weight.
-double Engine::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
-  if (run_.machine.fabric.arbitration_spread == 0) return 1;
-  const bool channel = run_.costs_of(wg).one_transfer_a_peer && run_.schedule.ops[op].kind == OpKind::copy;
-  std::int32_t peer = run_.schedule.ops[op].rank;
-  if (run_.alike.lucky_ranks > 0) {
-    const std::int32_t first = wg.rank % run_.alike.lucky_ranks;
-    peer = (peer + run_.schedule.ranks - (wg.rank - first)) % run_.schedule.ranks;
-  }
-  const std::uint64_t draw =
-      channel ? static_cast<std::uint64_t>(lucky_workgroup(wg.id)) << 32 ^ ~static_cast<std::uint32_t>(peer)
-              : draw_of(wg.id, op);
-  return service_weights_.at(unit_random(draw));
-}
-
 }  // namespace tritax::engine

@@ -57,7 +57,7 @@ std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) con
 // starts shortly behind another of the same port goes on with it.
 Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
                                    std::uint32_t misses, double duration_ns, double now) {
-  if (!coalesces(wg)) return {0, spread_of(wg, wg.pc)};
+  if (!coalesces(wg)) return {0, luck_.spread_of(wg, wg.pc)};
   const KernelCosts& costs = run_.costs_of(wg);
   run_.sender_of(wg).follows = kNobody;
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
@@ -117,11 +117,11 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
 double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
   const std::uint32_t first = run_.schedule.kernels[wg.kernel].workgroups[wg.number].first_op;
   std::uint32_t ordinal = op - first;
-  if (!added_before_.empty()) ordinal -= added_before_[op] - added_before_[first];
+  ordinal -= luck_.added_before(op) - luck_.added_before(first);
   const std::uint64_t round = wg.number / static_cast<std::uint32_t>(run_.machine.gpu.cu_count());
   const auto rank =
       static_cast<std::uint64_t>(run_.alike.lucky_ranks > 0 ? wg.rank % run_.alike.lucky_ranks : wg.rank);
-  const double of_all = unit_random(1ULL << 63 | rank << 48 | (round << 24 ^ ordinal));
+  const double of_all = luck_.unit_random(1ULL << 63 | rank << 48 | (round << 24 ^ ordinal));
   const double place = of_all + port_of_cu_[static_cast<std::size_t>(wg.cu)] * std::numbers::phi;
   return place - std::floor(place);
 }
@@ -130,7 +130,7 @@ double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) c
 double Engine::spread_in_port(const WorkgroupState& wg) const {
   if (run_.machine.gpu.matmul_spread == 0) return 1;
   const double of_port = unit_random_of_port(wg, wg.pc);
-  const double own = unit_random(draw_of(wg.id, wg.pc));
+  const double own = luck_.unit_random(luck_.draw_of(wg.id, wg.pc));
   return 1 + spread_width(run_.machine.gpu, run_.costs_of(wg)) *
                  (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
 }
@@ -141,13 +141,13 @@ double Engine::spread_in_port(const WorkgroupState& wg) const {
 double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
   if (run_.machine.fabric.arbitration_spread == 0) return 1;
-  const double of_port = service_weights_.at(unit_random_of_port(wg, op));
-  const double own = service_weight(wg, op);
+  const double of_port = luck_.weight_at(unit_random_of_port(wg, op));
+  const double own = luck_.service_weight(wg, op);
   const double variance =
       std::log1p(run_.machine.fabric.arbitration_spread * run_.machine.fabric.arbitration_spread);
   const double a = std::sqrt(kCommon), b = std::sqrt(1 - kCommon);
   const double weight = std::pow(of_port, a) * std::pow(own, b) * std::exp((a + b - 1) * variance / 2);
-  return std::clamp(weight, service_weights_.at(0),
+  return std::clamp(weight, luck_.weight_at(0),
                     ServiceWeights::highest(run_.machine.fabric.arbitration_spread));
 }
 

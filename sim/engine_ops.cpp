@@ -276,7 +276,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const bool common = path.kind == MoveKind::remote_store && wg.has_sender && coalesces(wg);
   const double weight = !run_.fluid.contended(class_id) ? 1
                         : common                        ? weight_in_port(wg, op_index)
-                                                        : service_weight(wg, op_index);
+                                                        : luck_.service_weight(wg, op_index);
   run_.fluid.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = run_.fluid.lost_on_links_ns(class_id);
   if (op_index == wg.pc) look_ahead(wg, now);

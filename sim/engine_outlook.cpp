@@ -35,7 +35,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
   // What a port gives a store is known when the workgroup has a compute unit.
   const bool of_port = coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
   const double weight = of_port ? ServiceWeights::highest(run_.machine.fabric.arbitration_spread)
-                                : service_weight(wg, op_index);
+                                : luck_.service_weight(wg, op_index);
   return tile_bytes(run_.schedule, op) / rate / std::max(1.0, weight);
 }
 
@@ -99,7 +99,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       // Who goes in lock step with others has mostly their luck.
       const double luck = op.kind == OpKind::attend ? 1 + run_.machine.gpu.attend_spread
                           : coalesces(state)        ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
-                                                    : spread_of(state, o);
+                                                    : luck_.spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {

@@ -24,6 +24,8 @@ Run::Run(const Schedule& of_schedule, const Machine& on_machine, const Simulatio
       topology(build_topology(machine, schedule.ranks)),
       moves(schedule, machine, costs, topology),
       free_flag(free_flag_of(schedule)),
+      has_items(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
+                            [](const Kernel& kernel) { return !kernel.items.empty(); })),
       traffic(simulated_ranks, machine.gpu.xcds, schedule.buffers.size()) {}
 
 GpuState::GpuState(const Gpu& gpu)

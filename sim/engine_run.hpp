@@ -62,6 +62,8 @@ struct Run {
   const MoveCosts moves;
   const std::int32_t free_flag;  // array of kTileDependences; -2: there is none
 
+  const bool has_items;  // any kernel has
+
   FluidNetwork fluid;
   EventQueue<Event> queue;
   std::vector<GpuState> gpus;

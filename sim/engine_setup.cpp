@@ -39,9 +39,9 @@ TileGrid grid_of(const Buffer& buffer) {
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places, const Alike& alike)
     : run_(schedule, machine, options, alike),
+      luck_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
-      service_weights_(machine.fabric.arbitration_spread),
       crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine.gpu),
       region_cells_(schedule.buffers),
@@ -156,20 +156,6 @@ void Engine::index_schedule() {
     }
   }
   flags_.resize(flags);
-  if (run_.free_flag >= 0) {
-    // As the run that stands for it counts them, where one stands for several.
-    const auto counted_as = [&](std::size_t o) {
-      return run_.alike.op_of != nullptr ? std::size_t{(*run_.alike.op_of)[o]} : o;
-    };
-    std::vector<std::uint32_t> added(run_.schedule.ops.size() + 1, 0);
-    for (std::size_t o = 0; o < run_.schedule.ops.size(); ++o) {
-      const Op& op = run_.schedule.ops[o];
-      if ((op.kind == OpKind::signal || op.kind == OpKind::wait) && run_.is_free(op))
-        added[counted_as(o) + 1] = 1;
-    }
-    std::partial_sum(added.begin(), added.end(), added.begin());
-    for (std::size_t o = 0; o < run_.schedule.ops.size(); ++o) added_before_.push_back(added[counted_as(o)]);
-  }
   records_.resize(ranks * run_.schedule.buffers.size());
   for (const Buffer& buffer : run_.schedule.buffers) tile_grid_.push_back(grid_of(buffer));
   by_tile_.assign(run_.schedule.buffers.size(), 0);
@@ -194,10 +180,6 @@ void Engine::index_schedule() {
     state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
     state.to_send = state.remaining;
     state.has_sender = has_sender(run_.schedule, kernel, run_.machine.gpu);
-    if (!kernel.items.empty()) of_item_.resize(run_.schedule.ops.size(), 0);
-    for (const Item& item : kernel.items) {
-      std::fill_n(of_item_.begin() + item.first_op, item.op_count, std::uint8_t{1});
-    }
     number_workgroups_of_dies(kernel, state);
     index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;

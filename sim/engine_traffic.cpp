@@ -8,18 +8,9 @@
 #include "model/cost/attend_cost.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
+#include "sim/mix.hpp"
 
 namespace tritax::engine {
-
-namespace {
-// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a hash whose output bits are all well mixed.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-}  // namespace
 
 // Of a matmul or attend, of `sharers` on its compute unit: they share its matrix cores, but fill each other's
 // bubbles. Those of an attend are also its waits.
@@ -390,28 +381,6 @@ std::int32_t Engine::data_class(const DataPath& path) {
   const std::int32_t id = run_.fluid.add_class(uses_of(path), cap);
   class_ids_.emplace(key, id);
   return id;
-}
-
-// Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
-// others (spread_width()).
-double Engine::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
-  if (run_.machine.gpu.matmul_spread == 0) return 1;
-  return 1 + spread_width(run_.machine.gpu, run_.costs_of(wg)) * (2 * unit_random(draw_of(wg.id, op)) - 1);
-}
-
-// What chance knows an operation by. A run without boundaries draws the same as the run with them.
-std::uint64_t Engine::draw_of(std::uint32_t id, std::uint32_t op) const {
-  // Who draws an item is chance itself; its place among the operations tells it from all others.
-  id = has_items() && of_item_[op] != 0 ? kNobody : lucky_workgroup(id);
-  const std::uint32_t added = added_before_.empty() ? 0 : added_before_[op];
-  if (run_.alike.op_of != nullptr) op = (*run_.alike.op_of)[op];
-  op -= added;
-  return static_cast<std::uint64_t>(id) << 32 ^ op;
-}
-
-// Uniform in [0, 1), from the seed and `what`.
-double Engine::unit_random(std::uint64_t what) const {
-  return static_cast<double>(mix(mix(run_.options.seed) ^ what) >> 11) * 0x1.0p-53;
 }
 
 }  // namespace tritax::engine
