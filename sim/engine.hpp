@@ -33,6 +33,7 @@
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
+#include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
@@ -229,26 +230,6 @@ class Engine {
   void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
   void end_power(const WorkgroupState& wg);
 
-  // engine_lock_step.cpp
-  struct Coalesced {           // what a matmul asks of the L2
-    std::uint32_t levels = 0;  // in kCoalescingLevels, of A and, shifted, of B
-    double spread = 1;         // of its time, see spread_of()
-  };
-  void index_ports();
-  // Whether the matmuls of its kernel join requests with those of neighbours.
-  bool coalesces(const WorkgroupState& wg) const {
-    return !port_of_cu_.empty() && run_.costs_of(wg).l2_coalescing_ns > 0;
-  }
-  Coalesced coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs, std::uint32_t misses,
-                     double duration_ns, double now);
-  std::size_t readers_of(const WorkgroupState& wg, std::uint32_t slab) const;
-  double spread_in_port(const WorkgroupState& wg) const;
-  double weight_in_port(const WorkgroupState& wg, std::uint32_t op) const;
-  double unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const;
-  bool awaits_leader(WorkgroupState& wg, std::uint32_t id);
-  void release_followers(const WorkgroupState& wg, std::uint32_t id, double now);
-  static double l2_share(std::uint32_t level);
-
   // engine_sparse.cpp
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
@@ -356,6 +337,7 @@ class Engine {
 
   Run run_;
   const Luck luck_;
+  LockStep lock_step_;
   CounterObserver* const counters_;  // null: nobody records them
   HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
   Crowding crowding_;
@@ -404,7 +386,6 @@ class Engine {
   std::vector<char> harness_barriers_;  // by number of the barrier
   std::size_t barriers_passed_ = 0;
   std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
-  std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
   std::vector<EventQueue<Event>::Event> due_;    // likewise

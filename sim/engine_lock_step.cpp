@@ -23,7 +23,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sim/engine.hpp"
+#include "sim/engine_lock_step.hpp"
 
 namespace tritax::engine {
 
@@ -33,7 +33,7 @@ constexpr double kCatchUp = 0.015;  // of the time of a matmul, who follows one 
 }  // namespace
 
 // As many compute units a port as can be, in pairs.
-void Engine::index_ports() {
+LockStep::LockStep(Run& run, const Luck& luck) : run_(run), luck_(luck) {
   const Gpu& gpu = run_.machine.gpu;
   const bool any = std::any_of(run_.profiles.begin(), run_.profiles.end(), [&](KernelProfile profile) {
     return tritax::coalesces(gpu, run_.costs[profile]);
@@ -48,15 +48,15 @@ void Engine::index_ports() {
   }
 }
 
-std::size_t Engine::readers_of(const WorkgroupState& wg, std::uint32_t slab) const {
+std::size_t LockStep::readers_of(const WorkgroupState& wg, std::uint32_t slab) const {
   const auto ports = static_cast<std::size_t>(run_.machine.gpu.xcds) * run_.machine.gpu.l2_ports;
   return slab * ports + static_cast<std::size_t>(port_of_cu_[static_cast<std::size_t>(wg.cu)]);
 }
 
 // What is asked of the L2 by a matmul that starts now and would take `duration_ns` alone, and its luck: who
 // starts shortly behind another of the same port goes on with it.
-Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
-                                   std::uint32_t misses, double duration_ns, double now) {
+Coalesced LockStep::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
+                             std::uint32_t misses, double duration_ns, double now) {
   if (!coalesces(wg)) return {0, luck_.spread_of(wg, wg.pc)};
   const KernelCosts& costs = run_.costs_of(wg);
   run_.sender_of(wg).follows = kNobody;
@@ -114,7 +114,7 @@ Engine::Coalesced Engine::coalesce(WorkgroupState& wg, std::uint32_t id, const M
 
 // Uniform in [0, 1), for the operations that the workgroups of a port carry out at the same time; the ports
 // of a GPU have values that are spread evenly.
-double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
+double LockStep::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
   const std::uint32_t first = run_.schedule.kernels[wg.kernel].workgroups[wg.number].first_op;
   std::uint32_t ordinal = op - first;
   ordinal -= luck_.added_before(op) - luck_.added_before(first);
@@ -127,7 +127,7 @@ double Engine::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) c
 }
 
 // The luck of a matmul by itself, which is mostly that of its port.
-double Engine::spread_in_port(const WorkgroupState& wg) const {
+double LockStep::spread_in_port(const WorkgroupState& wg) const {
   if (run_.machine.gpu.matmul_spread == 0) return 1;
   const double of_port = unit_random_of_port(wg, wg.pc);
   const double own = luck_.unit_random(luck_.draw_of(wg.id, wg.pc));
@@ -138,7 +138,7 @@ double Engine::spread_in_port(const WorkgroupState& wg) const {
 // The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
 // fused-sequential kernels on two H100 (scenarios/measured/h100-2-store-stamps.csv) have correlations of 0.57
 // to 0.91 within pairs, none between others.
-double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
+double LockStep::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
   if (run_.machine.fabric.arbitration_spread == 0) return 1;
   const double of_port = luck_.weight_at(unit_random_of_port(wg, op));
@@ -152,7 +152,7 @@ double Engine::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const 
 }
 
 // A matmul that has done its work and follows another has not got the last bytes before that one has.
-bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
+bool LockStep::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
   if (!coalesces(wg)) return false;
   SenderState& sender = run_.sender_of(wg);
   if (sender.follows == kNobody) return false;
@@ -166,7 +166,7 @@ bool Engine::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
 }
 
 // The running matmul has all its bytes, and so have those who follow it.
-void Engine::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
+void LockStep::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
   if (!coalesces(wg)) return;
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const MatmulInputs& inputs = run_.inputs_of_op[wg.pc];
@@ -184,7 +184,7 @@ void Engine::release_followers(const WorkgroupState& wg, std::uint32_t id, doubl
 }
 
 // Of the bytes of an operand, what its requests ask of the L2.
-double Engine::l2_share(std::uint32_t level) {
+double LockStep::l2_share(std::uint32_t level) {
   return 1 - static_cast<double>(level) / (kCoalescingLevels - 1);
 }
 

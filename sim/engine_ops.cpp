@@ -125,8 +125,9 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
       shape.attends ? look_up_streams(wg, id, sharers, now)
                     : look_up_operands(rank, die, run_.schedule.ops[wg.pc], inputs, shape, compute_ns, now);
   if (counters_) tell_operands(wg, shape, missed);
-  const Coalesced coalesced = shape.attends ? Coalesced{0, attends_[id].pace}
-                                            : coalesce(wg, id, inputs, missed.bits, compute_ns, now);
+  const Coalesced coalesced = shape.attends
+                                  ? Coalesced{0, attends_[id].pace}
+                                  : lock_step_.coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
@@ -158,7 +159,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
 // takes time.
 bool Engine::lacks_operands(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
-  if (awaits_leader(wg, id)) return true;
+  if (lock_step_.awaits_leader(wg, id)) return true;
   if (!later(wg.operands_ns, now)) return wg.has_sender && holds_up_matmul(id, now);
   wg.waiting = Waiting::time;
   run_.queue.push(wg.operands_ns, {EventKind::resume_workgroup, id});
@@ -273,9 +274,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   }
   // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
   // decided once, when the transfer starts.
-  const bool common = path.kind == MoveKind::remote_store && wg.has_sender && coalesces(wg);
+  const bool common = path.kind == MoveKind::remote_store && wg.has_sender && lock_step_.coalesces(wg);
   const double weight = !run_.fluid.contended(class_id) ? 1
-                        : common                        ? weight_in_port(wg, op_index)
+                        : common                        ? lock_step_.weight_in_port(wg, op_index)
                                                         : luck_.service_weight(wg, op_index);
   run_.fluid.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = run_.fluid.lost_on_links_ns(class_id);
@@ -337,7 +338,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   }
   const Op& op = run_.schedule.ops[wg.pc];
   if (multiplies(op.kind)) {
-    if (op.kind == OpKind::matmul) release_followers(wg, id, now);
+    if (op.kind == OpKind::matmul) lock_step_.release_followers(wg, id, now);
     if (lacks_operands(id, now)) return;
   }
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,

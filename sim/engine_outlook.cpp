@@ -33,7 +33,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
   const double rate = run_.moves.gb_per_s_alone(kernel, op, move, best);
   if (rate <= 0) return 0;
   // What a port gives a store is known when the workgroup has a compute unit.
-  const bool of_port = coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
+  const bool of_port = lock_step_.coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
   const double weight = of_port ? ServiceWeights::highest(run_.machine.fabric.arbitration_spread)
                                 : luck_.service_weight(wg, op_index);
   return tile_bytes(run_.schedule, op) / rate / std::max(1.0, weight);
@@ -97,9 +97,9 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (multiplies(op.kind)) {
       const MatmulCost& cost = run_.shapes[run_.inputs_of_op[o].shape].cost;
       // Who goes in lock step with others has mostly their luck.
-      const double luck = op.kind == OpKind::attend ? 1 + run_.machine.gpu.attend_spread
-                          : coalesces(state)        ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
-                                                    : luck_.spread_of(state, o);
+      const double luck = op.kind == OpKind::attend     ? 1 + run_.machine.gpu.attend_spread
+                          : lock_step_.coalesces(state) ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
+                                                        : luck_.spread_of(state, o);
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {

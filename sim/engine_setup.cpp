@@ -40,6 +40,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
                std::span<const Placed> places, const Alike& alike)
     : run_(schedule, machine, options, alike),
       luck_(run_),
+      lock_step_(run_, luck_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       crowding_(machine.fabric.store_idle_share),
@@ -57,7 +58,6 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
                    run_.machine.gpu.hbm_latency_ns};
   find_busy_copies();
-  index_ports();
   add_resources();
   index_schedule();
   find_cold_code();

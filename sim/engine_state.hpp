@@ -185,10 +185,6 @@ struct MatmulInputs {
   std::uint32_t b_slab = 0;
 };
 
-// How far the requests of a matmul for an operand coalesce with those of others, in so many steps.
-inline constexpr std::uint32_t kCoalescingBits = 2;
-inline constexpr std::uint32_t kCoalescingLevels = 1u << kCoalescingBits;
-
 // Of a slab and a port to the L2: the matmuls that read it one after the other, and the first of those that
 // do so together.
 struct Readers {

@@ -163,8 +163,8 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   }
   std::vector<FluidNetwork::Use> uses;
   if (own) {
-    const double asked =
-        a * l2_share(coalesced % kCoalescingLevels) + b * l2_share(coalesced / kCoalescingLevels) + q;
+    const double asked = a * LockStep::l2_share(coalesced % kCoalescingLevels) +
+                         b * LockStep::l2_share(coalesced / kCoalescingLevels) + q;
     const double share = shares_[static_cast<std::size_t>(shape.profile)].l2;
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
