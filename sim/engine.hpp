@@ -35,8 +35,10 @@
 #include "sim/crowding.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
+#include "sim/engine_matmul.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
+#include "sim/engine_write_back.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
@@ -237,14 +239,8 @@ class Engine {
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             const Missed& missed, std::uint32_t coalesced);
-  static double work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
-  static double arrival_ns(const MatmulShape& shape, std::uint32_t misses);
-  // What a matmul displaces that has to be written back first, as a share of what it fetches from memory.
-  static double evicted_share(std::uint32_t misses) {
-    return static_cast<double>(misses >> kEvictionShift) / kEvictionParts;
-  }
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
@@ -285,29 +281,6 @@ class Engine {
   [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
   [[gnu::noinline, gnu::cold]] double mixed_latency_ns(const DataPath& path) const;
 
-  // engine_write_back.cpp
-  double bytes_touched(bool results) const;
-  template <typename Visit>
-  void for_each_op(const Visit& visit) const {
-    for (const Kernel& kernel : run_.schedule.kernels) {
-      for (std::size_t p = 0; p < program_count(kernel); ++p) {
-        const Workgroup& program = program_of(kernel, p);
-        for (std::uint32_t i = 0; i < program.op_count; ++i) {
-          visit(kernel, run_.schedule.ops[program.first_op + i]);
-        }
-      }
-    }
-  }
-  void find_what_stays();
-  std::uint8_t written_back(const Op& op, const KernelCosts& costs, double bytes);
-  static double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns);
-  void find_dirty_share(GpuState& gpu, std::int32_t rank);
-  double bytes_ahead(std::int32_t rank) const;
-  double cache_bytes() const {
-    return std::max(run_.machine.gpu.l2_bytes * run_.machine.gpu.xcds, run_.machine.gpu.llc_bytes);
-  }
-  double write_cost() const;
-
   // engine_counters.cpp; only where counters_ are recorded
   void tell_clocks(double now);
   void tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const;
@@ -338,6 +311,7 @@ class Engine {
   Run run_;
   const Luck luck_;
   LockStep lock_step_;
+  WriteBack write_back_;
   CounterObserver* const counters_;  // null: nobody records them
   HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
   Crowding crowding_;
@@ -349,9 +323,6 @@ class Engine {
   std::vector<std::uint32_t> streams_;      // by operation: keys and values; empty without attention
   std::vector<std::uint32_t> free_places_;  // of workgroups_
   std::vector<FlagState> flags_;
-  bool operands_stay_ = false;            // in the L2, since an equal run just before
-  bool results_fit_ = false;              // in the L2, beside the operands
-  bool writes_back_late_ = false;         // from the L2, when something else needs the place
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;

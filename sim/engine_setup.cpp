@@ -41,6 +41,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     : run_(schedule, machine, options, alike),
       luck_(run_),
       lock_step_(run_, luck_),
+      write_back_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       crowding_(machine.fabric.store_idle_share),
@@ -115,7 +116,8 @@ void Engine::add_resources() {
       static_cast<std::size_t>(run_.simulated_ranks) * static_cast<std::size_t>(run_.schedule.ranks), 0.0);
   for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
     GpuState state(gpu);
-    state.dirty_bytes = std::min(run_.options.written_before_bytes, gpu.dirty_share * cache_bytes());
+    state.dirty_bytes =
+        std::min(run_.options.written_before_bytes, gpu.dirty_share * write_back_.cache_bytes());
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
@@ -212,7 +214,7 @@ void Engine::index_schedule() {
     run_.queue.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
   }
   index_copy_engines();
-  find_what_stays();
+  write_back_.find_what_stays();
   if (run_.options.give_up_after_ns > 0) index_outlook();
 }
 

@@ -12,21 +12,6 @@
 
 namespace tritax::engine {
 
-// Of a matmul or attend, of `sharers` on its compute unit: they share its matrix cores, but fill each other's
-// bubbles. Those of an attend are also its waits.
-double Engine::work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock) {
-  if (shape.attends) {
-    const double l2 = l2_parts(misses), llc = llc_parts(misses);
-    const double waits_ns =
-        ((kMissParts - l2) * shape.wait_ns[0] + (l2 - llc) * shape.wait_ns[1] + llc * shape.wait_ns[2]) /
-        kMissParts;
-    return std::max(shape.cost.compute_ns / clock + waits_ns,
-                    shape.cost.compute_ns * sharers / (shape.shared_speedup * clock));
-  }
-  const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
-  return shape.cost.compute_ns / (clock * together);
-}
-
 double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   const MatmulShape& shape = run_.shapes[c.shape];
   const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, clock_factor(gpu, shape.dtype));
@@ -51,16 +36,6 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
   });
 }
 
-// How long the operands of a matmul take to arrive at least, one stage after the other.
-double Engine::arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
-  if (shape.attends) {
-    const double l2 = l2_parts(misses), llc = llc_parts(misses);
-    return ((l2 - llc) * shape.from_llc_ns + llc * shape.from_memory_ns) / kMissParts;
-  }
-  if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
-  return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
-}
-
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
 // fetching comes no earlier to those behind it.
 Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
@@ -79,10 +54,10 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
       return cache.touch(slab, now, duration_ns) ||
              (!slab_overlaps_.empty() && slab_overlaps_.covers(slab, cache, now, duration_ns));
     };
-    const bool in_l2 = (touch(l2) || operands_stay_) && !no_l2;
+    const bool in_l2 = (touch(l2) || write_back_.operands_stay()) && !no_l2;
     if (in_l2) {
       traffic.l2_hit_bytes += bytes;
-      if (!operands_stay_) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
+      if (!write_back_.operands_stay()) missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(slab));
       return;
     }
     missed.bits |= l2_bit;
@@ -102,7 +77,7 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
   look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
   if (missed.llc_bytes > 0) {
     if (gpu.dirty_bytes > 0) {
-      find_dirty_share(gpu, rank);
+      write_back_.find_dirty_share(gpu, rank);
       missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
                      << kEvictionShift;
       missed.write_back_ns = run_.costs[shape.profile].hides_write_back ? 0 : gpu.write_back_ns;
@@ -169,7 +144,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, (1 + evicted * write_cost()) * llc_miss});
+  uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, missed};
   const std::int32_t id = run_.fluid.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
@@ -266,7 +241,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
         run_.moves.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
-    path.written_back = written_back(op, run_.costs_of(wg), path.bytes);
+    path.written_back = write_back_.written_back(op, run_.costs_of(wg), path.bytes);
   if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, die);
   return path;
@@ -329,7 +304,7 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   }
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
-  const double to_hbm = write_cost() * path.written_back / kWrittenBackParts;
+  const double to_hbm = write_back_.write_cost() * path.written_back / kWrittenBackParts;
   const bool local = path.peer == path.rank;
   if (!local) {
     if (!path.adds()) memory(from, from_llc, from_hbm);
@@ -347,7 +322,7 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
     through(to.ingress, shares.ingress);
   }
   if (path.adds()) {
-    memory(to, 2, 1 + write_cost());
+    memory(to, 2, 1 + write_back_.write_cost());
     if (to.atomic_units != FluidNetwork::kNone) uses.push_back({to.atomic_units, 1});
   } else if (local) {
     memory(to, from_llc + to_llc, from_hbm + to_hbm);

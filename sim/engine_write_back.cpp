@@ -15,13 +15,13 @@
 #include <unordered_set>
 
 #include "model/core/error.hpp"
-#include "sim/engine.hpp"
+#include "sim/engine_write_back.hpp"
 
 namespace tritax::engine {
 
 // Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by kernels whose
 // results stay, which come after a product, are not asked for.
-double Engine::bytes_touched(bool results) const {
+double WriteBack::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(run_.schedule.buffers.size(), 0);
   const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
   for_each_op([&](const Kernel& kernel, const Op& op) {
@@ -47,7 +47,7 @@ double Engine::bytes_touched(bool results) const {
 // Right after an equal run the operands are in the L2 if they fit, and results that fit beside them are
 // written where those of the run before lie. Else that run has left what it stored last. Of some kernels
 // (KernelCosts::results_stay) results stay until after the run wherever they fit.
-void Engine::find_what_stays() {
+void WriteBack::find_what_stays() {
   const double l2_bytes = run_.machine.gpu.l2_bytes;
   operands_stay_ = run_.options.warm && bytes_touched(false) <= l2_bytes;
   writes_back_late_ = run_.machine.gpu.l2_write_back && run_.machine.gpu.llc_bytes == 0;
@@ -70,7 +70,7 @@ void Engine::find_what_stays() {
 
 // Which share of what a store or copy writes has to be written back first, in kWrittenBackParts: rounded up,
 // so that no more stays in the caches than they hold.
-std::uint8_t Engine::written_back(const Op& op, const KernelCosts& costs, double bytes) {
+std::uint8_t WriteBack::written_back(const Op& op, const KernelCosts& costs, double bytes) {
   const bool late = writes_back_late_ && !costs.results_stay;
   const bool stay = results_fit_ && (costs.results_stay || (late && run_.options.warm));
   if (stay && (late || op.kind == OpKind::store)) return 0;
@@ -83,20 +83,6 @@ std::uint8_t Engine::written_back(const Op& op, const KernelCosts& costs, double
   return static_cast<std::uint8_t>(std::ceil(kWrittenBackParts * displaced_bytes / std::max(bytes, 1.0)));
 }
 
-// What a matmul takes longer, of `compute_ns` if its operands were there, because some of them displace what
-// has to be written back first: they arrive after all of that, even where the memory has room for reads and
-// writes at once. Streams of operands show it: after their caches were overwritten, H100 take 6 to 9 us
-// longer for 67 and 134 MB by 16 and 32 workgroups that have three or four stages on their way, 5 to 8 us for
-// 553 MB by all, which is what the writing takes; those with more stages take less
-// (scenarios/measured/h100-4-microbench.csv).
-double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
-  if (missed.write_back_ns <= 0) return 0;
-  const double dirty = evicted_share(missed.bits);
-  const double arrives_ns = dirty * shape.from_memory_ns;
-  return std::max(dirty * compute_ns, arrives_ns + missed.write_back_ns) -
-         std::max(dirty * compute_ns, arrives_ns);
-}
-
 // What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as
 // caches that are hashed into sets do: of the first bytes as much as the caches are dirty, less and less as
 // that gets less. Products of few rows show it, whose operands are smaller than the caches: of cuBLAS, with
@@ -104,7 +90,7 @@ double Engine::written_first_ns(const MatmulShape& shape, const Missed& missed, 
 // H100, by chance 3 % and 0 % fast (scenarios/measured/h200-4-library-microbench.csv,
 // h100-library-microbench.csv). The workgroups that are there read side by side, and none is luckier than the
 // others.
-void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
+void WriteBack::find_dirty_share(GpuState& gpu, std::int32_t rank) {
   if (gpu.dirty_reads_bytes > 0) return;
   gpu.dirty_reads_bytes = bytes_ahead(rank);
   TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
@@ -115,7 +101,7 @@ void Engine::find_dirty_share(GpuState& gpu, std::int32_t rank) {
 }
 
 // Of different slabs that the workgroups of a GPU multiply next, or are multiplying.
-double Engine::bytes_ahead(std::int32_t rank) const {
+double WriteBack::bytes_ahead(std::int32_t rank) const {
   std::unordered_set<std::uint32_t> slabs;
   double bytes = 0;
   for (const WorkgroupState& wg : run_.workgroups) {
@@ -132,7 +118,7 @@ double Engine::bytes_ahead(std::int32_t rank) const {
 }
 
 // Of a byte written to HBM, in bytes read.
-double Engine::write_cost() const {
+double WriteBack::write_cost() const {
   const double writes = run_.machine.gpu.hbm_write_gb_per_s;
   return writes > 0 ? run_.machine.gpu.hbm_gb_per_s / writes : 1;
 }

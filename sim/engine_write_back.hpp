@@ -1,0 +1,50 @@
+// What waits in the caches to be written to memory: of the run itself, and of what was there before. Owns
+// what of operands and results stays from run to run; touches what of a GPU's caches is dirty.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/cost/kernel_costs.hpp"
+#include "model/schedule/items.hpp"
+#include "sim/engine_run.hpp"
+
+namespace tritax::engine {
+
+class WriteBack {
+ public:
+  explicit WriteBack(Run& run) : run_(run) {}
+
+  // Before the run; GPUs and operations are known.
+  void find_what_stays();
+  bool operands_stay() const { return operands_stay_; }
+  std::uint8_t written_back(const Op& op, const KernelCosts& costs, double bytes);
+  void find_dirty_share(GpuState& gpu, std::int32_t rank);
+  double write_cost() const;
+  // Of a GPU.
+  double cache_bytes() const {
+    return std::max(run_.machine.gpu.l2_bytes * run_.machine.gpu.xcds, run_.machine.gpu.llc_bytes);
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_op(const Visit& visit) const {
+    for (const Kernel& kernel : run_.schedule.kernels) {
+      for (std::size_t p = 0; p < program_count(kernel); ++p) {
+        const Workgroup& program = program_of(kernel, p);
+        for (std::uint32_t i = 0; i < program.op_count; ++i) {
+          visit(kernel, run_.schedule.ops[program.first_op + i]);
+        }
+      }
+    }
+  }
+  double bytes_touched(bool results) const;
+  double bytes_ahead(std::int32_t rank) const;
+
+  Run& run_;
+  bool operands_stay_ = false;     // in the L2, since an equal run just before
+  bool results_fit_ = false;       // in the L2, beside the operands
+  bool writes_back_late_ = false;  // from the L2, when something else needs the place
+};
+
+}  // namespace tritax::engine
