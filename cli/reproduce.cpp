@@ -1,4 +1,5 @@
-// tritax reproduce: every published number beside its prediction.
+// tritax reproduce: every published number beside its prediction, and the verdicts that follow from pairs of
+// them.
 #include "sim/study/reproduce.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "cli/report.hpp"
 #include "cli/standing.hpp"
 #include "cli/terminal.hpp"
+#include "cli/verdicts.hpp"
 #include "cli/version.hpp"
 
 namespace tritax::cli {
@@ -221,70 +223,66 @@ void print_rows(const std::vector<ReproducedRow>& rows, const Scenarios& scenari
   outputs.print(compared_table(compared_of(rows, scenarios)));
 }
 
-std::vector<PublishedEntry> entries_of(const ReproduceArguments& options) {
-  if (options.files.empty()) {
-    return shipped_published();
-  }
-  std::vector<PublishedEntry> entries;
-  for (const std::string& file : options.files) {
-    std::vector<PublishedEntry> more = read_published(file);
-    std::move(more.begin(), more.end(), std::back_inserter(entries));
-  }
-  return entries;
-}
-
-void keep_group(std::vector<PublishedEntry>& entries, const std::string& group) {
-  std::vector<std::string_view> groups;
-  for (const PublishedEntry& entry : entries) {
-    if (std::find(groups.begin(), groups.end(), entry.group) == groups.end()) {
-      groups.push_back(entry.group);
-    }
-  }
-  parse_name(group, "--group", groups);
-  std::vector<PublishedEntry> kept;
-  std::copy_if(entries.begin(), entries.end(), std::back_inserter(kept),
-               [&group](const PublishedEntry& entry) { return entry.group == group; });
-  entries = std::move(kept);
-}
-
-// Says on standard error what could not be predicted, the first such row with its reason. False if all could.
-bool tell_failures(const std::vector<ReproducedRow>& rows) {
-  const auto failed = [](const ReproducedRow& row) { return !row.failure.empty(); };
-  const auto first = std::find_if(rows.begin(), rows.end(), failed);
-  if (first == rows.end()) return false;
-  tell(fmt::format("tritax: '{}' cannot be predicted: {} ({} of {} numbers failed)\n", first->id,
-                   first->failure, std::count_if(rows.begin(), rows.end(), failed), rows.size()));
+// Says on standard error what could not be predicted, the first such number with its reason. False if all
+// could.
+bool tell_failures(const Reproduced& all) {
+  std::size_t failed = 0;
+  std::string first;
+  const auto look_at = [&](const std::string& id, const std::string& failure) {
+    if (failure.empty()) return;
+    if (failed++ == 0) first = fmt::format("'{}' cannot be predicted: {}", id, failure);
+  };
+  for (const ReproducedRow& row : all.rows) look_at(row.id, row.failure);
+  for (const Verdict& verdict : all.verdicts) look_at(verdict.id, verdict.failure);
+  if (failed == 0) return false;
+  tell(fmt::format("tritax: {} ({} of {} numbers failed)\n", first, failed,
+                   all.rows.size() + all.verdicts.size()));
   return true;
+}
+
+PublishedNumbers numbers_of(const ReproduceArguments& options) {
+  require_each_once(options.files, "FILE");
+  PublishedNumbers numbers = published_numbers(options.files);
+  if (!options.group.empty()) keep_group(numbers, options.group, "--group");
+  return numbers;
+}
+
+// Prints and writes. Of the group of verdicts the rows are only what these are made of.
+void write(const Reproduced& all, Scenarios& scenarios, bool only_verdicts, bool interrupted,
+           Outputs& outputs) {
+  if (!only_verdicts) print_rows(all.rows, scenarios, outputs);
+  if (!only_verdicts && !all.verdicts.empty()) outputs.print("\n");
+  print_verdicts(all.verdicts, outputs);
+  outputs.csv(only_verdicts ? verdict_table(all.verdicts) : all_rows(all.rows, scenarios), !interrupted);
+  ordered_json json = reproduced_json(all.rows, scenarios);
+  json["verdicts"] = verdicts_json(all.verdicts);
+  json["score"] = score_json(all.verdicts);
+  json["compared"] = json_of(compared_of(all.rows, scenarios));
+  json["interrupted"] = interrupted;
+  outputs.json(json);
 }
 
 int run(const ReproduceArguments& options) {
   Outputs outputs(options.output);
-  require_each_once(options.files, "FILE");
-  std::vector<PublishedEntry> entries = entries_of(options);
-  if (!options.group.empty()) {
-    keep_group(entries, options.group);
-  }
+  const PublishedNumbers numbers = numbers_of(options);
   InterruptibleWork work;
   Progress progress("reproducing");
   ReproduceOptions reproduce_options;
   reproduce_options.threads = options.threads.value_or(0);
   reproduce_options.progress = [&progress](std::size_t done, std::size_t all) { progress.update(done, all); };
   reproduce_options.cancelled = [&work] { return work.interrupted(); };
-  const std::vector<ReproducedRow> rows = reproduce(entries, reproduce_options);
+  const Reproduced all = reproduce(numbers, reproduce_options);
   progress.clear();
   if (work.interrupted()) {
-    tell(fmt::format("tritax: interrupted; {} of {} numbers are missing\n", entries.size() - rows.size(),
-                     entries.size()));
+    const std::size_t wanted = numbers.entries.size() + numbers.verdicts.size();
+    tell(fmt::format("tritax: interrupted; {} of {} numbers are missing\n",
+                     wanted - all.rows.size() - all.verdicts.size(), wanted));
   }
-  Scenarios scenarios(entries);
-  print_rows(rows, scenarios, outputs);
-  outputs.csv(all_rows(rows, scenarios), !work.interrupted());
-  ordered_json json = reproduced_json(rows, scenarios);
-  json["compared"] = json_of(compared_of(rows, scenarios));
-  json["interrupted"] = work.interrupted();
-  outputs.json(json);
+  Scenarios scenarios(numbers.entries);
+  const bool only_verdicts = options.group == kVerdictGroup && !numbers.verdicts.empty();
+  write(all, scenarios, only_verdicts, work.interrupted(), outputs);
   if (work.interrupted()) return interrupted_exit_code();
-  return tell_failures(rows) ? kUserErrorExitCode : 0;
+  return tell_failures(all) ? kUserErrorExitCode : 0;
 }
 
 }  // namespace
@@ -299,12 +297,14 @@ Run add_reproduce(CLI::App& program, const Workload& /*workload*/) {
   add_output_options(command, options->output);
   command.footer(
       "Rows marked 'calibration' helped to set a parameter of the machine or to choose knobs of a scenario; "
-      "they "
-      "are shown, but are no predictions.\n"
+      "they are shown, but are no predictions.\n"
+      "'--group verdicts' asks which of two ways of doing the same work is faster, and counts how often the "
+      "answer is the published one.\n"
       "Files of your own numbers work the same; docs/scenarios.md has the format.\n\n"
       "Examples:\n"
       "  tritax reproduce\n"
       "  tritax reproduce --group xgmi-microbench\n"
+      "  tritax reproduce --group verdicts --csv verdicts.csv\n"
       "  tritax reproduce my-numbers.toml --json - > rows.json\n");
   return [options] { return run(*options); };
 }

@@ -14,6 +14,7 @@
 #include "python/bindings/values.hpp"
 #include "sim/study/reproduce.hpp"
 #include "sim/study/validate.hpp"
+#include "sim/study/verdicts.hpp"
 
 namespace tritax::python {
 
@@ -27,18 +28,6 @@ ParallelOptions options_of(Call& call, int threads) {
   options.progress = [&call](std::size_t done, std::size_t all) { call.report(done, all); };
   options.cancelled = [&call] { return call.stop().load(); };
   return options;
-}
-
-void keep_group(std::vector<PublishedEntry>& entries, const std::string& group) {
-  std::vector<std::string_view> groups;
-  for (const PublishedEntry& entry : entries) {
-    if (std::find(groups.begin(), groups.end(), entry.group) == groups.end()) groups.push_back(entry.group);
-  }
-  const std::string_view wanted = groups[parse_name(group, "group", groups)];
-  std::vector<PublishedEntry> kept;
-  std::copy_if(entries.begin(), entries.end(), std::back_inserter(kept),
-               [&wanted](const PublishedEntry& entry) { return entry.group == wanted; });
-  entries = std::move(kept);
 }
 
 py::dict dict_of(const ReproducedRow& row, const Scenario& scenario) {
@@ -63,26 +52,69 @@ py::dict dict_of(const ReproducedRow& row, const Scenario& scenario) {
   return all;
 }
 
+py::dict dict_of(const Verdict& verdict) {
+  py::dict all;
+  all["id"] = verdict.id;
+  all["family"] = verdict.family;
+  all["first"] = verdict.first;
+  all["second"] = verdict.second;
+  all["unit"] = verdict.unit;
+  all["published_first"] = verdict.published_first;
+  all["published_second"] = verdict.published_second;
+  all["predicted_first"] = verdict.predicted_first;
+  all["predicted_second"] = verdict.predicted_second;
+  all["published_ratio"] = verdict.published_ratio;
+  all["predicted_ratio"] = verdict.predicted_ratio;
+  all["verdict"] = std::string(kOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
+  all["cost"] = verdict.cost;
+  all["says_it_pays"] = verdict.says_it_pays;
+  all["pays_but_loses"] = verdict.pays_but_loses;
+  all["calibration"] = verdict.calibration;
+  all["source"] = verdict.source;
+  all["notes"] = verdict.notes;
+  all["failure"] = verdict.failure;
+  return all;
+}
+
+py::dict dict_of(const Score& score) {
+  py::dict all;
+  all["family"] = score.family;
+  all["questions"] = score.questions;
+  all["right"] = score.right;
+  all["tie"] = score.tie;
+  all["wrong"] = score.wrong;
+  all["failed"] = score.failed;
+  all["clear"] = score.clear;
+  all["clear_right_or_tie"] = score.clear_right_or_tie;
+  all["says_it_pays"] = score.says_it_pays;
+  all["pays_but_loses"] = score.pays_but_loses;
+  all["mean_cost"] = score.mean_cost;
+  all["worst_cost"] = score.worst_cost;
+  return all;
+}
+
 struct Reproduction {
   py::list rows;
   py::list summary;  // by group
+  py::list verdicts;
+  py::list scores;  // by family, then of all
 };
 
 Reproduction reproduce_python(const py::object& files, const py::object& group, int threads,
                               const py::object& progress) {
-  std::vector<PublishedEntry> entries;
-  for (const std::string& path : paths_of(files)) {
-    std::vector<PublishedEntry> more = read_published(path);
-    std::move(more.begin(), more.end(), std::back_inserter(entries));
-  }
-  if (files.is_none()) entries = shipped_published();
-  if (!group.is_none()) keep_group(entries, py::str(group));
-  std::vector<ReproducedRow> rows;
-  run_call(progress, [&](Call& call) { rows = reproduce(entries, options_of(call, threads)); });
+  PublishedNumbers numbers =
+      published_numbers(files.is_none() ? std::vector<std::string>{} : paths_of(files));
+  if (!group.is_none()) keep_group(numbers, py::str(group), "group");
+  Reproduced all;
+  run_call(progress, [&](Call& call) { all = reproduce(numbers, options_of(call, threads)); });
+  const std::vector<ReproducedRow>& rows = all.rows;
   Reproduction answer;
   // The first variant stands for all of an entry.
   for (std::size_t i = 0; i < rows.size(); ++i)
-    answer.rows.append(dict_of(rows[i], entries[i].scenarios.front()));
+    answer.rows.append(dict_of(rows[i], numbers.entries[i].scenarios.front()));
+  for (const Verdict& verdict : all.verdicts) answer.verdicts.append(dict_of(verdict));
+  for (const Score& score : scores_by_family(all.verdicts)) answer.scores.append(dict_of(score));
+  if (!all.verdicts.empty()) answer.scores.append(dict_of(score_of("all", all.verdicts)));
   for (const GroupSummary& one : summarise(rows)) {
     py::dict row;
     row["group"] = one.group;
@@ -190,6 +222,12 @@ void add_comparisons(py::module_& module) {
   py::class_<Reproduction>(module, "Reproduction", "Published numbers beside what is predicted")
       .def_readonly("rows", &Reproduction::rows)
       .def_readonly("summary", &Reproduction::summary, "A row a group; errors are relative and absolute")
+      .def_readonly("verdicts", &Reproduction::verdicts,
+                    "Which of two ways is faster: predicted and published")
+      .def_readonly("scores", &Reproduction::scores, "How many verdicts are right: a row a family, then all")
+      .def(
+          "verdict_frame", [](const Reproduction& one) { return frame_of(one.verdicts); },
+          "The verdicts as a pandas.DataFrame")
       .def(
           "frame", [](const Reproduction& one) { return frame_of(one.rows); }, "As a pandas.DataFrame");
   py::class_<Validation>(module, "Validation", "Measured times beside what is predicted")

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <map>
-#include <span>
 #include <sstream>
 #include <utility>
 
@@ -9,11 +7,7 @@
 #include "model/scenario/read_scenario.hpp"
 #include "model/scenario/toml_reader.hpp"
 #include "sim/study/reproduce.hpp"
-
-namespace tritax::embedded {
-// File stem and text of scenarios/published/*.toml; see cmake/TritaxModule.cmake.
-std::span<const std::pair<std::string_view, std::string_view>> published_files();
-}  // namespace tritax::embedded
+#include "sim/study/shipped_published.hpp"
 
 namespace tritax {
 
@@ -179,11 +173,14 @@ std::vector<PublishedEntry> parse_published(std::string_view toml, const std::st
   TomlReader file({&root}, origin, "file of published numbers");
   const Chain defaults = file.tables("defaults");
   const toml::node* list = file.find("entry");
+  const bool has_verdicts = file.has("verdict");  // parse_verdicts reads them
+  file.find("verdict_defaults");
   file.finish();
+  if (list == nullptr && has_verdicts) return {};
   const toml::array* tables = list == nullptr ? nullptr : list->as_array();
   if (tables == nullptr || tables->empty()) {
-    throw UserError(
-        fmt::format("{}: a file of published numbers holds at least one [[entry]] table", origin));
+    throw UserError(fmt::format(
+        "{}: a file of published numbers holds at least one [[entry]] or [[verdict]] table", origin));
   }
   std::vector<PublishedEntry> entries;
   for (const toml::node& node : *tables) {

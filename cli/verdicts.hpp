@@ -1,0 +1,19 @@
+// How `reproduce` shows a score of verdicts: as tables for people, CSV and JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/output.hpp"
+#include "sim/study/verdicts.hpp"
+
+namespace tritax::cli {
+
+// Every verdict, family by family, then the score. Nothing where there are none.
+void print_verdicts(const std::vector<Verdict>& verdicts, const Outputs& outputs);
+
+Table verdict_table(const std::vector<Verdict>& verdicts);
+nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& verdicts);
+nlohmann::ordered_json score_json(const std::vector<Verdict>& verdicts);
+
+}  // namespace tritax::cli

@@ -1,0 +1,121 @@
+// A score of verdicts: of two ways of doing the same work that the same people timed, does the program name
+// the faster one?
+//
+// A question names two published numbers, or one that compares (a speedup), or brings two scenarios and their
+// published times of its own (docs/scenarios.md, [[verdict]]). The first way is the one that somebody would
+// have to build or choose, the second the one that there is without: "it pays" says that the first is faster.
+//
+//   ratio     time of the second way / time of the first; above 1 the first is faster
+//   tie       the published or the predicted times differ by at most kTieDifference of the shorter one
+//   right     no tie, and both name the same way; else wrong
+//   cost      how much longer the way that is predicted to be faster takes, by the published times
+//
+// Example: published 120 and 100 us, predicted 80 and 100: ratio 0.83 published, 1.25 predicted. The verdict
+// is wrong, costs 20 %, and says that it pays where it loses by more than 10 %.
+//
+// Nothing is ever fitted to a score, and every miss is printed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/study/reproduce.hpp"
+
+namespace tritax {
+
+inline constexpr double kTieDifference = 0.03;    // of the shorter time, published or predicted
+inline constexpr double kClearDifference = 0.10;  // published differences from here on should not be missed
+
+struct VerdictQuestion {
+  std::string id;
+  std::string family;               // what is compared: questions of one family are summed up together
+  std::vector<std::string> rows;    // ids of entries: one that compares, or the first and the second way
+  std::vector<PublishedEntry> own;  // those of `rows` that the question brought along, or none
+  std::vector<std::string> names;   // of the two ways, as people read them
+  std::string source;               // empty: that of the rows
+  std::string notes;
+  std::string where;  // "file:line"
+};
+
+// What files of published numbers hold.
+struct PublishedNumbers {
+  std::vector<PublishedEntry> entries;
+  std::vector<VerdictQuestion> verdicts;
+};
+
+// Throws UserError with file, line, key, value and what is allowed.
+std::vector<VerdictQuestion> parse_verdicts(std::string_view toml, const std::string& origin);
+
+// All that the files hold; without files, what comes with Tritax. Throws UserError for questions that name a
+// number that is not there, or two that cannot be held against each other.
+PublishedNumbers published_numbers(const std::vector<std::string>& paths);
+PublishedNumbers parse_published_numbers(std::string_view toml, const std::string& origin);
+
+// Keeps the entries of a group and no verdicts; of the group "verdicts" all verdicts and the entries that
+// they name. `option` is what the user wrote the group behind.
+inline constexpr std::string_view kVerdictGroup = "verdicts";
+void keep_group(PublishedNumbers& numbers, const std::string& group, std::string_view option);
+
+enum class Outcome : std::uint8_t { right, tie, wrong, failed };
+inline constexpr std::array<std::string_view, 4> kOutcomeNames{"right", "tie", "wrong", "failed"};
+
+struct Verdict {
+  std::string id;
+  std::string family;
+  std::string first;  // names of the two ways
+  std::string second;
+  std::string unit;  // of the four numbers below: of times, or of rates that are high where times are short
+  std::optional<double> published_first;  // empty where only the ratio was published
+  std::optional<double> published_second;
+  std::optional<double> predicted_first;
+  std::optional<double> predicted_second;
+  double published_ratio = 1;
+  std::optional<double> predicted_ratio;  // empty when a simulation failed
+  Outcome outcome = Outcome::failed;
+  double cost = 0;
+  bool says_it_pays = false;    // the first way is predicted to be faster, by more than a tie
+  bool pays_but_loses = false;  // it says so, and the first way takes longer by more than kClearDifference
+  bool calibration = false;     // one of the numbers helped to set a parameter or to choose knobs
+  std::string source;
+  std::string notes;
+  std::string failure;
+};
+
+// How far the faster of two ways is ahead: 0.25 of a ratio of 1.25 or of 0.8.
+double lead_of(double ratio);
+
+// Judges two ratios. Fills outcome, cost, says_it_pays and pays_but_loses; without a prediction the outcome
+// is failed.
+void judge(Verdict& verdict);
+
+// One verdict a question, in the same order; those whose rows are missing (an interrupted run) are left out.
+std::vector<Verdict> verdicts_of(const std::vector<VerdictQuestion>& questions,
+                                 const std::vector<ReproducedRow>& rows);
+
+struct Reproduced {
+  std::vector<ReproducedRow> rows;  // of the entries; own scenarios of verdicts have none
+  std::vector<Verdict> verdicts;
+};
+Reproduced reproduce(const PublishedNumbers& numbers, const ReproduceOptions& options = {});
+
+// Of one family, or of all.
+struct Score {
+  std::string family;
+  std::size_t questions = 0;
+  std::size_t right = 0;
+  std::size_t tie = 0;
+  std::size_t wrong = 0;
+  std::size_t failed = 0;
+  std::size_t clear = 0;               // questions whose published times differ by more than kClearDifference
+  std::size_t clear_right_or_tie = 0;  // of these
+  std::size_t says_it_pays = 0;
+  std::size_t pays_but_loses = 0;
+  double mean_cost = 0;  // over all questions that have a prediction
+  double worst_cost = 0;
+};
+Score score_of(const std::string& family, const std::vector<Verdict>& verdicts);
+std::vector<Score> scores_by_family(const std::vector<Verdict>& verdicts);
+
+}  // namespace tritax
