@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 Cell cell_of(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
 
 std::string outcome_of(const Verdict& verdict) {
-  return std::string(kOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
+  return std::string(kVerdictOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
 }
 
 std::string ratio_text(const std::optional<double>& ratio) {
@@ -62,6 +62,7 @@ Table score_table(const std::vector<Verdict>& verdicts) {
                {"failed", "failed"},
                {"clear", "clear"},
                {"clear_right_or_tie_percent", "right or tie of these", "%"},
+               {"clear_right_percent", "right of these", "%"},
                {"pays_but_loses", "pays, but loses"},
                {"mean_cost_percent", "mean cost", "%"}},
               {}};
@@ -70,25 +71,29 @@ Table score_table(const std::vector<Verdict>& verdicts) {
   for (const Score& score : scores) {
     table.add({score.family, count(score.questions), count(score.right), count(score.tie), count(score.wrong),
                count(score.failed), count(score.clear), share(score.clear_right_or_tie, score.clear),
-               count(score.pays_but_loses), Cell{100 * score.mean_cost}});
+               share(score.clear_right, score.clear), count(score.pays_but_loses),
+               Cell{100 * score.mean_cost}});
   }
   return table;
 }
 
 std::string sentence_of(const Score& score) {
   return fmt::format(
-      "{} questions which of two ways is faster: {} right, {} tie, {} wrong, {} without a prediction. Where "
-      "the\n"
-      "published times differ by more than {:.0f} %: {} % right or tie ({} of {}). \"It pays\" where it "
-      "loses by\n"
-      "more than {:.0f} %: {} % of the questions ({}, of {} times that it says so). The predicted choice "
-      "takes\n"
-      "{:.1f} % longer than the better one in the mean, {:.0f} % at worst. A tie is a difference of at most "
-      "{:.0f} %.\n",
-      score.questions, score.right, score.tie, score.wrong, score.failed, 100 * kClearDifference,
-      share(score.clear_right_or_tie, score.clear), score.clear_right_or_tie, score.clear,
-      100 * kClearDifference, share(score.pays_but_loses, score.questions), score.pays_but_loses,
-      score.says_it_pays, 100 * score.mean_cost, 100 * score.worst_cost, 100 * kTieDifference);
+             "{} questions which of two ways is faster: {} right, {} tie, {} wrong, {} without a "
+             "prediction.\n"
+             "Where the published times differ by more than {:.0f} %: {} % right or tie, {} % right (of "
+             "{}).\n",
+             score.questions, score.right, score.tie, score.wrong, score.failed, 100 * kClearDifference,
+             share(score.clear_right_or_tie, score.clear), share(score.clear_right, score.clear),
+             score.clear) +
+         fmt::format(
+             "\"It pays\" where it loses by more than {:.0f} %: {} % of the questions ({}, of {} times that "
+             "it is said).\n"
+             "The predicted choice takes {:.1f} % longer than the better one in the mean, {:.0f} % at "
+             "worst.\n"
+             "A tie is a difference of at most {:.0f} %, published or predicted.\n",
+             100 * kClearDifference, share(score.pays_but_loses, score.questions), score.pays_but_loses,
+             score.says_it_pays, 100 * score.mean_cost, 100 * score.worst_cost, 100 * kTieDifference);
 }
 
 ordered_json json_of(const Score& score) {
@@ -99,6 +104,7 @@ ordered_json json_of(const Score& score) {
           {"wrong", score.wrong},
           {"failed", score.failed},
           {"clear", score.clear},
+          {"clear_right", score.clear_right},
           {"clear_right_or_tie", score.clear_right_or_tie},
           {"says_it_pays", score.says_it_pays},
           {"pays_but_loses", score.pays_but_loses},

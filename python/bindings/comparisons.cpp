@@ -65,7 +65,7 @@ py::dict dict_of(const Verdict& verdict) {
   all["predicted_second"] = verdict.predicted_second;
   all["published_ratio"] = verdict.published_ratio;
   all["predicted_ratio"] = verdict.predicted_ratio;
-  all["verdict"] = std::string(kOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
+  all["verdict"] = std::string(kVerdictOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
   all["cost"] = verdict.cost;
   all["says_it_pays"] = verdict.says_it_pays;
   all["pays_but_loses"] = verdict.pays_but_loses;
@@ -85,6 +85,7 @@ py::dict dict_of(const Score& score) {
   all["wrong"] = score.wrong;
   all["failed"] = score.failed;
   all["clear"] = score.clear;
+  all["clear_right"] = score.clear_right;
   all["clear_right_or_tie"] = score.clear_right_or_tie;
   all["says_it_pays"] = score.says_it_pays;
   all["pays_but_loses"] = score.pays_but_loses;

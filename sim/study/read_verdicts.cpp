@@ -15,9 +15,9 @@ namespace {
 
 using Chain = std::vector<const toml::table*>;
 
-std::string_view name_of(Metric metric) { return kMetricNames[static_cast<std::size_t>(metric)]; }
+std::string_view metric_name(Metric metric) { return kMetricNames[static_cast<std::size_t>(metric)]; }
 
-bool compares(Metric metric) { return metric == Metric::speedup || metric == Metric::best_speedup; }
+bool is_comparison(Metric metric) { return metric == Metric::speedup || metric == Metric::best_speedup; }
 
 bool is_time_or_rate(Metric metric) {
   return metric == Metric::time || metric == Metric::gemm_time || metric == Metric::comm_time ||
@@ -153,7 +153,7 @@ VerdictQuestion read_question(const Chain& chain, const std::string& origin) {
 
 using EntriesById = std::map<std::string, const PublishedEntry*>;
 
-std::vector<const PublishedEntry*> entries_of(const VerdictQuestion& question, const EntriesById& by_id) {
+std::vector<const PublishedEntry*> named_entries(const VerdictQuestion& question, const EntriesById& by_id) {
   std::vector<const PublishedEntry*> named;
   for (const PublishedEntry& entry : question.own) named.push_back(&entry);
   if (!named.empty()) return named;
@@ -171,19 +171,19 @@ std::vector<const PublishedEntry*> entries_of(const VerdictQuestion& question, c
 void check_rows(const VerdictQuestion& question, const std::vector<const PublishedEntry*>& named) {
   const PublishedEntry& first = *named.front();
   if (named.size() == 1) {
-    if (compares(first.metric)) return;
+    if (is_comparison(first.metric)) return;
     throw UserError(
         fmt::format("{}: rows: \"{}\" has the metric {}; one number alone must be a speedup or a "
                     "best-speedup, else name two",
-                    question.where, first.id, name_of(first.metric)));
+                    question.where, first.id, metric_name(first.metric)));
   }
   const PublishedEntry& second = *named.back();
   if (first.metric != second.metric || first.unit != second.unit || !is_time_or_rate(first.metric)) {
     throw UserError(
         fmt::format("{}: rows: \"{}\" is a {} in {}, \"{}\" a {} in {}; both must be times or rates of "
                     "the same metric and unit",
-                    question.where, first.id, name_of(first.metric), first.unit, second.id,
-                    name_of(second.metric), second.unit));
+                    question.where, first.id, metric_name(first.metric), first.unit, second.id,
+                    metric_name(second.metric), second.unit));
   }
 }
 
@@ -198,7 +198,7 @@ std::vector<std::string> names_of(const std::vector<const PublishedEntry*>& name
   return {first.id, named.back()->id};
 }
 
-void resolve(PublishedNumbers& numbers) {
+void resolve_names(PublishedNumbers& numbers) {
   EntriesById by_id;
   for (const PublishedEntry& entry : numbers.entries) by_id.emplace(entry.id, &entry);
   std::map<std::string, std::string> places;
@@ -208,13 +208,13 @@ void resolve(PublishedNumbers& numbers) {
       throw UserError(fmt::format("{}: id \"{}\" is already used at {}; ids must differ", question.where,
                                   question.id, place->second));
     }
-    const std::vector<const PublishedEntry*> named = entries_of(question, by_id);
+    const std::vector<const PublishedEntry*> named = named_entries(question, by_id);
     check_rows(question, named);
     if (question.names.empty()) question.names = names_of(named);
   }
 }
 
-void append(PublishedNumbers& numbers, std::string_view toml, const std::string& origin) {
+void add_file(PublishedNumbers& numbers, std::string_view toml, const std::string& origin) {
   for (PublishedEntry& entry : parse_published(toml, origin)) numbers.entries.push_back(std::move(entry));
   for (VerdictQuestion& one : parse_verdicts(toml, origin)) numbers.verdicts.push_back(std::move(one));
 }
@@ -244,20 +244,20 @@ std::vector<VerdictQuestion> parse_verdicts(std::string_view toml, const std::st
 
 PublishedNumbers parse_published_numbers(std::string_view toml, const std::string& origin) {
   PublishedNumbers numbers;
-  append(numbers, toml, origin);
-  resolve(numbers);
+  add_file(numbers, toml, origin);
+  resolve_names(numbers);
   return numbers;
 }
 
 PublishedNumbers published_numbers(const std::vector<std::string>& paths) {
   PublishedNumbers numbers;
-  for (const std::string& path : paths) append(numbers, read_text_file(path), path);
+  for (const std::string& path : paths) add_file(numbers, read_text_file(path), path);
   if (paths.empty()) {
     for (const auto& [stem, text] : embedded::published_files()) {
-      append(numbers, text, fmt::format("scenarios/published/{}.toml", stem));
+      add_file(numbers, text, fmt::format("scenarios/published/{}.toml", stem));
     }
   }
-  resolve(numbers);
+  resolve_names(numbers);
   return numbers;
 }
 

@@ -72,7 +72,7 @@ Verdict verdict_of(const VerdictQuestion& question, const std::vector<const Repr
 double lead_of(double ratio) { return std::max(ratio, 1 / ratio) - 1; }
 
 void judge(Verdict& verdict) {
-  verdict.outcome = Outcome::failed;
+  verdict.outcome = VerdictOutcome::failed;
   verdict.cost = 0;
   verdict.says_it_pays = verdict.pays_but_loses = false;
   if (!verdict.predicted_ratio) return;
@@ -80,7 +80,7 @@ void judge(Verdict& verdict) {
   const double predicted = *verdict.predicted_ratio;
   const bool same = (published > 1) == (predicted > 1);
   const bool tied = lead_of(published) <= kTieDifference || lead_of(predicted) <= kTieDifference;
-  verdict.outcome = tied ? Outcome::tie : same ? Outcome::right : Outcome::wrong;
+  verdict.outcome = tied ? VerdictOutcome::tie : same ? VerdictOutcome::right : VerdictOutcome::wrong;
   verdict.cost = same ? 0 : lead_of(published);
   verdict.says_it_pays = predicted > 1 && lead_of(predicted) > kTieDifference;
   verdict.pays_but_loses = verdict.says_it_pays && published < 1 && lead_of(published) > kClearDifference;
@@ -120,7 +120,7 @@ Reproduced reproduce(const PublishedNumbers& numbers, const ReproduceOptions& op
   return all;
 }
 
-void keep_group(PublishedNumbers& numbers, const std::string& group, std::string_view option) {
+void keep_group(PublishedNumbers& numbers, const std::string& group, const std::string& option) {
   std::vector<std::string_view> groups;
   for (const PublishedEntry& entry : numbers.entries) {
     if (std::find(groups.begin(), groups.end(), entry.group) == groups.end()) groups.push_back(entry.group);
@@ -146,14 +146,15 @@ Score score_of(const std::string& family, const std::vector<Verdict>& verdicts) 
   score.family = family;
   score.questions = verdicts.size();
   for (const Verdict& verdict : verdicts) {
-    score.right += verdict.outcome == Outcome::right;
-    score.tie += verdict.outcome == Outcome::tie;
-    score.wrong += verdict.outcome == Outcome::wrong;
-    score.failed += verdict.outcome == Outcome::failed;
+    score.right += verdict.outcome == VerdictOutcome::right;
+    score.tie += verdict.outcome == VerdictOutcome::tie;
+    score.wrong += verdict.outcome == VerdictOutcome::wrong;
+    score.failed += verdict.outcome == VerdictOutcome::failed;
     const bool clear = lead_of(verdict.published_ratio) > kClearDifference;
     score.clear += clear;
+    score.clear_right += clear && verdict.outcome == VerdictOutcome::right;
     score.clear_right_or_tie +=
-        clear && (verdict.outcome == Outcome::right || verdict.outcome == Outcome::tie);
+        clear && (verdict.outcome == VerdictOutcome::right || verdict.outcome == VerdictOutcome::tie);
     score.says_it_pays += verdict.says_it_pays;
     score.pays_but_loses += verdict.pays_but_loses;
     score.mean_cost += verdict.cost;

@@ -56,10 +56,10 @@ PublishedNumbers parse_published_numbers(std::string_view toml, const std::strin
 // Keeps the entries of a group and no verdicts; of the group "verdicts" all verdicts and the entries that
 // they name. `option` is what the user wrote the group behind.
 inline constexpr std::string_view kVerdictGroup = "verdicts";
-void keep_group(PublishedNumbers& numbers, const std::string& group, std::string_view option);
+void keep_group(PublishedNumbers& numbers, const std::string& group, const std::string& option);
 
-enum class Outcome : std::uint8_t { right, tie, wrong, failed };
-inline constexpr std::array<std::string_view, 4> kOutcomeNames{"right", "tie", "wrong", "failed"};
+enum class VerdictOutcome : std::uint8_t { right, tie, wrong, failed };
+inline constexpr std::array<std::string_view, 4> kVerdictOutcomeNames{"right", "tie", "wrong", "failed"};
 
 struct Verdict {
   std::string id;
@@ -73,7 +73,7 @@ struct Verdict {
   std::optional<double> predicted_second;
   double published_ratio = 1;
   std::optional<double> predicted_ratio;  // empty when a simulation failed
-  Outcome outcome = Outcome::failed;
+  VerdictOutcome outcome = VerdictOutcome::failed;
   double cost = 0;
   bool says_it_pays = false;    // the first way is predicted to be faster, by more than a tie
   bool pays_but_loses = false;  // it says so, and the first way takes longer by more than kClearDifference
@@ -108,8 +108,10 @@ struct Score {
   std::size_t tie = 0;
   std::size_t wrong = 0;
   std::size_t failed = 0;
-  std::size_t clear = 0;               // questions whose published times differ by more than kClearDifference
-  std::size_t clear_right_or_tie = 0;  // of these
+  std::size_t clear = 0;        // questions whose published times differ by more than kClearDifference
+  std::size_t clear_right = 0;  // of these
+  std::size_t clear_right_or_tie =
+      0;  // of these; a tie of two ways that differ that much misses their difference
   std::size_t says_it_pays = 0;
   std::size_t pays_but_loses = 0;
   double mean_cost = 0;  // over all questions that have a prediction
