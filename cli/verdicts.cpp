@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Cell cell_of(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
+Cell number_cell(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
 
 std::string outcome_of(const Verdict& verdict) {
   return std::string(kVerdictOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
@@ -153,10 +153,11 @@ Table verdict_table(const std::vector<Verdict>& verdicts) {
               {}};
   const auto yes_no = [](bool value) { return std::string(value ? "true" : "false"); };
   for (const Verdict& one : verdicts) {
-    table.add({one.id, one.family, one.first, one.second, one.unit, cell_of(one.published_first),
-               cell_of(one.published_second), cell_of(one.predicted_first), cell_of(one.predicted_second),
-               one.published_ratio, cell_of(one.predicted_ratio), outcome_of(one), one.cost,
-               yes_no(one.pays_but_loses), yes_no(one.calibration), one.source, one.failure});
+    table.add({one.id, one.family, one.first, one.second, one.unit, number_cell(one.published_first),
+               number_cell(one.published_second), number_cell(one.predicted_first),
+               number_cell(one.predicted_second), one.published_ratio, number_cell(one.predicted_ratio),
+               outcome_of(one), one.cost, yes_no(one.pays_but_loses), yes_no(one.calibration), one.source,
+               one.failure});
   }
   return table;
 }

@@ -63,8 +63,18 @@ def reproduce():
                   "error": nullable(NUMBER), "calibration": YES_NO, "source": TEXT, "low": nullable(NUMBER),
                   "high": nullable(NUMBER), "confidence": TEXT, "chosen": TEXT, "notes": TEXT, **VERSION,
                   "scenarios": several(closed({}, ANY_RECORD))}, {"failure": TEXT})
-    return top("tritax reproduce --json", "Published numbers beside predictions.", schema(
-        "reproduce/1", **VERSION, rows=several(row), compared=several(COMPARED), **INTERRUPTED), defs("values"))
+    verdict = closed({"id": TEXT, "family": TEXT, "first": TEXT, "second": TEXT, "unit": TEXT,
+                      **{f"{kind}_{way}": nullable(NUMBER) for kind in ("published", "predicted") for way in ("first", "second")},
+                      "published_ratio": NUMBER, "predicted_ratio": nullable(NUMBER),
+                      "verdict": {"enum": ["right", "tie", "wrong", "failed"]}, "cost": NUMBER, "says_it_pays": YES_NO,
+                      "pays_but_loses": YES_NO, "calibration": YES_NO, "source": TEXT, "notes": TEXT}, {"failure": TEXT})
+    score = {"family": TEXT, **{key: SIZE for key in (
+        "questions", "right", "tie", "wrong", "failed", "clear", "clear_right", "clear_right_or_tie", "says_it_pays",
+        "pays_but_loses")}, "mean_cost": NUMBER, "worst_cost": NUMBER}
+    return top("tritax reproduce --json", "Published numbers beside predictions, and which of two ways is faster.", schema(
+        "reproduce/1", **VERSION, rows=several(row), verdicts=several(verdict),
+        score=closed({**score, "tie_difference": NUMBER, "clear_difference": NUMBER, "families": several(closed(score))}),
+        compared=several(COMPARED), **INTERRUPTED), defs("values"))
 
 
 def patterns():
@@ -229,7 +239,8 @@ RUNS = [("taxonomy", ["taxonomy", *GEMM, "--machine", "mi300x-8", *QUICK]),
                       "h200-8", *QUICK]),
         ("layer", ["layer", "--model", "llama-3-8b", "--tp", "2", "--phase", "decode", "--machine", "mi300x-8", *QUICK]),
         ("check", ["check", *SEQUENTIAL, "--execute"]), ("check", ["check", "scenarios/handwritten.json"]),
-        ("reproduce", ["reproduce", "--group", "gemm-all-scatter"]), ("patterns", ["patterns"]),
+        ("reproduce", ["reproduce", "--group", "gemm-all-scatter"]),
+        ("reproduce", ["reproduce", "scenarios/published/verdicts-custom-all-reduce.toml"]), ("patterns", ["patterns"]),
         ("patterns", ["patterns", "show", "fused-sequential", "--machine", "mi300x-8"]), ("machines", ["machines"]),
         ("machines", ["machines", "show", "mi300x-8", "--set", "fabric.link=32GB/s"]), ("scenarios", ["scenarios", "list"]),
         ("tune", ["tune", "--corpus", "stream-k", "--count", "300", "--simulate", "3"]), ("tune", ["tune", "llm", "--machine", "mi300x-8"]),

@@ -187,7 +187,7 @@ void check_rows(const VerdictQuestion& question, const std::vector<const Publish
   }
 }
 
-std::vector<std::string> names_of(const std::vector<const PublishedEntry*>& named) {
+std::vector<std::string> way_names(const std::vector<const PublishedEntry*>& named) {
   const PublishedEntry& first = *named.front();
   const Scenario& scenario = first.scenarios.front();
   if (first.metric == Metric::best_speedup) {
@@ -210,7 +210,7 @@ void resolve_names(PublishedNumbers& numbers) {
     }
     const std::vector<const PublishedEntry*> named = named_entries(question, by_id);
     check_rows(question, named);
-    if (question.names.empty()) question.names = names_of(named);
+    if (question.names.empty()) question.names = way_names(named);
   }
 }
 
