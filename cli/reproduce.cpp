@@ -233,7 +233,7 @@ bool tell_failures(const Reproduced& all) {
     if (failed++ == 0) first = fmt::format("'{}' cannot be predicted: {}", id, failure);
   };
   for (const ReproducedRow& row : all.rows) look_at(row.id, row.failure);
-  for (const Verdict& verdict : all.verdicts) look_at(verdict.id, verdict.failure);
+  for (const JudgedQuestion& verdict : all.verdicts) look_at(verdict.id, verdict.failure);
   if (failed == 0) return false;
   tell(fmt::format("tritax: {} ({} of {} numbers failed)\n", first, failed,
                    all.rows.size() + all.verdicts.size()));
@@ -242,9 +242,8 @@ bool tell_failures(const Reproduced& all) {
 
 PublishedNumbers numbers_of(const ReproduceArguments& options) {
   require_each_once(options.files, "FILE");
-  PublishedNumbers numbers = published_numbers(options.files);
-  if (!options.group.empty()) keep_group(numbers, options.group, "--group");
-  return numbers;
+  const auto group = options.group.empty() ? std::nullopt : std::optional<std::string>(options.group);
+  return wanted_numbers(options.files, group, "--group");
 }
 
 // Prints and writes. Of the group of verdicts the rows are only what these are made of.

@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 
 Cell number_cell(const std::optional<double>& value) { return value ? Cell{*value} : Cell{}; }
 
-std::string outcome_of(const Verdict& verdict) {
+std::string outcome_of(const JudgedQuestion& verdict) {
   return std::string(kVerdictOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
 }
 
@@ -24,7 +24,7 @@ std::string ratio_text(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.3g}", *ratio) : "-";
 }
 
-Table family_table(const std::vector<Verdict>& verdicts, const std::string& family) {
+Table family_table(const std::vector<JudgedQuestion>& verdicts, const std::string& family) {
   Table table{{{"id", "id"},
                {"first", "first"},
                {"second", "second"},
@@ -34,7 +34,7 @@ Table family_table(const std::vector<Verdict>& verdicts, const std::string& fami
                {"cost_percent", "cost", "%"},
                {"mark", "mark"}},
               {}};
-  for (const Verdict& verdict : verdicts) {
+  for (const JudgedQuestion& verdict : verdicts) {
     if (verdict.family != family) continue;
     const std::string mark = verdict.pays_but_loses ? "pays, but loses"
                              : verdict.calibration  ? "calibration"
@@ -53,7 +53,7 @@ std::string share(std::size_t part, std::size_t all) {
   return all == 0 ? "-" : fmt::format("{:.0f}", 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-Table score_table(const std::vector<Verdict>& verdicts) {
+Table score_table(const std::vector<JudgedQuestion>& verdicts) {
   Table table{{{"family", "family"},
                {"questions", "questions"},
                {"right", "right"},
@@ -114,14 +114,14 @@ ordered_json json_of(const Score& score) {
 
 }  // namespace
 
-void print_verdicts(const std::vector<Verdict>& verdicts, const Outputs& outputs) {
+void print_verdicts(const std::vector<JudgedQuestion>& verdicts, const Outputs& outputs) {
   if (verdicts.empty()) return;
   for (const Score& score : scores_by_family(verdicts)) {
     outputs.print(styled("Which is faster: " + score.family, Style::bold) + '\n');
     outputs.print(family_table(verdicts, score.family));
     outputs.print("\n");
   }
-  for (const Verdict& verdict : verdicts) {
+  for (const JudgedQuestion& verdict : verdicts) {
     if (!verdict.failure.empty()) outputs.print(fmt::format("{}: {}\n", verdict.id, verdict.failure));
   }
   outputs.print(
@@ -132,7 +132,7 @@ void print_verdicts(const std::vector<Verdict>& verdicts, const Outputs& outputs
   outputs.print('\n' + sentence_of(score_of("all", verdicts)));
 }
 
-Table verdict_table(const std::vector<Verdict>& verdicts) {
+Table verdict_table(const std::vector<JudgedQuestion>& verdicts) {
   Table table{{{"id", "id"},
                {"family", "family"},
                {"first", "first"},
@@ -152,7 +152,7 @@ Table verdict_table(const std::vector<Verdict>& verdicts) {
                {"failure", "failure"}},
               {}};
   const auto yes_no = [](bool value) { return std::string(value ? "true" : "false"); };
-  for (const Verdict& one : verdicts) {
+  for (const JudgedQuestion& one : verdicts) {
     table.add({one.id, one.family, one.first, one.second, one.unit, number_cell(one.published_first),
                number_cell(one.published_second), number_cell(one.predicted_first),
                number_cell(one.predicted_second), one.published_ratio, number_cell(one.predicted_ratio),
@@ -162,9 +162,9 @@ Table verdict_table(const std::vector<Verdict>& verdicts) {
   return table;
 }
 
-ordered_json verdicts_json(const std::vector<Verdict>& verdicts) {
+ordered_json verdicts_json(const std::vector<JudgedQuestion>& verdicts) {
   ordered_json list = ordered_json::array();
-  for (const Verdict& one : verdicts) {
+  for (const JudgedQuestion& one : verdicts) {
     list.push_back({{"id", one.id},
                     {"family", one.family},
                     {"first", one.first},
@@ -188,7 +188,7 @@ ordered_json verdicts_json(const std::vector<Verdict>& verdicts) {
   return list;
 }
 
-ordered_json score_json(const std::vector<Verdict>& verdicts) {
+ordered_json score_json(const std::vector<JudgedQuestion>& verdicts) {
   ordered_json all = json_of(score_of("all", verdicts));
   all["tie_difference"] = kTieDifference;
   all["clear_difference"] = kClearDifference;

@@ -10,10 +10,10 @@
 namespace tritax::cli {
 
 // Every verdict, family by family, then the score. Nothing where there are none.
-void print_verdicts(const std::vector<Verdict>& verdicts, const Outputs& outputs);
+void print_verdicts(const std::vector<JudgedQuestion>& verdicts, const Outputs& outputs);
 
-Table verdict_table(const std::vector<Verdict>& verdicts);
-nlohmann::ordered_json verdicts_json(const std::vector<Verdict>& verdicts);
-nlohmann::ordered_json score_json(const std::vector<Verdict>& verdicts);
+Table verdict_table(const std::vector<JudgedQuestion>& verdicts);
+nlohmann::ordered_json verdicts_json(const std::vector<JudgedQuestion>& verdicts);
+nlohmann::ordered_json score_json(const std::vector<JudgedQuestion>& verdicts);
 
 }  // namespace tritax::cli

@@ -52,7 +52,7 @@ py::dict dict_of(const ReproducedRow& row, const Scenario& scenario) {
   return all;
 }
 
-py::dict dict_of(const Verdict& verdict) {
+py::dict dict_of(const JudgedQuestion& verdict) {
   py::dict all;
   all["id"] = verdict.id;
   all["family"] = verdict.family;
@@ -103,9 +103,9 @@ struct Reproduction {
 
 Reproduction reproduce_python(const py::object& files, const py::object& group, int threads,
                               const py::object& progress) {
-  PublishedNumbers numbers =
-      published_numbers(files.is_none() ? std::vector<std::string>{} : paths_of(files));
-  if (!group.is_none()) keep_group(numbers, py::str(group), "group");
+  const PublishedNumbers numbers =
+      wanted_numbers(files.is_none() ? std::vector<std::string>{} : paths_of(files),
+                     group.is_none() ? std::nullopt : std::optional<std::string>(py::str(group)), "group");
   Reproduced all;
   run_call(progress, [&](Call& call) { all = reproduce(numbers, options_of(call, threads)); });
   const std::vector<ReproducedRow>& rows = all.rows;
@@ -113,7 +113,7 @@ Reproduction reproduce_python(const py::object& files, const py::object& group, 
   // The first variant stands for all of an entry.
   for (std::size_t i = 0; i < rows.size(); ++i)
     answer.rows.append(dict_of(rows[i], numbers.entries[i].scenarios.front()));
-  for (const Verdict& verdict : all.verdicts) answer.verdicts.append(dict_of(verdict));
+  for (const JudgedQuestion& verdict : all.verdicts) answer.verdicts.append(dict_of(verdict));
   for (const Score& score : scores_by_family(all.verdicts)) answer.scores.append(dict_of(score));
   if (!all.verdicts.empty()) answer.scores.append(dict_of(score_of("all", all.verdicts)));
   for (const GroupSummary& one : summarise(rows)) {

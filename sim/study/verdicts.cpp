@@ -24,13 +24,13 @@ double ratio_of(std::string_view metric, double first, double second) {
 
 using RowsById = std::map<std::string, const ReproducedRow*>;
 
-void fill_from_one(Verdict& verdict, const ReproducedRow& row) {
+void fill_from_one(JudgedQuestion& verdict, const ReproducedRow& row) {
   verdict.unit = row.unit;
   verdict.published_ratio = row.published;
   verdict.predicted_ratio = row.predicted;
 }
 
-void fill_from_two(Verdict& verdict, const ReproducedRow& first, const ReproducedRow& second) {
+void fill_from_two(JudgedQuestion& verdict, const ReproducedRow& first, const ReproducedRow& second) {
   verdict.unit = first.unit;
   verdict.published_first = first.published;
   verdict.published_second = second.published;
@@ -46,8 +46,8 @@ void fill_from_two(Verdict& verdict, const ReproducedRow& first, const Reproduce
   verdict.predicted_ratio = ratio_of(first.metric, *first.predicted, *second.predicted);
 }
 
-Verdict verdict_of(const VerdictQuestion& question, const std::vector<const ReproducedRow*>& rows) {
-  Verdict verdict;
+JudgedQuestion verdict_of(const VerdictQuestion& question, const std::vector<const ReproducedRow*>& rows) {
+  JudgedQuestion verdict;
   verdict.id = question.id;
   verdict.family = question.family;
   verdict.first = question.names.at(0);
@@ -71,7 +71,7 @@ Verdict verdict_of(const VerdictQuestion& question, const std::vector<const Repr
 
 double lead_of(double ratio) { return std::max(ratio, 1 / ratio) - 1; }
 
-void judge(Verdict& verdict) {
+void judge(JudgedQuestion& verdict) {
   verdict.outcome = VerdictOutcome::failed;
   verdict.cost = 0;
   verdict.says_it_pays = verdict.pays_but_loses = false;
@@ -86,11 +86,11 @@ void judge(Verdict& verdict) {
   verdict.pays_but_loses = verdict.says_it_pays && published < 1 && lead_of(published) > kClearDifference;
 }
 
-std::vector<Verdict> verdicts_of(const std::vector<VerdictQuestion>& questions,
-                                 const std::vector<ReproducedRow>& rows) {
+std::vector<JudgedQuestion> verdicts_of(const std::vector<VerdictQuestion>& questions,
+                                        const std::vector<ReproducedRow>& rows) {
   RowsById by_id;
   for (const ReproducedRow& row : rows) by_id.emplace(row.id, &row);
-  std::vector<Verdict> verdicts;
+  std::vector<JudgedQuestion> verdicts;
   for (const VerdictQuestion& question : questions) {
     std::vector<const ReproducedRow*> named;
     for (const std::string& id : question.rows) {
@@ -141,11 +141,22 @@ void keep_group(PublishedNumbers& numbers, const std::string& group, const std::
   if (!verdicts) numbers.verdicts.clear();
 }
 
-Score score_of(const std::string& family, const std::vector<Verdict>& verdicts) {
+PublishedNumbers wanted_numbers(const std::vector<std::string>& paths,
+                                const std::optional<std::string>& group, const std::string& option) {
+  PublishedNumbers numbers = published_numbers(paths);
+  if (group) {
+    keep_group(numbers, *group, option);
+  } else if (paths.empty()) {
+    numbers.verdicts.clear();
+  }
+  return numbers;
+}
+
+Score score_of(const std::string& family, const std::vector<JudgedQuestion>& verdicts) {
   Score score;
   score.family = family;
   score.questions = verdicts.size();
-  for (const Verdict& verdict : verdicts) {
+  for (const JudgedQuestion& verdict : verdicts) {
     score.right += verdict.outcome == VerdictOutcome::right;
     score.tie += verdict.outcome == VerdictOutcome::tie;
     score.wrong += verdict.outcome == VerdictOutcome::wrong;
@@ -165,10 +176,10 @@ Score score_of(const std::string& family, const std::vector<Verdict>& verdicts) 
   return score;
 }
 
-std::vector<Score> scores_by_family(const std::vector<Verdict>& verdicts) {
+std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts) {
   std::vector<std::string> families;
-  std::map<std::string, std::vector<Verdict>> members;
-  for (const Verdict& verdict : verdicts) {
+  std::map<std::string, std::vector<JudgedQuestion>> members;
+  for (const JudgedQuestion& verdict : verdicts) {
     auto& list = members[verdict.family];
     if (list.empty()) families.push_back(verdict.family);
     list.push_back(verdict);

@@ -16,6 +16,8 @@
 // Nothing is ever fitted to a score, and every miss is printed.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,10 +60,15 @@ PublishedNumbers parse_published_numbers(std::string_view toml, const std::strin
 inline constexpr std::string_view kVerdictGroup = "verdicts";
 void keep_group(PublishedNumbers& numbers, const std::string& group, const std::string& option);
 
+// What a call asks for: one group, or all that the files hold. Without files and group the shipped numbers
+// come without verdicts, many of which need simulations of their own.
+PublishedNumbers wanted_numbers(const std::vector<std::string>& paths,
+                                const std::optional<std::string>& group, const std::string& option);
+
 enum class VerdictOutcome : std::uint8_t { right, tie, wrong, failed };
 inline constexpr std::array<std::string_view, 4> kVerdictOutcomeNames{"right", "tie", "wrong", "failed"};
 
-struct Verdict {
+struct JudgedQuestion {
   std::string id;
   std::string family;
   std::string first;  // names of the two ways
@@ -88,15 +95,15 @@ double lead_of(double ratio);
 
 // Judges two ratios. Fills outcome, cost, says_it_pays and pays_but_loses; without a prediction the outcome
 // is failed.
-void judge(Verdict& verdict);
+void judge(JudgedQuestion& verdict);
 
 // One verdict a question, in the same order; those whose rows are missing (an interrupted run) are left out.
-std::vector<Verdict> verdicts_of(const std::vector<VerdictQuestion>& questions,
-                                 const std::vector<ReproducedRow>& rows);
+std::vector<JudgedQuestion> verdicts_of(const std::vector<VerdictQuestion>& questions,
+                                        const std::vector<ReproducedRow>& rows);
 
 struct Reproduced {
   std::vector<ReproducedRow> rows;  // of the entries; own scenarios of verdicts have none
-  std::vector<Verdict> verdicts;
+  std::vector<JudgedQuestion> verdicts;
 };
 Reproduced reproduce(const PublishedNumbers& numbers, const ReproduceOptions& options = {});
 
@@ -117,7 +124,7 @@ struct Score {
   double mean_cost = 0;  // over all questions that have a prediction
   double worst_cost = 0;
 };
-Score score_of(const std::string& family, const std::vector<Verdict>& verdicts);
-std::vector<Score> scores_by_family(const std::vector<Verdict>& verdicts);
+Score score_of(const std::string& family, const std::vector<JudgedQuestion>& verdicts);
+std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts);
 
 }  // namespace tritax

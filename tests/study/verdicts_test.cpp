@@ -11,8 +11,8 @@ namespace tritax {
 namespace {
 
 // A verdict as the file has it, and judged.
-Verdict judged(double published_ratio, std::optional<double> predicted_ratio) {
-  Verdict verdict;
+JudgedQuestion judged(double published_ratio, std::optional<double> predicted_ratio) {
+  JudgedQuestion verdict;
   verdict.published_ratio = published_ratio;
   verdict.predicted_ratio = predicted_ratio;
   judge(verdict);
@@ -113,8 +113,8 @@ TEST(Verdict, ThatPaysAndLosesIsMarkedBeyondTenPercent) {
 }
 
 TEST(Score, CountsEveryQuestionOnce) {
-  std::vector<Verdict> verdicts{judged(1.5, 2), judged(1.5, 1), judged(0.8, 1.5), judged(1.05, 0.9),
-                                judged(2, std::nullopt)};
+  std::vector<JudgedQuestion> verdicts{judged(1.5, 2), judged(1.5, 1), judged(0.8, 1.5), judged(1.05, 0.9),
+                                       judged(2, std::nullopt)};
   verdicts[0].family = verdicts[1].family = "a";
   verdicts[2].family = verdicts[3].family = verdicts[4].family = "b";
   const Score score = score_of("all", verdicts);
@@ -147,7 +147,7 @@ TEST(Verdicts, OfTwoRowsOfOneThatComparesAndOfOwnScenariosAgree) {
       "[[verdict]]\nid = \"one\"\nfamily = \"f\"\nrows = \"ratio\"\nnames = [\"stores\", \"loads\"]\n"));
   ASSERT_EQ(of_rows.verdicts.size(), 2u);
   EXPECT_EQ(of_rows.rows.size(), 4u);
-  for (const Verdict& verdict :
+  for (const JudgedQuestion& verdict :
        {of_own.verdicts[0], of_own.verdicts[1], of_rows.verdicts[0], of_rows.verdicts[1]}) {
     EXPECT_DOUBLE_EQ(verdict.published_ratio, 2) << verdict.id;
     ASSERT_TRUE(verdict.predicted_ratio) << verdict.id;
@@ -220,6 +220,8 @@ TEST(Verdicts, RefuseScenariosOfTheirOwnThatAreIncomplete) {
 TEST(Verdicts, ThatAreShippedAreManyAndNameTheirSource) {
   const PublishedNumbers shipped = published_numbers({});
   EXPECT_GE(shipped.verdicts.size(), 150u);
+  EXPECT_TRUE(wanted_numbers({}, std::nullopt, "--group").verdicts.empty()) << "only on demand";
+  EXPECT_EQ(wanted_numbers({}, "verdicts", "--group").verdicts.size(), shipped.verdicts.size());
   for (const VerdictQuestion& question : shipped.verdicts) {
     EXPECT_FALSE(question.names.at(0) == question.names.at(1)) << question.where;
     EXPECT_TRUE(question.own.empty() || !question.source.empty()) << question.where;
