@@ -59,9 +59,9 @@ std::string nearest_name(const std::string& word, const Names& known) {
 
 }  // namespace tritax
 
-#define TRITAX_ASSERT(condition, message)                                  \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
+#define TRITAX_ASSERT(condition, message)                                          \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       ::tritax::assertion_failed(#condition, message, __builtin_FILE(), __LINE__); \
-    }                                                                      \
+    }                                                                              \
   } while (false)
