@@ -28,8 +28,9 @@ struct Chain {
   double total_ns = 0;  // matmuls at the highest clock, with what the workgroup moves
 };
 
-Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, const Kernel& kernel,
+Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, std::size_t number,
                const Workgroup& workgroup, bool has_sender, MatmulTimes& matmul_times) {
+  const Kernel& kernel = schedule.kernels[number];
   Chain chain;
   const double highest_weight = ServiceWeights::highest(machine.fabric.arbitration_spread);
   double now = 0;
@@ -49,10 +50,10 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
       if (kind == MoveKind::remote_copy) kind = MoveKind::remote_store;
       // A full link serves it at most with that weight.
-      const double rate = moves.workgroup_gb_per_s(kernel, kind) * highest_weight;
+      const double rate = moves.workgroup_gb_per_s(number, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
-    } else if (op.kind == OpKind::signal && !is_relaxed(op) && kernel.payload_share == 1) {
+    } else if (op.kind == OpKind::signal && !is_relaxed(op) && moves.rates(number).payload_share == 1) {
       now += machine.gpu.release_ns;
     }
   }
@@ -66,15 +67,16 @@ struct KernelBound {
 };
 
 KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const CostTable& costs,
-                          const MoveCosts& moves, const Kernel& kernel, bool may_share) {
-  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
+                          const MoveCosts& moves, std::size_t number, bool may_share) {
+  const Kernel& kernel = schedule.kernels[number];
+  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel, moves.rates(number).matmul_share);
   const bool sends = has_sender(schedule, kernel, machine.gpu);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Chain chain =
-        chain_of(schedule, machine, moves, kernel, program_of(kernel, p), sends, matmul_times);
+        chain_of(schedule, machine, moves, number, program_of(kernel, p), sends, matmul_times);
     if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
     longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);
@@ -242,15 +244,13 @@ double memory_ns(const Schedule& schedule, const Machine& machine, const CostTab
           // Values and columns, which come from memory whoever has read them before.
           const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
           bytes += depth * (element + kIndexBytes);
-        } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).results_stay) {
+        } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).tuned) {
           stored_bytes += tile_bytes(schedule, op);
         }
       }
     }
   }
-  const bool written_at_once = machine.gpu.llc_bytes > 0 || !machine.gpu.l2_write_back;
-  bytes +=
-      written_at_once ? stored_bytes : std::max(0.0, stored_bytes - machine.gpu.l2_bytes * machine.gpu.xcds);
+  bytes += stored_bytes;
   bytes += fetched_bytes({slabs.begin(), slabs.end()});
   bytes += bytes_of_columns(schedule, std::move(attended));
   return bytes / machine.gpu.hbm_gb_per_s;
@@ -295,7 +295,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
-    const KernelBound compute = compute_bound(schedule, machine, costs, moves, kernel, share);
+    const KernelBound compute = compute_bound(schedule, machine, costs, moves, k, share);
     Wires one(schedule, topology, moves);
     one.add(kernel);
     all.add(one);
@@ -357,7 +357,8 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
   std::int64_t products = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
-    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
+    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel,
+                             kernel_rates(machine, kernel).matmul_share);
     std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;
