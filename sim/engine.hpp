@@ -32,7 +32,7 @@
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
-#include "sim/crowding.hpp"
+#include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_matmul.hpp"
@@ -63,7 +63,6 @@ class Engine {
  private:
   // engine_setup.cpp
   void add_resources();
-  void add_links();
   void find_shares();
   void index_schedule();
   struct SlabKey {
@@ -115,7 +114,6 @@ class Engine {
   void finish_kernel(std::uint32_t kernel, double now);
   double collect_ended(double now, double same_ns);
   double collect_due(double now, double same_ns);
-  void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
 
@@ -262,15 +260,6 @@ class Engine {
   double read_latency_ns(const DataPath& path) const {
     return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
   }
-  // Between two ranks, and between all that are as far apart.
-  double& sent_bytes(std::int32_t from, std::int32_t to) {
-    const std::int32_t first = run_.home(from);
-    const std::int32_t last =
-        first == from ? to : (to + run_.schedule.ranks - (from - first)) % run_.schedule.ranks;
-    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(run_.schedule.ranks) +
-                       static_cast<std::size_t>(last)];
-  }
-
   // engine_regions.cpp
   std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
   [[gnu::noinline, gnu::cold]] void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect,
@@ -292,11 +281,6 @@ class Engine {
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
 
-  // engine_links.cpp
-  bool crowds(const WorkgroupState& wg, const DataPath& path) const;
-  void join_crowd(DataPath& path);
-  void leave_crowd(const WorkgroupState& wg);
-
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
   void index_outlook();
@@ -312,10 +296,10 @@ class Engine {
   const Luck luck_;
   LockStep lock_step_;
   WriteBack write_back_;
+  Links links_;
   CounterObserver* const counters_;  // null: nobody records them
   HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
-  Crowding crowding_;
-  double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it
+  double l2_gb_per_s_ = 0;           // of a die, as those who get most of it
   std::array<Shares, kKernelProfileCount> shares_{};  // by profile
   std::vector<HostState> hosts_;
   std::vector<DrawState> draws_;            // likewise, if a kernel has items
@@ -342,12 +326,8 @@ class Engine {
   std::vector<RecentClass> recent_classes_ =
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
   std::vector<MatmulClass> matmul_class_;        // by class
-  std::vector<std::int32_t> link_resource_;      // by topology edge
-  std::vector<double> sent_bytes_;               // by sender and receiver
   std::array<double, 4> latencies_ns_{};         // by Level
   std::vector<double> busy_copy_share_;          // of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
-  std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
   std::vector<double> told_clock_ghz_;           // by rank, likewise
   CopyEngines copy_engines_;                     // with free launches: their packets cost nothing
   std::vector<EngineQueue> engine_queues_;       // by rank

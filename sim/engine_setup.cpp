@@ -42,9 +42,9 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       luck_(run_),
       lock_step_(run_, luck_),
       write_back_(run_),
+      links_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
-      crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine.gpu),
       region_cells_(schedule.buffers),
       placed_(!places.empty()) {
@@ -111,9 +111,7 @@ void Engine::add_resources() {
     }
     return limits ? wire(most) : FluidNetwork::kNone;
   };
-  add_links();
-  sent_bytes_.assign(
-      static_cast<std::size_t>(run_.simulated_ranks) * static_cast<std::size_t>(run_.schedule.ranks), 0.0);
+  links_.add();
   for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
     GpuState state(gpu);
     state.dirty_bytes =
@@ -133,18 +131,6 @@ void Engine::add_resources() {
     }
     run_.gpus.push_back(std::move(state));
   }
-}
-
-// Of links that carry the same, the first, with what of it is there for those that are simulated.
-void Engine::add_links() {
-  for (const TopologyEdge& edge : run_.topology.edges) {
-    AlikeLink like{edge.index, 1};
-    if (run_.alike.links != nullptr) like = (*run_.alike.links)[static_cast<std::size_t>(edge.index)];
-    link_resource_.push_back(like.first < edge.index
-                                 ? link_resource_[static_cast<std::size_t>(like.first)]
-                                 : run_.fluid.add_resource(like.share * edge.raw_gb_per_s, true));
-  }
-  copies_on_link_.assign(run_.topology.edges.size(), 0);
 }
 
 void Engine::index_schedule() {

@@ -242,7 +242,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = write_back_.written_back(op, run_.costs_of(wg), path.bytes);
-  if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
+  if (path.peer != rank) links_.note_sent(path);
   count_traffic(path, op, die);
   return path;
 }
@@ -315,8 +315,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
       const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
                                  : edge == edges.back() ? path.crowd_in
                                                         : std::uint8_t{0};
-      uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
-                      crowding_.cost(crowd) * path.link_cost /
+      uses.push_back({links_.resource(edge),
+                      links_.cost_of_crowd(crowd) * path.link_cost /
                           links.efficiency_on(run_.topology.edges[static_cast<std::size_t>(edge)])});
     }
     through(to.ingress, shares.ingress);
