@@ -32,6 +32,7 @@
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
+#include "sim/engine_clock.hpp"
 #include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
@@ -55,7 +56,7 @@ class Engine {
   Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
          std::span<const Placed> places = {}, const Alike& alike = {});
   // Before the run: no GPU's clock exceeds its own of these, in GHz; by rank.
-  void limit_clocks(std::span<const double> most_ghz);
+  void limit_clocks(std::span<const double> most_ghz) { clock_.limit(most_ghz); }
   SimulationResult run();
   // Of all workgroups, in the order in which they were sent; after the run.
   const std::vector<Placed>& places() const { return sent_; }
@@ -215,21 +216,6 @@ class Engine {
   void sent(std::uint32_t id, double lost_ns, double now);
   void sender_progressed(std::uint32_t id, double now);
 
-  // engine_clock.cpp
-  // The clock that a GPU's matrix cores have now, relative to load_clock.
-  static double clock_factor(const GpuState& gpu, DType dtype) {
-    return gpu.clock_factors[static_cast<std::size_t>(dtype)];
-  }
-  double find_clock_factor(const GpuState& gpu, DType dtype) const;
-  void find_clock_factors(GpuState& gpu) const;
-  double most_clock_factor(const GpuState& gpu, DType dtype) const;
-  double clock_at(const GpuState& gpu, DType dtype, double power) const;
-  void update_clock(std::int32_t rank);
-  void apply_clock(GpuState& gpu);
-  double slowest_clock_ghz(const GpuState& gpu) const;
-  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
-  void end_power(const WorkgroupState& wg);
-
   // engine_sparse.cpp
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
@@ -237,8 +223,6 @@ class Engine {
   std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             const Missed& missed, std::uint32_t coalesced);
-  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
-  bool l2_can_fill(const GpuState& gpu) const;
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
@@ -297,6 +281,7 @@ class Engine {
   LockStep lock_step_;
   WriteBack write_back_;
   Links links_;
+  Clock clock_;
   CounterObserver* const counters_;  // null: nobody records them
   HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
   double l2_gb_per_s_ = 0;           // of a die, as those who get most of it
@@ -325,7 +310,6 @@ class Engine {
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<RecentClass> recent_classes_ =
       std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
-  std::vector<MatmulClass> matmul_class_;        // by class
   std::array<double, 4> latencies_ns_{};         // by Level
   std::vector<double> busy_copy_share_;          // of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<double> told_clock_ghz_;           // by rank, likewise

@@ -24,8 +24,10 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/cost/attend_cost.hpp"
 #include "model/cost/matmul_power.hpp"
-#include "sim/engine.hpp"
+#include "sim/engine_clock.hpp"
+#include "sim/engine_matmul.hpp"
 
 namespace tritax::engine {
 
@@ -33,14 +35,14 @@ namespace {
 constexpr int kBusyBins = 32;
 }  // namespace
 
-double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
+double Clock::clock_at(const GpuState& gpu, DType dtype, double power) const {
   const double light = light_clock_ghz(run_.machine.gpu, dtype);
   double clock_ghz = power > 0 ? std::min(light, clock_of_draw_ghz(run_.machine.gpu, power)) : light;
   if (gpu.power.most_ghz > 0) clock_ghz = std::min(clock_ghz, gpu.power.most_ghz);
   return clock_ghz;
 }
 
-double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
+double Clock::find_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = run_.machine.gpu.rate(dtype);
   if (run_.machine.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
@@ -50,28 +52,34 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
 }
 
 // That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.
-double Engine::most_clock_factor(const GpuState& gpu, DType dtype) const {
-  if (!run_.machine.gpu.knows_energies()) return clock_factor(gpu, dtype);
+double Clock::most_factor(const GpuState& gpu, DType dtype) const {
+  if (!run_.machine.gpu.knows_energies()) return factor(gpu, dtype);
   return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) /
          run_.machine.gpu.rate(dtype).load_clock_ghz;
 }
 
-void Engine::find_clock_factors(GpuState& gpu) const {
+void Clock::find_factors(GpuState& gpu) const {
   for (const MatmulShape& shape : run_.shapes) {
-    gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_clock_factor(gpu, shape.dtype);
+    gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_factor(gpu, shape.dtype);
   }
   gpu.l2_can_fill = l2_can_fill(gpu);
 }
 
-void Engine::limit_clocks(std::span<const double> most_ghz) {
+void Clock::limit(std::span<const double> most_ghz) {
   TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
   for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
     run_.gpus[rank].power.most_ghz = most_ghz[rank];
-    find_clock_factors(run_.gpus[rank]);
+    find_factors(run_.gpus[rank]);
   }
 }
 
-void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
+void Clock::add_class(std::int32_t id, const MatmulClass& matmul, GpuState& gpu) {
+  gpu.matmul_classes.push_back(id);
+  matmul_class_.resize(static_cast<std::size_t>(id) + 1);
+  matmul_class_[static_cast<std::size_t>(id)] = matmul;
+}
+
+void Clock::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
   const Gpu& machine = run_.machine.gpu;
   if (!machine.knows_energies()) return;
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
@@ -85,13 +93,13 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
   power.missed_bytes += missed_bytes;
 }
 
-void Engine::end_power(const WorkgroupState& wg) {
+void Clock::end_power(const WorkgroupState& wg) {
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
   power.now -= wg.power;
   power.if_missed -= wg.power_if_missed;
 }
 
-void Engine::update_clock(std::int32_t rank) {
+void Clock::update(std::int32_t rank) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
   Power& power = gpu.power;
   if (!run_.machine.gpu.knows_energies()) {
@@ -99,7 +107,7 @@ void Engine::update_clock(std::int32_t rank) {
     const std::int32_t bin = (gpu.busy_matrix_cus * kBusyBins + cus - 1) / cus;
     if (bin <= power.busy_bin) return;
     power.busy_bin = bin;
-    apply_clock(gpu);
+    apply(gpu);
     return;
   }
   power.most = std::max(power.most, power.now);
@@ -108,28 +116,50 @@ void Engine::update_clock(std::int32_t rank) {
       power.most + power.most_missed * power.missed_bytes / std::max(1.0, power.asked_bytes);
   if (std::abs(wanted - power.applied) <= kClockStep * power.applied) return;
   power.applied = wanted;
-  apply_clock(gpu);
+  apply(gpu);
 }
 
 // Of all that is computed with, at most the boost clock.
-double Engine::slowest_clock_ghz(const GpuState& gpu) const {
+double Clock::slowest_ghz(const GpuState& gpu) const {
   double slowest_ghz = run_.machine.gpu.boost_clock_ghz;
   for (const MatmulShape& shape : run_.shapes) {
-    const double clock_ghz =
-        run_.machine.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
+    const double clock_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz * factor(gpu, shape.dtype);
     slowest_ghz = std::min(slowest_ghz, clock_ghz);
   }
   return slowest_ghz;
 }
 
-void Engine::apply_clock(GpuState& gpu) {
-  find_clock_factors(gpu);
-  gpu.power.clock_ghz = slowest_clock_ghz(gpu);
+void Clock::apply(GpuState& gpu) {
+  find_factors(gpu);
+  gpu.power.clock_ghz = slowest_ghz(gpu);
   gpu.clock_share = std::min(1.0, gpu.power.clock_ghz / run_.machine.gpu.boost_clock_ghz);
   for (const std::int32_t id : gpu.matmul_classes) {
     const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
     run_.fluid.set_cap(id, matmul_cap(c, gpu));
   }
+}
+
+double Clock::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
+  const MatmulShape& shape = run_.shapes[c.shape];
+  const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, factor(gpu, shape.dtype));
+  return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
+                                     shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
+}
+
+// Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
+// goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
+// and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
+bool Clock::l2_can_fill(const GpuState& gpu) const {
+  if (run_.machine.gpu.xcds == 1) return true;
+  constexpr double kMargin = 1.001;
+  return std::any_of(run_.shapes.begin(), run_.shapes.end(), [&](const MatmulShape& shape) {
+    const double least_ns = shape.cost.compute_ns / (most_factor(gpu, shape.dtype) * shape.shared_speedup);
+    const KernelCosts& costs = run_.costs[shape.profile];
+    const double luck =
+        shape.attends ? 1 + run_.machine.gpu.attend_spread : most_luck(run_.machine.gpu, costs);
+    return kMargin * luck * run_.machine.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
+           l2_gb_per_s(run_.machine.gpu, costs);
+  });
 }
 
 }  // namespace tritax::engine

@@ -3,7 +3,7 @@
 //
 // Operations of a workgroup follow each other, kernels of a stream follow each other, and hosts wait for them
 // and for one another. None of these can be faster than alone, matmuls at the present clock, which only falls
-// during a run (update_clock), what moves data at the boost clock; and what shares a compute unit, a link or
+// during a run (clock_.update), what moves data at the boost clock; and what shares a compute unit, a link or
 // a memory only gets slower by it.
 #include <algorithm>
 #include <cmath>
@@ -217,7 +217,8 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   // What it is followed by may multiply on another GPU, whose clock has fallen less.
   double clock = 1;
   for (const GpuState& gpu : run_.gpus) {
-    for (const MatmulShape& shape : run_.shapes) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
+    for (const MatmulShape& shape : run_.shapes)
+      clock = std::max(clock, clock_.most_factor(gpu, shape.dtype));
   }
   run_.totals.gave_up |= rest_ns_[wg.pc] > left * clock;
 }

@@ -43,6 +43,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       lock_step_(run_, luck_),
       write_back_(run_),
       links_(run_),
+      clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
@@ -63,7 +64,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   index_schedule();
   find_cold_code();
   index_places(places);
-  for (GpuState& gpu : run_.gpus) find_clock_factors(gpu);
+  for (GpuState& gpu : run_.gpus) clock_.find_factors(gpu);
 }
 
 // A resource that gives kernels of different profiles different rates has the highest of them, and a byte of

@@ -12,30 +12,6 @@
 
 namespace tritax::engine {
 
-double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
-  const MatmulShape& shape = run_.shapes[c.shape];
-  const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, clock_factor(gpu, shape.dtype));
-  return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
-                                     shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
-}
-
-// Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
-// goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
-// and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
-bool Engine::l2_can_fill(const GpuState& gpu) const {
-  if (run_.machine.gpu.xcds == 1) return true;
-  constexpr double kMargin = 1.001;
-  return std::any_of(run_.shapes.begin(), run_.shapes.end(), [&](const MatmulShape& shape) {
-    const double least_ns =
-        shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
-    const KernelCosts& costs = run_.costs[shape.profile];
-    const double luck =
-        shape.attends ? 1 + run_.machine.gpu.attend_spread : most_luck(run_.machine.gpu, costs);
-    return kMargin * luck * run_.machine.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
-           l2_gb_per_s(run_.machine.gpu, costs);
-  });
-}
-
 // Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
 // fetching comes no earlier to those behind it.
 Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
@@ -146,11 +122,9 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
   const MatmulClass matmul{shape_id, sharers, missed};
-  const std::int32_t id = run_.fluid.add_class(uses, matmul_cap(matmul, gpu));
+  const std::int32_t id = run_.fluid.add_class(uses, clock_.matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
-  gpu.matmul_classes.push_back(id);
-  matmul_class_.resize(static_cast<std::size_t>(id) + 1);
-  matmul_class_[static_cast<std::size_t>(id)] = matmul;
+  clock_.add_class(id, matmul, gpu);
   return id;
 }
 
