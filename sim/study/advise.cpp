@@ -151,6 +151,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   candidate.bound = best.bound;
   candidate.rounds = *account.rounds;
   candidate.others = account.others;
+  candidate.at_least_ns = evaluator_.at_least_ns(pattern);
   return candidate;
 }
 

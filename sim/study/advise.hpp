@@ -52,6 +52,9 @@ struct Candidate {
   Rounds rounds;
   std::vector<OtherTime> others;
   Spread spread;  // of the winner and the baseline, unless interrupted
+  // Of a pattern that was stopped before it was tuned, being far behind: nothing that was tried of it takes
+  // less. The knobs and their time are then the best of a few.
+  std::optional<double> at_least_ns;
 };
 
 struct Advice {
