@@ -59,6 +59,8 @@ std::string nearest_name(const std::string& word, const Names& known) {
 
 }  // namespace tritax
 
+// __builtin_FILE and not __FILE__: the preprocessor leaves it alone, so a compiler cache serves clones of the
+// repository in other folders.
 #define TRITAX_ASSERT(condition, message)                                          \
   do {                                                                             \
     if (!(condition)) {                                                            \

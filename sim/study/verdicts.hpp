@@ -1,9 +1,9 @@
 // A score of verdicts: of two ways of doing the same work that the same people timed, does the program name
 // the faster one?
 //
-// A question names two published numbers, or one that compares (a speedup), or brings two scenarios and their
-// published times of its own (docs/scenarios.md, [[verdict]]). The first way is the one that somebody would
-// have to build or choose, the second the one that there is without: "it pays" says that the first is faster.
+// A question names two published numbers, or one published speedup, or holds two scenarios and their
+// published times (docs/scenarios.md, [[verdict]]). The first way has to be built or chosen, the second way
+// is there already: "it pays" says that the first way is faster.
 //
 //   ratio     time of the second way / time of the first; above 1 the first is faster
 //   tie       the published or the predicted times differ by at most kTieDifference of the shorter one
@@ -34,11 +34,11 @@ struct VerdictQuestion {
   std::string id;
   std::string family;               // what is compared: questions of one family are summed up together
   std::vector<std::string> rows;    // ids of entries: one that compares, or the first and the second way
-  std::vector<PublishedEntry> own;  // those of `rows` that the question brought along, or none
+  std::vector<PublishedEntry> own;  // entries that the question itself holds; empty where `rows` names others
   std::vector<std::string> names;   // of the two ways, as people read them
   std::string source;               // empty: that of the rows
   std::string notes;
-  std::string where;  // "file:line"
+  std::string where;  // "file:line" of the question
 };
 
 // What files of published numbers hold.
@@ -60,8 +60,8 @@ PublishedNumbers parse_published_numbers(std::string_view toml, const std::strin
 inline constexpr std::string_view kVerdictGroup = "verdicts";
 void keep_group(PublishedNumbers& numbers, const std::string& group, const std::string& option);
 
-// What a call asks for: one group, or all that the files hold. Without files and group the shipped numbers
-// come without verdicts, many of which need simulations of their own.
+// What a call asks for: one group, or all that the files hold. Without files and without a group the shipped
+// numbers come without verdicts, because many verdicts need simulations that no other number needs.
 PublishedNumbers wanted_numbers(const std::vector<std::string>& paths,
                                 const std::optional<std::string>& group, const std::string& option);
 
@@ -97,7 +97,8 @@ double lead_of(double ratio);
 // is failed.
 void judge(JudgedQuestion& verdict);
 
-// One verdict a question, in the same order; those whose rows are missing (an interrupted run) are left out.
+// One verdict per question, in the order of the questions. A question whose rows are missing (an interrupted
+// run) is left out.
 std::vector<JudgedQuestion> verdicts_of(const std::vector<VerdictQuestion>& questions,
                                         const std::vector<ReproducedRow>& rows);
 
@@ -117,8 +118,8 @@ struct Score {
   std::size_t failed = 0;
   std::size_t clear = 0;        // questions whose published times differ by more than kClearDifference
   std::size_t clear_right = 0;  // of these
-  std::size_t clear_right_or_tie =
-      0;  // of these; a tie of two ways that differ that much misses their difference
+  // Of the clear questions. A predicted tie counts here, although it misses the published difference.
+  std::size_t clear_right_or_tie = 0;
   std::size_t says_it_pays = 0;
   std::size_t pays_but_loses = 0;
   double mean_cost = 0;  // over all questions that have a prediction
