@@ -61,9 +61,9 @@ set(TRITAX_INLINE_MORE -finline-limit=2000 --param=inline-unit-growth=200 --para
 # Of what the event loop calls for every operation, for tritax_simulates(); the objects also hold ordinary code, which
 # everything else links.
 if(TRITAX_LTO)
-  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
+  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
 else()
-  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:${TRITAX_INLINE_MORE}>")
+  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;${TRITAX_INLINE_MORE}>")
 endif()
 
 # Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.
