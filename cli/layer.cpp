@@ -126,6 +126,7 @@ Study study_of(const LayerArguments& options) {
     Question& question = study.questions.emplace_back();
     question.id = step.name;
     question.problem = problem_of(step, study.deployment, study.dtype, place);
+    question.pins = pins_of(study.deployment.phase, question.problem);
     question.machine = study.machine;
     question.machine_name = options.asked.machine;
     question.changes = options.asked.changes;
@@ -158,7 +159,7 @@ void answer(Study& study, const LayerArguments& options, const InterruptibleWork
 std::vector<LayerStep> steps_of(const Study& study) {
   std::vector<LayerStep> steps;
   for (std::size_t i = 0; i < study.layers.steps.size(); ++i) {
-    steps.push_back({&study.layers.steps[i], &study.questions[i].problem, &study.machine,
+    steps.push_back({&study.layers.steps[i], &study.questions[i].problem,
                      i < study.answers.size() ? &study.answers[i] : nullptr});
   }
   return steps;
@@ -175,10 +176,12 @@ std::vector<NamedLayerSum> sums_of(const Study& study) {
 
 // "Fusing pays for down (two-shot, 1.16x)."
 std::vector<std::string> sentences_of(const Study& study) {
-  constexpr std::array<std::pair<Verdict, std::string_view>, 4> kTexts{{
-      {Verdict::pays, "Own kernels pay for {}."},
-      {Verdict::tie, "The model cannot part the best pattern from the libraries for {}: leave it to them."},
-      {Verdict::libraries, "The libraries are fastest for {}."},
+  constexpr std::array<std::pair<Verdict, std::string_view>, 6> kTexts{{
+      {Verdict::pays, "It pays for {}."},
+      {Verdict::may_pay, "It may pay for {}."},
+      {Verdict::tie, "It is a tie for {}: leave it to the libraries."},
+      {Verdict::leave_it, "Leave {} to the libraries."},
+      {Verdict::unknown, "Unknown for {}."},
       {Verdict::alone, "Nothing is communicated for {}: products of the library."},
   }};
   std::vector<std::string> sentences;
@@ -187,7 +190,7 @@ std::vector<std::string> sentences_of(const Study& study) {
     for (std::size_t i = 0; i < study.answers.size(); ++i) {
       const StepAnswer& answer = study.answers[i];
       if (answer.verdict != verdict) continue;
-      const bool named = verdict == Verdict::pays || verdict == Verdict::tie;
+      const bool named = verdict == Verdict::pays || verdict == Verdict::may_pay || verdict == Verdict::tie;
       names.push_back(named ? fmt::format("{} ({}, {:.2f}x)", study.layers.steps[i].name,
                                           answer.best().pattern->name,
                                           answer.libraries_ns / answer.best().time_ns)
@@ -207,15 +210,14 @@ std::vector<std::string> sentences_of(const Study& study) {
   const bool unknown = std::any_of(study.answers.begin(), study.answers.end(), [](const StepAnswer& one) {
     return one.verdict != Verdict::alone && one.standing.residual <= 0;
   });
-  if (unknown) {
-    sentences.emplace_back(
-        "How far predictions for this machine are off is not known, so whatever is ahead of the libraries "
-        "pays.");
-  }
+  if (unknown) sentences.emplace_back("How far predictions for this machine are off is not known.");
   sentences.push_back(fmt::format("Not modelled: {}.", fmt::join(study.layers.left_out, ", ")));
   sentences.emplace_back(
-      "Every step is timed alone, from its first host call on; a graph of a whole layer pays for fewer "
-      "launches.");
+      study.deployment.phase == Phase::decode
+          ? "Every step is timed alone, libraries and own kernels as one graph each; a graph of a whole "
+            "layer "
+            "pays for fewer launches."
+          : "Every step is timed alone, libraries and own kernels in streams, from the first host call on.");
   return sentences;
 }
 

@@ -20,11 +20,11 @@ using nlohmann::ordered_json;
 double model_ms(double ns) { return ns / 1e6; }
 double in_percent(double share) { return 100 * share; }
 
-// The block that fusing helps most; null where it helps none.
-const BlockAnswer* most_gain(const PhaseAnswer& phase) {
+// The block that fusing helps most, of those with that verdict; null where it helps none.
+const BlockAnswer* most_gain(const PhaseAnswer& phase, Verdict verdict) {
   const BlockAnswer* most = nullptr;
   for (const BlockAnswer& block : phase.blocks) {
-    if (block.verdict == Verdict::pays && (most == nullptr || block.change < most->change)) most = &block;
+    if (block.verdict == verdict && (most == nullptr || block.change < most->change)) most = &block;
   }
   return most;
 }
@@ -34,10 +34,13 @@ const std::string& name_of_block(const PhaseAnswer& phase, const BlockAnswer& bl
 }
 
 std::string gain_text(const PhaseAnswer& phase) {
-  const BlockAnswer* most = most_gain(phase);
-  if (most == nullptr) return "nothing pays";
-  return fmt::format("{} by {} {:+.1f} %", name_of_block(phase, *most), most->best->pattern->name,
-                     in_percent(most->change));
+  for (const Verdict verdict : {Verdict::pays, Verdict::may_pay}) {
+    const BlockAnswer* most = most_gain(phase, verdict);
+    if (most == nullptr) continue;
+    return fmt::format("{} by {} {:+.1f} %{}", name_of_block(phase, *most), most->best->pattern->name,
+                       in_percent(most->change), verdict == Verdict::pays ? "" : " (may pay)");
+  }
+  return "nothing pays";
 }
 
 std::vector<Cell> model_row(const ModelAnswer& answer, std::size_t width) {

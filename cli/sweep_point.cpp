@@ -183,17 +183,17 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
   const auto dtype = static_cast<DType>(parse_name(dtype_name, "dtype", kCommonDTypeNames));
   const Layers layers = layers_of(model, deployment, "tp");
   // As `tritax layer`: a search of the large products of prefill takes minutes.
-  const AdviseOptions options =
+  AdviseOptions options =
       options_of_point(point, stop_, deployment.phase == Phase::decode ? selectors().front().name : "bounds");
   std::vector<StepAnswer> answers;
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const Step& step : layers.steps) {
     const Problem problem = problem_of(step, deployment, dtype, "batch");
+    options.pins = pins_of(deployment.phase, problem);
     Advice advice = advise(problem, machine, options);
     if (advice.interrupted) return nullptr;
     answers.push_back(judge(problem, std::move(advice), machine));
-    steps.push_back(
-        json_of(layer_step_fields(), LayerStep{&step, &problem, &machine, &answers.back()}, shown::kSweep));
+    steps.push_back(json_of(layer_step_fields(), LayerStep{&step, &problem, &answers.back()}, shown::kSweep));
   }
   const NamedLayerSum sum{"model", model.layers, sum_of(layers, answers)};
   nlohmann::ordered_json answer = json_of(layer_sum_fields(), sum, shown::kSweep);

@@ -184,6 +184,8 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
     return;
   }
   const Point& point = sweep.points.front();
+  const Answered answered = verdict_of(point.question->problem, point.advice.candidates, point.judgement);
+  if (!answered.sentence.empty()) outputs.print(wrapped(answered.sentence) + "\n");
   outputs.print(pattern_table(point));
   outputs.print("\n");
   for (const std::string& sentence : sentences_of(point.judgement, point.advice.candidates)) {
@@ -234,6 +236,8 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
     if (!sweep.name.empty()) json["at"] = sweep.at(point);
     json["left_out"] = point.advice.left_out;
     json["standing"] = json_of(point.judgement);
+    put_fields(json, answered_fields(),
+               verdict_of(point.question->problem, point.advice.candidates, point.judgement));
     if (!point.refusal.empty()) json["refusal"] = point.refusal;
     points.push_back(std::move(json));
   }

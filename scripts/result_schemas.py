@@ -5,8 +5,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from schema_parts import (NUMBER, RECORD, RUN_RECORD, SHARE, SIZE, TEXT, TEXTS, WHOLE, YES_NO, closed, defs, nullable, record, ref,
-                          several, top)
+from schema_parts import (NUMBER, RECORD, RUN_RECORD, SHARE, SIZE, TEXT, TEXTS, WHOLE, YES_NO, closed, defs, fields, nullable, record,
+                          ref, several, top)
 
 VERSION = {"version": TEXT}
 INTERRUPTED = {"interrupted": YES_NO}
@@ -22,7 +22,8 @@ def schema(name, /, **keys):
 
 def taxonomy():
     pattern = record("taxonomy", optional=ANY_RECORD)
-    point = closed({"workload": ref("values"), "patterns": several(pattern), "left_out": TEXTS, "standing": STANDING},
+    point = closed({"workload": ref("values"), "patterns": several(pattern), "left_out": TEXTS, "standing": STANDING,
+                    **fields("answered")},
                    {"at": TEXT, "refusal": TEXT})
     crossover = closed({"above": TEXT, "up_to": TEXT, "equal_at": nullable(NUMBER), "from": TEXT, "to": TEXT, "tie_before": YES_NO,
                         "tie_behind": YES_NO})

@@ -66,6 +66,11 @@ def record(name, required=None, optional=None, place="json"):
     return closed({**needed, **(required or {})}, {**rest, **(optional or {})})
 
 
+def fields(name):
+    """The fields of a record that stand in another object."""
+    return record(name)["properties"]
+
+
 def all_defs():
     return {
         "values": {"description": "fields of a workload or knobs of a pattern, by name; null: the pattern has no such knob",

@@ -10,6 +10,7 @@
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workload/values.hpp"
 
 namespace tritax {
@@ -18,9 +19,6 @@ namespace tritax {
 // workgroup w begins w peers later, so that the workgroups of a rank use all of its links at once.
 enum class PeerOrder : std::uint8_t { fixed, rotated, staggered };
 inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotated", "staggered"};
-
-enum class LaunchMode : std::uint8_t { stream, graph };
-inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
 
 // As in the kernels and the harness of ROCm/iris. Where a user says nothing, `default_gemm_knobs` holds.
 struct GemmKnobs {

@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/select/selectors.hpp"
+#include "model/workload/launching.hpp"
 
 namespace tritax {
 
@@ -23,16 +24,24 @@ const std::array<Selector, 3> kSelectors{{
 KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine& machine,
                    const Values& pins) {
   const Workload& workload = *problem.workload;
-  if (workload.space != nullptr) return workload.space(pattern, problem, machine, pins);
   KnobSpace space;
-  space.base = resolved_knobs(problem, machine, pins);
+  if (workload.space == nullptr) {
+    space.base = resolved_knobs(problem, machine, pins);
+    return space;
+  }
+  space = workload.space(pattern, problem, machine, pins);
+  // Every pattern is launched as they say.
+  for (const std::string_view knob : {kFormKnob, kCallKnob}) {
+    if (pins.has(knob) && pins.given(knob)) space.base.give(knob, pins[knob]);
+  }
   return space;
 }
 
 }  // namespace
 
 Choices choices_of(const Problem& problem, const Machine& machine, const Values& given) {
-  const Values pins = given.columns() > 0 ? given : Values(problem.workload->knobs);
+  Values pins = given.columns() > 0 ? given : Values(problem.workload->knobs);
+  pins = in_mode(pins, launch_mode_of(problem, pins));
   Choices choices;
   choices.problem = &problem;
   choices.machine = &machine;

@@ -51,8 +51,9 @@ struct Choices {
   std::vector<PatternChoices> patterns;  // all of the workload, in the order of its table
 };
 
-// `pins`: knobs of the workload that are given are held fixed; may be empty. A workload that does not say
-// what may be varied has the default knobs alone.
+// `pins`: knobs of the workload that are given are held fixed; may be empty. Libraries and own patterns are
+// launched in one mode (model/workload/launching.hpp). A workload that does not say what may be varied has
+// the default knobs alone.
 Choices choices_of(const Problem& problem, const Machine& machine, const Values& pins);
 
 struct Proposal {
@@ -107,6 +108,9 @@ struct Selector {
   std::function<void(const Choices& choices, Trials& trials)> select;
   // Why it tries what it tries for a problem, in a sentence; empty where its summary says all.
   std::function<std::string(const Problem& problem)> why = nullptr;
+
+  // Whether it tries more than default knobs.
+  bool searches() const { return name != "defaults"; }
 };
 
 // The first is the usual one.

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/workload/launching.hpp"
 
 namespace tritax {
 
 bool Pattern::uses(std::string_view knob) const {
+  if (knob == (vendor ? kFormKnob : kCallKnob)) return true;
   return std::find(knobs.begin(), knobs.end(), knob) != knobs.end();
 }
 
@@ -72,6 +74,7 @@ Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Ma
   }
   Schedule schedule = pattern.build(problem, machine, knobs);
   check_buffers(pattern, schedule, machine.gpu);
+  launch_as(schedule, pattern, knobs);
   return schedule;
 }
 

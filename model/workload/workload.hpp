@@ -58,7 +58,9 @@ struct Pattern {
   bool vendor = false;
   // What it chooses itself, whatever the knobs say: the table's values with those given. Null for most.
   Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
+  bool calls_itself = false;  // its schedule holds the host time of its calls (call_us) already
 
+  // All of vendors' libraries have a form, all others calls (launching.hpp), whether or not `knobs` says so.
   bool uses(std::string_view knob) const;
 };
 
@@ -132,6 +134,10 @@ struct Workload {
   // The call of this workload that a row of a library's measurements is about; nothing if it is about
   // another. Null: no script measures it.
   std::optional<LibraryCall> (*library_call)(const CsvRow& line) = nullptr;
+
+  // The field that counts the rows of one step of a model, which go into graphs where there are few of them
+  // (launching.hpp); "": it runs in streams.
+  std::string_view step_rows = {};
 
   bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
   bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for

@@ -108,7 +108,7 @@ RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pa
       fmt::format("'{}' was not found to run on this problem; Advice.candidates has what was", pattern));
 }
 
-std::string verdict_text(const PythonAdvice& advice) {
+Answered answered(const PythonAdvice& advice) {
   const Answer& answer = *advice.answer;
   return verdict_of(answer.problem, answer.advice.candidates, answer.judgement);
 }
@@ -132,8 +132,9 @@ void add_candidates(py::module_& module) {
 
 void add_advice(py::module_& module) {
   using A = PythonAdvice;
-  py::class_<A>(module, "Advice", "The patterns of a workload, ranked")
-      .def_property_readonly("candidates",
+  py::class_<A> type(module, "Advice", "The patterns of a workload, ranked");
+  add_properties(type, answered_fields(), &answered);
+  type.def_property_readonly("candidates",
                              [](const A& advice) {
                                std::vector<RankedCandidate> all;
                                for (std::size_t i = 0; i < advice.size(); ++i) all.push_back(advice.at(i));
@@ -141,10 +142,6 @@ void add_advice(py::module_& module) {
                              })
       .def_property_readonly("best", [](const A& advice) { return advice.at(0); })
       .def("__getitem__", &find_candidate, py::arg("pattern"))
-      .def_property_readonly(
-          "verdict", &verdict_text,
-          "Whether own kernels pay against the baseline and libraries; empty where there is "
-          "nothing to compare")
       .def_property_readonly("explanation", [](const A& advice) { return advice.answer->advice.explanation; })
       .def_property_readonly("left_out", [](const A& advice) { return advice.answer->advice.left_out; })
       .def_property_readonly("evaluated", [](const A& advice) { return advice.answer->advice.evaluated; })

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/core/same_time.hpp"
+#include "model/workload/launching.hpp"
 #include "sim/study/evaluator.hpp"
 #include "sim/study/why.hpp"
 
@@ -22,6 +24,7 @@ struct PatternAccount {
   CounterfactualMakespans makespans{kUnknown, kUnknown, kUnknown, kUnknown};
   std::optional<Rounds> rounds;
   std::vector<OtherTime> others;
+  std::vector<FormTime> forms;
 };
 
 class Study {
@@ -35,6 +38,9 @@ class Study {
   bool is_baseline(std::size_t pattern) const {
     return row(pattern).pattern->name == problem_.workload->baseline;
   }
+  const Selector& selector() const {
+    return options_.selector == nullptr ? selectors().front() : *options_.selector;
+  }
   bool impossible(std::size_t pattern) const {
     return !evaluator_.best(pattern) && !evaluator_.refusal(pattern).empty();
   }
@@ -47,6 +53,7 @@ class Study {
   void account(std::size_t pattern);
   void account_of_best(std::size_t pattern);
   void find_others(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
+  void find_forms(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
   void complete_rounds();
   void find_spreads(std::vector<Candidate>& candidates);
   Candidate candidate_of(std::size_t pattern) const;
@@ -111,7 +118,32 @@ void Study::account_of_best(std::size_t pattern) {
     if (counterfactual) simulate_in_order(schedule, machine_, options, account.makespans);
     account.rounds = gemm_rounds(schedule, machine_);
     find_others(pattern, knobs, options);
+    find_forms(pattern, knobs, options);
   });
+}
+
+// Forms that no graph can hold have no time; those that do the same are one.
+void Study::find_forms(std::size_t pattern, const Values& knobs, const SimulationOptions& options) {
+  const Spec* spec = find_spec(knobs.specs(), kFormKnob);
+  if (spec == nullptr || !row(pattern).pattern->uses(kFormKnob)) return;
+  std::vector<double> known{best_of(pattern).time_ns()};
+  for (std::size_t form = 0; form < spec->names.size(); ++form) {
+    const auto value = static_cast<std::int64_t>(form);
+    if (knobs[kFormKnob] == value) continue;
+    Values other = knobs;
+    other.assume(kFormKnob, value);
+    try {
+      const SimulationResult run = simulate(evaluator_.build(pattern, other), machine_, options);
+      if (run.gave_up) return;
+      const bool same = std::any_of(known.begin(), known.end(), [&](double ns) {
+        return !later(ns, run.makespan_ns) && !later(run.makespan_ns, ns);
+      });
+      if (same) continue;
+      known.push_back(run.makespan_ns);
+      accounts_[pattern].forms.push_back({spec->names[form], run.makespan_ns});
+    } catch (const UserError&) {  // this form cannot be
+    }
+  }
 }
 
 void Study::find_others(std::size_t pattern, const Values& knobs, const SimulationOptions& options) {
@@ -151,6 +183,8 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   candidate.bound = best.bound;
   candidate.rounds = *account.rounds;
   candidate.others = account.others;
+  candidate.forms = account.forms;
+  candidate.searched = selector().searches();
   return candidate;
 }
 
@@ -189,8 +223,7 @@ std::vector<Candidate> Study::winners() {
 }
 
 Advice Study::run() {
-  const Selector& selector = options_.selector == nullptr ? selectors().front() : *options_.selector;
-  selector.select(choices_, evaluator_);
+  selector().select(choices_, evaluator_);
   if (!evaluator_.stopped()) require_an_answer();
   Advice advice;
   for (std::size_t p = 0; p < patterns(); ++p) {

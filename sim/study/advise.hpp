@@ -40,6 +40,12 @@ struct OtherTime {
   double time_ns = 0;
 };
 
+// The same run of a library called otherwise (model/workload/launching.hpp).
+struct FormTime {
+  std::string_view form;
+  double time_ns = 0;
+};
+
 // The best found of one pattern.
 struct Candidate {
   const Pattern* pattern = nullptr;
@@ -51,7 +57,9 @@ struct Candidate {
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;
-  Spread spread;  // of the winner and the baseline, unless interrupted
+  std::vector<FormTime> forms;  // of a library, in the other forms in which it can be called
+  bool searched = true;         // more than its default knobs were tried
+  Spread spread;                // of the winner and the baseline, unless interrupted
 };
 
 struct Advice {

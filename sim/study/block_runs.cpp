@@ -12,6 +12,7 @@
 #include "model/cost/kernel_costs.hpp"
 #include "model/schedule/harness.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/workload/launching.hpp"
 #include "sim/study/evaluator.hpp"
 #include "sim/study/sparsity_roofline.hpp"
 
@@ -136,7 +137,8 @@ const BlockRun& BlockRuns::of(std::string_view pattern) const {
 }
 
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options) {
-  const Choices choices = choices_of(problem, machine, {});
+  const Choices choices =
+      choices_of(problem, machine, in_mode(Values(problem.workload->knobs), LaunchMode::stream));
   Evaluator evaluator(choices, {options.seed, options.threads, options.stop, {}, {}});
   const Selector& selector = options.selector == nullptr ? selectors().front() : *options.selector;
   selector.select(choices, evaluator);
@@ -157,6 +159,8 @@ BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOpt
     BlockRun& run = found.runs[i];
     run.pattern = choices.patterns[patterns[i]].pattern;
     run.knobs = evaluator.best(patterns[i])->knobs;
+    run.searched = selector.searches();
+    run.doubted = doubt_of(problem, run.pattern->name, machine) != nullptr;
     Schedule schedule = evaluator.build(patterns[i], run.knobs);
     add_host(run, schedule, machine);
     // What the host does between launches has its duration in the schedule; it counts among the calls.

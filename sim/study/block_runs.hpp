@@ -32,6 +32,8 @@ struct BlockRun {
   double graph_launches = 0;  // … and those of graphs
   double last_share = 1;      // of the account that is left when its last kernel starts, at most
   bool holds_host = false;    // a host waits for GPUs in the midst of it: no graph can hold it
+  bool searched = true;       // more than its default knobs were tried
+  bool doubted = false;       // its time is known to be wrong (standing.hpp)
 
   double gpu_ns() const { return account.sum_ns(); }
   // `calls_ns` where the threads of so many GPUs of a node launch the same at once and take turns
@@ -55,7 +57,8 @@ struct BlockOptions {
   const std::atomic<bool>* stop = nullptr;  // what is returned then is no answer; may be null
 };
 
-// Of every pattern the knobs that are fastest alone. Throws UserError as `simulate` does.
+// Of every pattern the knobs that are fastest alone, launched in streams: `graph_gaps_ns` says what a graph
+// changes. Throws UserError as `simulate` does.
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options);
 
 // Kernels that memory bounds, or the matrix cores: each takes one latency of HBM, all together their bytes or

@@ -1,6 +1,6 @@
 #include "sim/study/judged.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "sim/study/why.hpp"
 
@@ -15,24 +15,31 @@ Judged judged(const Problem& problem, const Machine& machine, const std::vector<
     judgement.doubts.push_back(doubt_of(problem, candidate.pattern->name, machine));
   }
   const double residual = judgement.standing.residual;
-  const double luck = candidates.empty() ? 0 : candidates.front().spread.relative();
+  // Spreads are those of the winner and of the baseline.
+  double luck = 0;
+  for (const Candidate& candidate : candidates) luck = std::max(luck, candidate.spread.relative());
   judgement.band = residual > 0 ? widened(residual, luck) : 0;
   judgement.tied_with = ranks_with_ties(times_ns, judgement.band);
   return judgement;
 }
 
-std::string verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
-                       const Judged& judgement) {
+Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
+                    const Judged& judgement) {
   const Workload& workload = *problem.workload;
   const Rivals rivals = rivals_of(candidates, workload);
-  std::string verdict =
-      verdict_on_rivals(rivals, workload, judgement.band, judgement.standing.cautions.empty());
-  if (verdict.empty()) return verdict;
-  for (const Candidate* rival : {rivals.own, rivals.there}) {
-    if (judgement.doubts[static_cast<std::size_t>(rival - candidates.data())] == nullptr) continue;
-    verdict += fmt::format(" But the time of {} is uncertain.", rival->pattern->name);
-  }
-  return verdict;
+  if (rivals.own == nullptr || rivals.there == nullptr) return {};
+  const auto doubted = [&](const Candidate* one) {
+    return judgement.doubts[static_cast<std::size_t>(one - candidates.data())] != nullptr;
+  };
+  Contest contest;
+  contest.own_ns = rivals.own->time_ns;
+  contest.there_ns = rivals.there->time_ns;
+  contest.band = judgement.band;
+  contest.compared = judgement.standing.cautions.empty();
+  contest.own_doubted = doubted(rivals.own);
+  contest.library_doubted = doubted(rivals.there);
+  contest.searched = rivals.own->searched;
+  return {verdict_on(contest), verdict_sentence(rivals, workload, contest)};
 }
 
 }  // namespace tritax

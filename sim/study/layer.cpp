@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workloads/registry.hpp"
+#include "sim/study/judged.hpp"
 #include "sim/study/why.hpp"
 
 namespace tritax {
@@ -171,18 +173,9 @@ Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, 
   return problem;
 }
 
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::alone:
-      return "nothing to fuse";
-    case Verdict::libraries:
-      return "don't fuse";
-    case Verdict::tie:
-      return "tie, don't fuse";
-    case Verdict::pays:
-      break;
-  }
-  return "pays";
+Values pins_of(Phase phase, const Problem& problem) {
+  return in_mode(Values(problem.workload->knobs),
+                 phase == Phase::decode ? LaunchMode::graph : LaunchMode::stream);
 }
 
 StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
@@ -197,13 +190,8 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
                                 fmt::join(answer.advice.left_out, "; ")));
   }
   answer.libraries_ns = libraries->time_ns;
-  const double best_ns = candidates.front().time_ns;
-  if (answer.problem.workload->patterns.size() == 1) return answer;
-  const double residual = answer.standing.residual;
-  const double band = residual > 0 ? widened(residual, candidates.front().spread.relative()) : 0;
-  answer.verdict = libraries == &candidates.front()             ? Verdict::libraries
-                   : is_tie(best_ns, answer.libraries_ns, band) ? Verdict::tie
-                                                                : Verdict::pays;
+  const Judged judgement = judged(answer.problem, machine, candidates);
+  answer.verdict = verdict_of(answer.problem, candidates, judgement).verdict;
   return answer;
 }
 

@@ -33,6 +33,7 @@
 #include "sim/study/advise.hpp"
 #include "sim/study/language_model.hpp"
 #include "sim/study/standing.hpp"
+#include "sim/study/verdict.hpp"
 
 namespace tritax {
 
@@ -77,14 +78,8 @@ Layers layers_of(const LanguageModel& model, const Deployment& deployment, const
 // is out of range.
 Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, const std::string& where);
 
-// Whether to write a kernel for it.
-enum class Verdict : std::uint8_t {
-  alone,      // nothing is communicated: a product of the library
-  libraries,  // nothing else is faster
-  tie,        // the predictions' band cannot part the best from the libraries
-  pays,
-};
-std::string_view name_of(Verdict verdict);
+// The launches of a phase: decode is replayed as a graph, prefill runs in streams. Pins for a search.
+Values pins_of(Phase phase, const Problem& problem);
 
 struct StepAnswer {
   Problem problem;

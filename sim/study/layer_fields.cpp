@@ -13,16 +13,6 @@ Fields<TimeAccount> layer_account() {
   return pick(summary_fields(), {"useful", "launch", "bulk_synchronous", "locality", "contention"});
 }
 
-// "pays, uncertain library".
-std::string verdict_in_words(const LayerStep& one) {
-  std::string words(name_of(one.answer->verdict));
-  for (const Candidate& candidate : one.answer->advice.candidates) {
-    if (doubt_of(one.answer->problem, candidate.pattern->name, *one.machine) == nullptr) continue;
-    words += fmt::format(", uncertain {}", candidate.pattern->name);
-  }
-  return words;
-}
-
 // A field of the answer, where there is one.
 template <typename Get>
 auto answered(const Get& get) {
@@ -114,15 +104,9 @@ Fields<LayerStep> verdict_of_step() {
        answered([](const LayerStep& one) { return one.answer->libraries_ns / one.answer->best().time_ns; })},
       {{.name = "verdict",
         .type = FieldType::text,
-        .meaning = "whether an own kernel pays, and whose time is uncertain",
-        .shows = shown::kColumns,
+        .meaning = "whether an own kernel pays: pays, may pay, tie, leave it, unknown or nothing to fuse",
+        .shows = shown::kColumns | shown::kJson | shown::kSweep,
         .title = "fuse?",
-        .nullable = true},
-       answered(verdict_in_words)},
-      {{.name = "verdict",
-        .type = FieldType::text,
-        .meaning = "whether an own kernel pays: pays, tie, libraries, or alone where nothing is communicated",
-        .shows = shown::kJson | shown::kSweep,
         .optional = true},
        answered([](const LayerStep& one) { return name_of(one.answer->verdict); })},
       {{.name = "best_knobs",

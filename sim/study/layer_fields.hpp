@@ -13,7 +13,6 @@ namespace tritax {
 struct LayerStep {
   const Step* step = nullptr;
   const Problem* problem = nullptr;
-  const Machine* machine = nullptr;
   const StepAnswer* answer = nullptr;  // null: not searched
 };
 const Fields<LayerStep>& layer_step_fields();

@@ -154,11 +154,20 @@ double taken_ns(const BlockRun& run, double share, LaunchForm form) {
   return run.gpu_ns() * share + (form == LaunchForm::graph ? run.graph_gaps_ns : run.gaps_ns);
 }
 
+// Of one time of the block in the form of the phase.
 Verdict verdict_of(const BlockAnswer& answer) {
-  if (answer.best == answer.usual) return answer.found->runs.size() > 1 ? Verdict::libraries : Verdict::alone;
-  if (answer.change >= 0) return Verdict::libraries;
-  const double residual = answer.found->standing.residual;
-  return is_tie(answer.best_ns, answer.usual_ns, residual) ? Verdict::tie : Verdict::pays;
+  if (answer.best == answer.usual) return answer.found->runs.size() > 1 ? Verdict::leave_it : Verdict::alone;
+  const Standing& standing = answer.found->standing;
+  Contest contest;
+  // A pass may gain nothing by what its host needs longer for.
+  contest.own_ns = answer.change >= 0 ? std::max(answer.best_ns, answer.usual_ns) : answer.best_ns;
+  contest.there_ns = answer.usual_ns;
+  contest.band = standing.residual;
+  contest.compared = standing.cautions.empty();
+  contest.own_doubted = answer.best->doubted;
+  contest.library_doubted = answer.usual->doubted;
+  contest.searched = answer.best->searched;
+  return verdict_on(contest);
 }
 
 // A phase whose blocks have their usual runs; fills the rest.

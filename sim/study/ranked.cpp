@@ -111,6 +111,48 @@ const Fields<Ranked>& candidate_fields() {
   return fields;
 }
 
+const Fields<Answered>& answered_fields() {
+  static const Fields<Answered> fields{
+      {{.name = "verdict",
+        .type = FieldType::text,
+        .meaning = "whether an own kernel pays, as a sentence; empty where there are no two to compare",
+        .shows = shown::kJson | shown::kProperty},
+       &Answered::sentence},
+      {{.name = "decision",
+        .type = FieldType::text,
+        .meaning = "the same in a word: pays, may pay, tie, leave it, unknown or nothing to fuse",
+        .shows = shown::kJson | shown::kProperty},
+       [](const Answered& one) { return name_of(one.verdict); }}};
+  return fields;
+}
+
+std::vector<LibraryForm> library_forms(const std::vector<Candidate>& candidates) {
+  std::vector<LibraryForm> all;
+  for (const Candidate& candidate : candidates) {
+    for (const FormTime& one : candidate.forms) all.push_back({candidate.pattern, one});
+  }
+  return all;
+}
+
+const Fields<LibraryForm>& library_form_fields() {
+  static const Fields<LibraryForm> fields{{{.name = "pattern",
+                                            .type = FieldType::text,
+                                            .meaning = "the library",
+                                            .shows = shown::kJson | shown::kRow},
+                                           [](const LibraryForm& one) { return one.pattern->name; }},
+                                          {{.name = "form",
+                                            .type = FieldType::text,
+                                            .meaning = "how else it is called",
+                                            .shows = shown::kJson | shown::kRow},
+                                           [](const LibraryForm& one) { return one.form.form; }},
+                                          {{.name = "time",
+                                            .unit = FieldUnit::time,
+                                            .meaning = "predicted for that form",
+                                            .shows = shown::kJson | shown::kRow},
+                                           [](const LibraryForm& one) { return one.form.time_ns; }}};
+  return fields;
+}
+
 const Fields<Ranked>& taxonomy_fields() {
   static const Fields<Ranked> fields = [] {
     Fields<Ranked> all = pick(candidate_fields(), {"pattern", "time"});

@@ -31,4 +31,15 @@ const Fields<Ranked>& candidate_fields();
 // A row of `tritax taxonomy`: all that a pattern pays.
 const Fields<Ranked>& taxonomy_fields();
 
+// What is said of a question as a whole: the verdict.
+const Fields<Answered>& answered_fields();
+
+// A library in another of the forms in which it can be called.
+struct LibraryForm {
+  const Pattern* pattern = nullptr;
+  FormTime form;
+};
+std::vector<LibraryForm> library_forms(const std::vector<Candidate>& candidates);
+const Fields<LibraryForm>& library_form_fields();
+
 }  // namespace tritax

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/study/advise.hpp"
+#include "sim/study/verdict.hpp"
 
 namespace tritax {
 
@@ -21,11 +22,10 @@ struct Rivals {
 // Of candidates, best first.
 Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload);
 
-// What is to be known first, one sentence: whether building pays, by the rivals. Where the own one is slower,
-// or faster by less than `band` (relative), what it pays that the other does not; where it is faster by more,
-// by how much; whether that is to be trusted depends on whether the band is known (not 0) and anything like
-// it was ever `compared` with a measurement. Of a rival that is no library nothing says that one would not
-// have to build that, too: then the sentence is about what pays alone. "" where one of the two is missing.
-std::string verdict_on_rivals(const Rivals& rivals, const Workload& workload, double band, bool compared);
+// What is to be known first: the verdict (verdict.hpp) and what it rests on, in a sentence or two. Where the
+// own one is slower, or closer than predictions are off, also what it pays that the other does not. Of a
+// rival that is no library nothing says that one would not have to build that, too: then nothing is left to
+// it. "" where one of the two is missing.
+std::string verdict_sentence(const Rivals& rivals, const Workload& workload, const Contest& contest);
 
 }  // namespace tritax

@@ -162,7 +162,7 @@ Workload workload_of_two() {
 
 StepAnswer answer_of(const Workload& workload, double libraries_ns, double own_ns, double residual) {
   Machine machine;
-  machine.prediction_residual = residual;
+  machine.compared.push_back({.workload = "test", .count = 9, .residual = residual});
   Advice advice;
   advice.candidates.resize(2);
   const std::size_t own = own_ns < libraries_ns ? 0 : 1;
@@ -179,7 +179,7 @@ TEST(Layer, FusingPaysOnlyAheadOfTheLibrariesByMoreThanTheBand) {
   const Workload workload = workload_of_two();
   EXPECT_EQ(answer_of(workload, 100, 80, 0.1).verdict, Verdict::pays);
   EXPECT_EQ(answer_of(workload, 100, 95, 0.1).verdict, Verdict::tie);
-  EXPECT_EQ(answer_of(workload, 100, 120, 0.1).verdict, Verdict::libraries);
+  EXPECT_EQ(answer_of(workload, 100, 120, 0.1).verdict, Verdict::leave_it);
   EXPECT_EQ(answer_of(workload, 100, 95, 0.1).chosen_ns(), 100);
 }
 
@@ -193,7 +193,7 @@ TEST(Layer, FusingHasToBeatTheFastestOfTheLibraries) {
   workload.patterns = patterns;
   const auto judged_at = [&](double own_ns) {
     Machine machine;
-    machine.prediction_residual = 0.1;
+    machine.compared.push_back({.workload = "test", .count = 9, .residual = 0.1});
     Advice advice;
     for (const auto& [pattern, time_ns] : {std::pair{1, 60.0}, {2, own_ns}, {0, 100.0}}) {
       Candidate& one = advice.candidates.emplace_back();
@@ -204,7 +204,7 @@ TEST(Layer, FusingHasToBeatTheFastestOfTheLibraries) {
               [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
     return judge({&workload, {}}, std::move(advice), machine);
   };
-  EXPECT_EQ(judged_at(80).verdict, Verdict::libraries);
+  EXPECT_EQ(judged_at(80).verdict, Verdict::leave_it);
   EXPECT_EQ(judged_at(80).libraries_ns, 60);
   EXPECT_EQ(judged_at(80).chosen_ns(), 60);
   EXPECT_EQ(judged_at(57).verdict, Verdict::tie);

@@ -291,8 +291,11 @@ TEST(ScatterKernels, TakeRegistersForEveryElementOfATileWhereTheMachineSaysSo) {
   EXPECT_EQ(registers(128, 128, "producer-consumer", "scatter"), 64);
 }
 
-TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlace) {
-  const Schedule schedule = build("library", kPaperShape, GemmKnobs{});
+TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlaceWhereCalledEagerly) {
+  Values knobs = values_of(GemmKnobs{});
+  knobs.give("form", static_cast<std::int64_t>(CallForm::eager_slices));
+  const Schedule schedule = build_schedule(find_pattern(gemm_all_scatter(), "library", "test"),
+                                           problem_of(kPaperShape), example::amd_node(), knobs);
   std::vector<HostOpKind> kinds;
   std::vector<std::string> work;
   for (const HostOp& op : schedule.host[4]) {

@@ -100,7 +100,8 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxPosted},
 }};
 
-const std::array<Spec, 3> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order")}};
+const std::array<Spec, 5> kKnobs{
+    {gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"), form_knob(), call_knob()}};
 
 Work work(const Problem& problem) {
   const AllGather gather = all_gather_of(problem);
@@ -180,6 +181,7 @@ const Workload& all_gather() {
       .default_knobs = default_knobs,
       .space = space,
       .library_call = library_call,
+      .step_rows = "rows",
   };
   return workload;
 }

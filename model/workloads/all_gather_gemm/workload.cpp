@@ -35,7 +35,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 18> kKnobs{{
+const std::array<Spec, 20> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -73,6 +73,8 @@ const std::array<Spec, 18> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -315,6 +317,7 @@ const Workload& all_gather_gemm() {
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::columns_gathered},

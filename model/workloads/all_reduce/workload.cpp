@@ -21,13 +21,15 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
 
-const std::array<Spec, 7> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    form_knob(),
+    call_knob(),
     collective_knob("host_barriers"),
 }};
 
@@ -116,6 +118,7 @@ const Workload& all_reduce() {
       .default_knobs = default_knobs,
       .space = space,
       .library_call = library_call,
+      .step_rows = "rows",
   };
   return workload;
 }

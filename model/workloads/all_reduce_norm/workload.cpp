@@ -17,11 +17,13 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 5> kKnobs{{
+const std::array<Spec, 7> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    form_knob(),
+    call_knob(),
     collective_knob("host_barriers"),
 }};
 
@@ -107,6 +109,7 @@ const Workload& all_reduce_norm() {
       .size_text = collective_size_text,
       .default_knobs = default_knobs,
       .space = space,
+      .step_rows = "rows",
   };
   return workload;
 }

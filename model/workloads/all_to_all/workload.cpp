@@ -25,12 +25,14 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
 
-const std::array<Spec, 6> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    form_knob(),
+    call_knob(),
     collective_knob("host_barriers"),
 }};
 
@@ -262,6 +264,7 @@ const Workload& all_to_all() {
       .default_knobs = default_knobs,
       .space = space,
       .library_call = library_call,
+      .step_rows = "rows",
   };
   return workload;
 }

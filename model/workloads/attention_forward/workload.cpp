@@ -35,7 +35,7 @@ const std::array<Spec, 7> kFields{{
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
 
-const std::array<Spec, 6> kKnobs{{
+const std::array<Spec, 7> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -51,6 +51,7 @@ const std::array<Spec, 6> kKnobs{{
      .names = kHeadFirstFormNames,
      .shown = "{} form",
      .not_shown = 0},
+    call_knob(),
 }};
 
 template <Mapping mapping>

@@ -15,12 +15,14 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of GPU 0", "columns of the matrix", 2);
 
-const std::array<Spec, 6> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    form_knob(),
+    call_knob(),
     collective_knob("host_barriers"),
 }};
 
@@ -111,6 +113,7 @@ const Workload& broadcast() {
       .default_knobs = default_knobs,
       .space = space,
       .library_call = library_call,
+      .step_rows = "rows",
   };
   return workload;
 }

@@ -34,17 +34,21 @@ const std::array<Spec, 13> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 6> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     collective_knob("host_barriers"),
 }};
 
 constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_cus", "transport", "peer_order", "lock",
                                                        "launch"};
+
+constexpr std::array<std::string_view, 1> kLibraryKnobs{"form"};
 
 using Build = Schedule (*)(const ExpertExchange&, const Machine&, const ExpertKnobs&);
 
@@ -56,6 +60,7 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
 const std::array<Pattern, 2> kPatterns{{
     {.name = "library",
      .summary = "tokens are sorted, and the collective library's all-to-all moves blocks of different sizes",
+     .knobs = kLibraryKnobs,
      .build = build_checked<build_expert_library>},
     {.name = "direct",
      .summary = "workgroups copy or add rows straight from where they are to where they belong",
@@ -107,6 +112,7 @@ const Workload& expert_exchange() {
       .size_text = size_text,
       .default_knobs = default_knobs,
       .space = space,
+      .step_rows = "tokens",
   };
   return workload;
 }

@@ -42,7 +42,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     {.name = "splits",
      .help = "parts of the keys of a GPU, each of a workgroup of its own",
      .high = kMaxSplits,
@@ -78,6 +78,7 @@ const std::array<Spec, 9> kKnobs{{
      .usual = {1},
      .shown = "{} steps",
      .not_shown = 1},
+    form_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -85,7 +86,8 @@ using Names = std::string_view;
 constexpr std::array<Names, 7> kHostKnobs{"splits", "block", "waves", "pipeline", "lock", "call_us", "steps"};
 constexpr std::array<Names, 8> kStreamKnobs{"splits", "block",  "waves",   "pipeline",
                                             "lock",   "launch", "call_us", "steps"};
-constexpr std::array<Names, 6> kLibraryKnobs{"splits", "block", "waves", "pipeline", "call_us", "steps"};
+constexpr std::array<Names, 7> kLibraryKnobs{"splits", "block",   "waves", "pipeline",
+                                             "form",   "call_us", "steps"};
 
 using Build = Schedule (*)(const FlashDecode&, const Machine&, const DecodeKnobs&);
 
@@ -99,19 +101,23 @@ const std::array<Pattern, 4> kPatterns{{
     {.name = "library",
      .summary = "four launches: split attention, combine, the library's all-gather, merge",
      .knobs = kLibraryKnobs,
-     .build = build_checked<build_decode_library>},
+     .build = build_checked<build_decode_library>,
+     .calls_itself = true},
     {.name = "unfused",
      .summary = "the same with an own all-gather between host barriers",
      .knobs = kHostKnobs,
-     .build = build_checked<build_decode_unfused>},
+     .build = build_checked<build_decode_unfused>,
+     .calls_itself = true},
     {.name = "fused-wait",
      .summary = "an own all-gather that raises a flag a source; the merge waits for it",
      .knobs = kStreamKnobs,
-     .build = build_checked<build_decode_fused_wait>},
+     .build = build_checked<build_decode_fused_wait>,
+     .calls_itself = true},
     {.name = "fully-fused",
      .summary = "three launches: the combine pushes every head to all GPUs with a flag each",
      .knobs = kStreamKnobs,
-     .build = build_checked<build_decode_fully_fused>},
+     .build = build_checked<build_decode_fully_fused>,
+     .calls_itself = true},
 }};
 
 void refuse(const FieldPlace& place, std::string_view field, const std::string& what) {
@@ -231,6 +237,7 @@ const Workload& flash_decode() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .step_rows = "batch",
       .timed_by_host = true,
       .computing = {"attention", "matrix and vector work"},
   };

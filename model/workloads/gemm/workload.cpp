@@ -30,7 +30,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::fp16, "element type of A, B and C", kDTypeNames),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 17> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -76,6 +76,8 @@ const std::array<Spec, 15> kKnobs{{
     gemm_knob("xcd_chunk"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -420,6 +422,7 @@ const Workload& gemm() {
       .left_out = left_out,
       .space = space,
       .bound_ns = bound_ns,
+      .step_rows = "m",
       .back_to_back = true,
   };
   return workload;

@@ -26,7 +26,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 21> kKnobs{{
+const std::array<Spec, 23> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -52,6 +52,8 @@ const std::array<Spec, 21> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -239,6 +241,7 @@ const Workload& gemm_all_reduce() {
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::rows_reduced, .depth_of_all = true},

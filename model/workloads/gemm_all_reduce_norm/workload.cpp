@@ -27,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 16> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -43,6 +43,8 @@ const std::array<Spec, 16> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -190,6 +192,7 @@ const Workload& gemm_all_reduce_norm() {
       .space = space,
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
   };

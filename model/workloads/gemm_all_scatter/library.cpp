@@ -14,7 +14,8 @@
 //   host:                                   stream synchronisation
 //
 // The collective needs contiguous blocks, C has column slices: hence the slots and the copies (ROCm/iris
-// docs/FINEGRAINED_OVERLAP.md, where the reference gathers into non-contiguous slices). Of the knobs only
+// docs/FINEGRAINED_OVERLAP.md, where the reference gathers into non-contiguous slices). That is the form
+// eager-slices; model/workload/launching.hpp says what others leave out. Of the other knobs only
 // `host_barriers` counts.
 
 #include <vector>

@@ -76,7 +76,7 @@ constexpr std::array<std::string_view, 11> kFused{"tile",    "waves",     "pipel
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
-     .summary = "vendor GEMM, host synchronisation, all-gather of the collective library, copies into place",
+     .summary = "vendor GEMM, all-gather of the collective library, copies into place",
      .build = build_checked<build_library>,
      .vendor = true,
      .own_choice = library_choice},
@@ -108,7 +108,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 17> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -123,6 +123,8 @@ const std::array<Spec, 15> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(true),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -172,6 +174,7 @@ std::optional<LibraryCall> library_call(const CsvRow& line) {
   call.pattern = "library";
   call.knobs = Values(kKnobs);
   call.knobs.give("host_barriers", 0);
+  call.knobs.give("form", static_cast<std::int64_t>(CallForm::eager_slices));
   call.time_column = "wall_us";
   return call;
 }
@@ -196,6 +199,7 @@ const Workload& gemm_all_scatter() {
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
   };

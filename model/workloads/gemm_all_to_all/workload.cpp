@@ -27,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 16> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -46,6 +46,8 @@ const std::array<Spec, 14> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -201,6 +203,7 @@ const Workload& gemm_all_to_all() {
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
   };

@@ -27,7 +27,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(2),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -40,6 +40,8 @@ const std::array<Spec, 13> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -198,6 +200,7 @@ const Workload& gemm_beside_all_gather() {
       .space = space,
       .bound_ns = bound_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
   };

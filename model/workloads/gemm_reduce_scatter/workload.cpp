@@ -29,12 +29,29 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 20> kKnobs{{
-    gemm_knob("tile"),        gemm_knob("waves"),    gemm_knob("pipeline"),   gemm_knob("comm_tile"),
-    gemm_knob("gemm_cus"),    gemm_knob("comm_cus"), sharing_knob("sharing"), sharing_knob("k_split"),
-    sum_knob("transport"),    sum_knob("chunks"),    sum_knob("rings"),       sum_knob("wire_dtype"),
-    sum_knob("result_dtype"), gemm_knob("group_m"),  gemm_knob("xcd_remap"),  gemm_knob("xcd_chunk"),
-    gemm_knob("peer_order"),  gemm_knob("lock"),     gemm_knob("launch"),     gemm_knob("host_barriers"),
+const std::array<Spec, 22> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("comm_tile"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    sharing_knob("sharing"),
+    sharing_knob("k_split"),
+    sum_knob("transport"),
+    sum_knob("chunks"),
+    sum_knob("rings"),
+    sum_knob("wire_dtype"),
+    sum_knob("result_dtype"),
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
+    form_knob(),
+    call_knob(),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    gemm_knob("host_barriers"),
 }};
 
 PartialSums sums_of(const Problem& problem) {
@@ -190,6 +207,7 @@ const Workload& gemm_reduce_scatter() {
       .bound_ns = bound_ns,
       .call_ns = gemm_call_ns,
       .library_call = library_call,
+      .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::rows_scattered, .depth_of_all = true},

@@ -50,7 +50,7 @@ const std::array<Spec, 12> kFields{{
     dtype_field(DType::bf16, "element type of A, B and C"),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -70,6 +70,8 @@ const std::array<Spec, 11> kKnobs{{
     gemm_knob("xcd_chunk"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
@@ -227,6 +229,7 @@ const Workload& grouped_gemm() {
       .left_out = left_out,
       .space = space,
       .bound_ns = bound_ns,
+      .step_rows = "tokens",
       .back_to_back = true,
       .computing = {"the grouped GEMM", "matrix work"},
   };

@@ -40,7 +40,7 @@ const std::array<Spec, 14> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -59,11 +59,13 @@ const std::array<Spec, 8> kKnobs{{
      .shown = "{} that move"},
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 3> kLibraryKnobs{"tile", "waves", "pipeline"};
+constexpr std::array<Names, 4> kLibraryKnobs{"tile", "waves", "pipeline", "form"};
 constexpr std::array<Names, 4> kEngineKnobs{"tile", "waves", "pipeline", "lock"};
 constexpr std::array<Names, 6> kDirectKnobs{"tile", "waves", "pipeline", "transport", "comm_cus", "lock"};
 constexpr std::array<Names, 6> kFusedKnobs{"tile", "waves", "pipeline", "comm_cus", "lock", "launch"};
@@ -173,6 +175,7 @@ const Workload& moe() {
       .space = space,
       .bound_ns = bound_ns,
       .library_call = library_call,
+      .step_rows = "tokens",
       .computing = {"the grouped GEMM", "matrix work"},
   };
   return workload;

@@ -27,7 +27,7 @@ const std::array<Spec, 8> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -60,11 +60,13 @@ const std::array<Spec, 12> kKnobs{{
      .shown = "{} that move"},
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 5> kLibraryKnobs{"tile", "waves", "pipeline", "kernel", "zigzag"};
+constexpr std::array<Names, 6> kLibraryKnobs{"tile", "waves", "pipeline", "kernel", "zigzag", "form"};
 constexpr std::array<Names, 7> kEngineKnobs{"tile", "waves", "pipeline", "kernel", "zigzag", "route", "lock"};
 constexpr std::array<Names, 11> kFusedKnobs{"tile",      "waves",     "pipeline", "kernel", "zigzag", "route",
                                             "transport", "comm_tile", "comm_cus", "lock",   "launch"};

@@ -52,7 +52,7 @@ const std::array<Spec, 9> kFields{{
     dtype_field(DType::fp32, "of values and x; sums and y are fp32"),
 }};
 
-const std::array<Spec, 6> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     {.name = "workgroup_threads",
      .help = "threads of a workgroup; left out: 256 where waves have 64 lanes, else 128",
      .high = kMostThreads,
@@ -88,6 +88,8 @@ const std::array<Spec, 6> kKnobs{{
      .usual = {1024},
      .varies_by_doubling = true,
      .shown = "long beyond {}"},
+    form_knob(),
+    call_knob(),
 }};
 
 using Knob = std::string_view;

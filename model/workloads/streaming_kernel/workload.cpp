@@ -52,7 +52,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::bf16, "element type"),
 }};
 
-const std::array<Spec, 4> kKnobs{{
+const std::array<Spec, 5> kKnobs{{
     {.name = "strip",
      .help = "rows of a workgroup at a time",
      .high = kMostStrip,
@@ -74,6 +74,7 @@ const std::array<Spec, 4> kKnobs{{
      .shown = "heads {}",
      .not_shown = 0},
     gemm_knob("launch"),
+    call_knob(),
 }};
 
 struct Streaming {

@@ -26,7 +26,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -49,11 +49,13 @@ const std::array<Spec, 11> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
     gemm_knob("host_barriers"),
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 4> kLibraryKnobs{"tile", "waves", "pipeline", "kernel"};
+constexpr std::array<Names, 5> kLibraryKnobs{"tile", "waves", "pipeline", "kernel", "form"};
 constexpr std::array<Names, 6> kEngineKnobs{"tile", "waves", "pipeline", "kernel", "peer_order", "lock"};
 constexpr std::array<Names, 9> kKernelKnobs{"tile",      "waves",    "pipeline",   "kernel", "transport",
                                             "comm_tile", "comm_cus", "peer_order", "lock"};

@@ -1,0 +1,178 @@
+#include "model/workload/launching.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/core/error.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr std::int64_t kMostCallUs = 10000;
+
+using Program = std::vector<HostOp>;
+
+bool is_launch(const HostOp& op) {
+  return op.kind == HostOpKind::launch || op.kind == HostOpKind::graph_launch || op.kind == HostOpKind::copy;
+}
+
+bool is_of_framework(const HostOp& op) { return op.is_work(kFrameworkSync) || op.is_work(kFrameworkGather); }
+
+void without_gather(Program& program) {
+  std::erase_if(program, [](const HostOp& op) { return op.is_work(kFrameworkGather); });
+}
+
+// The law of the header: what waits for a stream orders what follows behind all in it.
+Program in_streams(const Program& program) {
+  const auto last = std::find_if(program.rbegin(), program.rend(), is_launch);
+  const auto behind_last = static_cast<std::size_t>(program.rend() - last);
+  bool waits = false;
+  for (std::size_t i = 0; i < behind_last; ++i) {
+    waits = waits || program[i].kind == HostOpKind::stream_synchronize;
+  }
+  Program left;
+  std::int32_t joined = -1;  // the stream that was waited for
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    HostOp op = program[i];
+    if (is_of_framework(op)) continue;
+    if (op.kind == HostOpKind::stream_synchronize && i < behind_last) {
+      joined = op.stream;
+      continue;
+    }
+    // The last wait is for all streams.
+    if (op.kind == HostOpKind::stream_synchronize && waits) continue;
+    if (joined >= 0 && is_launch(op)) op.stream = joined;
+    left.push_back(std::move(op));
+  }
+  return left;
+}
+
+// Kernels between the harness and the last wait as one graph. Nothing where that is not all there is.
+bool to_graph(const Program& program, Program& with_graph, Graph& graph, std::int32_t id) {
+  const auto first = std::find_if(program.begin(), program.end(), is_launch);
+  const auto last = std::find_if(program.rbegin(), program.rend(), is_launch).base();
+  if (first == program.end()) {
+    with_graph = program;
+    return true;
+  }
+  for (auto op = first; op != last; ++op) {
+    if (op->kind == HostOpKind::host_work) continue;
+    if (op->kind != HostOpKind::launch) return false;
+    graph.push_back({op->kernel, op->stream});
+  }
+  std::copy_if(program.begin(), first, std::back_inserter(with_graph),
+               [](const HostOp& op) { return op.kind != HostOpKind::host_work; });
+  HostOp launch;
+  launch.kind = HostOpKind::graph_launch;
+  launch.graph = id;
+  with_graph.push_back(launch);
+  with_graph.insert(with_graph.end(), last, program.end());
+  return true;
+}
+
+void give_form(Schedule& schedule, const Pattern& pattern, CallForm form) {
+  if (form == CallForm::eager_slices) return;
+  for (Program& program : schedule.host) {
+    if (form == CallForm::eager) {
+      without_gather(program);
+      continue;
+    }
+    program = in_streams(program);
+    if (form == CallForm::stream) continue;
+    Program with_graph;
+    Graph graph;
+    const auto id = static_cast<std::int32_t>(schedule.graphs.size());
+    if (!to_graph(program, with_graph, graph, id)) {
+      throw UserError(fmt::format(
+          "form: graph cannot hold pattern {}, whose host waits or orders streams by events; give stream",
+          pattern.name));
+    }
+    program = std::move(with_graph);
+    if (!graph.empty()) schedule.graphs.push_back(std::move(graph));
+  }
+}
+
+void add_calls(Schedule& schedule, double call_ns) {
+  for (Program& program : schedule.host) {
+    Program longer;
+    for (HostOp& op : program) {
+      if (op.kind == HostOpKind::launch) {
+        HostOp call;
+        call.kind = HostOpKind::host_work;
+        call.label = "call";
+        call.duration_ns = call_ns;
+        longer.push_back(std::move(call));
+      }
+      longer.push_back(std::move(op));
+    }
+    program = std::move(longer);
+  }
+}
+
+}  // namespace
+
+Spec form_knob(bool slices) {
+  Spec spec;
+  spec.name = kFormKnob;
+  spec.help = slices ? "how a library is called: in one stream, as one graph, by a framework that waits "
+                       "between two calls (eager), or that gathers into a list of slices, too (eager-slices)"
+                     : "how a library is called: in one stream, as one graph, or by a framework that waits "
+                       "where it does (eager)";
+  spec.kind = ValueKind::name;
+  spec.names = slices ? std::span<const std::string_view>(kCallFormNames)
+                      : std::span<const std::string_view>(kCallFormNames).first(3);
+  spec.shown = "{}";
+  spec.not_shown = static_cast<std::int64_t>(CallForm::stream);
+  // Whoever measures calls libraries as a framework does.
+  spec.unrecorded = static_cast<std::int64_t>(slices ? CallForm::eager_slices : CallForm::eager);
+  return spec;
+}
+
+Spec call_knob() {
+  Spec spec;
+  spec.name = kCallKnob;
+  spec.help = "host time of a launch beyond the machine's, in us, as of Triton from Python";
+  spec.low = 0;
+  spec.high = kMostCallUs;
+  spec.shown = "{} us a call";
+  spec.not_shown = 0;
+  return spec;
+}
+
+LaunchMode launch_mode_of(const Problem& problem, const Values& pins) {
+  if (pins.has(kFormKnob) && pins.given(kFormKnob)) {
+    return static_cast<CallForm>(pins[kFormKnob]) == CallForm::graph ? LaunchMode::graph : LaunchMode::stream;
+  }
+  if (pins.has(kLaunchKnob) && pins.given(kLaunchKnob)) return static_cast<LaunchMode>(pins[kLaunchKnob]);
+  const std::string_view rows = problem.workload->step_rows;
+  return !rows.empty() && problem[rows] <= kMostGraphRows ? LaunchMode::graph : LaunchMode::stream;
+}
+
+Values in_mode(const Values& pins, LaunchMode mode) {
+  Values all = pins;
+  if (!pins.has(kFormKnob)) return all;
+  const auto give = [&](std::string_view knob, std::int64_t value) {
+    if (all.has(knob) && !all.given(knob)) all.give(knob, value);
+  };
+  const bool graph = mode == LaunchMode::graph;
+  give(kLaunchKnob, static_cast<std::int64_t>(mode));
+  give(kFormKnob, static_cast<std::int64_t>(graph ? CallForm::graph : CallForm::stream));
+  return all;
+}
+
+void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs) {
+  if (pattern.uses(kFormKnob) && knobs.has(kFormKnob)) {
+    give_form(schedule, pattern, static_cast<CallForm>(knobs[kFormKnob]));
+  }
+  if (!pattern.calls_itself && pattern.uses(kCallKnob) && knobs.has(kCallKnob) && knobs[kCallKnob] > 0) {
+    add_calls(schedule, 1e3 * static_cast<double>(knobs[kCallKnob]));
+  }
+}
+
+}  // namespace tritax

@@ -1,0 +1,61 @@
+// How the kernels of a run are launched: the forms of a vendor's library, host time of calls, and the one
+// mode in which a question compares both with own kernels.
+//
+// A pattern of libraries is built as a framework calls it eagerly, with all the host does. Its knob `form`
+// says what is left of that:
+//
+//   eager-slices  all of it
+//   eager         no gather into a list of slices
+//   stream        one stream after another: no host work of a framework, no wait before the last. What comes
+//                 behind a wait for a stream goes into that stream instead.
+//   graph         the same kernels in one launch: no calls either
+//
+// For example, of host programs (GEMM, wait, 264 us, 405 us, call, GATHER, COPY, wait) the stream form is
+// (GEMM, call, GATHER, COPY, wait), and the graph form ({GEMM, GATHER, COPY}, wait).
+//
+// Own patterns have a knob `launch`. A question compares both in one mode: as graphs where a step has so few
+// rows that serving systems replay graphs, else in streams. `call_us` is host time of every launch of an own
+// pattern outside a graph, beyond the machine's: Triton's from Python takes a host 17 to 19 us in all (own
+// measurement, one H200, 2026-11-29, driver 580, torch 2.11, Triton 3.6).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "model/schedule/schedule.hpp"
+#include "model/workload/values.hpp"
+
+namespace tritax {
+
+struct Pattern;
+struct Problem;
+
+enum class CallForm : std::uint8_t { stream, graph, eager, eager_slices };
+inline constexpr std::array<std::string_view, 4> kCallFormNames{"stream", "graph", "eager", "eager-slices"};
+inline constexpr std::string_view kFormKnob = "form";
+inline constexpr std::string_view kLaunchKnob = "launch";
+inline constexpr std::string_view kCallKnob = "call_us";
+
+// Rows of more than that are not replayed as graphs: vLLM captures batches of up to so many tokens
+// (vllm-project/vllm vllm/config, max_cudagraph_capture_size).
+inline constexpr std::int64_t kMostGraphRows = 512;
+
+enum class LaunchMode : std::uint8_t { stream, graph };
+inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
+
+// Rows for the tables of workloads. `slices`: gathers into slices are one of its forms.
+Spec form_knob(bool slices = false);
+Spec call_knob();
+
+// The mode in which a question is answered whose problem, and whose knobs that are held fixed, are these.
+LaunchMode launch_mode_of(const Problem& problem, const Values& pins);
+
+// `pins` with what holds all patterns in that mode: `launch` and `form`, where there are such knobs and
+// nobody gave them.
+Values in_mode(const Values& pins, LaunchMode mode);
+
+// The schedule as the knobs have it launched. Throws UserError for the form graph of what no graph can hold.
+void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs);
+
+}  // namespace tritax
