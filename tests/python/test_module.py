@@ -316,7 +316,7 @@ def test_advice_is_ranked_with_ties_and_can_be_run_again(machine, problem):
     assert advice.explanation and advice.evaluated > advice.given_up
     library = advice["library"].time_ns
     others = min(candidate.time_ns for candidate in advice.candidates if candidate.pattern != "library")
-    assert advice.verdict.startswith("Leave it to library") == (library <= others * (1 + advice.band))
+    assert (advice.decision == "leave it") == (library > 0 and others > library * (1 + advice.band))
 
 
 def test_an_explanation_varies_machine_and_knobs(machine, problem, own):
@@ -484,6 +484,6 @@ def test_a_verdict_is_on_the_fastest_of_the_libraries(machine):
     fastest = min(libraries, key=libraries.get)
     assert fastest in advice.verdict
     if own > libraries[fastest]:
-        assert advice.verdict.startswith(f"Leave it to {fastest}")
+        assert advice.decision == "unknown"  # default knobs do not say that nothing is faster
     else:
-        assert advice.verdict.startswith(("Building it", f"Leave it to {fastest}"))
+        assert advice.decision in ("pays", "may pay", "tie", "unknown")
