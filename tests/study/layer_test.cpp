@@ -162,7 +162,8 @@ Workload workload_of_two() {
 
 StepAnswer answer_of(const Workload& workload, double libraries_ns, double own_ns, double residual) {
   Machine machine;
-  machine.compared.push_back({.workload = "test", .count = 9, .residual = residual});
+  machine.compared.push_back(
+      {.workload = "test", .ranges = {}, .count = 9, .residual = residual, .source = ""});
   Advice advice;
   advice.candidates.resize(2);
   const std::size_t own = own_ns < libraries_ns ? 0 : 1;
@@ -193,7 +194,7 @@ TEST(Layer, FusingHasToBeatTheFastestOfTheLibraries) {
   workload.patterns = patterns;
   const auto judged_at = [&](double own_ns) {
     Machine machine;
-    machine.compared.push_back({.workload = "test", .count = 9, .residual = 0.1});
+    machine.compared.push_back({.workload = "test", .ranges = {}, .count = 9, .residual = 0.1, .source = ""});
     Advice advice;
     for (const auto& [pattern, time_ns] : {std::pair{1, 60.0}, {2, own_ns}, {0, 100.0}}) {
       Candidate& one = advice.candidates.emplace_back();

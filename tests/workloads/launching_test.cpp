@@ -116,8 +116,8 @@ TEST_P(Form, CallsOfOwnPatternsTakeTheirTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workloads, Form, testing::ValuesIn(workloads().begin(), workloads().end()),
-                         [](const auto& info) {
-                           std::string name(info.param->name);
+                         [](const auto& tested) {
+                           std::string name(tested.param->name);
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
