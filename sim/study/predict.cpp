@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -40,30 +41,55 @@ double find_unit(const Units& units, Metric metric, std::string_view name, const
                               kMetricNames[static_cast<std::size_t>(metric)], fmt::join(names, ", ")));
 }
 
-// Notes when kernels ran and when the host called for them.
+// Notes when kernels and copies ran and when the host called for them.
 class SpanRecorder : public SimulationObserver {
  public:
-  explicit SpanRecorder(const Schedule& schedule) : schedule_(schedule), kernels_(schedule.kernels.size()) {}
+  explicit SpanRecorder(const Schedule& schedule)
+      : schedule_(schedule), kernels_(schedule.kernels.size()), hosts_(schedule.host.size()) {}
 
   void kernel_started(std::uint32_t kernel, double time_ns) override { kernels_[kernel].start_ns = time_ns; }
   void kernel_finished(std::uint32_t kernel, double time_ns) override { kernels_[kernel].end_ns = time_ns; }
+  void copy_started(int rank, std::uint32_t host_op, int /*engine*/, double time_ns) override {
+    copies_[{rank, host_op}].start_ns = time_ns;
+  }
+  void copy_finished(int rank, std::uint32_t host_op, double time_ns) override {
+    copies_[{rank, host_op}].end_ns = time_ns;
+  }
 
   void host_op_started(int rank, std::uint32_t host_op, double time_ns) override {
     const auto& program = schedule_.host[static_cast<std::size_t>(rank)];
+    HostCalls& host = hosts_[static_cast<std::size_t>(rank)];
     const HostOp& op = program[host_op];
-    if (op.kind == HostOpKind::launch) {
-      // A collective is one call to its user: the library's own work belongs to the kernel that it launches.
-      const bool collective = host_op > 0 && program[host_op - 1].is_work(kCollectiveCall);
-      kernels_[static_cast<std::size_t>(op.kernel)].call_ns = collective ? collective_ns_[rank] : time_ns;
-    } else if (op.kind == HostOpKind::graph_launch) {
-      for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
-        kernels_[static_cast<std::size_t>(node.kernel)].call_ns = time_ns;
+    switch (op.kind) {
+      case HostOpKind::launch: {
+        // A collective is one call to its user: the library's own work belongs to the kernel that it
+        // launches.
+        const bool collective = host_op > 0 && program[host_op - 1].is_work(kCollectiveCall);
+        note_call(kernels_[static_cast<std::size_t>(op.kernel)], host,
+                  collective ? host.collective_ns : time_ns);
+        return;
       }
-    } else if (op.is_work(kFrameworkGather)) {
-      collective_ns_[rank] = time_ns;
-    } else if (op.is_work(kCollectiveCall)) {
-      const bool gathers = host_op > 0 && program[host_op - 1].is_work(kFrameworkGather);
-      if (!gathers) collective_ns_[rank] = time_ns;
+      case HostOpKind::graph_launch:
+        for (const GraphNode& node : schedule_.graphs[static_cast<std::size_t>(op.graph)]) {
+          RunTimes& times = kernels_[static_cast<std::size_t>(node.kernel)];
+          note_call(times, host, time_ns);
+          times.in_graph = true;
+        }
+        return;
+      case HostOpKind::copy:
+        note_call(copies_[{rank, host_op}], host, time_ns);
+        return;
+      case HostOpKind::host_work:
+        note_work(op, host_op > 0 && program[host_op - 1].is_work(kFrameworkGather), host, time_ns);
+        return;
+      case HostOpKind::stream_synchronize:
+      case HostOpKind::device_synchronize:
+      case HostOpKind::barrier:
+        ++host.waits;
+        return;
+      case HostOpKind::event_record:
+      case HostOpKind::event_wait:
+        return;
     }
   }
 
@@ -72,16 +98,23 @@ class SpanRecorder : public SimulationObserver {
     const CostTable costs(machine);
     std::map<int, std::array<Stretch, 3>> ranks;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      auto& stretches = ranks[schedule_.kernels[i].rank];
-      const bool gemm = schedule_.kernels[i].tile.m > 0 || schedule_.kernels[i].name == kAddingKernel;
-      const double gap_ns = kernel_gap_ns(machine.host, costs.of(schedule_.kernels[i]));
+      const Kernel& kernel = schedule_.kernels[i];
+      auto& stretches = ranks[kernel.rank];
+      const bool gemm = kernel.tile.m > 0 || kernel.name == kAddingKernel;
+      const KernelCosts& own = costs.of(kernel);
+      const double gap_ns =
+          kernels_[i].in_graph ? graph_node_gap_ns(machine.host, own) : kernel_gap_ns(machine.host, own);
       for (Stretch* stretch : {&stretches[0], &stretches[gemm ? 1 : 2]}) stretch->add(kernels_[i], gap_ns);
+    }
+    for (const auto& [place, copy] : copies_) {
+      auto& stretches = ranks[place.first];
+      for (Stretch* stretch : {&stretches[0], &stretches[2]}) stretch->add(copy, 0);
     }
     std::vector<RankTimes> times;
     for (const auto& [rank, stretches] : ranks) {
-      RankTimes& times_of_rank =
-          times.emplace_back(RankTimes{stretches[0].span(), stretches[1].span(), stretches[2].span()});
-      if (stretches[1].busy_ns == 0) continue;
+      RankTimes& times_of_rank = times.emplace_back(
+          RankTimes{stretches[0].span(true), stretches[1].span(false), stretches[2].span(false)});
+      if (stretches[1].runs.empty()) continue;
       times_of_rank.all.idle_stream_ns += call_ns;
       times_of_rank.gemm.idle_stream_ns += call_ns;
     }
@@ -89,30 +122,69 @@ class SpanRecorder : public SimulationObserver {
   }
 
  private:
-  struct KernelTimes {
+  struct RunTimes {
     double call_ns = 0;
     double start_ns = 0;
     double end_ns = 0;
+    int waits = 0;  // of its host before the call
+    bool in_graph = false;
+  };
+
+  struct HostCalls {
+    int waits = 0;             // so far, for streams or other hosts
+    double collective_ns = 0;  // of its latest call
   };
 
   struct Stretch {
-    double busy_ns = 0;
+    struct Run {
+      double begin_ns = 0;  // of the gap before it
+      double end_ns = 0;
+      int waits = 0;
+    };
+    std::vector<Run> runs;
     double first_call_ns = std::numeric_limits<double>::infinity();
-    double last_end_ns = 0;
 
-    void add(const KernelTimes& kernel, double gap_ns) {
-      busy_ns += gap_ns + kernel.end_ns - kernel.start_ns;
-      first_call_ns = std::min(first_call_ns, kernel.call_ns);
-      last_end_ns = std::max(last_end_ns, kernel.end_ns);
+    void add(const RunTimes& run, double gap_ns) {
+      runs.push_back({run.start_ns - gap_ns, run.end_ns, run.waits});
+      first_call_ns = std::min(first_call_ns, run.call_ns);
     }
-    KernelSpan span() const {
-      return busy_ns == 0 ? KernelSpan{} : KernelSpan{busy_ns, last_end_ns - first_call_ns};
+    // The runs' union. A stream that the host has waited for is idle until it is given more, and no work
+    // before hides that launch; `alone` if nothing else ran meanwhile.
+    KernelSpan span(bool alone) const {
+      if (runs.empty()) return {};
+      std::vector<Run> sorted = runs;
+      std::sort(sorted.begin(), sorted.end(), [](const Run& a, const Run& b) {
+        return std::tie(a.begin_ns, a.end_ns, a.waits) < std::tie(b.begin_ns, b.end_ns, b.waits);
+      });
+      double busy_ns = 0;
+      double end_ns = sorted.front().begin_ns;
+      int waits = sorted.front().waits;
+      for (const Run& run : sorted) {
+        const double idle_ns = alone && run.waits > waits ? 0 : std::max(0.0, run.begin_ns - end_ns);
+        busy_ns += std::max(0.0, run.end_ns - end_ns - idle_ns);
+        end_ns = std::max(end_ns, run.end_ns);
+        waits = std::max(waits, run.waits);
+      }
+      return {busy_ns, end_ns - first_call_ns};
     }
   };
 
+  static void note_call(RunTimes& times, const HostCalls& host, double call_ns) {
+    times.call_ns = call_ns;
+    times.waits = host.waits;
+  }
+
+  // The call of a collective starts with what the framework does for it.
+  static void note_work(const HostOp& op, bool after_gather, HostCalls& host, double time_ns) {
+    if (op.is_work(kFrameworkGather) || (op.is_work(kCollectiveCall) && !after_gather)) {
+      host.collective_ns = time_ns;
+    }
+  }
+
   const Schedule& schedule_;
-  std::vector<KernelTimes> kernels_;
-  std::map<int, double> collective_ns_;  // by rank, of its latest call
+  std::vector<RunTimes> kernels_;
+  std::vector<HostCalls> hosts_;                              // by rank
+  std::map<std::pair<int, std::uint32_t>, RunTimes> copies_;  // by rank and host operation
 };
 
 double on_clock(const KernelSpan& span, Clock clock) {

@@ -9,7 +9,9 @@
 //   kernel       first workgroup start to last kernel end, over all ranks.
 //   busy-stream  between two events around the launch, recorded while the stream still works on what came
 //                before: the launch is hidden, the gap between two kernels is not. Back-to-back loops,
-//                iris.do_bench.
+//                iris.do_bench. A moment counts once, whatever runs in it side by side, kernels in several
+//                streams and copies by copy engines; one in which nothing runs counts where the host has
+//                waited for the stream, which then is idle. What only the calls of the host hold up does not.
 //   idle-stream  between two events around the launch on an idle stream: the call and the launch latency
 //                count. Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
 #pragma once
@@ -52,16 +54,17 @@ Clock usual_clock(const Scenario& scenario);
 // that do not fit the metric.
 double scale_of_unit(Metric metric, std::string_view unit, const std::string& where);
 
-// One stretch of kernels of a rank.
+// One stretch of kernels and copies of a rank. Two kernels of 10 us side by side are busy for 10 us, one
+// after the other for 20 and the gap between them.
 struct KernelSpan {
-  double busy_stream_ns = 0;  // sum over kernels: gap before it + its duration
+  double busy_stream_ns = 0;  // in which a kernel, the gap before it or a copy is under way
   double idle_stream_ns = 0;  // first launch call to last end, host work between the kernels included
 };
 
 struct RankTimes {
   KernelSpan all;
   KernelSpan gemm;  // kernels with a matrix tile
-  KernelSpan comm;  // the others, from the call into the collective library on
+  KernelSpan comm;  // the others and copies, from the call into the collective library on
 };
 
 // What one simulation of a scenario tells.
@@ -74,7 +77,7 @@ struct Prediction {
   double l2_hit = 0;  // share, likewise the next
   double llc_hit = 0;
   double hbm_bytes = 0;
-  std::vector<RankTimes> ranks;  // of the ranks that run kernels
+  std::vector<RankTimes> ranks;  // of the ranks that run kernels or copies
 
   double time_ns(Clock clock) const;
   // In ns, bytes/ns, FLOP/ns, bytes or of one, for the metrics that need no second scenario.
