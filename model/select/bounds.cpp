@@ -173,23 +173,42 @@ class Wires {
   std::array<std::vector<double>, kPortsCount> egress_ns_, ingress_ns_;
 };
 
-// Of ranges of rows of column blocks, those that overlap once.
+// Of one column block, whose regions are sorted by row: rows that overlap once.
+double bytes_of_block(const Buffer& buffer, std::span<const Region> regions) {
+  double bytes = 0;
+  std::int32_t end = 0;
+  for (const Region& region : regions) {
+    Rect rest = region.rect;
+    const std::int32_t begin = std::max(rest.row, end);
+    end = std::max(end, rest.row + rest.rows);
+    rest.rows = std::max(0, end - begin);
+    bytes += bytes_of(buffer, rest);
+  }
+  return bytes;
+}
+
+// Of ranges of rows of column blocks, those that overlap once; of blocks that overlap in part the largest.
 double bytes_of_columns(const Schedule& schedule, std::vector<Region> regions) {
   const auto block = [](const Region& r) { return std::tuple(r.buffer, r.rect.col, r.rect.cols); };
   std::sort(regions.begin(), regions.end(), [&](const Region& a, const Region& b) {
     return std::tuple(block(a), a.rect.row) < std::tuple(block(b), b.rect.row);
   });
-  double bytes = 0;
-  std::int32_t end = 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    if (i == 0 || block(regions[i]) != block(regions[i - 1])) end = 0;
-    Rect rest = regions[i].rect;
-    const std::int32_t begin = std::max(rest.row, end);
-    end = std::max(end, rest.row + rest.rows);
-    rest.rows = std::max(0, rest.row + rest.rows - begin);
-    bytes += bytes_of(schedule.buffers[static_cast<std::size_t>(regions[i].buffer)], rest);
+  double bytes = 0, together = 0;
+  std::int32_t buffer = -1, end_col = 0;
+  for (std::size_t i = 0, next = 0; i < regions.size(); i = next) {
+    while (next < regions.size() && block(regions[next]) == block(regions[i])) ++next;
+    const Region& first = regions[i];
+    if (first.buffer != buffer || first.rect.col >= end_col) {
+      bytes += together;
+      together = 0;
+      end_col = 0;
+    }
+    buffer = first.buffer;
+    end_col = std::max(end_col, first.rect.col + first.rect.cols);
+    together = std::max(together, bytes_of_block(schedule.buffers[static_cast<std::size_t>(buffer)],
+                                                 std::span(regions).subspan(i, next - i)));
   }
-  return bytes;
+  return bytes + together;
 }
 
 using Slab = std::array<std::int32_t, 5>;  // buffer, first row or column, how many, first k, end of k
@@ -214,47 +233,92 @@ double fetched_bytes(std::vector<std::pair<Slab, double>> slabs) {
   return bytes;
 }
 
-// Bytes of HBM that rank 0 cannot do without: each slab of operands once, as caches start cold, and what is
-// stored, but for what an L2 before the memory may keep of it, and results that stay.
-double memory_ns(const Schedule& schedule, const Machine& machine, const CostTable& costs,
-                 const std::vector<std::uint8_t>& launched) {
-  boost::unordered_map<Slab, double> slabs;
-  std::vector<Region> attended;
-  double bytes = 0;
-  double stored_bytes = 0;
-  for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
-    const Kernel& kernel = schedule.kernels[k];
-    if (!launched[k]) continue;
+// Bytes of HBM that rank 0 cannot do without: each slab of operands and each tile that nobody writes once, as
+// caches start cold, and what is stored, but for what an L2 before the memory may keep of it, and results
+// that stay.
+class MemoryBytes {
+ public:
+  MemoryBytes(const Schedule& schedule, const Machine& machine, const CostTable& costs)
+      : schedule_(schedule), machine_(machine), costs_(costs), written_(schedule.buffers.size(), 0) {
+    const auto note = [&](const Op& op) {
+      if (writes_tile(op.kind)) written_[static_cast<std::size_t>(op.buffer)] = 1;
+    };
+    std::for_each(schedule.ops.begin(), schedule.ops.end(), note);
+    std::for_each(schedule.transfers.begin(), schedule.transfers.end(), note);
+  }
+
+  void add(const Kernel& kernel) {
+    double stored_bytes = 0;
+    bool computes = false;
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
-      for (const Op& op : ops_of(schedule, program_of(kernel, p))) {
+      for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
-        const double depth = op.k_end - op.k_begin;
-        if (op.kind == OpKind::attend && kernel.rank == 0) {
-          attended.push_back(keys_of(op, 0));
-          attended.push_back(values_of(op, 0));
-        } else if (op.kind == OpKind::matmul && kernel.rank == 0) {
-          const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
-          slabs.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
-                            op.rect.rows * depth * element);
-          slabs.try_emplace({op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
-                            op.rect.cols * depth * element);
-        } else if (op.kind == OpKind::sparse_product && kernel.rank == 0) {
-          // Values and columns, which come from memory whoever has read them before.
-          const double element = bytes_of(schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype);
-          bytes += depth * (element + kIndexBytes);
-        } else if (op.kind == OpKind::store && op.rank == 0 && !costs.of(kernel).results_stay) {
-          stored_bytes += tile_bytes(schedule, op);
+        if (kernel.rank == 0) {
+          computes = computes || multiplies(op.kind) || op.kind == OpKind::sparse_product;
+          add_read(op);
+        }
+        if (op.kind == OpKind::store && op.rank == 0 && !costs_.of(kernel).results_stay) {
+          stored_bytes += tile_bytes(schedule_, op);
         }
       }
     }
+    stored_bytes_ += stored_bytes;
+    if (computes) computed_bytes_ += stored_bytes;
   }
-  const bool written_at_once = machine.gpu.llc_bytes > 0 || !machine.gpu.l2_write_back;
-  bytes +=
-      written_at_once ? stored_bytes : std::max(0.0, stored_bytes - machine.gpu.l2_bytes * machine.gpu.xcds);
-  bytes += fetched_bytes({slabs.begin(), slabs.end()});
-  bytes += bytes_of_columns(schedule, std::move(attended));
-  return bytes / machine.gpu.hbm_gb_per_s;
-}
+
+  // Of everything; and of what computes, which is part of that.
+  std::pair<double, double> least_ns() const {
+    const double operands = sparse_bytes_ + fetched_bytes({slabs_.begin(), slabs_.end()}) +
+                            bytes_of_columns(schedule_, attended_);
+    const double all = operands + bytes_of_columns(schedule_, moved_) + to_memory(stored_bytes_);
+    return {all / machine_.gpu.hbm_gb_per_s,
+            (operands + to_memory(computed_bytes_)) / machine_.gpu.hbm_gb_per_s};
+  }
+
+ private:
+  static bool writes_tile(OpKind kind) { return traits_of(kind).writes != Writes::nothing; }
+
+  double bytes_of_element(std::int32_t buffer) const {
+    return bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)].dtype);
+  }
+
+  void add_read(const Op& op) {
+    const double depth = op.k_end - op.k_begin;
+    if (op.kind == OpKind::attend) {
+      attended_.push_back(keys_of(op, 0));
+      attended_.push_back(values_of(op, 0));
+    } else if (op.kind == OpKind::matmul) {
+      slabs_.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
+                         op.rect.rows * depth * bytes_of_element(op.src_buffer));
+      slabs_.try_emplace({op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
+                         op.rect.cols * depth * bytes_of_element(op.b_buffer));
+    } else if (op.kind == OpKind::sparse_product) {
+      // Values and columns, which come from memory whoever has read them before.
+      sparse_bytes_ += depth * (bytes_of_element(op.src_buffer) + kIndexBytes);
+    } else if (moves_data(op.kind) && move_of(op, 0).reads_own()) {
+      const bool copies = op.kind == OpKind::copy;
+      const std::int16_t buffer = copies ? op.src_buffer : op.buffer;
+      if (written_[static_cast<std::size_t>(buffer)] != 0) return;
+      const Rect from{op.src_row, op.src_col, op.rect.rows, op.rect.cols};
+      moved_.push_back({buffer, 0, copies ? from : op.rect});
+    }
+  }
+
+  double to_memory(double stored_bytes) const {
+    if (machine_.gpu.llc_bytes > 0 || !machine_.gpu.l2_write_back) return stored_bytes;
+    return std::max(0.0, stored_bytes - machine_.gpu.l2_bytes * machine_.gpu.xcds);
+  }
+
+  const Schedule& schedule_;
+  const Machine& machine_;
+  const CostTable& costs_;
+  std::vector<std::uint8_t> written_;  // buffers into which anybody writes
+  boost::unordered_map<Slab, double> slabs_;
+  std::vector<Region> attended_, moved_;
+  double sparse_bytes_ = 0;
+  double stored_bytes_ = 0;
+  double computed_bytes_ = 0;  // stored by kernels of rank 0 that compute
+};
 
 // Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
 // If all of them together fit one to a compute unit, no two workgroups ever share one: the dispatcher takes
@@ -291,6 +355,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
   Wires all(schedule, topology, moves);
+  MemoryBytes memory(schedule, machine, costs);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
@@ -299,12 +364,13 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     Wires one(schedule, topology, moves);
     one.add(kernel);
     all.add(one);
+    memory.add(kernel);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
     bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
   }
   all.add_transfers(asked);
   bound.wire_ns = all.busiest_ns();
-  bound.memory_ns = memory_ns(schedule, machine, costs, launched);
+  std::tie(bound.memory_ns, bound.operands_ns) = memory.least_ns();
   HostWalk walk(schedule, machine, costs, kernel_ns);
   const double end_ns = walk.run();
   const double traffic_ns = walk.first_start_ns() + std::max(bound.wire_ns, bound.memory_ns);

@@ -9,7 +9,8 @@
 //   kernel >= power    what the power limit leaves its matmuls together (power_bound.hpp)
 //   kernel >= wire     bytes / rate of every link and fabric port that the kernel sends over
 //   copy   >= packet and bytes at the rate of a copy engine (host_walk.hpp)
-//   rank   >= memory   operands and results over the HBM rate, from the first launch on
+//   rank   >= memory   operands, inputs and results over the HBM rate, each byte once, from the first launch
+//   on
 //
 // Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only
 // delays. The bound knows no pattern, it reads the schedule: a new pattern needs no bound of its own.
@@ -17,6 +18,7 @@
 // would, for each is surely run by one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -27,10 +29,14 @@
 namespace tritax {
 
 struct TimeBound {
-  double total_ns = 0;    // no simulation of the schedule ends earlier
-  double compute_ns = 0;  // chain and power bound of the matmuls, largest over all kernels
-  double wire_ns = 0;     // busiest link or fabric port
-  double memory_ns = 0;   // operands out of HBM and results into it
+  double total_ns = 0;     // no simulation of the schedule ends earlier
+  double compute_ns = 0;   // chain and power bound of the matmuls, largest over all kernels
+  double wire_ns = 0;      // busiest link or fabric port
+  double memory_ns = 0;    // operands and what nobody writes out of HBM, results into it
+  double operands_ns = 0;  // of that, what computes reads and stores
+
+  // What computes takes at least, whatever it waits for: by matrix cores or by memory.
+  double computing_ns() const { return std::max(compute_ns, operands_ns); }
 };
 
 // `topology` is that of schedule.ranks GPUs. `ranks`: of only so many, the first, is asked what their own

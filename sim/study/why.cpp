@@ -180,7 +180,7 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const bool computes = winner.rounds.tiles > 0;
   std::string text = fmt::format("Of its {},", time_text(winner.time_ns));
   const std::string_view computing = problem.workload->computing.all;
-  if (computes) text += fmt::format(" {} needs at least {}", computing, time_text(bound.compute_ns));
+  if (computes) text += fmt::format(" {} needs at least {}", computing, time_text(bound.computing_ns()));
   if (problem.gpus() == 1 && !computes) {
     text += fmt::format(" what has to come from memory needs at least {}", time_text(bound.memory_ns));
   }
@@ -190,7 +190,7 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   text += fmt::format("{} the {:.1f} MB that every GPU {} {}at least {} of link time", computes ? " and" : "",
                       std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
                       fetches ? "fetches" : "sends", computes ? "" : "need ", time_text(bound.wire_ns));
-  if (computes) text += fmt::format(" ({} {})", share_text(bound.wire_ns / bound.compute_ns), computing);
+  if (computes) text += fmt::format(" ({} {})", share_text(bound.wire_ns / bound.computing_ns()), computing);
   text +=
       fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns && computes) {
