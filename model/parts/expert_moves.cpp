@@ -165,6 +165,7 @@ void launch_library_dispatch(ScheduleBuilder& builder, const Machine& machine, c
     sort.places.push_back(rows_at(routed.at_source, routed.rows, buffers.cols));
   }
   if (!sort.blocks.empty()) builder.launch(rank, add_block_copy(builder, machine, sort));
+  if (buffers.at_owner == buffers.sorted) return;
   launch_exchange(builder, machine,
                   exchange_with_owners(routes, buffers, rank, bytes_of_element, arrived, false));
   if (buffers.at_owner == buffers.received) return;
@@ -175,6 +176,7 @@ void launch_library_dispatch(ScheduleBuilder& builder, const Machine& machine, c
 void launch_library_return(ScheduleBuilder& builder, const Machine& machine, const Routes& routes,
                            const ExpertBuffers& buffers, int rank, double bytes_of_element,
                            std::int16_t arrived) {
+  if (buffers.results == buffers.back) return;
   if (buffers.results != buffers.to_return) {
     const std::int32_t reorder = add_reordering(builder, machine, routes, buffers, rank, false);
     if (reorder >= 0) builder.launch(rank, reorder);

@@ -45,7 +45,8 @@ void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuf
                  bool from_owners, std::int32_t p, std::int32_t count, SumPiece most = {});
 
 // Kernels of a way with the library, in the order in which they are launched. Results without sums.
-// `arrived`: flags (channel, rank). Copies into another order are a framework's.
+// `arrived`: flags (channel, rank). Copies into another order are a framework's. A GPU alone sorts its tokens
+// to where they are used (`sorted` is `at_owner`) and adds results where they lie (`back` is `results`).
 void launch_library_dispatch(ScheduleBuilder& builder, const Machine& machine, const Routes& routes,
                              const ExpertBuffers& buffers, int rank, double bytes_of_element,
                              std::int16_t arrived);

@@ -1,14 +1,13 @@
 // A kernel for each step. r own rank, C workgroups move, p one of them.
 //
-//   library:   SORT; the library's all-to-all; REORDER by expert; UP; DOWN; REORDER by source; the
-//   all-to-all; SUM direct:    DISPATCH, pushed: for rows p, p+C, …: copy -> where the expert's rows are;
-//   exchange arrivals
+//   library:   SORT; the library's all-to-all; REORDER by expert; UP; DOWN; REORDER by source;
+//              the all-to-all; SUM. On one GPU: SORT by expert; UP; DOWN; SUM
+//   direct:    DISPATCH, pushed: for rows p, p+C, …: copy -> where the expert's rows are; exchange arrivals
 //                        pulled: exchange arrivals: all have begun; for rows of all sources: copy -> here
 //              UP, DOWN: a workgroup per tile
-//              RETURN, pushed:   for rows: copy -> back at their source; returned[r] += 1 there; wait for all
-//              of
-//                                all; for own tokens: add up; store
-//                      pulled:   exchange arrivals; for own tokens: add up rows where they are; exchange
+//              RETURN, pushed: for rows: copy -> back at their source; returned[r] += 1 there;
+//                              wait for all of all; for own tokens: add up; store
+//                      pulled: exchange arrivals; for own tokens: add up rows where they are; exchange
 //                      arrivals
 #include "model/parts/library_gather.hpp"
 #include "model/workloads/moe/patterns.hpp"
@@ -97,19 +96,39 @@ void launch_return(MoeDraft& draft, int rank, std::int32_t workgroups, const Moe
   draft.builder.launch(rank, id);
 }
 
+namespace {
+
+// What the library's exchange needs beside the buffers of all patterns; a GPU alone exchanges nothing.
+void add_library_buffers(MoeDraft& draft) {
+  ExpertBuffers& buffers = draft.buffers;
+  if (!draft.sends()) {
+    buffers.sorted = buffers.at_owner;
+    buffers.back = buffers.results;
+    return;
+  }
+  const DType dtype = draft.problem.dtype;
+  const std::int64_t hidden = draft.problem.hidden;
+  buffers.sorted = draft.add("sorted", dtype, draft.routes.most_rows_of_source(), hidden);
+  buffers.received = draft.add("received", dtype, draft.routes.most_rows_of_owner(), hidden);
+  buffers.to_return = draft.add("to return", product_dtype(dtype), draft.routes.most_rows_of_owner(), hidden);
+  draft.add_back();
+}
+
+}  // namespace
+
 Schedule build_moe_library(const Moe& problem, const Machine& machine, const MoeKnobs& knobs) {
   MoeDraft draft("library", problem, machine, knobs);
   ScheduleBuilder& builder = draft.builder;
   const Routes& routes = draft.routes;
   ExpertBuffers& buffers = draft.buffers;
   const DType result = product_dtype(draft.problem.dtype);
-  buffers.sorted = draft.add("sorted", problem.dtype, routes.most_rows_of_source(), problem.hidden);
-  buffers.received = draft.add("received", problem.dtype, routes.most_rows_of_owner(), problem.hidden);
-  buffers.to_return = draft.add("to return", result, routes.most_rows_of_owner(), problem.hidden);
-  draft.add_back();
+  add_library_buffers(draft);
   const std::int32_t channels = library_channels(machine);
-  const std::int16_t there = builder.flags("arrived", channels * draft.ranks());
-  const std::int16_t back = builder.flags("arrived back", channels * draft.ranks());
+  const auto flags = [&](const char* name) {
+    return draft.sends() ? builder.flags(name, channels * draft.ranks()) : std::int16_t{-1};
+  };
+  const std::int16_t there = flags("arrived");
+  const std::int16_t back = flags("arrived back");
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     begin_run(draft, rank);
     launch_library_dispatch(builder, machine, routes, buffers, rank, bytes_of(problem.dtype), there);
