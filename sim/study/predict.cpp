@@ -104,7 +104,10 @@ class SpanRecorder : public SimulationObserver {
       const KernelCosts& own = costs.of(kernel);
       const double gap_ns =
           kernels_[i].in_graph ? graph_node_gap_ns(machine.host, own) : kernel_gap_ns(machine.host, own);
-      for (Stretch* stretch : {&stretches[0], &stretches[gemm ? 1 : 2]}) stretch->add(kernels_[i], gap_ns);
+      for (Stretch* stretch : {&stretches[0], &stretches[gemm ? 1 : 2]}) {
+        stretch->add(kernels_[i], gap_ns);
+        stretch->kernels.emplace_back(kernels_[i].start_ns, kernels_[i].end_ns);
+      }
     }
     for (const auto& [place, copy] : copies_) {
       auto& stretches = ranks[place.first];
@@ -142,6 +145,7 @@ class SpanRecorder : public SimulationObserver {
       int waits = 0;
     };
     std::vector<Run> runs;
+    std::vector<std::pair<double, double>> kernels;  // start and end of those that are no copies
     double first_call_ns = std::numeric_limits<double>::infinity();
 
     void add(const RunTimes& run, double gap_ns) {
@@ -165,7 +169,19 @@ class SpanRecorder : public SimulationObserver {
         end_ns = std::max(end_ns, run.end_ns);
         waits = std::max(waits, run.waits);
       }
-      return {busy_ns, end_ns - first_call_ns};
+      return {kernels_ns(), busy_ns, end_ns - first_call_ns};
+    }
+
+    double kernels_ns() const {
+      std::vector<std::pair<double, double>> sorted = kernels;
+      std::sort(sorted.begin(), sorted.end());
+      double union_ns = 0;
+      double end_ns = 0;
+      for (const auto& [start, end] : sorted) {
+        union_ns += std::max(0.0, end - std::max(start, end_ns));
+        end_ns = std::max(end_ns, end);
+      }
+      return union_ns;
     }
   };
 

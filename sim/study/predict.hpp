@@ -14,6 +14,11 @@
 //                waited for the stream, which then is idle. What only the calls of the host hold up does not.
 //   idle-stream  between two events around the launch on an idle stream: the call and the launch latency
 //                count. Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
+//
+// Of every rank: the time in which its kernels run <= busy-stream <= host. The kernel clock stands outside of
+// that order: it begins with the first rank's kernel and ends with the last rank's, so ranks that are
+// launched one after the other and what the host does between two kernels count, which no events of one
+// stream see.
 #pragma once
 
 #include <array>
@@ -57,6 +62,7 @@ double scale_of_unit(Metric metric, std::string_view unit, const std::string& wh
 // One stretch of kernels and copies of a rank. Two kernels of 10 us side by side are busy for 10 us, one
 // after the other for 20 and the gap between them.
 struct KernelSpan {
+  double kernels_ns = 0;      // in which a kernel runs, the moments of all kernels once
   double busy_stream_ns = 0;  // in which a kernel, the gap before it or a copy is under way
   double idle_stream_ns = 0;  // first launch call to last end, host work between the kernels included
 };
