@@ -183,12 +183,31 @@ TileList tiles_to_try(const GemmQuestion& question) {
                   "; pin tile_m, tile_n and tile_k to ones that do");
 }
 
+// The default side, halved as long as half of it still covers the extent.
+std::int32_t fitted(std::int32_t side, std::int64_t extent, const std::optional<std::int32_t>& pin) {
+  if (pin) return side;
+  while (side / 2 >= kTileSides.back() && side / 2 >= extent) side /= 2;
+  return side;
+}
+
+// Where a search begins: the default tile, no higher and no wider than it need be.
+TileShape start_of(const GemmQuestion& question, const TileList& list) {
+  const GemmKnobs& base = question.base;
+  const TileShape usual{base.tile_m, base.tile_n, base.tile_k, base.waves};
+  if (!question.pattern.uses("tile")) return usual;
+  const std::int32_t m = fitted(base.tile_m, question.gemm.m, question.pin("tile_m"));
+  const std::int32_t n = fitted(base.tile_n, question.gemm.n, question.pin("tile_n"));
+  if (m == usual.m && n == usual.n) return usual;
+  const auto fits = std::find_if(list.tiles.begin(), list.tiles.end(),
+                                 [&](const TileShape& tile) { return tile.m == m && tile.n == n; });
+  return fits == list.tiles.end() ? usual : *fits;
+}
+
 }  // namespace
 
 Axis tile_axis(const GemmQuestion& question) {
-  const GemmKnobs& base = question.base;
-  const TileShape usual{base.tile_m, base.tile_n, base.tile_k, base.waves};
   const TileList list = tiles_to_try(question);
+  const TileShape start = start_of(question, list);
   Axis axis;
   axis.name = "tile";
   axis.near = Axis::Near::grouped;
@@ -202,7 +221,7 @@ Axis tile_axis(const GemmQuestion& question) {
            knobs.assume("waves", tile.waves);
            return true;
          }});
-    if (tile == usual) axis.start = axis.values.size() - 1;
+    if (tile == start) axis.start = axis.values.size() - 1;
   }
   for (const TileShape& tile : list.coarse) {
     const auto place = std::find(list.tiles.begin(), list.tiles.end(), tile);

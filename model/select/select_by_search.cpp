@@ -16,7 +16,7 @@ constexpr int kRefinements = 4;  // rounds of that, while there is something to 
 constexpr double kInReach = 1.05;
 constexpr int kPolishings = 6;            // … in so many rounds at most
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-// Neither does it matter how exactly a pattern takes so many times as long as the fastest.
+// Nor is a pattern tuned that takes so many times as long as the fastest: its result says so.
 constexpr double kFarBehind = 1.5;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
@@ -71,6 +71,7 @@ class Search {
   double fastest_ns() const;
   bool in_reach(std::size_t pattern) const;
   bool far_behind(std::size_t pattern) const;
+  bool has_knobs(std::size_t pattern) const;
 
   Trials& trials_;
   std::vector<PatternSearch> searches_;
@@ -254,6 +255,11 @@ double Search::fastest_ns() const {
   return fastest_ns;
 }
 
+bool Search::has_knobs(std::size_t pattern) const {
+  const auto& axes = searches_[pattern].space().axes;
+  return std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.values.size() > 1; });
+}
+
 // Lists every single change of a knob of the best of the patterns in reach, so that none is left that gains;
 // false if there is nothing new.
 bool Search::polish() {
@@ -289,6 +295,9 @@ void Search::run() {
   evaluate_listed();
   for (int round = 0; round < kRefinements && !trials_.stopped() && refine(); ++round) evaluate_listed();
   for (int round = 0; round < kPolishings && !trials_.stopped() && polish(); ++round) evaluate_listed();
+  for (std::size_t p = 0; p < searches_.size(); ++p) {
+    if (searches_[p].best && far_behind(p) && has_knobs(p)) trials_.not_tuned(p, kFarBehind * fastest_ns());
+  }
 }
 
 }  // namespace

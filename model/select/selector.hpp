@@ -95,6 +95,10 @@ class Trials {
   // Nothing more will be tried of this pattern: where its time goes can be found out meanwhile.
   virtual void settled(std::size_t pattern) = 0;
 
+  // The search of a pattern has ended before it was tuned: nothing that was tried of it takes less than
+  // `at_least_ns`, by which others are far ahead.
+  virtual void not_tuned(std::size_t pattern, double at_least_ns) = 0;
+
   // Whether to end with the best so far.
   virtual bool stopped() const = 0;
 

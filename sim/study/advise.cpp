@@ -185,6 +185,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   candidate.others = account.others;
   candidate.forms = account.forms;
   candidate.searched = selector().searches();
+  candidate.at_least_ns = evaluator_.at_least_ns(pattern);
   return candidate;
 }
 

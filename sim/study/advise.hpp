@@ -60,6 +60,9 @@ struct Candidate {
   std::vector<FormTime> forms;  // of a library, in the other forms in which it can be called
   bool searched = true;         // more than its default knobs were tried
   Spread spread;                // of the winner and the baseline, unless interrupted
+  // Of a pattern that was stopped before it was tuned, being far behind: nothing that was tried of it takes
+  // less. The knobs and their time are then the best of a few.
+  std::optional<double> at_least_ns;
 };
 
 struct Advice {

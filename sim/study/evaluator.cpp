@@ -41,6 +41,7 @@ Evaluator::Evaluator(const Choices& choices, EvaluatorOptions options)
       options_(std::move(options)),
       topology_(build_topology(*choices.machine, choices.problem->gpus())),
       best_(choices.patterns.size()),
+      not_tuned_(choices.patterns.size()),
       small_(choices.patterns.size()),
       threads_(options_.threads > 0 ? options_.threads : tbb::info::default_concurrency()),
       thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),

@@ -64,9 +64,13 @@ class Evaluator final : public Trials {
   std::optional<double> least_ns(std::size_t pattern, const Values& knobs) override;
   void report(std::int64_t ruled_out, std::int64_t remaining) override;
   void settled(std::size_t pattern) override;
+  void not_tuned(std::size_t pattern, double at_least_ns) override { not_tuned_[pattern] = at_least_ns; }
   bool stopped() const override {
     return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
+
+  // What nothing that was tried of it takes less than; nothing for a pattern that was tuned.
+  std::optional<double> at_least_ns(std::size_t pattern) const { return not_tuned_[pattern]; }
 
   // By the runs that compare.
   const std::optional<Best>& best(std::size_t pattern) const { return best_[pattern]; }
@@ -145,6 +149,7 @@ class Evaluator final : public Trials {
   const Topology topology_;
   std::vector<std::optional<Best>> best_;
   std::vector<std::string> refusals_;
+  std::vector<std::optional<double>> not_tuned_;
   std::vector<std::optional<bool>> small_;  // by pattern; nothing before one of it could be built
   std::map<Key, Known> known_;
   std::int64_t evaluated_ = 0, given_up_ = 0, pruned_ = 0;

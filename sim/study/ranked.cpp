@@ -19,6 +19,11 @@ FieldValue parts_of_k_of(const Ranked& one) {
   return one->pattern->own_choice == nullptr ? FieldValue() : FieldValue(one->rounds.parts);
 }
 
+FieldValue mark_of_candidate(const Ranked& one) {
+  if (one->at_least_ns) return fmt::format("≥ {:.1f} us, not tuned", *one->at_least_ns / 1e3);
+  return mark_of(*one.judgement, one.place);
+}
+
 Fields<Ranked> rank_and_time() {
   return {
       {{.name = "rank",
@@ -61,6 +66,17 @@ Fields<Ranked> bounds_and_knobs() {
         .meaning = "what no schedule with these knobs is faster than",
         .shows = shown::kJson | shown::kProperty},
        [](const Ranked& one) { return one->bound.total_ns; }},
+      {{.name = "tuned",
+        .type = FieldType::yes_no,
+        .meaning = "no: its search was stopped, being far behind; its knobs are the best of a few",
+        .shows = shown::kJson | shown::kPython},
+       [](const Ranked& one) { return !one->at_least_ns; }},
+      {{.name = "at_least",
+        .unit = FieldUnit::time,
+        .meaning = "what nothing that was tried of it takes less than; none for a pattern that was tuned",
+        .shows = shown::kJson | shown::kPython,
+        .nullable = true},
+       [](const Ranked& one) { return one->at_least_ns; }},
       {{.name = "parts_of_k",
         .type = FieldType::size,
         .meaning = "into how many parts it splits K; only of patterns that choose themselves",
@@ -69,9 +85,9 @@ Fields<Ranked> bounds_and_knobs() {
        parts_of_k_of},
       {{.name = "mark",
         .type = FieldType::text,
-        .meaning = "whether it is a tie with a faster one, or uncertain",
+        .meaning = "whether it is a tie with a faster one, uncertain, or was not tuned",
         .shows = shown::kColumns},
-       [](const Ranked& one) { return mark_of(*one.judgement, one.place); }},
+       mark_of_candidate},
       {{.name = "knobs",
         .type = FieldType::text,
         .meaning = "the best that were found, in words",

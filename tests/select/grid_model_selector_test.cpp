@@ -130,6 +130,7 @@ class GridTrials final : public Trials {
   std::optional<double> least_ns(std::size_t, const Values&) override { return 0; }
   void report(std::int64_t, std::int64_t) override {}
   void settled(std::size_t) override {}
+  void not_tuned(std::size_t, double) override {}
   bool stopped() const override { return false; }
 };
 

@@ -48,11 +48,13 @@ class LawTrials final : public Trials {
     last_remaining = remaining;
   }
   void settled(std::size_t pattern) override { settled_patterns.insert(pattern); }
+  void not_tuned(std::size_t pattern, double at_least_ns) override { untuned[pattern] = at_least_ns; }
   bool stopped() const override { return all.size() >= stop_after; }
 
   std::vector<Proposal> all, simulated;
   std::map<std::size_t, double> best_ns;
   std::set<std::size_t> settled_patterns;
+  std::map<std::size_t, double> untuned;  // what it takes at least
   std::int64_t all_ruled_out = 0, last_remaining = -1;
 };
 

@@ -64,6 +64,8 @@ PartialSums sums_of(const Problem& problem, const Values& knobs) {
 // The product alone, which no owner changes.
 PartialSums product_of(const Problem& problem) { return partial_sums_of(problem, Blocks::rows); }
 
+constexpr std::int64_t kFewRowsOfOwner = 64;  // the smallest side of usual tiles
+
 bool allows(const Problem& problem, Blocks owners) {
   return problem[owners == Blocks::rows ? "m" : "n"] >= problem.gpus();
 }
@@ -209,7 +211,13 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   for (const Blocks blocks : {Blocks::rows, Blocks::columns}) {
     if (allows(problem, blocks)) owners.push_back(static_cast<std::int64_t>(blocks));
   }
-  space.axes.push_back(column_axis("owners", owners));
+  Axis axis = column_axis("owners", owners);
+  // Owners of a few rows each cut C into slivers, whatever the tile: both cuts are tried with every tile.
+  if (owners.size() > 1 && problem["m"] < kFewRowsOfOwner * problem.gpus()) {
+    axis.start = 1;
+    axis.coarse = {0, 1};
+  }
+  space.axes.push_back(std::move(axis));
   return space;
 }
 
