@@ -41,6 +41,7 @@ void for_each_scenario(const Visit& visit) {
         SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name) + " on " + name);
         Scenario scenario = scenario_of(small_problem(*workload));
         scenario.pattern = pattern.name;
+        if (pattern.uses("comm_cus")) scenario.knobs.give("comm_cus", 16);
         visit(scenario, machine);
       }
     }
