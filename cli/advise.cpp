@@ -30,7 +30,9 @@
 #include "model/core/error.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "sim/study/ranked.hpp"
+#include "sim/study/why.hpp"
 
 namespace tritax::cli {
 
@@ -139,6 +141,10 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
   json["standing"] = json_of(judgement);
   put_fields(json, answered_fields(), verdict_of(question.problem, advice.candidates, judgement));
   json["library_forms"] = forms_json(advice);
+  ordered_json classes = ordered_json::array();
+  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement))
+    classes.push_back(json_of(class_verdict_fields(), one));
+  json["kernel_classes"] = std::move(classes);
   if (options.selector->why) {
     json["choice"] = options.selector->why(question.problem);
     json["not_simulated"] = skipped_patterns(question, advice);
@@ -168,6 +174,21 @@ void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
   }
 }
 
+// "Own kernels are as Triton compiles them." Or what the verdict would be for other classes.
+std::string class_sentence(const Question& question, const Advice& advice, const Judged& judgement) {
+  const Candidate* own = rivals_of(advice.candidates, *question.problem.workload).own;
+  if (own == nullptr || !own->knobs.has(kKernelsKnob)) return {};
+  constexpr std::array<const char*, 3> kAre{"as this project's executor runs them", "as Triton compiles them",
+                                            "as good as the vendor's"};
+  const auto are = [&](KernelClass kernels) { return kAre[static_cast<std::size_t>(kernels)]; };
+  std::string text = fmt::format("Own kernels are taken to be {}", are(kernel_class_of(own->knobs)));
+  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement)) {
+    text += fmt::format("; {}, {} would take {:.1f} us: {}", are(one.time.kernels), one.pattern->name,
+                        us(one.time.time_ns), name_of(one.verdict));
+  }
+  return text + " (--kernels).";
+}
+
 // What there is to say below the table.
 std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement,
                                     const AdviseArguments& options) {
@@ -191,7 +212,10 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   const std::string verdict = verdict_of(question.problem, advice.candidates, judgement).sentence;
-  if (!verdict.empty()) outputs.print(wrapped(verdict) + "\n");
+  if (!verdict.empty()) {
+    outputs.print(wrapped(verdict));
+    outputs.print(wrapped(class_sentence(question, advice, judgement)) + "\n");
+  }
   outputs.print(table_of(candidate_fields(), ranked(advice.candidates, judgement), shown::kText));
   outputs.print("\n");
   for (const std::string& sentence : said_below(question, advice, judgement, options)) {

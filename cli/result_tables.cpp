@@ -24,6 +24,8 @@ std::vector<ResultTable> result_tables() {
        infos_of(answered_fields())},
       {"library_form", "a library in another form of its calls, of tritax advise",
        infos_of(library_form_fields())},
+      {"class_verdict", "the verdict where own kernels are written otherwise, of tritax advise",
+       infos_of(class_verdict_fields())},
       {"layer_step", "one product of a layer, of tritax layer", infos_of(layer_step_fields())},
       {"layer_sum", "the products of a layer or a model together, of tritax layer",
        infos_of(layer_sum_fields())},

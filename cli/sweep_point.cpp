@@ -87,7 +87,7 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
     throw UserError(fmt::format("workload: {} has no closed form; ask 'simulate' of it", workload.name));
   }
   const double bound_ns =
-      workload.bound_ns(pattern_of(scenario), scenario.problem, machine, resolved_knobs(scenario, machine));
+      least_time_ns(pattern_of(scenario), scenario.problem, machine, resolved_knobs(scenario, machine));
   // Nothing is known below which no run comes: 0 would be no answer.
   if (bound_ns <= 0) {
     throw UserError(

@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/select/selectors.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/launching.hpp"
 
 namespace tritax {
@@ -30,8 +31,8 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
     return space;
   }
   space = workload.space(pattern, problem, machine, pins);
-  // Every pattern is launched as they say.
-  for (const std::string_view knob : {kFormKnob, kCallKnob}) {
+  // Every pattern is launched and written as they say.
+  for (const std::string_view knob : {kFormKnob, kCallKnob, kKernelsKnob}) {
     if (pins.has(knob) && pins.given(knob)) space.base.give(knob, pins[knob]);
   }
   return space;
@@ -41,7 +42,7 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
 
 Choices choices_of(const Problem& problem, const Machine& machine, const Values& given) {
   Values pins = given.columns() > 0 ? given : Values(problem.workload->knobs);
-  pins = in_mode(pins, launch_mode_of(problem, pins));
+  pins = with_class(in_mode(pins, launch_mode_of(problem, pins)), machine);
   Choices choices;
   choices.problem = &problem;
   choices.machine = &machine;

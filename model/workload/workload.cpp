@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/launching.hpp"
 
 namespace tritax {
 
 bool Pattern::uses(std::string_view knob) const {
   if (knob == (vendor ? kFormKnob : kCallKnob)) return true;
+  if (knob == kKernelsKnob && !vendor) return true;
   return std::find(knobs.begin(), knobs.end(), knob) != knobs.end();
 }
 
@@ -34,7 +36,7 @@ Values resolved_knobs(const Problem& problem, const Machine& machine, const Valu
   const Workload& workload = *problem.workload;
   const Values usual =
       workload.default_knobs == nullptr ? Values(workload.knobs) : workload.default_knobs(problem, machine);
-  return usual.with(given);
+  return usual.with(with_class(given, machine));
 }
 
 const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where) {
@@ -72,10 +74,23 @@ Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Ma
     throw UserError(fmt::format("gpus = {} is not allowed; machine {} has {}", problem.gpus(), machine.name,
                                 machine.gpu_count()));
   }
-  Schedule schedule = pattern.build(problem, machine, knobs);
+  const KernelClass kernels = pattern.vendor ? KernelClass::own : kernel_class_of(knobs);
+  Schedule schedule = kernels == KernelClass::own
+                          ? pattern.build(problem, machine, knobs)
+                          : pattern.build(problem, machine_of_class(machine, kernels), knobs);
   check_buffers(pattern, schedule, machine.gpu);
   launch_as(schedule, pattern, knobs);
+  write_as(schedule, pattern, kernels);
   return schedule;
+}
+
+double least_time_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                     const Values& knobs) {
+  const Workload& workload = *problem.workload;
+  if (workload.bound_ns == nullptr) return 0;
+  const KernelClass kernels = pattern.vendor ? KernelClass::own : kernel_class_of(knobs);
+  if (kernels == KernelClass::own) return workload.bound_ns(pattern, problem, machine, knobs);
+  return workload.bound_ns(pattern, problem, machine_of_class(machine, kernels), knobs);
 }
 
 std::string describe(const Pattern& pattern, const Values& knobs) {

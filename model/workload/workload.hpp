@@ -60,7 +60,8 @@ struct Pattern {
   Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
   bool calls_itself = false;  // its schedule holds the host time of its calls (call_us) already
 
-  // All of vendors' libraries have a form, all others calls (launching.hpp), whether or not `knobs` says so.
+  // All of vendors' libraries have a form, all others calls (launching.hpp) and a class of kernels
+  // (kernel_class.hpp), whether or not `knobs` says so.
   bool uses(std::string_view knob) const;
 };
 
@@ -155,7 +156,8 @@ void complete_problem(Problem& problem, const std::string& where);  // the same 
 
 Work work_of(const Problem& problem);
 
-// The knobs with the defaults of the machine where nothing was given.
+// The knobs with the defaults of the machine, and those of the class of kernels (kernel_class.hpp), where
+// nothing was given.
 Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given);
 
 // Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
@@ -169,6 +171,10 @@ const Pattern* baseline_of(const Workload& workload);
 // machine do not allow it: more GPUs than there are, a tile that does not fit, knobs outside their range.
 Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Machine& machine,
                         const Values& knobs);
+
+// No schedule of the knobs is faster, known before any is built (Workload::bound_ns); 0: nothing is known.
+double least_time_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                     const Values& knobs);
 
 // The knobs that the pattern uses, in short: "256x256x64, comm 64x256, 48 comm CUs".
 std::string describe(const Pattern& pattern, const Values& knobs);

@@ -7,6 +7,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/same_time.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/launching.hpp"
 #include "sim/study/evaluator.hpp"
 #include "sim/study/why.hpp"
@@ -26,6 +27,8 @@ struct PatternAccount {
   std::vector<OtherTime> others;
   std::vector<FormTime> forms;
 };
+
+constexpr std::size_t kOfOtherClasses = 3;  // own patterns that are also asked for as others write kernels
 
 class Study {
  public:
@@ -56,6 +59,8 @@ class Study {
   void find_forms(std::size_t pattern, const Values& knobs, const SimulationOptions& options);
   void complete_rounds();
   void find_spreads(std::vector<Candidate>& candidates);
+  void find_classes(std::vector<Candidate>& candidates);
+  std::vector<ClassTime> classes_of(const Candidate& candidate) const;
   Candidate candidate_of(std::size_t pattern) const;
   std::vector<Candidate> winners();
 
@@ -202,6 +207,41 @@ void Study::find_spreads(std::vector<Candidate>& candidates) {
   });
 }
 
+// What does not fit the other class has no time.
+std::vector<ClassTime> Study::classes_of(const Candidate& candidate) const {
+  SimulationOptions options;
+  options.seed = options_.seed;
+  options.stop = options_.stop;
+  std::vector<ClassTime> classes;
+  for (const KernelClass kernels : {KernelClass::vendor, KernelClass::triton}) {
+    Values pins = options_.pins.columns() > 0 ? options_.pins : Values(problem_.workload->knobs);
+    pins.give(kKernelsKnob, static_cast<std::int64_t>(kernels));
+    const Values knobs = candidate.knobs.with(with_class(pins, machine_));
+    try {
+      const Schedule schedule = build_schedule(*candidate.pattern, problem_, machine_, knobs);
+      const SimulationResult run = simulate(schedule, machine_, options);
+      if (!run.gave_up) classes.push_back({kernels, run.makespan_ns});
+    } catch (const UserError&) {
+    }
+  }
+  return classes;
+}
+
+// Of the fastest own patterns, in the order of candidates: which of them is best may change with the class.
+void Study::find_classes(std::vector<Candidate>& candidates) {
+  if (find_spec(problem_.workload->knobs, kKernelsKnob) == nullptr) return;
+  std::vector<Candidate*> first;
+  for (Candidate& candidate : candidates) {
+    const bool own = !candidate.pattern->vendor && candidate.pattern->name != problem_.workload->baseline;
+    if (!own || kernel_class_of(candidate.knobs) != KernelClass::own) continue;
+    first.push_back(&candidate);
+    if (first.size() == kOfOtherClasses) break;
+  }
+  evaluator_.parallel(first.size(), [&](std::size_t i) {
+    if (!evaluator_.stopped()) first[i]->classes = classes_of(*first[i]);
+  });
+}
+
 // The best of every pattern with its taxes, best first.
 std::vector<Candidate> Study::winners() {
   for (std::size_t p = 0; p < patterns(); ++p) {
@@ -220,6 +260,7 @@ std::vector<Candidate> Study::winners() {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
   find_spreads(candidates);
+  find_classes(candidates);
   return candidates;
 }
 

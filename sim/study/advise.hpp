@@ -17,6 +17,7 @@
 #include "model/machine/machine.hpp"
 #include "model/select/bounds.hpp"
 #include "model/select/selector.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/evaluator.hpp"
@@ -46,6 +47,12 @@ struct FormTime {
   double time_ns = 0;
 };
 
+// The same knobs where own kernels are written otherwise (model/workload/kernel_class.hpp).
+struct ClassTime {
+  KernelClass kernels = KernelClass::own;
+  double time_ns = 0;
+};
+
 // The best found of one pattern.
 struct Candidate {
   const Pattern* pattern = nullptr;
@@ -57,9 +64,10 @@ struct Candidate {
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;
-  std::vector<FormTime> forms;  // of a library, in the other forms in which it can be called
-  bool searched = true;         // more than its default knobs were tried
-  Spread spread;                // of the winner and the baseline, unless interrupted
+  std::vector<FormTime> forms;     // of a library, in the other forms in which it can be called
+  std::vector<ClassTime> classes;  // of the fastest own patterns, where kernels are asked for as `own`
+  bool searched = true;            // more than its default knobs were tried
+  Spread spread;                   // of the winner and the baseline, unless interrupted
   // Of a pattern that was stopped before it was tuned, being far behind: nothing that was tried of it takes
   // less. The knobs and their time are then the best of a few.
   std::optional<double> at_least_ns;

@@ -208,11 +208,8 @@ std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
 }
 
 std::optional<double> Evaluator::least_ns(std::size_t pattern, const Values& knobs) {
-  const Workload& workload = *choices_.problem->workload;
-  if (workload.bound_ns == nullptr) return 0;
   try {
-    return workload.bound_ns(*choices_.patterns[pattern].pattern, *choices_.problem, *choices_.machine,
-                             knobs);
+    return least_time_ns(*choices_.patterns[pattern].pattern, *choices_.problem, *choices_.machine, knobs);
   } catch (const UserError& error) {
     refuse(pattern, error.what());
     return std::nullopt;

@@ -31,4 +31,15 @@ struct Answered {
 Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
                     const Judged& judgement);
 
+// The verdict where own kernels are written otherwise (model/workload/kernel_class.hpp): on the fastest own
+// pattern then. Nothing that was measured is of these, so at best it may pay. Only where libraries are what
+// is there. One a class that any candidate has a time for.
+struct ClassVerdict {
+  const Pattern* pattern = nullptr;
+  ClassTime time;
+  Verdict verdict = Verdict::alone;
+};
+std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vector<Candidate>& candidates,
+                                         const Judged& judgement);
+
 }  // namespace tritax

@@ -169,6 +169,31 @@ const Fields<LibraryForm>& library_form_fields() {
   return fields;
 }
 
+const Fields<ClassVerdict>& class_verdict_fields() {
+  static const Fields<ClassVerdict> fields{
+      {{.name = "kernels",
+        .type = FieldType::text,
+        .meaning = "how well own kernels are written: vendor or triton",
+        .shows = shown::kJson | shown::kRow},
+       [](const ClassVerdict& one) { return kKernelClassNames[static_cast<std::size_t>(one.time.kernels)]; }},
+      {{.name = "pattern",
+        .type = FieldType::text,
+        .meaning = "the fastest own pattern then, of the first three, with the knobs of its row",
+        .shows = shown::kJson | shown::kRow},
+       [](const ClassVerdict& one) { return one.pattern->name; }},
+      {{.name = "time",
+        .unit = FieldUnit::time,
+        .meaning = "predicted for it",
+        .shows = shown::kJson | shown::kRow},
+       [](const ClassVerdict& one) { return one.time.time_ns; }},
+      {{.name = "decision",
+        .type = FieldType::text,
+        .meaning = "whether it pays then: may pay, tie, leave it or unknown",
+        .shows = shown::kJson | shown::kRow},
+       [](const ClassVerdict& one) { return name_of(one.verdict); }}};
+  return fields;
+}
+
 const Fields<Ranked>& taxonomy_fields() {
   static const Fields<Ranked> fields = [] {
     Fields<Ranked> all = pick(candidate_fields(), {"pattern", "time"});

@@ -42,4 +42,7 @@ struct LibraryForm {
 std::vector<LibraryForm> library_forms(const std::vector<Candidate>& candidates);
 const Fields<LibraryForm>& library_form_fields();
 
+// The verdict for other classes of own kernels.
+const Fields<ClassVerdict>& class_verdict_fields();
+
 }  // namespace tritax

@@ -35,8 +35,12 @@ AnyProblem any_problem(const Workload& workload) {
   AnyProblem any;
   any.problem = problem_of(workload);
   any.knobs = Values(workload.knobs);
+  if (workload.name == "all-gather") any.knobs.give("comm_cus", 16);  // it asks for them
   for (const Spec& field : workload.fields) {
-    if (field.counts_gpus) any.problem.values.give(field.name, std::min<std::int64_t>(4, field.high));
+    if (field.counts_gpus) {
+      any.problem.values.give(field.name, std::min<std::int64_t>(4, field.high));
+      continue;
+    }
     if (!field.required) continue;
     any.problem.values.give(field.name,
                             field.kind == ValueKind::name ? 0 : std::min<std::int64_t>(512, field.high));

@@ -5,6 +5,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
 
@@ -100,8 +101,8 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxPosted},
 }};
 
-const std::array<Spec, 5> kKnobs{
-    {gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"), form_knob(), call_knob()}};
+const std::array<Spec, 6> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
+                                  form_knob(), call_knob(), kernels_knob()}};
 
 Work work(const Problem& problem) {
   const AllGather gather = all_gather_of(problem);

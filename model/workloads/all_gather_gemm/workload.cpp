@@ -9,6 +9,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 
@@ -35,7 +36,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 20> kKnobs{{
+const std::array<Spec, 21> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -75,6 +76,7 @@ const std::array<Spec, 20> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -11,6 +11,7 @@
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_reduce/one_shot.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -30,6 +31,7 @@ const std::array<Spec, 9> kKnobs{{
     collective_knob("lock"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -9,6 +9,7 @@
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/norm_rows.hpp"
+#include "model/workload/kernel_class.hpp"
 
 namespace tritax {
 
@@ -17,13 +18,14 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 7> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -16,6 +16,7 @@
 #include "model/machine/check_machine.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_gather.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 
 namespace tritax {
@@ -25,7 +26,7 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -33,6 +34,7 @@ const std::array<Spec, 8> kKnobs{{
     collective_knob("lock"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

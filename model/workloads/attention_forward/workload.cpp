@@ -11,6 +11,7 @@
 #include "model/parts/attend_tiles.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
 namespace tritax {
@@ -35,7 +36,7 @@ const std::array<Spec, 7> kFields{{
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
 
-const std::array<Spec, 7> kKnobs{{
+const std::array<Spec, 8> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -52,6 +53,7 @@ const std::array<Spec, 7> kKnobs{{
      .shown = "{} form",
      .not_shown = 0},
     call_knob(),
+    kernels_knob(),
 }};
 
 template <Mapping mapping>

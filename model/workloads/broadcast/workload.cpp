@@ -5,6 +5,7 @@
 
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/broadcast/patterns.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of GPU 0", "columns of the matrix", 2);
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -23,6 +24,7 @@ const std::array<Spec, 8> kKnobs{{
     collective_knob("lock"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -7,6 +7,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/expert_exchange/patterns.hpp"
 
 namespace tritax {
@@ -34,7 +35,7 @@ const std::array<Spec, 13> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
@@ -42,6 +43,7 @@ const std::array<Spec, 8> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

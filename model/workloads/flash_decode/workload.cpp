@@ -10,6 +10,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/flash_decode/patterns.hpp"
 
 namespace tritax {
@@ -42,7 +43,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     {.name = "splits",
      .help = "parts of the keys of a GPU, each of a workgroup of its own",
      .high = kMaxSplits,
@@ -79,6 +80,7 @@ const std::array<Spec, 10> kKnobs{{
      .shown = "{} steps",
      .not_shown = 1},
     form_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -13,6 +13,7 @@
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
 #include "model/parts/partial_sums.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/gemm/patterns.hpp"
 
 namespace tritax {
@@ -30,7 +31,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::fp16, "element type of A, B and C", kDTypeNames),
 }};
 
-const std::array<Spec, 17> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -78,6 +79,7 @@ const std::array<Spec, 17> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

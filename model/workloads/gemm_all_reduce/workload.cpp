@@ -11,6 +11,7 @@
 #include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/parts/sum_workload.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
 
@@ -26,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 23> kKnobs{{
+const std::array<Spec, 24> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -54,6 +55,7 @@ const std::array<Spec, 23> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -13,6 +13,7 @@
 #include "model/parts/library_sum.hpp"
 #include "model/parts/norm_rows.hpp"
 #include "model/parts/sum_workload.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/gemm_all_reduce_norm/fused.hpp"
 
 namespace tritax {
@@ -27,7 +28,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 18> kKnobs{{
+const std::array<Spec, 19> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -45,6 +46,7 @@ const std::array<Spec, 18> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -8,6 +8,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_all_scatter/patterns.hpp"
 
@@ -108,7 +109,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 17> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -125,6 +126,7 @@ const std::array<Spec, 17> kKnobs{{
     gemm_knob("launch"),
     form_knob(true),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -10,6 +10,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 
@@ -27,7 +28,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(2),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 16> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -42,6 +43,7 @@ const std::array<Spec, 15> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -10,6 +10,7 @@
 #include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/parts/sum_workload.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
 
@@ -29,7 +30,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 22> kKnobs{{
+const std::array<Spec, 23> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -48,6 +49,7 @@ const std::array<Spec, 22> kKnobs{{
     gemm_knob("xcd_chunk"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),

@@ -14,6 +14,7 @@
 #include "model/parts/group_tile.hpp"
 #include "model/parts/usual_first.hpp"
 #include "model/workload/file_values.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/grouped_gemm/patterns.hpp"
 
 namespace tritax {
@@ -50,7 +51,7 @@ const std::array<Spec, 12> kFields{{
     dtype_field(DType::bf16, "element type of A, B and C"),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -72,6 +73,7 @@ const std::array<Spec, 13> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -10,6 +10,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/group_tile.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/moe/patterns.hpp"
 
@@ -40,7 +41,7 @@ const std::array<Spec, 14> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -61,6 +62,7 @@ const std::array<Spec, 10> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -13,6 +13,7 @@
 #include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workloads/paged_attention/batch.hpp"
 #include "model/workloads/paged_attention/heuristics.hpp"
 #include "model/workloads/paged_attention/problem.hpp"
@@ -65,7 +66,7 @@ const std::array<Spec, 12> kFields{{
     dtype_field(DType::fp16, "element type of queries, keys, values and results"),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     {.name = "tile",
      .help = "keys at a time",
      .low = kTileStep,
@@ -113,6 +114,7 @@ const std::array<Spec, 11> kKnobs{{
      .high = kMostCallUs,
      .shown = "{} us a call",
      .not_shown = 0},
+    kernels_knob(),
     {.name = "layers",
      .help = "one behind the other, each with a cache of its own; the time is that of all",
      .high = kMostLayers,

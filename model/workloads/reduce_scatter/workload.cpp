@@ -11,6 +11,7 @@
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/sum_patterns.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 
 namespace tritax {
@@ -20,7 +21,7 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -29,6 +30,7 @@ const std::array<Spec, 9> kKnobs{{
     collective_knob("lock"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -7,6 +7,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/sequence_attention.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/ring_attention/patterns.hpp"
 
@@ -27,7 +28,7 @@ const std::array<Spec, 8> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -62,6 +63,7 @@ const std::array<Spec, 14> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -10,6 +10,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/usual_first.hpp"
 #include "model/workload/file_values.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/spmv/draft.hpp"
 #include "model/workloads/spmv/patterns.hpp"
@@ -52,7 +53,7 @@ const std::array<Spec, 9> kFields{{
     dtype_field(DType::fp32, "of values and x; sums and y are fp32"),
 }};
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     {.name = "workgroup_threads",
      .help = "threads of a workgroup; left out: 256 where waves have 64 lanes, else 128",
      .high = kMostThreads,
@@ -90,6 +91,7 @@ const std::array<Spec, 8> kKnobs{{
      .shown = "long beyond {}"},
     form_knob(),
     call_knob(),
+    kernels_knob(),
 }};
 
 using Knob = std::string_view;

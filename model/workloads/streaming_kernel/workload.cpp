@@ -29,6 +29,7 @@
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/workload/kernel_class.hpp"
 
 namespace tritax {
 
@@ -52,7 +53,7 @@ const std::array<Spec, 4> kFields{{
     dtype_field(DType::bf16, "element type"),
 }};
 
-const std::array<Spec, 5> kKnobs{{
+const std::array<Spec, 6> kKnobs{{
     {.name = "strip",
      .help = "rows of a workgroup at a time",
      .high = kMostStrip,
@@ -75,6 +76,7 @@ const std::array<Spec, 5> kKnobs{{
      .not_shown = 0},
     gemm_knob("launch"),
     call_knob(),
+    kernels_knob(),
 }};
 
 struct Streaming {

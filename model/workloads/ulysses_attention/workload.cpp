@@ -7,6 +7,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/sequence_attention.hpp"
 #include "model/parts/usual_first.hpp"
+#include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/ulysses_attention/patterns.hpp"
 
@@ -26,7 +27,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -51,6 +52,7 @@ const std::array<Spec, 13> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 

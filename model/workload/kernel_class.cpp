@@ -1,0 +1,74 @@
+#include "model/workload/kernel_class.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/cost/kernel_costs.hpp"
+#include "model/workload/launching.hpp"
+#include "model/workload/workload.hpp"
+
+namespace tritax {
+
+namespace {
+
+constexpr double kTritonCallUs = 18;  // of the host, in all; see the header
+
+KernelProfile profile_of(KernelClass kernels) {
+  switch (kernels) {
+    case KernelClass::triton:
+      return KernelProfile::triton;
+    case KernelClass::vendor:
+      return KernelProfile::vendor;
+    case KernelClass::own:
+      break;
+  }
+  return KernelProfile::interpreter;
+}
+
+}  // namespace
+
+Spec kernels_knob() {
+  Spec spec;
+  spec.name = kKernelsKnob;
+  spec.help =
+      "how well own kernels are written: as this project's executor runs them (own), as Triton compiles "
+      "them (triton), or as the vendor's libraries are (vendor)";
+  spec.kind = ValueKind::name;
+  spec.names = kKernelClassNames;
+  spec.shown = "{} kernels";
+  spec.not_shown = static_cast<std::int64_t>(KernelClass::own);
+  spec.unrecorded = static_cast<std::int64_t>(KernelClass::own);
+  return spec;
+}
+
+KernelClass kernel_class_of(const Values& knobs) {
+  return knobs.has(kKernelsKnob) ? static_cast<KernelClass>(knobs[kKernelsKnob]) : KernelClass::own;
+}
+
+Values with_class(const Values& knobs, const Machine& machine) {
+  Values all = knobs;
+  if (kernel_class_of(knobs) != KernelClass::triton) return all;
+  const auto give = [&](std::string_view knob, std::int64_t value) {
+    if (all.has(knob) && !all.given(knob)) all.give(knob, value);
+  };
+  if (!machine.gpu.async_tile_copy) give("pipeline", static_cast<std::int64_t>(Pipeline::serial));
+  give("peer_order", 0);
+  give(kCallKnob, std::max<std::int64_t>(0, std::llround(kTritonCallUs - machine.host.launch_call_ns / 1e3)));
+  return all;
+}
+
+Machine machine_of_class(const Machine& machine, KernelClass kernels) {
+  Machine other = machine;
+  other.interpreter = costs(machine, profile_of(kernels));
+  return other;
+}
+
+void write_as(Schedule& schedule, const Pattern& pattern, KernelClass kernels) {
+  if (pattern.vendor || kernels == KernelClass::own) return;
+  for (Kernel& kernel : schedule.kernels) {
+    const bool interpreted = kernel.profile == KernelProfile::interpreter;
+    if (interpreted || kernel.profile == KernelProfile::triton) kernel.profile = profile_of(kernels);
+  }
+}
+
+}  // namespace tritax
