@@ -128,6 +128,13 @@ std::string caution_of(const Standing& standing, const std::vector<const Compare
                      similar_text(similar, problem, machine, missing));
 }
 
+// Somebody changed it, or wrote a file that differs from a base. Shipped machines are nodes, with a base too.
+bool differs_from_a_node(const Machine& machine) {
+  if (!machine.changes.empty()) return true;
+  const std::vector<std::string> shipped = shipped_machines();
+  return !machine.base.empty() && std::find(shipped.begin(), shipped.end(), machine.name) == shipped.end();
+}
+
 }  // namespace
 
 double Band::at(double time_ns) const {
@@ -164,8 +171,7 @@ Standing standing_of(const Problem& problem, const Machine& machine, const std::
   standing.source = fmt::format("{}", fmt::join(sources, "; "));
   std::string caution = caution_of(standing, similar, problem, machine);
   if (!caution.empty()) standing.cautions.push_back(std::move(caution));
-  const bool differs = !machine.changes.empty() || !machine.base.empty();
-  if (differs && !sources.empty()) {
+  if (differs_from_a_node(machine) && !sources.empty()) {
     standing.cautions.push_back(fmt::format("What was compared is {} without the changes.",
                                             machine.base.empty() ? machine.name : machine.base));
   }
