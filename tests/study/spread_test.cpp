@@ -14,7 +14,7 @@ namespace {
 TEST(Spread, IsTheRelativeStandardDeviationOfTheTimes) {
   const Spread spread{1, {226e3, 240e3, 265e3, 231e3, 228e3}};
   EXPECT_NEAR(spread.relative(), 0.0673, 5e-5);
-  EXPECT_NEAR(widened(0.079, spread.relative()), 0.1361, 5e-5);
+  EXPECT_NEAR(widened(0.079, spread.relative()), 0.1360, 5e-5);
   EXPECT_EQ(spread.low_ns(), 226e3);
   EXPECT_EQ(spread.high_ns(), 265e3);
   EXPECT_EQ(spread.last_seed(), 5u);

@@ -110,8 +110,8 @@ RC_GTEST_PROP(Taxonomy, EveryChangeOfTheBestIsACrossoverBetweenItsValues, ()) {
   const std::vector<Crossover> changes = crossovers_of(sweep->points);
   std::size_t next = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
-    const Pattern* before = sweep.found[i - 1].front().pattern;
-    const Pattern* after = sweep.found[i].front().pattern;
+    const Pattern* before = sweep->found[i - 1].front().pattern;
+    const Pattern* after = sweep->found[i].front().pattern;
     if (before == after) continue;
     RC_ASSERT(next < changes.size());
     const Crossover& change = changes[next++];
