@@ -114,7 +114,8 @@ std::optional<Compared> kind_of(const PublishedEntry& entry, std::size_t variant
       return std::nullopt;
     case Metric::best_speedup: {  // of the fastest other pattern
       const Workload& workload = *scenario.problem.workload;
-      return baseline_of(workload)->vendor ? Compared::own_over_library : Compared::own;
+      const bool library = compared_of(*baseline_of(workload)) == Compared::library;
+      return library ? Compared::own_over_library : Compared::own;
     }
     case Metric::speedup:
       return compared_of(pattern_of(scenario), pattern_of(entry.references[variant]));

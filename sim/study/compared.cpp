@@ -164,10 +164,13 @@ bool near(const FieldRange& range, const Problem& problem) {
 
 }  // namespace
 
-Compared compared_of(const Pattern& pattern) { return pattern.vendor ? Compared::library : Compared::own; }
+// Some workloads put their library together from the parts that own kernels have; by its name it is one.
+Compared compared_of(const Pattern& pattern) {
+  return pattern.vendor || pattern.name.starts_with("library") ? Compared::library : Compared::own;
+}
 
 Compared compared_of(const Pattern& a, const Pattern& b) {
-  return a.vendor == b.vendor ? compared_of(a) : Compared::own_over_library;
+  return compared_of(a) == compared_of(b) ? compared_of(a) : Compared::own_over_library;
 }
 
 std::vector<ComparedSet> parse_compared(std::string_view csv, const std::string& origin) {

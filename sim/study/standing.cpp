@@ -110,16 +110,16 @@ std::string similar_text(const std::vector<const ComparedSet*>& similar, const P
 // Nothing where the times of all kinds of patterns can be told apart.
 std::string caution_of(const Standing& standing, const std::vector<const ComparedSet*>& similar,
                        const Problem& problem, const Machine& machine) {
-  const auto has = [&](bool vendor) {
+  const auto has = [&](Compared kind) {
     const auto patterns = problem.workload->patterns;
     return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const Pattern& one) { return one.vendor == vendor; });
+                       [&](const Pattern& one) { return compared_of(one) == kind; });
   };
-  const bool both = has(true) && has(false);
+  const bool both = has(Compared::own) && has(Compared::library);
   if (both && standing.ratio.known()) return "";
   std::vector<Compared> missing;
-  if (has(false) && !standing.own.known()) missing.push_back(Compared::own);
-  if (has(true) && !standing.library.known()) missing.push_back(Compared::library);
+  if (has(Compared::own) && !standing.own.known()) missing.push_back(Compared::own);
+  if (has(Compared::library) && !standing.library.known()) missing.push_back(Compared::library);
   if (missing.empty()) return "";
   const std::string_view of = !both || missing.size() == 2       ? ""
                               : missing.front() == Compared::own ? " of own kernels"
@@ -143,12 +143,12 @@ double Band::at(double time_ns) const {
 }
 
 double Standing::of(const Pattern& pattern, double time_ns) const {
-  return (pattern.vendor ? library : own).at(time_ns);
+  return (compared_of(pattern) == Compared::library ? library : own).at(time_ns);
 }
 
 double Standing::between(const Pattern& a, double a_ns, const Pattern& b, double b_ns) const {
   const double shorter_ns = std::min(a_ns, b_ns);
-  if (a.vendor == b.vendor) return of(a, shorter_ns);
+  if (compared_of(a) == compared_of(b)) return of(a, shorter_ns);
   if (ratio.known()) return ratio.at(shorter_ns);
   return own.known() && library.known() ? std::hypot(of(a, a_ns), of(b, b_ns)) : 0;
 }
