@@ -279,12 +279,14 @@ std::string figure_of(const Question& question, const Advice& advice) {
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
   BarsPlot plot;
   plot.title = heading_of(question);
-  plot.subtitle = judgement.band > 0 ? fmt::format("whiskers: two of three predictions are within {:.1f} %",
-                                                   100 * judgement.band)
-                                     : "how far predictions for this machine are off is not known";
+  const bool known =
+      std::any_of(judgement.bands.begin(), judgement.bands.end(), [](double band) { return band > 0; });
+  plot.subtitle = known
+                      ? "whiskers: nine of ten such times were within; none: nothing comparable was measured"
+                      : "nothing comparable was measured";
   for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
     const Candidate& candidate = advice.candidates[i];
-    plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, judgement.band,
+    plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, judgement.bands[i],
                          mark_of(judgement, i)});
   }
   return to_svg(plot);

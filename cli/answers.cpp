@@ -26,8 +26,8 @@ std::string size_of(const Question& question) {
                      question.problem.workload->size_text(question.problem));
 }
 
-// Whether the runner-up is as good, and what else has to be known: "tie", "uncertain library", "never
-// compared".
+// Whether the runner-up is as good, and what else has to be known: "tie", "uncertain library", "nothing
+// comparable".
 std::string mark_of_best(const Best& best) {
   std::vector<std::string> marks;
   if (best.is_tie()) marks.emplace_back("tie");
@@ -36,7 +36,7 @@ std::string mark_of_best(const Best& best) {
       marks.push_back(fmt::format("uncertain {}", (*best.found)[i].pattern->name));
     }
   }
-  if (!best.judgement.standing.cautions.empty()) marks.emplace_back("never compared");
+  if (!best.judgement.standing.cautions.empty()) marks.emplace_back("nothing comparable");
   return fmt::format("{}", fmt::join(marks, ", "));
 }
 

@@ -96,7 +96,7 @@ class BarsDrawing {
     if (bar.band > 0) {
       put("<path d=\"M{0:.1f} {2:g}v8M{0:.1f} {3:g}H{1:.1f}M{1:.1f} {2:g}v8\" stroke=\"#222\" "
           "fill=\"none\"/>\n",
-          x_of(time_us * (1 - bar.band)), x_of(time_us * (1 + bar.band)), y + kBarThick / 2 - 4,
+          x_of(time_us / (1 + bar.band)), x_of(time_us * (1 + bar.band)), y + kBarThick / 2 - 4,
           y + kBarThick / 2);
     }
     put("<text x=\"{:.1f}\" y=\"{:g}\">{:.1f}{}{}</text>\n", x_of(time_us * (1 + bar.band)) + 8, y + 16,

@@ -159,7 +159,7 @@ ordered_json calibration_json(const Calibration& calibration, const CalibrateArg
           {"machine", calibration.machine.name},
           {"base", options.machine},
           {"microbench", measured},
-          {"prediction_residual", calibration.machine.prediction_residual},
+          {"residual", calibration.residual},
           {"parameters", parameters},
           {"rows", rows}};
 }
@@ -178,9 +178,9 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
   outputs.print(
       "\nThe microbenchmarks again, simulated on the calibrated machine (simulated / measured - 1):\n");
   outputs.print(error_table(calibration));
-  outputs.print(fmt::format(
-      "\nprediction_residual {:.1f} %: root mean square over fitted rows and all that fill links\n",
-      100 * calibration.machine.prediction_residual));
+  outputs.print(
+      fmt::format("\nresidual {:.1f} %: root mean square over fitted rows and all that fill links\n",
+                  100 * calibration.residual));
 }
 
 void require_printable_name(const std::string& name) {
@@ -233,7 +233,6 @@ int run(const CalibrateArguments& options) {
   Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name, watched);
   progress.clear();
   // Those were of the base.
-  calibration.machine.compared.clear();
   calibration.machine.doubts.clear();
   const std::string text = write_machine(
       calibration.machine, fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",

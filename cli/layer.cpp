@@ -208,9 +208,9 @@ std::vector<std::string> sentences_of(const Study& study) {
     }
   }
   const bool unknown = std::any_of(study.answers.begin(), study.answers.end(), [](const StepAnswer& one) {
-    return one.verdict != Verdict::alone && one.standing.residual <= 0;
+    return one.verdict != Verdict::alone && one.band <= 0;
   });
-  if (unknown) sentences.emplace_back("How far predictions for this machine are off is not known.");
+  if (unknown) sentences.emplace_back("How far such predictions are off is not known for every step.");
   sentences.push_back(fmt::format("Not modelled: {}.", fmt::join(study.layers.left_out, ", ")));
   sentences.emplace_back(
       study.deployment.phase == Phase::decode
@@ -271,7 +271,7 @@ ordered_json step_json(const LayerStep& step) {
   for (const Candidate& one : step.answer->advice.candidates) {
     patterns.push_back(json_of(fields, Ranked{&one}));
   }
-  json["standing"] = json_of(step.answer->standing);
+  json["standing"] = json_of(step.answer->standing, step.answer->band, step.answer->best_band);
   return json;
 }
 
@@ -308,11 +308,13 @@ ordered_json study_json(const Study& study, const LayerArguments& options) {
 Page page_of(const Study& study, const LayerArguments& options) {
   BarsPlot plot;
   plot.title = heading_of(study);
-  plot.subtitle = "best pattern of every step, time along the critical path";
+  plot.subtitle =
+      "best pattern of every step, time along the critical path; whiskers: nine of ten such times were "
+      "within";
   for (std::size_t i = 0; i < study.answers.size(); ++i) {
     const StepAnswer& answer = study.answers[i];
     plot.bars.push_back({fmt::format("{}: {}", study.layers.steps[i].name, answer.best().pattern->name),
-                         answer.best().taxes.account, answer.standing.residual,
+                         answer.best().taxes.account, answer.best_band,
                          std::string(name_of(answer.verdict))});
   }
   Page page;

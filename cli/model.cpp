@@ -153,6 +153,7 @@ std::string picture_of(const ModelQuestion& question, const ModelAnswers& answer
   BarsPlot plot;
   plot.title = model_heading(question);
   plot.subtitle = "time per output token with the libraries, as a graph, along the critical path";
+  if (!answers.cautions.empty()) plot.subtitle += "; of some blocks nothing comparable was measured";
   for (const ModelAnswer& answer : answers.points) {
     if (!answer.decode) continue;
     const PhaseAnswer& decode = *answer.decode;

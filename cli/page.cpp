@@ -21,6 +21,8 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
+#include "model/core/quantile.hpp"
+#include "sim/study/standing.hpp"
 
 namespace tritax::embedded {
 std::span<const std::pair<std::string_view, std::string_view>> report_page();
@@ -62,11 +64,14 @@ ordered_json page_json(const Page& page) {
     ordered_json json = machine_json(machine);
     json["title"] = machine.title();
     json["compared"] = ordered_json::array();
-    for (const ComparedSet& set : machine.compared) {
+    for (const ComparedSet& set : shipped_comparisons()) {
+      if (set.gpu != machine.gpu.name) continue;
       json["compared"].push_back({{"workload", set.workload},
+                                  {"of", name_of(set.of)},
                                   {"rows", set.count},
-                                  {"residual", set.residual},
-                                  {"source", set.source}});
+                                  {"nine_of_ten", quantile(set.off, kHeld)},
+                                  {"problems", problems_text(set.ranges)},
+                                  {"source", set.set}});
     }
     machines.push_back(std::move(json));
   }

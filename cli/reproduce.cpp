@@ -79,7 +79,8 @@ class Scenarios {
   }
 
   // One a variant. What cannot be predicted may have none.
-  const std::vector<Scenario>& of(const ReproducedRow& row) const { return entries_.at(row.id)->scenarios; }
+  const std::vector<Scenario>& of(const ReproducedRow& row) const { return entry(row).scenarios; }
+  const PublishedEntry& entry(const ReproducedRow& row) const { return *entries_.at(row.id); }
 
   // A knob that the scenario leaves to the machine is at the machine's default. `knobs` keeps them.
   Record record(const Scenario& scenario, Values& knobs) {
@@ -92,29 +93,49 @@ class Scenarios {
     return record;
   }
 
- private:
   const Machine& machine_of(const Scenario& scenario) {
     const auto found = machines_.find(scenario.machine);
     if (found != machines_.end()) return found->second;
     return machines_.emplace(scenario.machine, find_machine_of(scenario)).first->second;
   }
 
+ private:
   std::map<std::string, const PublishedEntry*> entries_;
   std::map<std::string, Machine> machines_;
 };
 
-// What counts as a comparison of a time or a rate: no calibration, no bound, no quotient or difference of two
-// times.
-std::vector<MachineComparisons> compared_of(const std::vector<ReproducedRow>& rows,
-                                            const Scenarios& scenarios) {
+// What is compared of an entry: times and rates, parts, differences and ratios of times.
+std::optional<Compared> kind_of(const PublishedEntry& entry, std::size_t variant) {
+  const Scenario& scenario = entry.scenarios[variant];
+  switch (entry.metric) {
+    case Metric::l2_hit:
+    case Metric::llc_hit:
+    case Metric::hbm_bytes:
+      return std::nullopt;
+    case Metric::best_speedup: {  // of the fastest other pattern
+      const Workload& workload = *scenario.problem.workload;
+      const bool library = compared_of(*baseline_of(workload)) == Compared::library;
+      return library ? Compared::own_over_library : Compared::own;
+    }
+    case Metric::speedup:
+      return compared_of(pattern_of(scenario), pattern_of(entry.references[variant]));
+    default:
+      return compared_of(pattern_of(scenario));
+  }
+}
+
+// No calibration and no bound.
+std::vector<ComparedSet> compared_of(const std::vector<ReproducedRow>& rows, Scenarios& scenarios) {
   std::vector<Comparison> comparisons;
   for (const ReproducedRow& row : rows) {
-    const auto metric = static_cast<Metric>(parse_name(row.metric, "metric", kMetricNames));
-    const bool of_two =
-        metric == Metric::speedup || metric == Metric::best_speedup || metric == Metric::time_difference;
-    if (row.calibration || row.bound || of_two || !row.error) continue;
-    for (const Scenario& scenario : scenarios.of(row)) {
-      comparisons.push_back({scenario.machine, scenario.problem, *row.error});
+    if (row.calibration || row.bound || !row.error) continue;
+    const PublishedEntry& entry = scenarios.entry(row);
+    for (std::size_t i = 0; i < entry.scenarios.size(); ++i) {
+      const std::optional<Compared> of = kind_of(entry, i);
+      const Scenario& scenario = entry.scenarios[i];
+      if (!of) continue;
+      comparisons.push_back({"published " + row.group, scenarios.machine_of(scenario).gpu.name,
+                             scenario.problem, *of, *row.error});
     }
   }
   return compared_sets(comparisons);
@@ -204,7 +225,7 @@ Table summary_table(const std::vector<ReproducedRow>& rows) {
   return table;
 }
 
-void print_rows(const std::vector<ReproducedRow>& rows, const Scenarios& scenarios, const Outputs& outputs) {
+void print_rows(const std::vector<ReproducedRow>& rows, Scenarios& scenarios, const Outputs& outputs) {
   for (const GroupSummary& summary : summarise(rows)) {
     outputs.print(styled(summary.group, Style::bold) + '\n');
     outputs.print(group_table(rows, summary.group));
@@ -218,8 +239,7 @@ void print_rows(const std::vector<ReproducedRow>& rows, const Scenarios& scenari
   outputs.print("\n" + styled("Summary of the predictions; calibration rows do not count", Style::bold) +
                 '\n');
   outputs.print(summary_table(rows));
-  outputs.print('\n' + styled("What was compared, as [[compared]] of machine files says it", Style::bold) +
-                '\n');
+  outputs.print('\n' + styled("What was compared, as lines of scenarios/compared.csv", Style::bold) + '\n');
   outputs.print(compared_table(compared_of(rows, scenarios)));
 }
 

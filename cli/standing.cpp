@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/report.hpp"
+#include "model/core/quantile.hpp"
 
 namespace tritax::cli {
 
@@ -18,15 +19,14 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   std::vector<std::string> sentences;
   const Standing& standing = judgement.standing;
   const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
-  if (standing.residual > 0) {
-    const std::string band =
-        fmt::format("two of three predictions are within {:.1f} %", 100 * judgement.band);
-    sentences.push_back(tied > 1
-                            ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, band)
-                            : fmt::format("The first is ahead by more than the model is off: {}.", band));
-  } else {
-    sentences.emplace_back(
-        "How far predictions for this machine are off is not known, so nothing is called a tie.");
+  const double band = judgement.bands.empty() ? 0 : judgement.bands.front();
+  if (band > 0) {
+    const std::string within = fmt::format("nine of ten such times are within {:.0f} %", 100 * band);
+    sentences.push_back(
+        tied > 1 ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, within)
+                 : fmt::format("The first is ahead by more than the model is off: {}.", within));
+  } else if (!judgement.bands.empty()) {
+    sentences.emplace_back("How far such predictions are off is not known, so nothing is called a tie.");
   }
   for (const Candidate& candidate : candidates) {
     if (!candidate.spread.worth_saying()) continue;
@@ -53,16 +53,16 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   return sentences;
 }
 
-ordered_json json_of(const Standing& standing) {
-  return {{"residual", standing.residual > 0 ? ordered_json(standing.residual) : ordered_json()},
+ordered_json json_of(const Standing& standing, double ratio_band, double best_band) {
+  const auto known = [](double band) { return band > 0 ? ordered_json(band) : ordered_json(); };
+  return {{"band", known(best_band)},
+          {"ratio_band", known(ratio_band)},
           {"source", standing.source},
           {"cautions", standing.cautions}};
 }
 
 ordered_json json_of(const Judged& judgement) {
-  ordered_json json = json_of(judgement.standing);
-  json["band"] = judgement.band > 0 ? ordered_json(judgement.band) : ordered_json();
-  return json;
+  return json_of(judgement.standing, judgement.band, judgement.bands.empty() ? 0 : judgement.bands.front());
 }
 
 ordered_json json_of(const Spread& spread) {
@@ -81,37 +81,32 @@ std::string text_of(const Spread& spread) {
                      us(spread.low_ns()), us(spread.high_ns()));
 }
 
-Table compared_table(const std::vector<MachineComparisons>& sets) {
-  Table table{{{"machine", "machine"},
+Table compared_table(const std::vector<ComparedSet>& sets) {
+  Table table{{{"set", "set"},
+               {"gpu", "GPU"},
                {"workload", "workload"},
+               {"of", "of"},
                {"count", "compared"},
-               {"residual_percent", "two of three within", "%"},
-               {"ranges", "problems"}},
+               {"nine_of_ten_percent", "nine of ten within", "%"},
+               {"problems", "problems"}},
               {}};
-  for (const MachineComparisons& one : sets) {
-    std::vector<std::string> ranges;
-    for (const FieldRange& range : one.set.ranges) {
-      ranges.push_back(range.names.empty() ? fmt::format("{} {}-{}", range.field, range.low, range.high)
-                                           : fmt::format("{} {}", range.field, fmt::join(range.names, "|")));
-    }
-    table.add({one.machine, one.set.workload, one.set.count, 100 * one.set.residual,
-               fmt::format("{}", fmt::join(ranges, ", "))});
+  for (const ComparedSet& one : sets) {
+    table.add({one.set, one.gpu, one.workload, std::string(name_of(one.of)), one.count,
+               100 * quantile(one.off, kHeld), problems_text(one.ranges)});
   }
   return table;
 }
 
-ordered_json json_of(const std::vector<MachineComparisons>& sets) {
+ordered_json json_of(const std::vector<ComparedSet>& sets) {
   ordered_json list = ordered_json::array();
-  for (const MachineComparisons& one : sets) {
-    ordered_json json{{"machine", one.machine},
-                      {"workload", one.set.workload},
-                      {"count", one.set.count},
-                      {"residual", one.set.residual}};
-    for (const FieldRange& range : one.set.ranges) {
-      json[range.field] =
-          range.names.empty() ? ordered_json{range.low, range.high} : ordered_json(range.names);
-    }
-    list.push_back(std::move(json));
+  for (const ComparedSet& one : sets) {
+    list.push_back({{"set", one.set},
+                    {"gpu", one.gpu},
+                    {"workload", one.workload},
+                    {"of", name_of(one.of)},
+                    {"count", one.count},
+                    {"off", one.off},
+                    {"problems", problems_text(one.ranges)}});
   }
   return list;
 }

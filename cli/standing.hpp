@@ -15,10 +15,9 @@ namespace tritax::cli {
 // Sentences for people: ties and the band that makes them, doubts, cautions.
 std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates);
 
-// {"residual", "source", "cautions"}; a residual that is not known is null.
-nlohmann::ordered_json json_of(const Standing& standing);
-
-// The same and "band", likewise.
+// {"band", "ratio_band", "source", "cautions"}: of the time of the best, and of its ratio to the rival; null
+// where they are not known.
+nlohmann::ordered_json json_of(const Standing& standing, double ratio_band, double best_band);
 nlohmann::ordered_json json_of(const Judged& judgement);
 
 // {"seeds", "times_us", "relative"}; null if not known.
@@ -27,9 +26,8 @@ nlohmann::ordered_json json_of(const Spread& spread);
 // "seeds 1 to 5 give 226.0 to 265.1 us"
 std::string text_of(const Spread& spread);
 
-// Residual and ranges of what was compared, one line a machine and workload: what [[compared]] of a machine
-// file says.
-Table compared_table(const std::vector<MachineComparisons>& sets);
-nlohmann::ordered_json json_of(const std::vector<MachineComparisons>& sets);
+// As scenarios/compared.csv has them, but for the column `blind`.
+Table compared_table(const std::vector<ComparedSet>& sets);
+nlohmann::ordered_json json_of(const std::vector<ComparedSet>& sets);
 
 }  // namespace tritax::cli

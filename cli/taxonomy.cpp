@@ -51,7 +51,7 @@ struct Point {
   std::string refusal;  // why there is no answer
 
   SweepPoint as_sweep_point(const Spec* swept) const {
-    SweepPoint point{std::nullopt, &advice.candidates, judgement.band};
+    SweepPoint point{std::nullopt, &advice.candidates, &judgement.standing};
     if (swept != nullptr) point.value = static_cast<double>(question->problem[swept->name]);
     return point;
   }
@@ -164,11 +164,23 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   outputs.print(crossover_table(sweep, changes));
   outputs.print("\n");
   const Point& first = sweep.points[changes.front().before];
-  if (first.judgement.band <= 0) return;
+  const double band = first.judgement.bands.front();
+  if (band <= 0) return;
   outputs.print(
-      wrapped(fmt::format("A tie: two of three predictions are within {:.1f} %, and the two patterns differ "
-                          "by less there.",
-                          100 * first.judgement.band)));
+      wrapped(fmt::format("A tie: nine of ten such times are within {:.0f} %, and the two patterns "
+                          "differ by less there.",
+                          100 * band)));
+}
+
+// Of all points, each once.
+void print_cautions(const Sweep& sweep, const Outputs& outputs) {
+  std::vector<std::string> cautions;
+  for (const Point& point : sweep.points) {
+    for (const std::string& caution : point.judgement.standing.cautions) {
+      if (std::find(cautions.begin(), cautions.end(), caution) == cautions.end()) cautions.push_back(caution);
+    }
+  }
+  for (const std::string& caution : cautions) outputs.print(wrapped(caution));
 }
 
 void print_sweep(const Sweep& sweep, const Outputs& outputs) {
@@ -177,6 +189,7 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
     outputs.print(best_table(sweep));
     outputs.print("\n");
     print_crossovers(sweep, outputs);
+    print_cautions(sweep, outputs);
     for (const Point& point : sweep.points) {
       if (!point.refusal.empty()) outputs.print(wrapped("No answer: " + point.refusal));
     }
@@ -260,11 +273,28 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
           {"interrupted", interrupted}};
 }
 
+// What is known of how far the times of a sweep are off.
+std::string doubt_text(const Sweep& sweep) {
+  double least = 0, most = 0;
+  bool all = true;
+  for (const Point& point : sweep.points) {
+    for (const double band : point.judgement.bands) {
+      all = all && band > 0;
+      most = std::max(most, band);
+      if (band > 0) least = least > 0 ? std::min(least, band) : band;
+    }
+  }
+  if (most <= 0) return "nothing comparable was measured";
+  const std::string within =
+      fmt::format("nine of ten such times are within {:.0f} to {:.0f} %", 100 * least, 100 * most);
+  return all ? within : within + ", where anything comparable was measured";
+}
+
 SweepPlot plot_of(const Sweep& sweep) {
   const Workload& workload = *sweep.points.front().question->problem.workload;
   SweepPlot plot;
   plot.title = heading_of(sweep);
-  plot.subtitle = "best knobs of every pattern";
+  plot.subtitle = "best knobs of every pattern; " + doubt_text(sweep);
   plot.x_label = fmt::format("{} ({})", sweep.name, sweep.field->help);
   plot.y_label = "predicted time (us)";
   for (const Pattern& pattern : workload.patterns) {

@@ -6,6 +6,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/record.hpp"
+#include "cli/standing.hpp"
 #include "cli/terminal.hpp"
 #include "sim/study/validate_library.hpp"
 
@@ -78,6 +79,16 @@ Table record_table(const std::vector<LibraryResidual>& rows, const Machine& mach
   return table.table();
 }
 
+std::vector<ComparedSet> compared_of(const std::vector<LibraryResidual>& rows, const Machine& machine) {
+  std::vector<Comparison> comparisons;
+  for (const LibraryResidual& row : rows) {
+    const Scenario& scenario = row.row.scenario;
+    comparisons.push_back({set_of_place(row.row.where), machine.gpu.name, scenario.problem,
+                           compared_of(pattern_of(scenario)), row.error()});
+  }
+  return compared_sets(comparisons);
+}
+
 ordered_json library_json(const std::vector<LibraryResidual>& rows, const Machine& machine) {
   ordered_json forms = ordered_json::array();
   for (std::size_t i = 0; i < kLibraryFormNames.size(); ++i) {
@@ -104,7 +115,8 @@ ordered_json library_json(const std::vector<LibraryResidual>& rows, const Machin
   ordered_json json{{"schema", "tritax.validate-library/1"},
                     {"machine", machine.name},
                     {"forms", std::move(forms)},
-                    {"rows", std::move(list)}};
+                    {"rows", std::move(list)},
+                    {"compared", json_of(compared_of(rows, machine))}};
   Record record;
   record.machine = &machine;
   add_record(json, record);

@@ -118,7 +118,7 @@ ordered_json row_json(const ValidatedRow& row, MeasuredClock clock, const Valida
   json.update({{"measured_us", row.measured_ns(clock) * 1e-3},
                {"predicted_us", row.predicted_on(clock) * 1e-3},
                {"error", row.error(clock)},
-               {"band", row.band > 0 ? ordered_json(row.band) : ordered_json()},
+               {"band", row.band.known() ? ordered_json(row.band_on(clock)) : ordered_json()},
                {"in_band", json_of(row.in_band(clock))},
                {"clocks", std::move(clocks)},
                {"where", row.where}});
@@ -190,9 +190,9 @@ std::string summary_text(const ValidationSummary& summary) {
     text += "no shape was measured with two patterns, so there is no choice to judge\n";
   }
   return text + (summary.band_coverage
-                     ? fmt::format("{:.0f} % of the measured times lie in the prediction's band\n",
+                     ? fmt::format("{:.0f} % of the measured times lie in the band that other sets give\n",
                                    100 * *summary.band_coverage)
-                     : std::string("no band: machine not calibrated\n"));
+                     : std::string("no band: nothing comparable in other sets\n"));
 }
 
 std::string clock_text(MeasuredClock clock) {
@@ -212,9 +212,10 @@ std::vector<ValidatedRow> worst_first(std::vector<ValidatedRow> rows, MeasuredCl
   return rows;
 }
 
-std::vector<MachineComparisons> compared_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
+std::vector<ComparedSet> compared_of(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   std::vector<Comparison> comparisons;
-  for (const ValidatedRow& row : rows) comparisons.push_back({row.machine, row.problem, row.error(clock)});
+  for (const ValidatedRow& row : rows)
+    comparisons.push_back({row.set, row.gpu, row.problem, Compared::own, row.error(clock)});
   return compared_sets(comparisons);
 }
 
@@ -299,7 +300,7 @@ void print_validated(const std::vector<ValidatedRow>& rows, bool all_rows, Measu
   outputs.print(choice_table(choices_of(rows, clock), clock));
   title("Error of the predictions; below 0: the model is too fast");
   outputs.print(error_table(rows, clock));
-  title("What was compared, as [[compared]] of machine files says it");
+  title("What was compared, as lines of scenarios/compared.csv");
   outputs.print(compared_table(compared_of(rows, clock)));
   title("Summary");
   outputs.print(summary_text(summarise(rows, clock)));

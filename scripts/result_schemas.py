@@ -11,9 +11,12 @@ from schema_parts import (NUMBER, RECORD, RUN_RECORD, SHARE, SIZE, TEXT, TEXTS, 
 VERSION = {"version": TEXT}
 INTERRUPTED = {"interrupted": YES_NO}
 ANY_RECORD = {**RECORD, **RUN_RECORD}  # of a schedule file or a workload, with a machine or without
-STANDING = closed({"residual": nullable(NUMBER), "source": TEXT, "cautions": TEXTS}, {"band": nullable(NUMBER)})
-COMPARED = {"type": "object", "properties": {"machine": TEXT, "workload": TEXT, "count": SIZE, "residual": NUMBER},
-            "required": ["machine", "workload", "count", "residual"]}
+STANDING = {"description": "how far predictions of this kind were off: of the time of the best, and of its ratio to the rival; "
+                           "null: nothing comparable was measured",
+            **closed({"band": nullable(NUMBER), "ratio_band": nullable(NUMBER), "source": TEXT, "cautions": TEXTS})}
+COMPARED = {"description": "as a line of scenarios/compared.csv", **closed(
+    {"set": TEXT, "gpu": TEXT, "workload": TEXT, "of": {"enum": ["own", "library", "own/library"]}, "count": SIZE,
+     "off": several(NUMBER), "problems": TEXT})}
 
 
 def schema(name, /, **keys):
@@ -118,7 +121,7 @@ def calibrate():
                         "residual": NUMBER, "standard_error": nullable(NUMBER), "remark": TEXT})
     row = closed({"group": TEXT, "name": TEXT, "parameters": TEXT, "measured_us": NUMBER, "simulated_us": NUMBER, "fitted": YES_NO})
     return top("tritax calibrate --json", "Parameters of a machine from microbenchmarks.", schema(
-        "calibrate/1", **VERSION, machine_changes=TEXTS, machine=TEXT, base=TEXT, microbench=TEXTS, prediction_residual=NUMBER,
+        "calibrate/1", **VERSION, machine_changes=TEXTS, machine=TEXT, base=TEXT, microbench=TEXTS, residual=NUMBER,
         parameters=several(parameter), rows=several(row)))
 
 
@@ -160,7 +163,7 @@ def validate_library():
     row = closed({"form": TEXT, "gpus": SIZE, "work": TEXT, "measured_us": NUMBER, "predicted_us": NUMBER, "error": NUMBER,
                   "where": TEXT}, ANY_RECORD)
     return top("tritax validate --library --json", "Calls of vendors' libraries beside predictions.", schema(
-        "validate-library/1", machine=TEXT, forms=several(form), rows=several(row), **VERSION, machine_changes=TEXTS,
+        "validate-library/1", machine=TEXT, forms=several(form), rows=several(row), compared=several(COMPARED), **VERSION, machine_changes=TEXTS,
         sustained=YES_NO, **INTERRUPTED), defs("values"))
 
 
@@ -191,7 +194,7 @@ def report():
         "required": ["id", "time_us", "sentences", "critical_path", "timeline", "overlap", "caches", "with_effect"]}
     on_page = machine()
     on_page["properties"] |= {"title": TEXT, "compared": several(closed(
-        {"workload": TEXT, "rows": SIZE, "residual": NUMBER, "source": TEXT}))}
+        {"workload": TEXT, "of": TEXT, "rows": SIZE, "nine_of_ten": NUMBER, "problems": TEXT, "source": TEXT}))}
     result = {"description": "what --json of the command writes", "type": "object", "required": ["schema"]}
     return top("Data of a page of tritax report", "The JSON in the page; docs/report.md.", schema(
         "report/1", **VERSION, command=TEXT, kind={"enum": ["advise", "simulate", "layer", "validate"]}, title=TEXT, result=result,

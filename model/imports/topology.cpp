@@ -140,7 +140,6 @@ Machine machine_of(const TopologyFile& topology, const Machine& base, const std:
       fmt::format("{} of {}; what it does not say is that of {}", topology.form, topology.file, base.title());
   machine.changes.clear();
   // Those were of the base.
-  machine.compared.clear();
   machine.doubts.clear();
   return machine;
 }

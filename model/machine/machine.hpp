@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
-#include "model/machine/compared.hpp"
+#include "model/machine/doubt.hpp"
 
 namespace tritax {
 
@@ -339,10 +339,8 @@ struct Machine {
   LibraryCosts library;
   Fabric fabric;
   NodeNetwork network;
-  bool after_long_load = false;    // more than gpu.power_window_ns of it: the power limit holds
-  double prediction_residual = 0;  // relative standard deviation; from calibration, 0 when there was none
+  bool after_long_load = false;  // more than gpu.power_window_ns of it: the power limit holds
   std::vector<Parameter> parameters;
-  std::vector<ComparedSet> compared;   // what predictions were compared with
   std::vector<Doubt> doubts;           // times that are known to be wrong
   std::vector<MachineChange> changes;  // against the file, already part of all of the above
 

@@ -24,8 +24,8 @@ template <typename AnyMachine, typename Visit>
 void visit_field(AnyMachine& machine, std::string_view key, const Visit& visit) {
   const ParameterSpec* spec = find_parameter_spec(key);
   TRITAX_ASSERT(spec != nullptr, "no such parameter");
-  auto parts = std::tie(machine, machine.gpu, machine.gpu.matrix[dtype_of(key)], machine.interpreter,
-                        machine.host, machine.copy_engine, machine.library, machine.fabric, machine.network);
+  auto parts = std::tie(machine.gpu, machine.gpu.matrix[dtype_of(key)], machine.interpreter, machine.host,
+                        machine.copy_engine, machine.library, machine.fabric, machine.network);
   std::visit(
       [&]<typename Field, typename Part>(Field Part::*member) {
         using Reference = std::conditional_t<std::is_const_v<AnyMachine>, const Part&, Part&>;

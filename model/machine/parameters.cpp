@@ -38,10 +38,6 @@ constexpr Bounds count_up_to(double high) { return {1, high, true}; }
 using D = Dimension;
 
 constexpr std::array kSpecs{
-    ParameterSpec{"", "prediction_residual", &Machine::prediction_residual, D::share, kSpread,
-                  "relative error left over by calibration; the uncertainty band of predictions",
-                  Presence::optional},
-
     ParameterSpec{"gpu", "xcds", &Gpu::xcds, D::count, count_up_to(64),
                   "dies that own compute units and an L2 (NVIDIA: 1)"},
     ParameterSpec{"gpu", "cus_per_xcd", &Gpu::cus_per_xcd, D::count, count_up_to(4096),

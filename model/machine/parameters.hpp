@@ -44,10 +44,10 @@ struct Bounds {
 
 // Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …
 using ParameterTarget =
-    std::variant<double Machine::*, int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*,
-                 double KernelCosts::*, double HostCosts::*, int CopyEngines::*, double CopyEngines::*,
-                 int LibraryCosts::*, double LibraryCosts::*, int Fabric::*, double Fabric::*,
-                 int NodeNetwork::*, double NodeNetwork::*>;
+    std::variant<int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*, double KernelCosts::*,
+                 double HostCosts::*, int CopyEngines::*, double CopyEngines::*, int LibraryCosts::*,
+                 double LibraryCosts::*, int Fabric::*, double Fabric::*, int NodeNetwork::*,
+                 double NodeNetwork::*>;
 
 enum class Presence : std::uint8_t {
   required,

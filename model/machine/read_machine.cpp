@@ -13,7 +13,7 @@
 #include "model/machine/check_machine.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/parameters.hpp"
-#include "model/machine/read_compared.hpp"
+#include "model/machine/read_doubts.hpp"
 
 namespace tritax {
 
@@ -264,12 +264,11 @@ Machine MachineReader::read() {
   machine_.gpus_per_node = whole_number("gpus_per_node", kMostGpusPerNode);
   read_table(root_, "", "",
              {"name", "base", "description", "nodes", "gpus_per_node", "gpu", "host", "copy_engine",
-              "library", "fabric", "network", "compared", "doubt"},
+              "library", "fabric", "network", "doubt"},
              nullptr);
   const Refuse refuse = [this](const toml::node& node, const std::string& key, const std::string& problem) {
     fail(node, key, problem);
   };
-  machine_.compared = read_compared(root_, refuse);
   machine_.doubts = read_doubts(root_, refuse);
 
   const toml::table& gpu = subtable(root_, "", "gpu");

@@ -67,7 +67,6 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   for (std::string line; std::getline(lines, line);) text += fmt::format("# {}\n", line);
   text += fmt::format("name = {}\ndescription = {}\nnodes = {}\ngpus_per_node = {}\n", quoted(machine.name),
                       quoted(machine.description), machine.nodes, machine.gpus_per_node);
-  text += entries(machine, "");
   text += fmt::format("\n[gpu]\nname = {}\narch = {}\n", quoted(machine.gpu.name), quoted(machine.gpu.arch));
   text += entries(machine, "gpu");
   for (const std::string_view dtype : kDTypeNames) {
@@ -86,11 +85,6 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   if (!network.empty() || machine.network.kind != NetworkKind::one_switch) {
     text += fmt::format("\n[network]\nkind = \"{}\"\n{}",
                         kNetworkKindNames[static_cast<std::size_t>(machine.network.kind)], network);
-  }
-  for (const ComparedSet& set : machine.compared) {
-    text += fmt::format("\n[[compared]]\nworkload = {}\ncount = {}\nresidual = {}\n", quoted(set.workload),
-                        set.count, set.residual);
-    text += ranges(set.ranges) + fmt::format("source = {}\n", quoted(set.source));
   }
   for (const Doubt& doubt : machine.doubts) {
     text += fmt::format("\n[[doubt]]\nworkload = {}\npattern = {}\n", quoted(doubt.workload),

@@ -38,7 +38,7 @@ const std::array<Spec, 9>& routing_fields() {
        .help = "file of how many tokens each expert gets, in all or by GPU; then nothing but who is drawn",
        .kind = ValueKind::file,
        .high = 1 << 30},
-      {.name = "routing_seed", .help = "of the draw", .low = 0, .high = 1 << 30, .usual = {1}},
+      {.name = "routing_seed", .help = "of the draw", .low = 0, .high = 1 << 30, .usual = {1}, .seeds = true},
       {.name = "capacity",
        .help = "what an expert takes, in percent of its even share; 0: all that come",
        .low = 0,

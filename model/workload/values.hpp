@@ -45,6 +45,7 @@ struct Spec {
   std::string_view option = {};                  // on the command line; empty: "--comm-tile"
   std::string_view allowed = {};                 // for messages, where that is not just the range
   bool counts_gpus = false;                      // usual on the command line: all GPUs of the machine
+  bool seeds = false;                            // it begins a draw: another value is as good
   bool varies_by_doubling = false;               // sensitivities halve and double it
   bool of_every_run = false;  // a knob that all patterns have, whatever their tables say: how a run is timed
   std::optional<std::int64_t> unrecorded = std::nullopt;  // of measurements that do not say it

@@ -86,7 +86,6 @@ PythonCalibration calibrate_python(const Machine& base, const py::object& microb
     found = calibrate(base, table, name.value_or(base.name), options);
   });
   // Those were of the base.
-  found.machine.compared.clear();
   found.machine.doubts.clear();
   return {found.machine, parameter_rows(found), measured_rows(found)};
 }

@@ -150,8 +150,15 @@ void add_advice(py::module_& module) {
           "Of those evaluated: stopped early")
       .def_property_readonly("pruned", [](const A& advice) { return advice.answer->advice.pruned; })
       .def_property_readonly(
-          "band", [](const A& advice) { return known(advice.answer->judgement.band); },
-          "Two of three predictions are within it; None: unknown, and nothing is called a tie")
+          "band",
+          [](const A& advice) {
+            const std::vector<double>& bands = advice.answer->judgement.bands;
+            return known(bands.empty() ? 0 : bands.front());
+          },
+          "Nine of ten times like that of the best were within it; None: nothing comparable was measured")
+      .def_property_readonly(
+          "ratio_band", [](const A& advice) { return known(advice.answer->judgement.band); },
+          "The same of the ratio of the best own pattern to what is there without, on which the verdict rests")
       .def_property_readonly("cautions",
                              [](const A& advice) { return advice.answer->judgement.standing.cautions; })
       .def(

@@ -6,20 +6,27 @@
 
 namespace tritax {
 
-Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates) {
+Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
+              const std::vector<ComparedSet>& compared) {
   Judged judgement;
-  judgement.standing = standing_of(problem, machine);
+  const Standing& standing = judgement.standing = standing_of(problem, machine, compared);
+  const auto with_luck = [](double band, double luck) { return band > 0 ? widened(band, luck) : 0; };
   std::vector<double> times_ns;
-  for (const Candidate& candidate : candidates) {
-    times_ns.push_back(candidate.time_ns);
-    judgement.doubts.push_back(doubt_of(problem, candidate.pattern->name, machine));
-  }
-  const double residual = judgement.standing.residual;
   // Spreads are those of the winner and of the baseline.
   double luck = 0;
-  for (const Candidate& candidate : candidates) luck = std::max(luck, candidate.spread.relative());
-  judgement.band = residual > 0 ? widened(residual, luck) : 0;
-  judgement.tied_with = ranks_with_ties(times_ns, judgement.band);
+  for (const Candidate& one : candidates) {
+    times_ns.push_back(one.time_ns);
+    luck = std::max(luck, one.spread.relative());
+    judgement.doubts.push_back(doubt_of(problem, one.pattern->name, machine));
+    judgement.bands.push_back(with_luck(standing.of(*one.pattern, one.time_ns), one.spread.relative()));
+  }
+  const auto between = [&](const Candidate& a, const Candidate& b) {
+    return with_luck(standing.between(*a.pattern, a.time_ns, *b.pattern, b.time_ns), luck);
+  };
+  judgement.tied_with = ranks_with_ties(
+      times_ns, [&](std::size_t i, std::size_t j) { return between(candidates[i], candidates[j]); });
+  const Rivals rivals = rivals_of(candidates, *problem.workload);
+  if (rivals.own != nullptr && rivals.there != nullptr) judgement.band = between(*rivals.own, *rivals.there);
   return judgement;
 }
 

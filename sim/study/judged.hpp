@@ -14,13 +14,15 @@ namespace tritax {
 // What is said of the answer to a question.
 struct Judged {
   Standing standing;
-  double band = 0;                   // the residual, widened by the luck of both sides; 0: unknown
-  std::vector<int> tied_with;        // of every candidate the first rank that the band cannot part it from
+  double band = 0;                   // of the ratio of the rivals (why.hpp), with luck; 0: unknown
+  std::vector<double> bands;         // of the time of every candidate, with luck; 0: unknown
+  std::vector<int> tied_with;        // of every candidate the first rank that no band parts it from
   std::vector<const Doubt*> doubts;  // of every candidate; nullptr for most
 };
 
 // Of candidates, best first.
-Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates);
+Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
+              const std::vector<ComparedSet>& compared = shipped_comparisons());
 
 // The verdict on the rivals among candidates (verdict.hpp, why.hpp), and its sentence. `alone` and "" where
 // there are no two to compare.

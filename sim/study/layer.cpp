@@ -178,9 +178,9 @@ Values pins_of(Phase phase, const Problem& problem) {
                  phase == Phase::decode ? LaunchMode::graph : LaunchMode::stream);
 }
 
-StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
+StepAnswer judge(Problem problem, Advice found, const Machine& machine,
+                 const std::vector<ComparedSet>& compared) {
   StepAnswer answer;
-  answer.standing = standing_of(problem, machine);
   answer.problem = std::move(problem);
   answer.advice = std::move(found);
   const auto& candidates = answer.advice.candidates;
@@ -190,7 +190,10 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine) {
                                 fmt::join(answer.advice.left_out, "; ")));
   }
   answer.libraries_ns = libraries->time_ns;
-  const Judged judgement = judged(answer.problem, machine, candidates);
+  const Judged judgement = judged(answer.problem, machine, candidates, compared);
+  answer.standing = judgement.standing;
+  answer.band = judgement.band;
+  answer.best_band = judgement.bands.front();
   answer.verdict = verdict_of(answer.problem, candidates, judgement).verdict;
   return answer;
 }

@@ -85,6 +85,8 @@ struct StepAnswer {
   Problem problem;
   Advice advice;
   Standing standing;
+  double band = 0;       // of the ratio of the rivals, with luck; 0: unknown
+  double best_band = 0;  // of the time of the best, likewise
   Verdict verdict = Verdict::alone;
   double libraries_ns = 0;  // the fastest of the baseline and of what stands for a vendor's libraries
 
@@ -94,7 +96,8 @@ struct StepAnswer {
 };
 
 // `found` is the search's answer to the problem, not interrupted.
-StepAnswer judge(Problem problem, Advice found, const Machine& machine);
+StepAnswer judge(Problem problem, Advice found, const Machine& machine,
+                 const std::vector<ComparedSet>& compared = shipped_comparisons());
 
 // Times of the steps of a kind of layer, one after the other.
 struct LayerSum {

@@ -162,7 +162,8 @@ Verdict verdict_of(const BlockAnswer& answer) {
   // A pass may gain nothing by what its host needs longer for.
   contest.own_ns = answer.change >= 0 ? std::max(answer.best_ns, answer.usual_ns) : answer.best_ns;
   contest.there_ns = answer.usual_ns;
-  contest.band = standing.residual;
+  contest.band =
+      standing.between(*answer.best->pattern, contest.own_ns, *answer.usual->pattern, contest.there_ns);
   contest.compared = standing.cautions.empty();
   contest.own_doubted = answer.best->doubted;
   contest.library_doubted = answer.usual->doubted;

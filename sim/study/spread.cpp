@@ -15,6 +15,7 @@ namespace {
 constexpr int kSeeds = 5;  // of which one has been run
 // Operations of the further runs together: a second or two on one core.
 constexpr std::uint64_t kCheapOperations = std::uint64_t{1} << 20;
+constexpr double kNineOfTen = 1.645;  // of a normal distribution lie within so many standard deviations
 constexpr double kWideSpread = 0.01;  // of the lowest
 
 }  // namespace
@@ -62,6 +63,6 @@ Spread spread_of(const Schedule& schedule, const Machine& machine, const Simulat
   return spread;
 }
 
-double widened(double residual, double spread) { return std::hypot(residual, spread); }
+double widened(double band, double spread) { return std::hypot(band, kNineOfTen * spread); }
 
 }  // namespace tritax

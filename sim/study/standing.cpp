@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
@@ -13,7 +15,8 @@ namespace tritax {
 
 namespace {
 
-constexpr double kTwoOfThree = 2.0 / 3;
+constexpr double kHostsDifferNs = 5.1e3;
+constexpr std::size_t kSetsNamed = 3;
 
 // What the problem has for a field: the name, or the number.
 bool contains(const FieldRange& range, const Problem& problem) {
@@ -31,109 +34,160 @@ void require_fields(const std::vector<FieldRange>& ranges, const Problem& proble
       continue;
     std::vector<std::string_view> names;
     for (const Spec& one : problem.values.specs()) names.push_back(one.name);
-    throw UserError(fmt::format("{}: compared: '{}' is no field of {} with such values; it has {}",
-                                machine.file, range.field, problem.workload->name, fmt::join(names, ", ")));
+    throw UserError(fmt::format("{}: doubt: '{}' is no field of {} with such values; it has {}", machine.file,
+                                range.field, problem.workload->name, fmt::join(names, ", ")));
   }
 }
 
-std::string describe(const FieldRange& range) {
-  if (!range.names.empty()) return fmt::format("{} {}", range.field, fmt::join(range.names, ", "));
-  return range.low == range.high ? fmt::format("{} {}", range.field, range.low)
-                                 : fmt::format("{} {} to {}", range.field, range.low, range.high);
-}
+// Lines of the table together.
+struct Pool {
+  std::vector<std::string_view> sets;
+  std::int64_t count = 0;
+  std::vector<double> off;
 
-// The ranges that the problem lies outside of.
-std::vector<const FieldRange*> outside_of(const ComparedSet& set, const Problem& problem) {
-  std::vector<const FieldRange*> outside;
-  for (const FieldRange& range : set.ranges) {
-    if (!contains(range, problem)) outside.push_back(&range);
+  void add(const ComparedSet& set) {
+    if (std::find(sets.begin(), sets.end(), set.set) == sets.end()) sets.push_back(set.set);
+    count += set.count;
+    off.insert(off.end(), set.off.begin(), set.off.end());
   }
-  return outside;
+  bool enough() const { return count >= kFewestCompared; }
+  Band band() const {
+    if (!enough()) return {};
+    const double share = kHeld + (1 - kHeld) / (static_cast<double>(sets.size()) + 1);
+    return {quantile(off, share), static_cast<int>(sets.size()), count};
+  }
+  // "183 comparisons of own in h200-2-moe, h200-4-moe"
+  std::string text(Compared of) const {
+    const std::size_t named = std::min(sets.size(), kSetsNamed);
+    std::string text =
+        fmt::format("{} comparisons of {} in {}", count, name_of(of),
+                    fmt::join(sets.begin(), sets.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+    if (named < sets.size()) text += fmt::format(" and {} more sets", sets.size() - named);
+    return text;
+  }
+};
+
+// What counts as comparable, blind sets alone where these are enough.
+Pool comparable(const std::vector<const ComparedSet*>& similar, Compared of, const Problem& problem,
+                const Machine& machine) {
+  Pool blind, all;
+  for (const ComparedSet* set : similar) {
+    if (set->of != of || set->gpu != machine.gpu.name || !outside_of(*set, problem).empty()) continue;
+    all.add(*set);
+    if (set->blind) blind.add(*set);
+  }
+  return blind.enough() ? blind : all;
 }
 
-std::string outside_sentence(const std::vector<const FieldRange*>& outside, const ComparedSet& set,
-                             const Machine& machine) {
-  std::vector<std::string> texts;
-  for (const FieldRange* range : outside) texts.push_back(describe(*range));
-  return fmt::format("Nothing like it was ever compared: the {} predictions of {} on {} that were have {}.",
-                     set.count, set.workload, machine.name, fmt::join(texts, "; "));
-}
-
-FieldRange range_over(const Spec& spec, std::size_t index, const std::vector<const Comparison*>& rows) {
-  FieldRange range;
-  range.field = spec.name;
-  for (const Comparison* row : rows) {
-    const Values& values = row->problem.values;
-    if (spec.kind == ValueKind::name) {
-      range.names.push_back(text_of(values, index));
-      continue;
+// "; similar questions were off by 45 % (the nearest: h200-4-moe, H200, gpus=2..4)"; "" for none.
+std::string similar_text(const std::vector<const ComparedSet*>& similar, const Problem& problem,
+                         const Machine& machine, const std::vector<Compared>& missing) {
+  const auto is_of_these = [&](const ComparedSet* set) {
+    return std::find(missing.begin(), missing.end(), set->of) != missing.end();
+  };
+  Pool pool;
+  const ComparedSet* nearest = nullptr;
+  std::size_t fewest = 0;
+  for (const bool any_kind : {false, true}) {
+    for (const ComparedSet* set : similar) {
+      if (!any_kind && !is_of_these(set)) continue;
+      pool.add(*set);
+      const std::size_t apart = outside_of(*set, problem).size() + (set->gpu == machine.gpu.name ? 0 : 1);
+      if (nearest != nullptr && apart >= fewest) continue;
+      nearest = set;
+      fewest = apart;
     }
-    const std::int64_t value = values.at(values.first_column(index));
-    range.low = row == rows.front() ? value : std::min(range.low, value);
-    range.high = row == rows.front() ? value : std::max(range.high, value);
+    if (nearest != nullptr) break;
   }
-  std::sort(range.names.begin(), range.names.end());
-  range.names.erase(std::unique(range.names.begin(), range.names.end()), range.names.end());
-  return range;
+  if (nearest == nullptr) return "";
+  std::vector<FieldRange> outside;
+  for (const FieldRange* range : outside_of(*nearest, problem)) outside.push_back(*range);
+  return fmt::format("; similar questions were off by {:.0f} % (the nearest: {} of {} on {}{}{})",
+                     100 * quantile(pool.off, kHeld), name_of(nearest->of), nearest->set, nearest->gpu,
+                     outside.empty() ? "" : ", ", problems_text(outside));
 }
 
-ComparedSet set_of(const std::vector<const Comparison*>& rows) {
-  const Workload& workload = *rows.front()->problem.workload;
-  ComparedSet set;
-  set.workload = workload.name;
-  set.count = static_cast<std::int64_t>(rows.size());
-  std::vector<double> errors;
-  for (const Comparison* row : rows) errors.push_back(std::abs(row->error));
-  set.residual = quantile(errors, kTwoOfThree);
-  for (std::size_t i = 0; i < workload.fields.size(); ++i) {
-    const Spec& field = workload.fields[i];
-    const bool tells = field.required || field.counts_gpus || field.kind == ValueKind::name;
-    if (tells && field.columns() == 1) set.ranges.push_back(range_over(field, i, rows));
-  }
-  return set;
+// Nothing where the times of all kinds of patterns can be told apart.
+std::string caution_of(const Standing& standing, const std::vector<const ComparedSet*>& similar,
+                       const Problem& problem, const Machine& machine) {
+  const auto has = [&](Compared kind) {
+    const auto patterns = problem.workload->patterns;
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const Pattern& one) { return compared_of(one) == kind; });
+  };
+  const bool both = has(Compared::own) && has(Compared::library);
+  if (both && standing.ratio.known()) return "";
+  std::vector<Compared> missing;
+  if (has(Compared::own) && !standing.own.known()) missing.push_back(Compared::own);
+  if (has(Compared::library) && !standing.library.known()) missing.push_back(Compared::library);
+  if (missing.empty()) return "";
+  const std::string_view of = !both || missing.size() == 2       ? ""
+                              : missing.front() == Compared::own ? " of own kernels"
+                                                                 : " of the library";
+  return fmt::format("Nothing comparable was measured{}{}.", of,
+                     similar_text(similar, problem, machine, missing));
+}
+
+// Somebody changed it, or wrote a file that differs from a base. Shipped machines are nodes, with a base too.
+bool differs_from_a_node(const Machine& machine) {
+  if (!machine.changes.empty()) return true;
+  const std::vector<std::string> shipped = shipped_machines();
+  return !machine.base.empty() && std::find(shipped.begin(), shipped.end(), machine.name) == shipped.end();
 }
 
 }  // namespace
 
-Standing standing_of(const Problem& problem, const Machine& machine) {
+double Band::at(double time_ns) const {
+  if (!known()) return 0;
+  return std::hypot(off, std::sqrt(2.0 / sets) * kHostsDifferNs / time_ns);
+}
+
+double Standing::of(const Pattern& pattern, double time_ns) const {
+  return (compared_of(pattern) == Compared::library ? library : own).at(time_ns);
+}
+
+double Standing::between(const Pattern& a, double a_ns, const Pattern& b, double b_ns) const {
+  const double shorter_ns = std::min(a_ns, b_ns);
+  if (compared_of(a) == compared_of(b)) return of(a, shorter_ns);
+  if (ratio.known()) return ratio.at(shorter_ns);
+  return own.known() && library.known() ? std::hypot(of(a, a_ns), of(b, b_ns)) : 0;
+}
+
+Standing standing_of(const Problem& problem, const Machine& machine, const std::vector<ComparedSet>& compared,
+                     std::string_view but) {
+  std::vector<const ComparedSet*> similar;
+  for (const ComparedSet& set : compared) {
+    if (set.workload == problem.workload->name && set.set != but) similar.push_back(&set);
+  }
   Standing standing;
-  const ComparedSet* nearest = nullptr;
-  std::vector<const FieldRange*> outside;
-  for (const ComparedSet& set : machine.compared) {
-    if (set.workload != problem.workload->name) continue;
-    require_fields(set.ranges, problem, machine);
-    std::vector<const FieldRange*> missed = outside_of(set, problem);
-    if (nearest != nullptr && missed.size() >= outside.size()) continue;
-    nearest = &set;
-    outside = std::move(missed);
+  std::vector<std::string> sources;
+  for (const auto& [of, band] : {std::pair{Compared::own, &standing.own},
+                                 {Compared::library, &standing.library},
+                                 {Compared::own_over_library, &standing.ratio}}) {
+    const Pool pool = comparable(similar, of, problem, machine);
+    *band = pool.band();
+    if (band->known()) sources.push_back(pool.text(of));
   }
-  if (nearest == nullptr) {
-    standing.cautions.push_back(fmt::format("No prediction of {} on {} was ever compared with a measurement.",
-                                            problem.workload->name, machine.name));
-    standing.residual = machine.prediction_residual;
-    standing.source = "prediction_residual of the machine file";
-    return standing;
-  }
-  standing.residual = nearest->residual;
-  standing.source = nearest->source;
-  if (!outside.empty()) standing.cautions.push_back(outside_sentence(outside, *nearest, machine));
-  const bool differs = !machine.changes.empty() || !machine.base.empty();
-  if (differs) {
+  standing.source = fmt::format("{}", fmt::join(sources, "; "));
+  std::string caution = caution_of(standing, similar, problem, machine);
+  if (!caution.empty()) standing.cautions.push_back(std::move(caution));
+  if (differs_from_a_node(machine) && !sources.empty()) {
     standing.cautions.push_back(fmt::format("What was compared is {} without the changes.",
                                             machine.base.empty() ? machine.name : machine.base));
   }
   return standing;
 }
 
-bool is_tie(double a_ns, double b_ns, double residual) {
-  return std::max(a_ns, b_ns) <= (1 + residual) * std::min(a_ns, b_ns);
+bool is_tie(double a_ns, double b_ns, double band) {
+  return std::max(a_ns, b_ns) <= (1 + band) * std::min(a_ns, b_ns);
 }
 
-std::vector<int> ranks_with_ties(const std::vector<double>& times_ns, double residual) {
+std::vector<int> ranks_with_ties(const std::vector<double>& times_ns,
+                                 const std::function<double(std::size_t, std::size_t)>& band) {
   std::vector<int> ranks;
   std::size_t first = 0;
   for (std::size_t i = 0; i < times_ns.size(); ++i) {
-    if (!is_tie(times_ns[first], times_ns[i], residual)) first = i;
+    if (!is_tie(times_ns[first], times_ns[i], band(first, i))) first = i;
     ranks.push_back(static_cast<int>(first) + 1);
   }
   return ranks;
@@ -148,23 +202,6 @@ const Doubt* doubt_of(const Problem& problem, std::string_view pattern, const Ma
     if (inside) return &doubt;
   }
   return nullptr;
-}
-
-std::vector<MachineComparisons> compared_sets(const std::vector<Comparison>& comparisons) {
-  std::vector<std::vector<const Comparison*>> groups;
-  for (const Comparison& one : comparisons) {
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return group.front()->machine == one.machine && group.front()->problem.workload == one.problem.workload;
-    });
-    if (same == groups.end()) {
-      groups.push_back({&one});
-    } else {
-      same->push_back(&one);
-    }
-  }
-  std::vector<MachineComparisons> sets;
-  for (const auto& group : groups) sets.push_back({group.front()->machine, set_of(group)});
-  return sets;
 }
 
 }  // namespace tritax

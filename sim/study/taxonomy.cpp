@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/study/standing.hpp"
-
 namespace tritax {
 
 namespace {
@@ -24,8 +22,11 @@ Crossover crossover_between(const SweepPoint& a, const SweepPoint& b) {
   change.to = second.pattern;
   const std::optional<double> to_before = time_of(a, *change.to);
   const std::optional<double> from_after = time_of(b, *change.from);
-  change.tie_before = to_before && is_tie(first.time_ns, *to_before, a.residual);
-  change.tie_after = from_after && is_tie(second.time_ns, *from_after, b.residual);
+  const auto tied = [](const SweepPoint& at, const Candidate& best, const Pattern& other, double other_ns) {
+    return is_tie(best.time_ns, other_ns, at.standing->between(*best.pattern, best.time_ns, other, other_ns));
+  };
+  change.tie_before = to_before && tied(a, first, *change.to, *to_before);
+  change.tie_after = from_after && tied(b, second, *change.from, *from_after);
   if (!to_before || !from_after || !a.value || !b.value) return change;
   const double behind = std::log(*to_before / first.time_ns);
   const double ahead = std::log(*from_after / second.time_ns);

@@ -9,7 +9,7 @@
 //
 // For example A takes 10 us and B 12 at 64, 20 and 15 at 128: s = 0.182 / (0.182 + 0.288) = 0.39, v = 84.
 // Whether the model can tell A from B there at all is said for each side: it cannot where the two times
-// differ by less than its residual (sim/study/standing.hpp).
+// differ by less than its band (sim/study/standing.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sim/study/advise.hpp"
+#include "sim/study/standing.hpp"
 
 namespace tritax {
 
@@ -24,7 +25,7 @@ namespace tritax {
 struct SweepPoint {
   std::optional<double> value;                         // above 0; none of what is no number
   const std::vector<Candidate>* candidates = nullptr;  // best first; empty where there is no answer
-  double residual = 0;                                 // of the predictions; 0: unknown
+  const Standing* standing = nullptr;                  // of the predictions
 };
 
 struct Crossover {
@@ -33,7 +34,7 @@ struct Crossover {
   const Pattern* from = nullptr;  // the best before …
   const Pattern* to = nullptr;    // … and after
   std::optional<double> at;       // the value where both take equally long, interpolated
-  bool tie_before = false;        // the residual cannot part the two there
+  bool tie_before = false;        // the band cannot part the two there
   bool tie_after = false;
 };
 

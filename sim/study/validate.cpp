@@ -81,7 +81,9 @@ ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& mach
   row.predicted_ns[index_of(MeasuredClock::wall)] = result.makespan_ns;
   double& device_ns = row.predicted_ns[index_of(MeasuredClock::device)];
   for (const RankResult& rank : result.ranks) device_ns = std::max(device_ns, rank.kernels_ns);
-  row.band = kBandDeviations * machine.prediction_residual;
+  row.set = set_of_place(row.where);
+  row.gpu = machine.gpu.name;
+  row.band = standing_of(row.problem, machine, shipped_comparisons(), row.set).own;
   return row;
 }
 
@@ -140,8 +142,8 @@ double ValidatedRow::predicted_on(MeasuredClock clock) const { return predicted_
 double ValidatedRow::error(MeasuredClock clock) const { return predicted_on(clock) / measured_ns(clock) - 1; }
 
 std::optional<bool> ValidatedRow::in_band(MeasuredClock clock) const {
-  if (band <= 0) return std::nullopt;
-  return std::abs(measured_ns(clock) - predicted_on(clock)) <= band * predicted_on(clock);
+  if (!band.known()) return std::nullopt;
+  return is_tie(measured_ns(clock), predicted_on(clock), band_on(clock));
 }
 
 std::vector<ValidatedRow> validate(const std::vector<MeasuredScenario>& rows,
@@ -275,12 +277,14 @@ ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock
     summary.pairs_in_order = in_order / pairs;
   }
   double covered = 0;
+  double with_band = 0;
   for (const ValidatedRow& row : rows) {
     const std::optional<bool> in_band = row.in_band(clock);
-    if (!in_band) return summary;
+    if (!in_band) continue;
+    with_band += 1;
     covered += *in_band ? 1 : 0;
   }
-  if (!rows.empty()) summary.band_coverage = covered / static_cast<double>(rows.size());
+  if (with_band > 0) summary.band_coverage = covered / with_band;
   return summary;
 }
 

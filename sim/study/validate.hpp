@@ -22,6 +22,7 @@
 
 #include "model/scenario/scenario.hpp"
 #include "sim/study/in_parallel.hpp"
+#include "sim/study/standing.hpp"
 
 namespace tritax {
 
@@ -33,10 +34,6 @@ struct MeasuredTime {
   double p10_ns = 0;
   double p90_ns = 0;
 };
-
-// Half the width of the uncertainty band, in standard deviations of the errors that calibration left: nine of
-// ten values of a normal distribution lie inside.
-inline constexpr double kBandDeviations = 1.645;
 
 struct MeasuredRow {
   std::string id;
@@ -97,15 +94,18 @@ struct ValidatedRow {
   std::string machine;
   std::string where;
   std::size_t file = 0;
+  std::string set;                       // of comparisons (compared.hpp)
+  std::string gpu;                       // of the machine
   std::array<MeasuredTime, 2> measured;  // by MeasuredClock
   std::array<double, 2> predicted_ns{};  // by MeasuredClock
-  double band = 0;                       // kBandDeviations · Machine::prediction_residual; 0: not calibrated
+  Band band;                             // by all sets but the row's own, so that the row can judge it
 
   double measured_ns(MeasuredClock clock) const;
   double predicted_on(MeasuredClock clock) const;
   // predicted / measured - 1.
   double error(MeasuredClock clock) const;
-  // Whether the measured median lies within predicted · (1 ± band); empty without a band.
+  double band_on(MeasuredClock clock) const { return band.at(predicted_on(clock)); }  // 0: unknown
+  // Whether the measured median lies in the band of the prediction; empty without one.
   std::optional<bool> in_band(MeasuredClock clock) const;
 };
 
@@ -151,8 +151,9 @@ struct ValidationSummary {
   std::optional<double> mean_regret;
   std::optional<double> max_regret;
   std::optional<double>
-      pairs_in_order;                   // share of the pairs of patterns, over all choices; empty: no choices
-  std::optional<double> band_coverage;  // share of rows in their band; empty if some row has none
+      pairs_in_order;  // share of the pairs of patterns, over all choices; empty: no choices
+  std::optional<double>
+      band_coverage;  // share of rows in their band, of those that have one; empty: none has
 };
 ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
 

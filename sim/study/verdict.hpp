@@ -11,7 +11,7 @@
 //   pays       an own pattern is faster by more than the band, and something like it was compared with a
 //              measurement
 //
-//   may pay    it is faster, but the band is unknown, nothing like it was ever compared, or its time is
+//   may pay    it is faster, but nothing comparable was measured, so that the band is unknown, or its time is
 //              doubted
 //
 // For example own 80 us, library 100 us, band 5 %: pays. At a band of 30 %: a tie. Own 80 us of default knobs

@@ -234,7 +234,8 @@ std::string behind_text(const Candidate& own, const Candidate& there) {
 }
 
 std::string interval_text(double band) {
-  return fmt::format("the prediction interval is {:.1f} %", 100 * band);
+  return band > 0 ? fmt::format("nine of ten such ratios were within {:.0f} %", 100 * band)
+                  : std::string("how far such predictions are off is not known");
 }
 
 // What the own one has more of; "" for nothing worth saying.
@@ -248,7 +249,7 @@ std::string more_text(const Candidate& own, const Candidate& there, const Worklo
 
 // Why it only may.
 std::string why_may(const Candidate& own, const Contest& contest) {
-  if (!contest.compared) return "Nothing like it was ever compared with a measurement.";
+  if (!contest.compared) return "Nothing comparable was measured.";
   if (contest.own_doubted) return fmt::format("The time of {} is uncertain.", own.pattern->name);
   return "How far such predictions are off is not known.";
 }

@@ -234,7 +234,7 @@ TEST_P(CalibrateFrom, AWrongMachineFindsTheTrueOne) {
     EXPECT_LT(p.standard_error, kLargestStandardError) << p.key;
     EXPECT_GT(p.rows, 0) << p.key;
   }
-  EXPECT_LT(calibration.machine.prediction_residual, kClose);
+  EXPECT_LT(calibration.residual, kClose);
 }
 
 INSTANTIATE_TEST_SUITE_P(Factors, CalibrateFrom, testing::Values(0.6, 1.5));
@@ -286,7 +286,7 @@ TEST(Calibrate, ParametersWithoutRowsKeepTheirValues) {
   const auto kept = std::find_if(calibration.machine.parameters.begin(), calibration.machine.parameters.end(),
                                  [](const Parameter& p) { return p.key == "gpu.cu_store_bandwidth"; });
   EXPECT_NE(kept->how, Provenance::calibrated);
-  EXPECT_EQ(base.parameters.size() + 1, calibration.machine.parameters.size());  // prediction_residual
+  EXPECT_EQ(base.parameters.size(), calibration.machine.parameters.size());
 }
 
 // Ports that let everything through: with two GPUs they would hide the link.

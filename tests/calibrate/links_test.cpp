@@ -151,7 +151,7 @@ TEST_P(Port, IsFoundBehindLinksThatFewCopiesDoNotFill) {
   EXPECT_NEAR(fabric.store_efficiency * fabric.link_raw_gb_per_s, link, kClose * link);
   EXPECT_NEAR(fabric.store_idle_share, kShare, 0.01);
   EXPECT_NEAR(fabric.store_egress_gb_per_s, port, kClose * port);
-  EXPECT_LT(found.machine.prediction_residual, kClose);
+  EXPECT_LT(found.residual, kClose);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rates, Port, testing::Values(280.0, 345.0, 400.0));
@@ -161,7 +161,7 @@ TEST(CalibrateLinks, TheResidualCountsWhatFillsLinksAndNothingElseThatIsNotFitte
   std::string fitted;
   for (const int workgroups : {32, 64, 128}) fitted += link_row("store", workgroups, 350);
   const auto residual = [&](const std::string& more) {
-    return calibrate_links(base_machine(), fitted + more).machine.prediction_residual;
+    return calibrate_links(base_machine(), fitted + more).residual;
   };
   constexpr double kBytes = 268435456;
   const std::string in_matrix = ";workgroups=32;tile=128x128;columns=8192";

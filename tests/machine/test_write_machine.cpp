@@ -50,12 +50,10 @@ TEST(ParameterValues, AreSetWhereTheSimulatorReadsThem) {
   set_parameter_value(machine, "gpu.matrix.fp8.load_clock", 1.25);
   set_parameter_value(machine, "fabric.store_egress", 123);
   set_parameter_value(machine, "host.barrier_time", 7);
-  set_parameter_value(machine, "prediction_residual", 0.125);
   EXPECT_EQ(machine.gpu.rate(DType::fp8).load_clock_ghz, 1.25);
   EXPECT_NE(machine.gpu.rate(DType::bf16).load_clock_ghz, 1.25);
   EXPECT_EQ(machine.fabric.store_egress_gb_per_s, 123);
   EXPECT_EQ(machine.host.barrier_ns, 7);
-  EXPECT_EQ(machine.prediction_residual, 0.125);
   EXPECT_EQ(parameter_value(machine, "gpu.matrix.fp8.load_clock"), 1.25);
 }
 

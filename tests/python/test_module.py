@@ -307,7 +307,8 @@ def test_advice_is_ranked_with_ties_and_can_be_run_again(machine, problem):
     for candidate in advice.candidates:
         first = advice.candidates[candidate.tie_with_rank - 1].time_ns
         assert candidate.tie_with_rank <= candidate.rank
-        assert candidate.tie_with_rank == candidate.rank or candidate.time_ns < first * (1 + 2 * advice.band)
+        widest = max(advice.band or 0, advice.ratio_band or 0)
+        assert candidate.tie_with_rank == candidate.rank or candidate.time_ns < first * (1 + 2 * widest)
         again = tritax.schedule(problem, machine, candidate.pattern, **candidate.knobs)
         assert tritax.simulate(again, machine).makespan_ns == candidate.time_ns
     assert advice.best.knobs["tile"] == TILE
@@ -316,7 +317,7 @@ def test_advice_is_ranked_with_ties_and_can_be_run_again(machine, problem):
     assert advice.explanation and advice.evaluated > advice.given_up
     library = advice["library"].time_ns
     others = min(candidate.time_ns for candidate in advice.candidates if candidate.pattern != "library")
-    assert (advice.decision == "leave it") == (library > 0 and others > library * (1 + advice.band))
+    assert (advice.decision == "leave it") == (library > 0 and others > library * (1 + (advice.ratio_band or 0)))
 
 
 def test_an_explanation_varies_machine_and_knobs(machine, problem, own):

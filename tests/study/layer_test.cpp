@@ -160,10 +160,18 @@ Workload workload_of_two() {
   return workload;
 }
 
-StepAnswer answer_of(const Workload& workload, double libraries_ns, double own_ns, double residual) {
-  Machine machine;
-  machine.compared.push_back(
-      {.workload = "test", .ranges = {}, .count = 9, .residual = residual, .source = ""});
+// Comparisons of the test's workload that give such a band to times of milliseconds.
+std::vector<ComparedSet> compared_within(double off) {
+  std::vector<ComparedSet> sets;
+  for (const Compared of : {Compared::own, Compared::own_over_library}) {
+    sets.push_back(
+        {.set = "a", .gpu = "", .workload = "test", .of = of, .count = 9, .off = {off}, .ranges = {}});
+  }
+  return sets;
+}
+
+StepAnswer answer_of(const Workload& workload, double libraries_ms, double own_ms, double band) {
+  const double libraries_ns = 1e6 * libraries_ms, own_ns = 1e6 * own_ms;
   Advice advice;
   advice.candidates.resize(2);
   const std::size_t own = own_ns < libraries_ns ? 0 : 1;
@@ -173,7 +181,7 @@ StepAnswer answer_of(const Workload& workload, double libraries_ns, double own_n
   advice.candidates[1 - own].pattern = &kTwoPatterns[0];
   advice.candidates[1 - own].time_ns = libraries_ns;
   advice.candidates[1 - own].taxes.account.wire_ns = libraries_ns;
-  return judge({&workload, {}}, std::move(advice), machine);
+  return judge({&workload, {}}, std::move(advice), Machine(), compared_within(band));
 }
 
 TEST(Layer, FusingPaysOnlyAheadOfTheLibrariesByMoreThanTheBand) {
@@ -181,7 +189,7 @@ TEST(Layer, FusingPaysOnlyAheadOfTheLibrariesByMoreThanTheBand) {
   EXPECT_EQ(answer_of(workload, 100, 80, 0.1).verdict, Verdict::pays);
   EXPECT_EQ(answer_of(workload, 100, 95, 0.1).verdict, Verdict::tie);
   EXPECT_EQ(answer_of(workload, 100, 120, 0.1).verdict, Verdict::leave_it);
-  EXPECT_EQ(answer_of(workload, 100, 95, 0.1).chosen_ns(), 100);
+  EXPECT_EQ(answer_of(workload, 100, 95, 0.1).chosen_ns(), 100e6);
 }
 
 // What is fastest may be another library than the baseline: nothing to fuse, and what fusing has to beat.
@@ -192,22 +200,20 @@ TEST(Layer, FusingHasToBeatTheFastestOfTheLibraries) {
        {.name = "own", .summary = ""}}};
   Workload workload = workload_of_two();
   workload.patterns = patterns;
-  const auto judged_at = [&](double own_ns) {
-    Machine machine;
-    machine.compared.push_back({.workload = "test", .ranges = {}, .count = 9, .residual = 0.1, .source = ""});
+  const auto judged_at = [&](double own_ms) {
     Advice advice;
-    for (const auto& [pattern, time_ns] : {std::pair{1, 60.0}, {2, own_ns}, {0, 100.0}}) {
+    for (const auto& [pattern, time_ms] : {std::pair{1, 60.0}, {2, own_ms}, {0, 100.0}}) {
       Candidate& one = advice.candidates.emplace_back();
       one.pattern = &patterns[static_cast<std::size_t>(pattern)];
-      one.time_ns = time_ns;
+      one.time_ns = 1e6 * time_ms;
     }
     std::sort(advice.candidates.begin(), advice.candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
-    return judge({&workload, {}}, std::move(advice), machine);
+    return judge({&workload, {}}, std::move(advice), Machine(), compared_within(0.1));
   };
   EXPECT_EQ(judged_at(80).verdict, Verdict::leave_it);
-  EXPECT_EQ(judged_at(80).libraries_ns, 60);
-  EXPECT_EQ(judged_at(80).chosen_ns(), 60);
+  EXPECT_EQ(judged_at(80).libraries_ns, 60e6);
+  EXPECT_EQ(judged_at(80).chosen_ns(), 60e6);
   EXPECT_EQ(judged_at(57).verdict, Verdict::tie);
   EXPECT_EQ(judged_at(40).verdict, Verdict::pays);
 }
@@ -219,15 +225,15 @@ TEST(Layer, SumsOfStepsAddUpToTheModel) {
   Layers layers;
   layers.kinds = {{"a", 3, {0, 1}}, {"b", 5, {0, 2}}};
   const LayerSum a = sum_of(layers.kinds[0], answers);
-  EXPECT_EQ(a.libraries_ns, 150);
-  EXPECT_EQ(a.best_ns, 129);
-  EXPECT_EQ(a.chosen_ns, 130);
+  EXPECT_EQ(a.libraries_ns, 150e6);
+  EXPECT_EQ(a.best_ns, 129e6);
+  EXPECT_EQ(a.chosen_ns, 130e6);
   EXPECT_EQ(a.account.sum_ns(), a.best_ns);
   const LayerSum model = sum_of(layers, answers);
-  EXPECT_EQ(model.libraries_ns, 3 * 150 + 5 * 110);
-  EXPECT_EQ(model.chosen_ns, 3 * 130 + 5 * 90);
-  EXPECT_EQ(model.account.launch_ns, 3 * 129 + 5 * 80);
-  EXPECT_EQ(model.account.wire_ns, 5 * 10);
+  EXPECT_EQ(model.libraries_ns, (3 * 150 + 5 * 110) * 1e6);
+  EXPECT_EQ(model.chosen_ns, (3 * 130 + 5 * 90) * 1e6);
+  EXPECT_EQ(model.account.launch_ns, (3 * 129 + 5 * 80) * 1e6);
+  EXPECT_EQ(model.account.wire_ns, 50e6);
 }
 
 }  // namespace

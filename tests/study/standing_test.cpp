@@ -1,15 +1,22 @@
-// Bands, ties and domains of predictions.
+// Bands, ties and what is said where nothing comparable was measured.
 #include "sim/study/standing.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/core/error.hpp"
 #include "model/workloads/registry.hpp"
 
 namespace tritax {
 namespace {
+
+using testing::HasSubstr;
+
+constexpr double kLong = 1e12;  // ns; hosts do not count
 
 Problem product(std::int64_t m, std::int64_t n, std::int64_t k, int gpus) {
   Problem problem = problem_of(*workloads().front());
@@ -20,101 +27,231 @@ Problem product(std::int64_t m, std::int64_t n, std::int64_t k, int gpus) {
   return problem;
 }
 
-Machine compared_machine() {
-  Machine machine = find_machine("mi300x-8");
-  const std::string workload(workloads().front()->name);
-  machine.compared = {
-      {workload, {{"m", {}, 512, 1024}, {"gpus", {}, 8, 8}, {"dtype", {"fp16"}}}, 9, 0.1, "a test"}};
-  machine.doubts = {{workload, "library", {{"m", {}, 1, 600}}, "It is too slow."}};
+// Ten comparisons of 512 to 1024 rows on 8 MI300X.
+ComparedSet a_set(const std::string& name, Compared of, double off, bool blind = false) {
+  return {name,
+          "MI300X",
+          std::string(workloads().front()->name),
+          of,
+          blind,
+          10,
+          {off},
+          {{"m", {}, 512, 1024}, {"gpus", {}, 8, 8}, {"dtype", {"fp16"}}}};
+}
+
+const Machine& mi300x() {
+  static const Machine machine = find_machine("mi300x-8");
   return machine;
 }
 
-TEST(Standing, AProblemLikeThoseComparedHasTheirResidualAndNoCaution) {
-  const Standing standing = standing_of(product(512, 4096, 4096, 8), compared_machine());
-  EXPECT_EQ(standing.residual, 0.1);
-  EXPECT_EQ(standing.source, "a test");
-  EXPECT_TRUE(standing.cautions.empty());
+Standing standing(const Problem& problem, const std::vector<ComparedSet>& sets, std::string_view but = {}) {
+  return standing_of(problem, mi300x(), sets, but);
+}
+
+TEST(Standing, AProblemLikeThoseComparedHasTheirBandAndNoCaution) {
+  const Standing found = standing(product(512, 4096, 4096, 8),
+                                  {a_set("a", Compared::own, 0.1), a_set("a", Compared::library, 0.2)});
+  EXPECT_DOUBLE_EQ(found.own.off, 0.1);
+  EXPECT_DOUBLE_EQ(found.library.off, 0.2);
+  EXPECT_FALSE(found.ratio.known());
+  EXPECT_EQ(found.source, "10 comparisons of own in a; 10 comparisons of library in a");
+  EXPECT_TRUE(found.cautions.empty());
+}
+
+TEST(Standing, NumbersMayBeTwiceAndHalfAndBf16IsLikeFp16) {
+  const std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1)};
+  Problem problem = product(256, 64, 64, 4);
+  problem.values.give("dtype", static_cast<std::int64_t>(DType::bf16));
+  EXPECT_TRUE(standing(problem, sets).own.known());
+  EXPECT_TRUE(standing(product(2048, 64, 64, 8), sets).own.known());
+  EXPECT_FALSE(standing(product(255, 64, 64, 8), sets).own.known());
+  EXPECT_FALSE(standing(product(2049, 64, 64, 8), sets).own.known());
+  problem.values.give("dtype", static_cast<std::int64_t>(DType::fp8));
+  EXPECT_FALSE(standing(problem, sets).own.known());
+}
+
+TEST(Standing, OneGpuIsLikeOneGpuOnly) {
+  ComparedSet set = a_set("a", Compared::own, 0.1);
+  set.ranges[1] = {"gpus", {}, 2, 2};
+  EXPECT_FALSE(standing(product(512, 64, 64, 1), {set}).own.known());
+  set.ranges[1] = {"gpus", {}, 1, 1};
+  EXPECT_TRUE(standing(product(512, 64, 64, 1), {set}).own.known());
+  EXPECT_FALSE(standing(product(512, 64, 64, 2), {set}).own.known());
+}
+
+TEST(Standing, OtherGpusKindsOfKernelsAndTooFewMakeNoBandButASentence) {
+  const Problem problem = product(512, 4096, 4096, 8);
+  ComparedSet other = a_set("h200-2-x", Compared::own, 0.3);
+  other.gpu = "H200";
+  ComparedSet few = a_set("b", Compared::own, 0.2);
+  few.count = kFewestCompared - 1;
+  for (const ComparedSet& set : {other, few, a_set("c", Compared::library, 0.25)}) {
+    const Standing found = standing(problem, {set});
+    EXPECT_FALSE(found.own.known());
+    ASSERT_EQ(found.cautions.size(), 1U);
+    EXPECT_THAT(found.cautions[0], testing::StartsWith("Nothing comparable was measured"));
+    EXPECT_THAT(found.cautions[0], HasSubstr("; similar questions were off by "));
+    EXPECT_THAT(found.cautions[0], HasSubstr("of " + set.set + " on " + set.gpu));
+  }
+  EXPECT_EQ(standing(problem, {}).cautions, std::vector<std::string>{"Nothing comparable was measured."});
 }
 
 TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
-  const Standing standing = standing_of(product(64, 4096, 4096, 2), compared_machine());
-  ASSERT_EQ(standing.cautions.size(), 1U);
-  EXPECT_EQ(standing.cautions[0],
-            "Nothing like it was ever compared: the 9 predictions of gemm-all-scatter on mi300x-8 that were "
-            "have m 512 to "
-            "1024; gpus 8.");
+  const Standing found = standing(product(64, 4096, 4096, 2), {a_set("a", Compared::own, 0.1)});
+  ASSERT_EQ(found.cautions.size(), 1U);
+  EXPECT_EQ(found.cautions[0],
+            "Nothing comparable was measured; similar questions were off by 10 % (the nearest: own of a on "
+            "MI300X, m=512..1024 gpus=8..8).");
 }
 
-TEST(Standing, AMachineThatWasChangedOrNeverComparedIsSaid) {
-  Machine machine = compared_machine();
+TEST(Standing, BlindSetsCountAloneWhereTheyAreEnough) {
+  const Problem problem = product(512, 64, 64, 8);
+  std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1), a_set("b", Compared::own, 0.3, true)};
+  EXPECT_DOUBLE_EQ(standing(problem, sets).own.off, 0.3);
+  sets[1].count = 1;
+  EXPECT_EQ(standing(problem, sets).own.sets, 2);
+}
+
+TEST(Standing, ASetCanBeJudgedByTheOthers) {
+  const std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1), a_set("b", Compared::own, 0.3)};
+  EXPECT_DOUBLE_EQ(standing(product(512, 64, 64, 8), sets, "b").own.off, 0.1);
+}
+
+TEST(Standing, HostsDifferMoreWhereSetsAreFewAndRunsShort) {
+  EXPECT_DOUBLE_EQ((Band{0.12, 4, 80}.at(30e3)), std::hypot(0.12, std::sqrt(0.5) * 5.1 / 30));
+  EXPECT_NEAR((Band{0.12, 4, 80}.at(300e3)), 0.1206, 1e-4);
+  EXPECT_EQ(Band().at(1e3), 0);
+}
+
+TEST(Standing, OfTwoSidesIsOfTheirRatioOrOfBoth) {
+  const Workload& workload = *workloads().front();
+  const Pattern& library = find_pattern(workload, "library", "test");
+  const Pattern& own = *std::find_if(workload.patterns.begin(), workload.patterns.end(),
+                                     [](const Pattern& one) { return !one.vendor; });
+  Standing found;
+  found.own = {0.3, 9, 90};
+  EXPECT_EQ(found.between(own, kLong, library, kLong), 0);
+  EXPECT_NEAR(found.between(own, kLong, own, kLong), 0.3, 1e-6);
+  found.library = {0.4, 9, 90};
+  EXPECT_NEAR(found.between(own, kLong, library, kLong), 0.5, 1e-6);
+  found.ratio = {0.2, 9, 90};
+  EXPECT_NEAR(found.between(own, kLong, library, kLong), 0.2, 1e-6);
+}
+
+TEST(Standing, AMachineThatWasChangedIsSaid) {
+  Machine machine = mi300x();
   machine.changes.push_back({"fabric.link", "32 GB/s", "64 GB/s", false});
-  EXPECT_EQ(standing_of(product(512, 4096, 4096, 8), machine).cautions.size(), 1U);
-  machine.compared.clear();
-  const Standing standing = standing_of(product(512, 4096, 4096, 8), machine);
-  ASSERT_EQ(standing.cautions.size(), 1U);
-  EXPECT_NE(standing.cautions[0].find("was ever compared"), std::string::npos);
+  const std::vector<ComparedSet> sets{a_set("a", Compared::own_over_library, 0.1),
+                                      a_set("a", Compared::own, 0.1)};
+  EXPECT_EQ(standing_of(product(512, 4096, 4096, 8), machine, sets).cautions,
+            std::vector<std::string>{"What was compared is mi300x-8 without the changes."});
 }
 
 TEST(Standing, ATieIsWhatTheBandCannotPart) {
   EXPECT_TRUE(is_tie(100, 109, 0.1));
   EXPECT_TRUE(is_tie(109, 100, 0.1));
   EXPECT_FALSE(is_tie(100, 111, 0.1));
-  EXPECT_EQ(ranks_with_ties({100, 105, 110, 120, 125, 200}, 0.1), (std::vector<int>{1, 1, 1, 4, 4, 6}));
-  EXPECT_EQ(ranks_with_ties({100, 101}, 0), (std::vector<int>{1, 2}));
+  const auto same = [](double band) { return [band](std::size_t, std::size_t) { return band; }; };
+  EXPECT_EQ(ranks_with_ties({100, 105, 110, 120, 125, 200}, same(0.1)), (std::vector<int>{1, 1, 1, 4, 4, 6}));
+  EXPECT_EQ(ranks_with_ties({100, 101}, same(0)), (std::vector<int>{1, 2}));
 }
 
 TEST(Standing, DoubtsAreOfOnePatternAndItsRange) {
-  const Machine machine = compared_machine();
+  Machine machine = mi300x();
+  machine.doubts = {
+      {std::string(workloads().front()->name), "library", {{"m", {}, 1, 600}}, "It is too slow."}};
   EXPECT_NE(doubt_of(product(512, 4096, 4096, 8), "library", machine), nullptr);
   EXPECT_EQ(doubt_of(product(601, 4096, 4096, 8), "library", machine), nullptr);
   EXPECT_EQ(doubt_of(product(512, 4096, 4096, 8), "fused-sequential", machine), nullptr);
+  machine.doubts[0].ranges[0] = {"m", {"fp16"}};
+  EXPECT_THROW(doubt_of(product(512, 4096, 4096, 8), "library", machine), UserError);
 }
 
-TEST(Standing, FieldsThatTheWorkloadDoesNotHaveAreRefused) {
-  Machine machine = compared_machine();
-  machine.compared[0].ranges.push_back({"mm", {}, 1, 2});
-  EXPECT_THROW(standing_of(product(512, 4096, 4096, 8), machine), UserError);
-  machine = compared_machine();
-  machine.compared[0].ranges[0] = {"m", {"fp16"}};
-  EXPECT_THROW(standing_of(product(512, 4096, 4096, 8), machine), UserError);
-}
-
-TEST(Standing, SetsOfComparisonsHaveTheirRangesAndTwoOfThreeErrors) {
-  const std::vector<MachineComparisons> sets = compared_sets({{"a", product(1, 8, 8, 2), 0.01},
-                                                              {"a", product(64, 8, 8, 8), -0.04},
-                                                              {"b", product(2, 8, 8, 2), 0.5},
-                                                              {"a", product(9, 8, 8, 2), 0.02},
-                                                              {"a", product(9, 8, 8, 2), 0.03}});
+TEST(Compared, SetsHaveTheirRangesAndAtMostTwentyErrors) {
+  std::vector<Comparison> comparisons;
+  for (int i = 0; i <= 100; ++i)
+    comparisons.push_back({"a", "H200", product(8 + i, 8, 8, 2), Compared::own, 0.01 * i});
+  comparisons.push_back({"a", "H200", product(1, 8, 8, 2), Compared::library, -0.5});
+  const std::vector<ComparedSet> sets = compared_sets(comparisons);
   ASSERT_EQ(sets.size(), 2U);
-  EXPECT_EQ(sets[0].machine, "a");
-  EXPECT_EQ(sets[0].set.count, 4);
-  EXPECT_DOUBLE_EQ(sets[0].set.residual, 0.03);
-  const FieldRange& m = sets[0].set.ranges[0];
-  EXPECT_EQ(m.field, "m");
-  EXPECT_EQ(m.low, 1);
-  EXPECT_EQ(m.high, 64);
+  EXPECT_EQ(sets[0].count, 101);
+  ASSERT_EQ(sets[0].off.size(), 20U);
+  EXPECT_NEAR(sets[0].off[0], 0.025, 1e-12);
+  EXPECT_NEAR(sets[0].off[19], 0.975, 1e-12);
+  EXPECT_EQ(sets[0].ranges[0].field, "m");
+  EXPECT_EQ(sets[0].ranges[0].high, 108);
+  EXPECT_DOUBLE_EQ(sets[1].off[0], 1);  // half the time is twice as fast
 }
 
-TEST(ShippedMachines, StateAResidualWithItsSourceAndFieldsThatExist) {
+TEST(Compared, WhatIsWrittenIsRead) {
+  const std::vector<ComparedSet> sets =
+      compared_sets({{"a", "H200", product(16, 8, 8, 2), Compared::own, 0.25}});
+  const std::string csv = "set,gpu,workload,of,blind,count,off,problems\na,H200," + sets[0].workload +
+                          ",own,true,1,0.25," + problems_text(sets[0].ranges) + "\n";
+  const std::vector<ComparedSet> read = parse_compared(csv, "a test");
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_TRUE(read[0].blind);
+  EXPECT_EQ(problems_text(read[0].ranges), problems_text(sets[0].ranges));
+  EXPECT_EQ(read[0].off, sets[0].off);
+  EXPECT_THROW(
+      parse_compared("set,gpu,workload,of,blind,count,off,problems\na,b,c,own,true,1,x,m=1..2\n", "a"),
+      UserError);
+  EXPECT_THROW(
+      parse_compared("set,gpu,workload,of,blind,count,off,problems\na,b,c,own,true,1,1,m=3..2\n", "a"),
+      UserError);
+}
+
+TEST(ShippedComparisons, AreOfWorkloadsAndFieldsThatExist) {
+  EXPECT_GT(shipped_comparisons().size(), 200U);
+  for (const ComparedSet& set : shipped_comparisons()) {
+    SCOPED_TRACE(set.set + ' ' + set.workload);
+    const Workload& workload = find_workload(set.workload, "compared.csv");
+    const Problem problem = problem_of(workload);
+    for (const FieldRange& range : set.ranges) EXPECT_TRUE(problem.values.has(range.field)) << range.field;
+    EXPECT_NO_THROW(outside_of(set, problem));
+  }
+}
+
+// Whatever is asked of whichever machine: a band rests on comparisons that count as comparable, and where
+// there is none the answer says so.
+RC_GTEST_PROP(StandingLaw, NoBandWithoutComparableRows, ()) {
+  const std::vector<std::string> machines = shipped_machines();
+  const Machine machine = find_machine(*rc::gen::elementOf(machines));
+  for (const Workload* workload : workloads()) {
+    Problem problem = problem_of(*workload);
+    for (const Spec& field : workload->fields) {
+      if (field.columns() != 1 || field.kind == ValueKind::name || field.kind == ValueKind::file) continue;
+      if (field.required) problem.values.give(field.name, *rc::gen::inRange<std::int64_t>(field.low, 16385));
+    }
+    std::int64_t own = 0, library = 0, ratio = 0;
+    for (const ComparedSet& set : shipped_comparisons()) {
+      if (set.workload != workload->name || set.gpu != machine.gpu.name || !outside_of(set, problem).empty())
+        continue;
+      (set.of == Compared::own ? own : set.of == Compared::library ? library : ratio) += set.count;
+    }
+    const Standing found = standing_of(problem, machine);
+    RC_ASSERT(found.own.known() == (own >= kFewestCompared));
+    RC_ASSERT(found.library.known() == (library >= kFewestCompared));
+    RC_ASSERT(found.ratio.known() == (ratio >= kFewestCompared));
+    RC_ASSERT((own + library + ratio > 0) || !found.cautions.empty());
+    for (const Pattern& a : workload->patterns) {
+      for (const Pattern& b : workload->patterns) {
+        const bool band = found.between(a, kLong, b, kLong) > 0;
+        RC_ASSERT(!band || own + library + ratio >= kFewestCompared);
+        RC_ASSERT(band || found.ratio.known() || !found.cautions.empty());
+      }
+    }
+  }
+}
+
+TEST(ShippedMachines, HaveDoubtsOfPatternsAndFieldsThatExist) {
   for (const std::string& name : shipped_machines()) {
     SCOPED_TRACE(name);
     const Machine machine = find_machine(name);
-    // Those of data sheets say so, and need claim nothing.
-    const bool from_data_sheets = machine.description.find("data sheet only") != std::string::npos;
-    EXPECT_TRUE(from_data_sheets || !machine.compared.empty());
-    for (const ComparedSet& set : machine.compared) {
-      const auto workload = std::find_if(workloads().begin(), workloads().end(),
-                                         [&](const Workload* one) { return one->name == set.workload; });
-      ASSERT_NE(workload, workloads().end()) << set.workload;
-      EXPECT_EQ(set.source.rfind("tritax ", 0), 0U) << set.source;
-      EXPECT_NO_THROW(standing_of(problem_of(**workload), machine));
-    }
     for (const Doubt& doubt : machine.doubts) {
-      const auto workload = std::find_if(workloads().begin(), workloads().end(),
-                                         [&](const Workload* one) { return one->name == doubt.workload; });
-      ASSERT_NE(workload, workloads().end()) << doubt.workload;
-      EXPECT_NO_THROW(find_pattern(**workload, doubt.pattern, "doubt"));
-      EXPECT_NO_THROW(doubt_of(problem_of(**workload), doubt.pattern, machine));
+      const Workload& workload = find_workload(doubt.workload, "doubt");
+      EXPECT_NO_THROW(find_pattern(workload, doubt.pattern, "doubt"));
+      EXPECT_NO_THROW(doubt_of(problem_of(workload), doubt.pattern, machine));
     }
   }
 }

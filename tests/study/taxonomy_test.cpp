@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ std::vector<Candidate> candidates_of(const std::vector<double>& times_ns) {
     if (times_ns[i] == 0) continue;
     Candidate& one = candidates.emplace_back();
     one.pattern = &kThreePatterns[i];
-    one.time_ns = times_ns[i];
+    one.time_ns = 1e9 * times_ns[i];
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& x, const Candidate& y) { return x.time_ns < y.time_ns; });
@@ -34,14 +35,16 @@ std::vector<Candidate> candidates_of(const std::vector<double>& times_ns) {
 
 struct Swept {
   std::vector<std::vector<Candidate>> found;
+  Standing standing;
   std::vector<SweepPoint> points;
 };
 
-Swept swept(const std::vector<std::pair<double, std::vector<double>>>& rows, double residual) {
-  Swept sweep;
-  for (const auto& [value, times] : rows) sweep.found.push_back(candidates_of(times));
+std::unique_ptr<Swept> swept(const std::vector<std::pair<double, std::vector<double>>>& rows, double band) {
+  auto sweep = std::make_unique<Swept>();
+  if (band > 0) sweep->standing.own = {.off = band, .sets = 9, .count = 9};
+  for (const auto& [value, times] : rows) sweep->found.push_back(candidates_of(times));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    sweep.points.push_back({rows[i].first, &sweep.found[i], residual});
+    sweep->points.push_back({rows[i].first, &sweep->found[i], &sweep->standing});
   }
   return sweep;
 }
@@ -61,8 +64,8 @@ TEST(Taxonomy, UsefulTimeAndTaxesAddUpToTheTime) {
 }
 
 TEST(Taxonomy, ACrossoverLiesWhereTwoPowerLawsMeet) {
-  const Swept sweep = swept({{64, {10, 12}}, {128, {20, 15}}, {256, {40, 20}}}, 0);
-  const std::vector<Crossover> changes = crossovers_of(sweep.points);
+  const auto sweep = swept({{64, {10, 12}}, {128, {20, 15}}, {256, {40, 20}}}, 0);
+  const std::vector<Crossover> changes = crossovers_of(sweep->points);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].before, 0U);
   EXPECT_EQ(changes[0].after, 1U);
@@ -73,16 +76,16 @@ TEST(Taxonomy, ACrossoverLiesWhereTwoPowerLawsMeet) {
 }
 
 TEST(Taxonomy, ATieIsMarkedOnTheSideWhereTheBandCannotPartTheTwo) {
-  const Swept sweep = swept({{64, {10, 11}}, {128, {20, 15}}}, 0.15);
-  const std::vector<Crossover> changes = crossovers_of(sweep.points);
+  const auto sweep = swept({{64, {10, 11}}, {128, {20, 15}}}, 0.15);
+  const std::vector<Crossover> changes = crossovers_of(sweep->points);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_TRUE(changes[0].tie_before);
   EXPECT_FALSE(changes[0].tie_after);
 }
 
 TEST(Taxonomy, ValuesWithoutAnAnswerAreLeftOut) {
-  const Swept sweep = swept({{1, {0, 0}}, {2, {1, 2}}, {4, {0, 0}}, {8, {2, 1}}, {16, {0, 0}}}, 0);
-  const std::vector<Crossover> changes = crossovers_of(sweep.points);
+  const auto sweep = swept({{1, {0, 0}}, {2, {1, 2}}, {4, {0, 0}}, {8, {2, 1}}, {16, {0, 0}}}, 0);
+  const std::vector<Crossover> changes = crossovers_of(sweep->points);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].before, 1U);
   EXPECT_EQ(changes[0].after, 3U);
@@ -90,8 +93,8 @@ TEST(Taxonomy, ValuesWithoutAnAnswerAreLeftOut) {
 }
 
 TEST(Taxonomy, APatternThatCannotBeBuiltOnOneSideHasNoCrossingPoint) {
-  const Swept sweep = swept({{2, {0, 2}}, {4, {1, 2}}}, 0.5);
-  const std::vector<Crossover> changes = crossovers_of(sweep.points);
+  const auto sweep = swept({{2, {0, 2}}, {4, {1, 2}}}, 0.5);
+  const std::vector<Crossover> changes = crossovers_of(sweep->points);
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_FALSE(changes[0].at.has_value());
   EXPECT_FALSE(changes[0].tie_before);
@@ -103,12 +106,12 @@ RC_GTEST_PROP(Taxonomy, EveryChangeOfTheBestIsACrossoverBetweenItsValues, ()) {
   std::vector<std::pair<double, std::vector<double>>> rows;
   double value = 1;
   for (const auto& [a, b, c] : times) rows.push_back({value *= 2, {1.0 * a, 1.0 * b, 1.0 * c}});
-  const Swept sweep = swept(rows, 0.1);
-  const std::vector<Crossover> changes = crossovers_of(sweep.points);
+  const auto sweep = swept(rows, 0.1);
+  const std::vector<Crossover> changes = crossovers_of(sweep->points);
   std::size_t next = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
-    const Pattern* before = sweep.found[i - 1].front().pattern;
-    const Pattern* after = sweep.found[i].front().pattern;
+    const Pattern* before = sweep->found[i - 1].front().pattern;
+    const Pattern* after = sweep->found[i].front().pattern;
     if (before == after) continue;
     RC_ASSERT(next < changes.size());
     const Crossover& change = changes[next++];

@@ -325,12 +325,14 @@ TEST(ValidationSummary, UsesTheClockAskedFor) {
   EXPECT_DOUBLE_EQ(summary.errors.median_abs_error, 1);
 }
 
-TEST(ValidationSummary, CountsRowsInTheBandOfACalibratedMachine) {
+TEST(ValidationSummary, CountsRowsInTheirBandOfThoseThatHaveOne) {
   std::vector<ValidatedRow> rows = hand_table();
-  for (ValidatedRow& row : rows) row.band = 0.1;
-  // In the band: 100/100, 80/76, 160/176 (off by 16 of 17.6), 50/50.
+  for (ValidatedRow& row : rows) row.band = {.off = 0.1, .sets = 9, .count = 9};
+  // In the band: 100/100, 80/76, 160/176 (176 = 1.1 · 160), 50/50.
   EXPECT_DOUBLE_EQ(summarise(rows, MeasuredClock::wall).band_coverage.value(), 4.0 / 6);
-  rows.back().band = 0;
+  rows.back().band = {};
+  EXPECT_DOUBLE_EQ(summarise(rows, MeasuredClock::wall).band_coverage.value(), 3.0 / 5);
+  for (ValidatedRow& row : rows) row.band = {};
   EXPECT_FALSE(summarise(rows, MeasuredClock::wall).band_coverage.has_value());
 }
 

@@ -59,7 +59,7 @@ export function taxesFigure(caption, rows) {
   const used = kParts.filter((part) => rows.some((row) => row.parts[`${part.key}_us`] > 0));
   const bars = rows.flatMap((row) => used.map((part, place) =>
     ({ row: row.label, part: part.title, place, us: row.parts[`${part.key}_us`] ?? 0 })));
-  const ends = rows.map((row) => ({ row: row.label, us: row.time_us, low: row.time_us * (1 - (row.band ?? 0)),
+  const ends = rows.map((row) => ({ row: row.label, us: row.time_us, low: row.time_us / (1 + (row.band ?? 0)),
     high: row.time_us * (1 + (row.band ?? 0)), text: row.mark ?? '' }));
   const y = { field: 'row', type: 'nominal', sort: order, axis: { title: null, domain: false, ticks: false } };
   const layers = [{

@@ -53,7 +53,7 @@ const std::array<Spec, 12> kFields{{
      .help = "percent by which sequences are shorter at most, each by a share of its own",
      .low = 0,
      .high = 100},
-    {.name = "draw", .help = "seed of those shares", .low = 0, .high = kMaxSize, .usual = {1}},
+    {.name = "draw", .help = "seed of those shares", .low = 0, .high = kMaxSize, .usual = {1}, .seeds = true},
     {.name = "lengths",
      .help = "CSV file with the sequences instead, columns query and context, and count of alike ones",
      .kind = ValueKind::file,

@@ -49,7 +49,12 @@ const std::array<Spec, 9> kFields{{
      .help = "columns of the band, or side of a block; left out: 4 times row_length, or 8",
      .high = kMostRows,
      .usual = {0}},
-    {.name = "matrix_seed", .help = "seed of the structure", .low = 0, .high = 1 << 30, .usual = {1}},
+    {.name = "matrix_seed",
+     .help = "seed of the structure",
+     .low = 0,
+     .high = 1 << 30,
+     .usual = {1},
+     .seeds = true},
     dtype_field(DType::fp32, "of values and x; sums and y are fp32"),
 }};
 

@@ -163,16 +163,6 @@ double residual_of(const Calibration& calibration, const MicrobenchTable& table)
   return root_mean_square(errors);
 }
 
-void note_residual(Machine& machine, double residual, const std::string& source) {
-  Parameter& entry = entry_of(machine, "prediction_residual");
-  entry.unit = "share";
-  entry.value = machine.prediction_residual = std::min(rounded(residual, 3), 0.9);
-  entry.source =
-      source + "; root mean square relative error of all fitted rows and of all traffic that fills links";
-  entry.how = Provenance::calibrated;
-  entry.residual = 0;
-}
-
 bool is_load_clock(const FittedUnknown& found) {
   return found.value.has_value() && found.unknown.keys.front().ends_with(".load_clock");
 }
@@ -261,7 +251,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
                                 table.origin, contradictions.front().key, contradictions.front().problem));
   }
   simulate_rows(calibration, table, recorder, watch);
-  note_residual(machine, residual_of(calibration, table), source);
+  calibration.residual = residual_of(calibration, table);
   return calibration;
 }
 

@@ -51,6 +51,9 @@ struct Calibration {
   Machine machine;  // complete, with provenance of every parameter
   std::vector<CalibratedParameter> parameters;
   std::vector<CalibratedRow> rows;  // all rows of the table, in its order
+  // Root mean square relative error over all fitted rows and over all traffic between GPUs that fills links,
+  // fitted or not (fills_links): how good the fit is. No band of predictions comes from it.
+  double residual = 0;
 };
 
 struct CalibrateOptions {
@@ -65,10 +68,8 @@ class CalibrationStopped : public std::exception {
   const char* what() const noexcept override { return "the calibration was stopped"; }
 };
 
-// `base` gives everything that is not fitted. The result has the name `name` and, as prediction_residual, the
-// root mean square relative error over all fitted rows and over all traffic between GPUs that fills links,
-// fitted or not (fills_links). Throws UserError when the measurements lead to a machine that contradicts
-// itself, or do not fit the base (a dtype that it lacks).
+// `base` gives everything that is not fitted. The result has the name `name`. Throws UserError when the
+// measurements lead to a machine that contradicts itself, or do not fit the base (a dtype that it lacks).
 Calibration calibrate(const Machine& base, const MicrobenchTable& table, const std::string& name,
                       const CalibrateOptions& options = {});
 

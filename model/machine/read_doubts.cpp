@@ -1,7 +1,6 @@
-#include "model/machine/read_compared.hpp"
+#include "model/machine/read_doubts.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 namespace tritax {
@@ -60,26 +59,6 @@ std::vector<FieldRange> ranges_of(const toml::table& table, const std::vector<st
 }
 
 }  // namespace
-
-std::vector<ComparedSet> read_compared(const toml::table& root, const Refuse& refuse) {
-  std::vector<ComparedSet> sets;
-  for (const toml::table* table : tables_of(root, "compared", refuse)) {
-    ComparedSet& set = sets.emplace_back();
-    set.workload = text_of(*table, "workload", refuse);
-    set.source = text_of(*table, "source", refuse);
-    const std::optional<std::int64_t> count = (*table)["count"].value_exact<std::int64_t>();
-    if (!count || *count < 1)
-      refuse(*table, "count", "must say how many predictions were compared, at least 1");
-    set.count = *count;
-    const std::optional<double> residual = (*table)["residual"].value_exact<double>();
-    if (!residual || !(*residual > 0 && *residual < 1)) {
-      refuse(*table, "residual", "must be a number above 0 and below 1");
-    }
-    set.residual = *residual;
-    set.ranges = ranges_of(*table, {"workload", "source", "count", "residual"}, refuse);
-  }
-  return sets;
-}
 
 std::vector<Doubt> read_doubts(const toml::table& root, const Refuse& refuse) {
   std::vector<Doubt> doubts;

@@ -1,4 +1,4 @@
-// Reads [[compared]] and [[doubt]] of a machine file. Internal: include it from .cpp files only, since it
+// Reads [[doubt]] of a machine file. Internal: include it from .cpp files only, since it
 // pulls in toml++.
 #pragma once
 
@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "model/core/toml.hpp"
-#include "model/machine/compared.hpp"
+#include "model/machine/doubt.hpp"
 
 namespace tritax {
 
 // Throws UserError about a node: key, and what is wrong.
 using Refuse = std::function<void(const toml::node&, const std::string& key, const std::string& problem)>;
 
-std::vector<ComparedSet> read_compared(const toml::table& root, const Refuse& refuse);
 std::vector<Doubt> read_doubts(const toml::table& root, const Refuse& refuse);
 
 }  // namespace tritax
