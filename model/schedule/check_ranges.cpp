@@ -22,11 +22,10 @@ using Kind = Finding::Kind;
 
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
-constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
 
 // Below these, times overflow.
-constexpr double kLeastRateGbPerS = 1e-9;  // a byte a second
-constexpr double kLeastMatmulShare = 1e-3;
+constexpr double kMostStartNs = 3.6e12;  // an hour: the clock still resolves a thousandth of a ns
+constexpr double kMostLibraryBytes = 1e18;
 constexpr double kLeastPayloadShare = 1e-3;
 
 bool in_range(std::int64_t index, std::size_t size) {
@@ -96,25 +95,15 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are no range; [0, 0) means all",
                                              kernel.cu_begin, kernel.cu_end));
     }
-    const auto check_rate = [&](std::string_view name, double gb_per_s) {
-      if (gb_per_s == 0 || (gb_per_s >= kLeastRateGbPerS && std::isfinite(gb_per_s))) return;
-      refuse(Kind::out_of_range, fmt::format("{} is {}; give 0 for no limit, or a rate of at least {}", name,
-                                             gb_per_s, kLeastRateGbPerS));
-    };
-    check_rate("workgroup_gb_per_s", kernel.workgroup_gb_per_s);
-    check_rate("remote_store_gb_per_s", kernel.remote_store_gb_per_s);
     if (!(kernel.payload_share >= kLeastPayloadShare && kernel.payload_share <= 1)) {
       refuse(Kind::out_of_range, fmt::format("payload_share is {}; give a share from {} to 1",
                                              kernel.payload_share, kLeastPayloadShare));
-    }
-    if (!(kernel.matmul_share >= kLeastMatmulShare && kernel.matmul_share <= 1)) {
-      refuse(Kind::out_of_range, fmt::format("matmul_share is {}; give a share from {} to 1",
-                                             kernel.matmul_share, kLeastMatmulShare));
     }
     if (!(kernel.start_ns >= 0 && kernel.start_ns <= kMostStartNs)) {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",
                                              kernel.start_ns, kMostStartNs));
     }
+    check_library(kernel, where);
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
     }
@@ -127,6 +116,34 @@ class RangeChecker {
       } else {
         check_program(index, p);
       }
+    }
+  }
+
+  // What its rates follow from: a collective has ranks that share its bytes and channels that share its rate.
+  void check_library(const Kernel& kernel, const std::string& where) {
+    const LibraryKernel& library = kernel.library;
+    const LibraryRoutine routine = library.routine;
+    const auto refuse = [&](const std::string& message) {
+      findings_.add(Kind::out_of_range, where, "library: " + message);
+    };
+    if (routine != LibraryRoutine::none && kernel.start_ns != 0)
+      refuse(
+          fmt::format("start_ns is {} beside it; the start of such a kernel is looked up", kernel.start_ns));
+    if (is_collective(routine) && kernel.payload_share != 1)
+      refuse(fmt::format("payload_share is {} beside it; that of a collective is looked up",
+                         kernel.payload_share));
+    if (!(library.bytes >= 0 && library.bytes <= kMostLibraryBytes))
+      refuse(fmt::format("bytes is {}; give a number from 0 to {:g}", library.bytes, kMostLibraryBytes));
+    for (const LibraryKernelCount& count : kLibraryKernelCounts) {
+      const std::int32_t value = library.*count.member;
+      const bool channels = count.member == &LibraryKernel::channels;
+      const bool needed = (channels && (is_collective(routine) || routine == LibraryRoutine::block_copy)) ||
+                          (count.member == &LibraryKernel::ranks &&
+                           (is_collective(routine) || routine == LibraryRoutine::posts)) ||
+                          (count.member == &LibraryKernel::chunks && routine == LibraryRoutine::all_reduce);
+      if (value >= (needed ? 1 : 0) && value <= count.most) continue;
+      refuse(fmt::format("{} is {}; give a number from {} to {}", count.name, value, needed ? 1 : 0,
+                         count.most));
     }
   }
 

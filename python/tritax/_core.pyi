@@ -180,10 +180,8 @@ class ScheduleBuilder:
         profile: str = "interpreter",
         cu_begin: int = 0,
         cu_end: int = 0,
-        workgroup_gb_per_s: float = 0,
-        remote_store_gb_per_s: float = 0,
+        library: Optional[Dict[str, Any]] = None,
         payload_share: float = 1,
-        matmul_share: float = 1,
         start_ns: float = 0,
         registers_filled: bool = False,
     ) -> int: ...

@@ -28,7 +28,6 @@ Machine without_host_costs(Machine machine) {
   machine.library.framework_gather_ns = 0;
   machine.library.kernel_gap_ns = 0;
   machine.interpreter.kernel_gap_ns = machine.interpreter.graph_node_gap_ns = -1;
-  machine.copy_engine.call_ns = 0;
   return machine;
 }
 
