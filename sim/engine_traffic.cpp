@@ -272,11 +272,9 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
                                     : read.hbm_read_bytes) += path.bytes;
     }
   }
-  const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
-  if (share == 0) return;
+  if (!adds && !path.written_back) return;
   const bool own_die = op.rank == path.rank && !adds;
-  run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes +=
-      share * path.bytes;
+  run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += path.bytes;
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.
@@ -334,8 +332,6 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
 }
 
 std::int32_t Engine::data_class(const DataPath& path) {
-  static_assert((kWrittenBackParts << 2 | 3) < 1 << 8,
-                "the source and what is written back share a byte of the key");
   ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
           static_cast<std::uint64_t>(path.profile) << 44 | static_cast<std::uint64_t>(path.kind) << 40 |
