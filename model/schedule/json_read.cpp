@@ -37,7 +37,6 @@ std::vector<std::vector<std::string_view>> keys_of(const Rows& rows, const Field
   return keys;
 }
 
-// Rates so low that times overflow are refused.
 Rect rect_of(const JsonValue& op) {
   const JsonPair at = pair_or_zero(op, "at", "[row, column]");
   const JsonPair shape = pair_of(op.at("shape"), "[rows, columns]", 1);

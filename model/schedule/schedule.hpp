@@ -221,8 +221,8 @@ struct Kernel {
   // Of the bytes that it stores to peers, those that are data. Below 1 the others are flags that travel in
   // the same words (of NCCL LL 4 of 8 bytes, LL128 120 of 128: arXiv:2507.04786 §II): links carry both, its
   // signals to peers, which such words stand for, wait for no release, and its waits of system scope take no
-  // poll, for the load that finds a flag is that of the data. Of
-  // a library's collective it follows from the protocol that the library takes.
+  // poll, for the load that finds a flag is that of the data. Of a library's collective it follows from the
+  // protocol that the library takes.
   double payload_share = 1;
   double start_ns = 0;  // before the first operation of what starts with it, where somebody says how long
   bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
@@ -257,8 +257,7 @@ struct HostOp {
   std::int32_t event = -1;     // of the rank
   std::int32_t transfer = -1;  // of copy: into Schedule::transfers
   std::string label{};         // of host_work
-  double duration_ns =
-      -1;  // of host_work, which someone measured; negative: what the machine says of the label
+  double duration_ns = -1;     // of host_work, if somebody says; negative: what the machine says of the label
 
   bool is_work(std::string_view of) const { return kind == HostOpKind::host_work && label == of; }
 };

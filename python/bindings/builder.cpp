@@ -265,11 +265,11 @@ LibraryKernel library_of_option(const py::handle& value) {
     }
     const auto* count = std::find_if(kLibraryKernelCounts.begin(), kLibraryKernelCounts.end(),
                                      [&](const LibraryKernelCount& one) { return name == one.name; });
-    if (count == kLibraryKernelCounts.end())
-      throw UserError(
-          fmt::format("library: it has no '{}'; it has routine, bytes, ranks, channels, chunks, "
-                      "flags and crossings",
-                      name));
+    if (count == kLibraryKernelCounts.end()) {
+      std::string names = "routine, bytes";
+      for (const LibraryKernelCount& one : kLibraryKernelCounts) names += fmt::format(", {}", one.name);
+      throw UserError(fmt::format("library: it has no '{}'; it has {}", name, names));
+    }
     library.*count->member = number(given.cast<Integer>(), count->name, 0, count->most);
   }
   return library;

@@ -225,9 +225,9 @@ TEST(MoveCost, OfRaggedRowsIsMoreForCopiesAndOnLinks) {
   const CostTable table(bench.machine);
   const Topology topology = build_topology(bench.machine, 2);
   const MoveCosts moves(bench.schedule, bench.machine, table, topology);
-  EXPECT_DOUBLE_EQ(moves.link_cost(bench.kernel, bench.op(OpKind::store, 1), false), 1 + 2 * 64.0 / 256);
+  EXPECT_DOUBLE_EQ(moves.link_cost(bench.kernel(), bench.op(OpKind::store, 1), false), 1 + 2 * 64.0 / 256);
   bench.rect = kTile;
-  EXPECT_EQ(moves.link_cost(bench.kernel, bench.op(OpKind::store, 1), false), 1);
+  EXPECT_EQ(moves.link_cost(bench.kernel(), bench.op(OpKind::store, 1), false), 1);
 }
 
 TEST(LinkRates, AreThoseOfTheTrafficAndOfWhoStores) {

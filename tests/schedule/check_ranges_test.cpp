@@ -1,5 +1,6 @@
 #include "model/schedule/check.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -63,7 +64,14 @@ TEST(CheckRanges, LibraryKernelsWithoutWhatTheirRatesFollowFromAreRefused) {
   expect_refused({LibraryRoutine::all_gather, 2, 1024, 0}, "channels is 0; give a number from 1");
   expect_refused({LibraryRoutine::all_reduce, 2, 1024, 4, 0}, "chunks is 0; give a number from 1");
   expect_refused({LibraryRoutine::block_copy}, "channels is 0; give a number from 1");
-  expect_refused({LibraryRoutine::posts}, "ranks is 0; give a number from 1");
+  expect_refused({LibraryRoutine::posts, 0, 1024}, "ranks is 0; give a number from 1");
+  expect_refused({LibraryRoutine::posts, 1}, "bytes is 0; give a number from 1");
+  expect_refused({LibraryRoutine::dispatches}, "bytes is 0; give a number from 1");
+  LibraryKernel everybody = sound;
+  everybody.ranks = schedule.ranks + 1;
+  expect_refused(everybody,
+                 fmt::format("ranks is {0}; give a number from 1 to {1}", everybody.ranks, schedule.ranks));
+  expect_refused({LibraryRoutine::none, 2}, "it has no routine");
   schedule.kernels[0].payload_share = 0.5;
   expect_refused(sound, "payload_share is 0.5 beside it");
   schedule.kernels[0].payload_share = 1;

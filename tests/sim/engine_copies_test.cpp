@@ -24,7 +24,7 @@ constexpr double kMoveNs = kTileBytes / kRate;  // a tile by an engine that noth
 
 Machine with_copy_engines(int engines, int gpus = 2) {
   Machine machine = hand::machine(gpus);
-  machine.copy_engine = {engines, kRate, kPacketNs, 0};
+  machine.copy_engine = {engines, kRate, kPacketNs};
   return machine;
 }
 
@@ -196,10 +196,10 @@ TEST(CopyEngine, IsRefusedOnAMachineThatDoesNotSayWhatItIs) {
     }
     return "";
   };
-  EXPECT_NE(refusal({0, kRate, kPacketNs, 0}).find("copy_engine.engines"), std::string::npos);
-  EXPECT_NE(refusal({2, 0, kPacketNs, 0}).find("copy_engine.rate"), std::string::npos);
-  EXPECT_NE(refusal({2, kRate, 0, 0}).find("copy_engine.packet"), std::string::npos);
-  EXPECT_EQ(refusal({2, kRate, kPacketNs, 0}), "");
+  EXPECT_NE(refusal({0, kRate, kPacketNs}).find("copy_engine.engines"), std::string::npos);
+  EXPECT_NE(refusal({2, 0, kPacketNs}).find("copy_engine.rate"), std::string::npos);
+  EXPECT_NE(refusal({2, kRate, 0}).find("copy_engine.packet"), std::string::npos);
+  EXPECT_EQ(refusal({2, kRate, kPacketNs}), "");
 }
 
 TEST(CopyEngine, KeepsItsBoundariesAndLosesItsPacketInTheCounterfactuals) {

@@ -38,6 +38,21 @@ double stores_ns(const Machine& machine, int tiles) {
 
 TEST(WriteBack, ComesAtOnce) { EXPECT_NEAR(stores_ns(one_die(), 3), 3 * kToMemoryNs, kExact); }
 
+TEST(WriteBack, OfAVendorThatFindsNoPlaceComesAtOnceToo) {
+  const auto ns = [](int tiles) {
+    Draft draft(1, tiles);
+    draft.profile = KernelProfile::vendor;
+    const auto kernel = draft.data_kernel("store", 0);
+    draft.builder.workgroup(kernel);
+    draft.builder.store(draft.c, Draft::tile(0), 0);
+    draft.builder.launch(0, kernel, 0);
+    draft.builder.host(0, HostOpKind::device_synchronize);
+    return simulate(draft.builder.finish(), one_die()).makespan_ns;
+  };
+  EXPECT_NEAR(ns(kTilesOfL2), kToL2Ns, kExact);
+  EXPECT_NEAR(ns(kTilesOfL2 + 1), kToMemoryNs, kExact);
+}
+
 // A vendor's kernels store results that stay; what they copy goes to memory.
 TEST(WriteBack, OfAVendorIsThatOfItsCopies) {
   const Machine machine = one_die();
