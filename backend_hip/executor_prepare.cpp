@@ -326,7 +326,7 @@ void Executor::Impl::collect_notes() {
   bool modelled_host = false;
   for (const Kernel& kernel : schedule_.kernels) {
     reserved = reserved || kernel.cu_end != 0;
-    modelled = modelled || kernel.library.routine != LibraryRoutine::none;
+    modelled = modelled || kernel.library.routine != LibraryRoutine::none || kernel.start_ns != 0;
     profiled = profiled ||
                (kernel.profile != KernelProfile::interpreter && kernel.profile != KernelProfile::mma_sync);
   }
@@ -354,7 +354,8 @@ void Executor::Impl::collect_notes() {
   notes_.assign(larger.begin(), larger.end());
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
   if (modelled)
-    notes_.push_back("kernels that stand for a library's run at full speed here, without its set-up");
+    notes_.push_back(
+        "library and start_ns of kernels are models of other kernels; these run at full speed here");
   if (profiled)
     notes_.push_back("kernels of the profiles triton and vendor are run by this project's interpreter here");
   if (modelled_host)
