@@ -23,20 +23,7 @@ using Kind = Finding::Kind;
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
 constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
-constexpr double kMostLibraryBytes = 1e18;
-constexpr double kLeastPayloadShare = 1e-3;  // below it times overflow
-
-// Of a kernel that stands for a library's: what it is looked up by.
-bool rate_follows_from_bytes(LibraryRoutine routine) {
-  return routine == LibraryRoutine::posts || routine == LibraryRoutine::dispatches;
-}
-bool needs(LibraryRoutine routine, std::int32_t LibraryKernel::*count) {
-  if (count == &LibraryKernel::ranks) return is_collective(routine) || routine == LibraryRoutine::posts;
-  if (count == &LibraryKernel::channels) {
-    return is_collective(routine) || routine == LibraryRoutine::block_copy;
-  }
-  return count == &LibraryKernel::chunks && routine == LibraryRoutine::all_reduce;
-}
+constexpr double kLeastPayloadShare = 1e-3;     // below it times overflow
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -113,7 +100,7 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",
                                              kernel.start_ns, kMostStartNs));
     }
-    check_library(kernel, where);
+    check_library_kernel(schedule_, index, findings_);
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
     }
@@ -126,39 +113,6 @@ class RangeChecker {
       } else {
         check_program(index, p);
       }
-    }
-  }
-
-  // What its rates follow from must make one: no rate of 0 bytes, no share of 0 channels.
-  void check_library(const Kernel& kernel, const std::string& where) {
-    const LibraryKernel& library = kernel.library;
-    const LibraryRoutine routine = library.routine;
-    const auto refuse = [&](const std::string& message) {
-      findings_.add(Kind::out_of_range, where, "library: " + message);
-    };
-    if (routine == LibraryRoutine::none) {
-      if (library != LibraryKernel{}) refuse("it has no routine, and so needs nothing else");
-      return;
-    }
-    if (kernel.start_ns != 0) {
-      refuse(
-          fmt::format("start_ns is {} beside it; the start of such a kernel is looked up", kernel.start_ns));
-    }
-    if ((is_collective(routine) || routine == LibraryRoutine::all_pairs) && kernel.payload_share != 1) {
-      refuse(fmt::format("payload_share is {} beside it; that of a collective is looked up",
-                         kernel.payload_share));
-    }
-    const double least_bytes = rate_follows_from_bytes(routine) ? 1 : 0;
-    if (!(library.bytes >= least_bytes && library.bytes <= kMostLibraryBytes)) {
-      refuse(fmt::format("bytes is {}; give a number from {} to {:g}", library.bytes, least_bytes,
-                         kMostLibraryBytes));
-    }
-    for (const LibraryKernelCount& count : kLibraryKernelCounts) {
-      const std::int32_t value = library.*count.member;
-      const std::int32_t least = needs(routine, count.member) ? 1 : 0;
-      const std::int32_t most = count.member == &LibraryKernel::ranks ? schedule_.ranks : count.most;
-      if (value >= least && value <= most) continue;
-      refuse(fmt::format("{} is {}; give a number from {} to {}", count.name, value, least, most));
     }
   }
 
